@@ -175,7 +175,7 @@ TABLE: list[tuple[str, Callable[[Path], object], type[BenchrigorError] | Code, s
     ),
     ("an empty round", lambda _: session_of([]), InvalidInput, r"unit_readings\['time'\] is empty"),
     ("one reading told", lambda _: session_of([1.0]), Code.TOO_FEW_READINGS, "1 reading, expected"),
-    ("two readings told", lambda _: session_of([1.0, 2.0]), Code.FEW_READINGS, "Only 2 readings"),
+    ("two readings told", lambda _: session_of([1.0, 1.1]), Code.FEW_READINGS, "Only 2 readings"),
     ("constant readings told", lambda _: session_of([2.0] * 50), Code.CONSTANT, "are 2"),
     ("NaN told", lambda _: session_of([1.0, float("nan")]), InvalidInput, r"\[1\] is nan"),
     ("a 2-D array told", lambda _: session_of([[1.0]]), InvalidInput, "two dimensions"),

@@ -15,6 +15,7 @@ SECTIONS = {
     "fixed": ("The mean at fixed size", "coverage_fixed"),
     "levels": ("Other levels", "coverage_fixed"),
     "small": ("Small samples", "coverage_fixed"),
+    "times": ("Skewed times", "coverage_times"),
     "sequential": ("Sessions that stop at 5%", "coverage_sequential"),
     "statistics": ("Sessions that stop on a quantile", "coverage_sequential"),
     "sessions": ("Sessions with warm-ups of several lengths", "coverage_sessions"),

@@ -179,7 +179,7 @@ def at_size(seed: int, name: str, n: int, repetition: int) -> tuple[Interval, ..
     place = list(SMALL_ROWS).index(name)
     series = SMALL_ROWS[name](np.random.default_rng([seed, SMALL, place, n, repetition]), n)
     fit = fit_level(series)
-    estimates = (estimate_level(fit, level) for level in SMALL_LEVELS)
+    estimates = (estimate_level(fit, level, positive=True) for level in SMALL_LEVELS)
     return (*(of(each, 1.0) for each in estimates), interval(*rivals.plain_t(series), 1.0))
 
 

@@ -39,13 +39,24 @@ LINES = (
     *("goos: linux", "cpu: x", "BenchmarkX-8", "BenchmarkX-8 1 x ns/op", "a,b", '"', ",,,,"),
     *("[]", "1", "Warning: a program prints this", "{}", '{"type": "Point"}', "\ufeff", "Unit"),
 )
+TABLES = {
+    "one.txt": "".join(f"{1 + 0.1 * (n % 7):.2f}\n" for n in range(60)),
+    "labels.csv": "name,time\n" + "".join(f"sort,{n % 7 + 0.5}\n" for n in range(60)),
+    "perf.csv": "# started on Sat Nov 28 18:54:42 2026\n\n"
+    + "".join(f"1.2{n % 7},msec,task-clock,126,100.00,0.001,CPUs\n" for n in range(20)),
+    "rows.json": json.dumps([{"name": "sort", "time": n % 7 + 0.5} for n in range(60)]),
+    "lists.json": json.dumps({"unit": "s", "times": [n % 7 + 0.5 for n in range(60)]}),
+    "github.json": json.dumps([{"name": n, "unit": "s", "value": 1.5} for n in "abab"]),
+}
 CELLS = (*("", "x", "-1", "nan", "inf", "1e999", "12,5", '"', "1.5s", "3/4", "0x10", "9" * 400),)
 
 
 @cache
 def samples() -> dict[str, dict[str, bytes]]:
     """Return the bytes of each sample by path; that of a file is its name."""
-    found = {}
+    record = br.read_results(DATA / "hyperfine.json")[0].to_dict()
+    made = {"record.json": json.dumps(record), **TABLES}
+    found = {name: {name: held.encode()} for name, held in made.items()}
     for path in sorted(DATA.iterdir()):
         files = [path] if path.is_file() else sorted(filter(Path.is_file, path.rglob("*")))
         found[path.name] = {str(file.relative_to(DATA)): file.read_bytes() for file in files}
@@ -56,7 +67,7 @@ def mutant(seed: int, index: int) -> tuple[str, dict[str, bytes]]:
     """Return the path of a damaged sample, and its files; made anew by seed and index alone."""
     rng = random.Random(f"{seed}:{index}")
     names = [*samples()]
-    name = names[index % len(names)]
+    name = names[index // 4 % len(names)]  # four doors each
     files = dict(samples()[name])
     damaged = rng.choice([*files])
     packed = damaged.endswith(".gz")
@@ -158,20 +169,24 @@ def _in_whole(rng: random.Random, text: str) -> str:
 
 
 def fault_of(seed: int, index: int) -> str | None:
-    """Read a damaged file by the library and the command line; return how it fails, if it does."""
+    """Read a damaged file by the library or the command line; return how it fails, if it does."""
     name, files = mutant(seed, index)
     with tempfile.TemporaryDirectory() as folder:
-        for each, raw in files.items():
+        for each, raw in [*files.items(), *((f"whole/{n}", r) for n, r in samples()[name].items())]:
             path = Path(folder, each)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(raw)
-        damaged, whole = str(Path(folder, name)), str(DATA / name)
-        verbs = ("analyze", damaged), ("compare", whole, damaged), ("analyze", damaged, "--json")
+        damaged, whole = str(Path(folder, name)), str(Path(folder, "whole", name))
+        doors: tuple[Callable[[], None], ...] = (
+            lambda: _read(damaged),
+            lambda: _call("analyze", damaged),
+            lambda: _call("compare", whole, damaged),
+            lambda: _call("analyze", damaged, "--json"),
+        )
         try:
             with within(LONGEST_S), warnings.catch_warnings():
                 warnings.simplefilter("error")
-                _read(damaged)
-                _call(*verbs[index % len(verbs)])
+                doors[index % len(doors)]()
         except BaseException:  # noqa: BLE001  # what is looked for
             return f"{index}: {name}\n{traceback.format_exc()}"
     return None

@@ -1,6 +1,7 @@
 """What a file says of failed runs reaches every verb, and errors are never called faster."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -138,3 +139,8 @@ def test_other_warnings_of_a_side_are_told_too():
         found = br.compare_runs(*sides)
         (told,) = (each for each in found.notices if each.code is Code.HOOK_FAILED)
         assert told.sentence.endswith(": The hook after raised ValueError: x")
+
+
+def test_an_exported_summary_has_the_notice(cli, load):
+    assert cli("export", load()["some"], "-o", ".").exit_code == 0
+    assert "failed-runs" in Path("summary.csv").read_text()

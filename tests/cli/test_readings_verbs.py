@@ -1,5 +1,6 @@
 """analyze and changes."""
 
+import json
 import re
 
 import numpy as np
@@ -99,7 +100,7 @@ def test_analyze_merges_readings_up_to_the_limit_asked_for(cli, recording, stric
     ],
 )
 def test_analyze_cuts_as_asked_and_says_so(cli, recording, trim, said):
-    words = ("analyze", recording, "--column", "time", "--unit", "s", "--trim", trim)
+    words = ("analyze", recording, "--column", "time", "--trim", trim)
     assert said in " ".join(cli(*words, "--explain").stdout.split())
     report = cli(*words, "--details").stdout
     assert said.partition(";")[0] in report
@@ -365,3 +366,22 @@ def test_a_speed_tells_its_amounts_and_its_subsessions(cli, tmp_path, strict):
     refused = cli("analyze", path, "--column", "time", "--method", "merged-subsessions")
     assert refused.exit_code == 2
     assert "it merges rounds of various work" in " ".join(refused.stderr.split())
+
+
+def test_modes_far_apart_come_first_on_line_page_and_json(cli, tmp_path):
+    path, times = tmp_path / "modes.csv", np.resize([0.012, 0.75, 0.012], 40)
+    noisy = times * np.random.default_rng(3).lognormal(0.0, 0.03, 40)
+    path.write_text("\n".join(["time", *map(repr, noisy.tolist())]))
+    words = ("analyze", path, "--column", "time", "--unit", "s")
+    page = " ".join(cli(*words).stdout.split())
+    line = r"\S+ 2\d\d ms ±\S+ % \(68% near 1\S+ ms, 32% near 7\d\d ms\) modes 68% near "
+    assert re.match(line, page)
+    assert page.split(" ! ")[1].startswith("The readings gather around several values")
+    (analysis,) = json.loads(cli(*words, "--json").stdout)["analyses"]
+    first = analysis["notices"][0]
+    assert (first["code"], first["severity"]) == ("several-modes", "warning")
+    assert first == analysis["estimate"]["notices"][0]
+    assert first["evidence"]["value_1"] == pytest.approx(0.75, rel=0.05)
+    assert first["evidence"]["share_0"] == pytest.approx(0.675, abs=0.01)
+    median = cli(*words, "--statistic", "median", "--json")
+    assert "several-modes" not in median.stdout

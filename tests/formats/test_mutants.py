@@ -21,4 +21,4 @@ def test_a_mutant_is_made_anew_by_its_number(monkeypatch) -> None:
     whole = sum(
         files[name] == mutants.samples()[name][name] for name, files in made if name in files
     )
-    assert whole <= 3  # a change may be of nothing
+    assert whole <= 6  # a change may be of nothing

@@ -29,10 +29,10 @@ def test_a_flagged_segment_counts_as_the_others_of_its_group_and_run_do() -> Non
         plain([*(1.05 + usual), 9.0], [9.0, *(2.05 + usual)], [3.05, *(3.05 + usual)])
     )
     totals = [25 * 1.05, 25 * 2.05, 25 * 3.05]
-    _, high = scipy_stats.t.interval(0.95, 2, np.mean(totals), scipy_stats.sem(totals))
-    low = 0.0  # Student's t reaches below, a duration does not
+    mean = np.mean(totals)
+    times = np.exp(scipy_stats.t.ppf(0.975, 2) * scipy_stats.sem(totals) / mean)
     assert (found.duration.value, found.duration.low, found.duration.high) == pytest.approx(
-        (np.mean(totals), low, high)
+        (mean, mean / times, mean * times)
     )
     assert found.duration.n == 3
     assert found.notices == ()

@@ -13,7 +13,7 @@ from simulated.paced import TRUE_S, paced
 import benchrigor as br
 from benchrigor.cli.output import summary
 from benchrigor.model import Code, RunRecord
-from benchrigor.model.text import percent, show_estimate, show_short, show_value
+from benchrigor.model.text import percent, show_estimate, show_modes, show_short, show_value
 from benchrigor.report import explain, render, tabulate
 from benchrigor.report.pace_text import show_pace
 
@@ -43,7 +43,10 @@ def test_the_line_leads_with_full_speed_and_tells_what_was_measured(slow: RunRec
     measured = slow.estimate()
     assert measured is not None
     now = show_value(measured.value, "s")
-    assert str(slow) == f"json  {show_short(headline(slow), 's')}  ({now} just now)"
+    found = slow.analysis()
+    assert found is not None
+    modes = show_modes(found.modes, "s")  # the paces of the machine
+    assert str(slow) == f"json  {show_short(headline(slow), 's')}  ({modes}; {now} just now)"
     low, high = headline(slow).low, headline(slow).high
     assert low <= TRUE_S <= high < measured.low
 
@@ -55,7 +58,7 @@ def test_beside_waiting_the_line_tells_what_all_readings_give() -> None:
     assert analysis.disturbed is not None
     assert analysis.disturbed.estimate is not None
     waiting = show_value(analysis.disturbed.estimate.value, "s")
-    assert str(record).endswith(f"  ({waiting} just now)")
+    assert str(record).endswith(f"; {waiting} just now)")
 
 
 def test_at_full_speed_the_line_has_one_number() -> None:

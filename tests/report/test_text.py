@@ -144,7 +144,7 @@ def test_a_narrow_interval_of_little_evidence_says_so() -> None:
 
 def test_a_row_tells_what_its_notice_would_say() -> None:
     flat = " ".join(render(record_of("out of budget")).split())
-    assert "half-width 0.579% of the value, wanted 0.001%: about" in flat
+    assert "half-width 0.58% of the value, wanted 0.001%: about" in flat
     assert " are needed [not-converged]" in flat or "of measuring [not-converged]" in flat
 
 

@@ -459,7 +459,7 @@ def warming_up(n: int, seed: int = 1) -> np.ndarray:
     [("none", 0, 1000), (0.1, 100, 900), ((0.29, 0.0), 290, 1000), ((0.0, 0.005), 0, 995)],
 )
 def test_what_is_cut_is_what_was_asked_for_at_every_door(trim: Any, start: int, stop: int) -> None:
-    series = warming_up(1000)
+    series = 4.0 + warming_up(1000)
     options = Options(trim=trim, target=1e-6, max_rounds=4, readings_per_round=250)
     running = Engine(options)
     for part in np.split(series, 4):

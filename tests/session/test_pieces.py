@@ -105,7 +105,9 @@ def test_the_levels_of_the_pieces_make_the_interval():
     levels = np.array(analysis.levels)
     assert found.value == pytest.approx(levels.mean())
     error = levels.std(ddof=1) / math.sqrt(6)
-    assert found.half_width == pytest.approx(2.570582 * error, rel=1e-5)  # t(.975, 5)
+    reach = 2.570582 * error / found.value  # t(.975, 5), of log(value)
+    ends = found.value * np.exp(-reach), found.value * np.exp(reach)
+    assert (found.low, found.high) == pytest.approx(ends, rel=1e-7)
     # The last hundredth of each piece counts, the first does not.
     sizes = [phase.change_points.n for phase in analysis.phases]
     assert [phase.start for phase in analysis.phases[1:]] == [max(1, n // 100) for n in sizes[1:]]

@@ -113,9 +113,10 @@ RECORDS: dict[str, tuple[Code, Callable[[], RunRecord]]] = {
         lambda: of_work([1.0e6, 1.1e6, 1.2e6] * 5, np.resize([1.0, 2.0, 3.0, 1.5], 15)),
     ),
     "wide rates": (
-        Code.NO_RATIO,
+        Code.TOO_WIDE,
         lambda: read([1.0, 30.0], metric=Metric(name="rate", unit="req/s")),
     ),
+    "wide times": (Code.TOO_WIDE, lambda: read([0.1, 0.15, 0.87])),
     "times of 0": (Code.COARSE_CLOCK, lambda: read(np.zeros(50))),
     "far quantile": (Code.FEW_IN_TAIL, lambda: read(noise(60), statistic="p99")),
     "rejected rounds": (Code.NO_STABLE_PHASE, by_rejecting_detector),

@@ -92,7 +92,9 @@ class _Side:
 @shared.detector_option("that of each run; ranks for files")
 @fail_on_option
 @click.option(
-    "--same-machine", is_flag=True, help="Compare nothing that was measured on two machines."
+    "--same-machine",
+    is_flag=True,
+    help="Compare nothing of another host, processor, number of cores or system.",
 )
 @click.option(
     "--filter",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,6 +13,9 @@ from typing import Any
 from benchrigor.errors import InvalidInput
 from benchrigor.model.series import short
 
+_MOST_DIGITS = 300
+_HUGE = re.compile(rf"\d{{{_MOST_DIGITS}}}")
+_SPACE = re.compile(r"\s*")
 _FEWEST_WHOLE = 2  # lines before one that is unfinished
 
 
@@ -24,10 +28,19 @@ class Parsed:
     unfinished: tuple[int, str] | None = None
 
 
+def loads(text: str) -> Any:
+    """Parse JSON; whole numbers that no float can hold are infinite."""
+    return json.loads(text, parse_int=_whole if _HUGE.search(text) else None)
+
+
+def _whole(digits: str) -> int | float:
+    return int(digits) if len(digits) < _MOST_DIGITS else float(digits)
+
+
 def parse_json(text: str, name: str) -> Parsed:
     """Parse JSON, or JSON lines; InvalidInput if it is neither."""
     try:
-        return Parsed(data=json.loads(text))
+        return Parsed(data=loads(text))
     except (ValueError, RecursionError) as whole:
         for parse in (_json_lines, _json_documents):
             with suppress(ValueError, RecursionError):
@@ -37,19 +50,19 @@ def parse_json(text: str, name: str) -> Parsed:
 
 def _json_documents(text: str) -> Parsed:
     """Return documents that stand one after another, as `cat` joins files."""
-    decoder, at, items = json.JSONDecoder(), 0, []
+    decoder, at, items = json.JSONDecoder(parse_int=_whole), 0, []
     text = text.strip()
     while at < len(text):
         item, end = decoder.raw_decode(text, at)
         items.append(item)
-        at = end + len(text[end:]) - len(text[end:].lstrip())
+        at = _SPACE.match(text, end).end()  # type: ignore[union-attr]  # it may be empty
     return Parsed(data=items, are_lines=True)
 
 
 def load_object(path: Path) -> Mapping[str, Any]:
     """Return the object in a file of a folder; InvalidInput if it holds anything else."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidInput(f"{path} cannot be read as JSON: {error}") from error
     if not isinstance(data, Mapping):
@@ -61,9 +74,9 @@ def load_object(path: Path) -> Mapping[str, Any]:
 def _json_lines(text: str) -> Parsed:
     """Return the objects of all lines, without a last one that is unfinished."""
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-    items = [json.loads(line) for _, line in lines[:-1]]
+    items = [loads(line) for _, line in lines[:-1]]
     try:
-        items.append(json.loads(lines[-1][1]))
+        items.append(loads(lines[-1][1]))
     except ValueError:
         if text.endswith("\n") or len(items) < _FEWEST_WHOLE:
             raise

@@ -17,6 +17,7 @@ from typing import Any
 from benchrigor.errors import InvalidInput
 from benchrigor.files import decoded, readable
 from benchrigor.formats import json_lines, saved_records
+from benchrigor.formats.fields import object_at
 from benchrigor.formats.harnesses import (
     asv,
     criterion,
@@ -27,7 +28,7 @@ from benchrigor.formats.harnesses import (
     pyperf,
     pytest_benchmark,
 )
-from benchrigor.formats.json_text import parse_json
+from benchrigor.formats.json_text import loads, parse_json
 from benchrigor.formats.load_tools import jmeter, k6, vegeta
 from benchrigor.model import Code, Notice, RunRecord
 from benchrigor.model.codec import is_there
@@ -155,7 +156,7 @@ def _are_rows_of_no_tool(text: str) -> bool:
     """Return whether there are several lines, and the first is JSON that no tool writes."""
     end = text.find("\n")
     with suppress(ValueError, RecursionError):
-        first = json.loads(text[: max(end, 0)])
+        first = loads(text[: max(end, 0)])
         is_known = any(tool.are_format([first]) for tool in _LINES)
         is_known = is_known or any(tool.is_format(first) for tool in _DOCUMENTS)
         return not is_known and bool(text[end : end + _SOME].strip())
@@ -202,15 +203,16 @@ def _with_notices(
 
 def _told_apart(results: Sequence[Result]) -> Iterator[Result]:
     """Yield results with names of their own: with the parameters that differ, else a number."""
-    alike: dict[str, list[Mapping[str, Any]]] = {}
     names = [hide_secrets(result.name) for result in results]
-    for name, result in zip(names, results, strict=True):
-        alike.setdefault(name, []).append(result.subject.get("parameters") or {})
+    parameters = [object_at(result.subject, "parameters") for result in results]
+    first, differ = dict[str, Mapping[str, Any]](), dict[str, set[str]]()
+    for name, own in zip(names, parameters, strict=True):
+        one = first.setdefault(name, own)
+        several = {key for key in {**one, **own} if one.get(key) != own.get(key)}
+        differ[name] = differ.get(name, set()) | several
     given, taken, times = set(names), set[str](), Counter[str]()
-    for name, result in zip(names, results, strict=True):
-        own, others = result.subject.get("parameters") or {}, alike[name]
-        differ = [key for key, value in own.items() if any(o.get(key) != value for o in others)]
-        told = ", ".join(f"{key}={own[key]}" for key in differ)
+    for name, own, result in zip(names, parameters, results, strict=True):
+        told = ", ".join(f"{key}={own[key]}" for key in own if key in differ[name])
         named = full = f"{name} ({told})" if told else name
         while named in taken or (named != name and named in given):
             times[full] += 1

@@ -325,7 +325,7 @@ class WpsFit(OneLine):
     ----------
     speed
         Work per second of the stable phase. The ends of its interval are the reciprocals of the
-        ends for ``slope``, so it is not symmetric. None if the interval of the slope holds 0.
+        ends for ``slope``, so it is not symmetric. None if the slope is too uncertain.
     overhead
         Seconds that setup, warm-up and cool-down add to a round; negative if the warm-up is faster
         than the stable phase.

@@ -30,6 +30,7 @@ class Code(enum.StrEnum):
     NO_STABLE_PHASE = "no-stable-phase"
     CHANGING_PACE = "changing-pace"
     BLOCKS_OF_PAIRS = "blocks-of-pairs"
+    TOO_WIDE = "too-wide"
     FEW_READINGS = "few-readings"
     FEW_EFFECTIVE = "few-effective-readings"
     FEW_IN_TAIL = "few-readings-in-tail"
@@ -203,6 +204,17 @@ class Notice(OneLine):
 def weakening(notices: Iterable[Notice]) -> tuple[Notice, ...]:
     """Return the warnings and refusals among Notices."""
     return tuple(notice for notice in notices if notice.severity is not Severity.NOTE)
+
+
+def leading(notice: Notice, notices: tuple[Notice, ...]) -> tuple[Notice, ...]:
+    """Put a Notice before others, but behind a warning of several modes: it comes first."""
+    modes = [each for each in notices if is_of_modes(each)]
+    return (*modes, notice, *(each for each in notices if each not in modes))
+
+
+def is_of_modes(notice: Notice) -> bool:
+    """Whether a Notice warns of modes that are far apart."""
+    return notice.code is Code.SEVERAL_MODES and notice.severity is Severity.WARNING
 
 
 def one_each(notices: Iterable[Notice]) -> tuple[Notice, ...]:

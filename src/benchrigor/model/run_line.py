@@ -9,12 +9,14 @@ from benchrigor.control_characters import escaped
 from benchrigor.model.analysis import Analysis, Kind
 from benchrigor.model.decision import Decision
 from benchrigor.model.estimate import Estimate
+from benchrigor.model.notice import is_of_modes
 from benchrigor.model.text import (
     is_broken_off,
     no_number,
     say_end,
     shortened,
     show_added,
+    show_modes,
     show_observed,
     show_short,
     show_value,
@@ -87,7 +89,9 @@ def run_line(
     if analysis.headline is None:
         return _without_number(name, analysis, broken)
     overhead = "" if analysis.wps is None else show_added(analysis.wps.overhead)
-    asides = [show_just_now(analysis), overhead, *more, broken]
+    modes = show_modes(analysis.modes, analysis.metric.unit)
+    modes *= any(map(is_of_modes, analysis.notices))
+    asides = [modes, show_just_now(analysis), overhead, *more, broken]
     return _fitting(name, show_number(analysis, statistic), asides)
 
 

@@ -11,7 +11,7 @@ from benchrigor.model.notice import Notice, Severity
 from benchrigor.units import ROUNDING, Scale, digits_for, scale_for
 
 if TYPE_CHECKING:
-    from benchrigor.model.analysis import Observed
+    from benchrigor.model.analysis import Mode, Observed
     from benchrigor.model.decision import Decision
     from benchrigor.model.estimate import Estimate
 
@@ -181,6 +181,13 @@ def show_observed(observed: Observed, unit: str) -> str:
     return f"median {show_value(observed.median, unit)}, {least} to {greatest}"
 
 
+def show_modes(modes: Iterable[Mode], unit: str) -> str:
+    """Show the share and the value of each mode."""
+    return ", ".join(
+        f"{percent(mode.share, digits=2)} near {show_value(mode.value, unit)}" for mode in modes
+    )
+
+
 def show_chance(chance: float) -> str:
     """Show a p-value after its "p"."""
     return "<0.0001" if chance < 0.0001 else f"={chance:.2g}"
@@ -201,8 +208,7 @@ def say_end(decision: Decision | None) -> str:
     if decision is None:
         return "still running"
     reason = str(decision.reason).replace("-", " ")
-    reason = reason.replace("target out of reach", "no narrower with time")  # or with a target
-    planned = ("satisfied", "spent", "limit reached", "with time", "exhausted")
+    planned = ("satisfied", "spent", "limit reached", "out of reach", "exhausted")
     is_planned = reason.endswith(planned)
     return reason if is_planned else f"not converged: {reason}"
 
@@ -216,6 +222,12 @@ def refusal_of(notices: Sequence[Notice]) -> Notice | None:
     """Return the Notice that explains a missing number: the first refusal, else the first."""
     refusals = [notice for notice in notices if notice.severity is Severity.REFUSAL]
     return next(iter([*refusals, *notices]), None)
+
+
+def say_too_wide(value: float, low: float, high: float, unit: str = "") -> str:
+    """Say that an interval is too wide for its value to be a number."""
+    shown, *ends = (show_value(number, unit) for number in (value, low, high))
+    return f"Too wide an interval: {ends[0]} to {ends[1]} around {shown}, expected ±100% at most."
 
 
 def no_number(notices: Sequence[Notice]) -> str:

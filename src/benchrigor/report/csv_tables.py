@@ -53,13 +53,14 @@ def summary_rows(record: RunRecord) -> Iterator[Row]:
     yield ("metric", "unit", "kind", "statistic", *fields, "notices")
     for analysis in record.analyses:
         is_speed = analysis.kind is Kind.WORK
+        notices = (*record.session_notices, *analysis.notices)
         yield (
             analysis.metric.name,
             analysis.metric.unit,
             str(analysis.kind),
             "mean" if is_speed else record.options.statistic,
             *(getattr(analysis.estimate, field, None) for field in fields),
-            " ".join(dict.fromkeys(str(notice.code) for notice in analysis.notices)),
+            " ".join(dict.fromkeys(str(notice.code) for notice in notices)),
         )
 
 

@@ -58,6 +58,8 @@ PAGE: dict[Code, str] = {
     Code.ALARM_STANDS: "The machine has a fault: benchrigor doctor says which. Mend it, and "
     "measure again.",
     Code.BLOCKS_OF_PAIRS: f"The speed of the machine changed too much for a mean ratio. {_AGAIN}",
+    Code.SEVERAL_MODES: "The readings gather around several values, and the mean may be near none "
+    "of them. Find out what makes them, and measure each by itself.",
     Code.NO_STABLE_PHASE: f"The speed of the machine changed meanwhile. {_AGAIN}",
     Code.THIS_PROCESS_ONLY: "This holds for one process: another start may be faster or slower. "
     "Measure several processes (--fresh).",
@@ -116,6 +118,7 @@ PAGE: dict[Code, str] = {
 }
 REFUSED: dict[Code, str] = {
     Code.TOO_FEW_READINGS: "Allow more time (--budget), or measure something shorter.",
+    Code.TOO_WIDE: "Measure longer (--budget), or take the median (--statistic median).",
     Code.NO_STABLE_PHASE: "The readings do not settle: find what grows or changes (benchrigor show "
     "--plot FILE), or give each call the same state (setup).",
     Code.STILL_CORRELATED: _LONGER,

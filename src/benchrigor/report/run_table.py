@@ -12,12 +12,11 @@ from benchrigor.model.notice import Code
 from benchrigor.model.recorded import FILE
 from benchrigor.model.run import RunRecord
 from benchrigor.model.run_line import just_now, notes_on, show_number
-from benchrigor.model.text import counted, first_few, say_end, show_value
-from benchrigor.report.notice_lines import chosen_of_run, sentence_of
+from benchrigor.model.text import counted, say_end, show_value
+from benchrigor.report.notice_lines import by_sentence, chosen_of_run, sentence_of
 
 _MARK = "~"  # Before an observed median in place of an estimate
 _MOST_SENTENCES = 4
-_LISTED = 5  # names that a warning is listed with
 
 
 def tabulate(
@@ -115,15 +114,12 @@ def _row(record: RunRecord) -> tuple[str, ...]:
 
 def _warnings(records: Sequence[RunRecord], worded: Callable[[str], str]) -> list[Part]:
     """Say once what weakens numbers, but for what their endings say, and which they are."""
-    concerned: dict[str, list[str]] = {}
-    for record in records:
-        for notice in chosen_of_run(record):
-            if notice.code is not Code.NOT_CONVERGED:
-                reason = record.decision.reason if record.decision else None
-                sentence = worded(sentence_of(notice, reason=reason))
-                concerned.setdefault(sentence, []).append(record.name)
-    lines: list[Part] = []
-    for sentence, names in concerned.items():
-        whose = "" if len(names) == len(records) else f"{first_few(names, _LISTED)}: "
-        lines += wrapped(f"{whose}{sentence}", "! ", style="yellow")
-    return lines
+    reasons = ((run, run.decision.reason if run.decision else None) for run in records)
+    said = (
+        (worded(sentence_of(notice, reason=reason)), run.name)
+        for run, reason in reasons
+        for notice in chosen_of_run(run)
+        if notice.code is not Code.NOT_CONVERGED
+    )
+    sentences = by_sentence(said, len(records))
+    return [part for sentence in sentences for part in wrapped(sentence, "! ", style="yellow")]

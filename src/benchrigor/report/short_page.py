@@ -23,6 +23,7 @@ from benchrigor.model import (
     Verdict,
 )
 from benchrigor.model.comparison import show_difference
+from benchrigor.model.notice import is_of_modes
 from benchrigor.model.run_line import AT_FULL_SPEED, just_now
 from benchrigor.model.text import (
     PEAK_MEMORY,
@@ -34,6 +35,7 @@ from benchrigor.model.text import (
     show_duration,
     show_estimate,
     show_interval,
+    show_modes,
     show_peak_memory,
     show_plus_minus,
     show_value,
@@ -167,7 +169,9 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[Part]:
     label = analysis.metric.name if several or analysis.kind is Kind.WORK else statistic
     is_moved = analysis.at_full_pace is not None
     where = f" {AT_FULL_SPEED}" if is_moved else ""
-    rows = row(label, [_interval(headline, unit) + where])
+    is_warned = any(map(is_of_modes, analysis.notices))
+    rows = row("modes", [_modes(analysis) * is_warned])
+    rows += row(label, [_interval(headline, unit) + where])
     now = just_now(analysis)
     rows += row("just now", ["" if now is None else _interval(now, unit)])
     if several:
@@ -178,7 +182,7 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[Part]:
     typical = analysis.typical
     if typical is not None and statistic == "mean" and not typical.notices and not is_moved:
         rows += row("median", [_interval(typical, unit)])
-    return rows + row("modes", [_modes(analysis)])
+    return rows + row("modes", ["" if is_warned else _modes(analysis)])
 
 
 def _interval(estimate: Estimate, unit: str) -> str:
@@ -203,13 +207,7 @@ def _target(estimate: Estimate, analysis: Analysis, options: Options, *, is_move
 
 
 def _modes(analysis: Analysis) -> str:
-    if len(analysis.modes) < 2:
-        return ""
-    shown = (
-        f"{percent(mode.share, digits=2)} near {show_value(mode.value, analysis.metric.unit)}"
-        for mode in analysis.modes
-    )
-    return ", ".join(shown)
+    return show_modes(analysis.modes, analysis.metric.unit) if len(analysis.modes) > 1 else ""
 
 
 def _data(record: RunRecord) -> str:
@@ -263,7 +261,8 @@ def _notices(record: RunRecord) -> list[Notice]:
     """Return the Notices of the page; a machine that took little of the time disturbed little."""
     is_calm = record.interference is not None and not is_disturbed(record.interference)
     hidden = {Code.HARDLY_UNDISTURBED} if is_calm else set()
-    return [notice for notice in chosen_of_run(record) if notice.code not in hidden]
+    shown = [notice for notice in chosen_of_run(record) if notice.code not in hidden]
+    return sorted(shown, key=lambda notice: not is_of_modes(notice))
 
 
 def _state(record: RunRecord) -> str:

@@ -28,7 +28,8 @@ from benchrigor.model import (
     WpsFit,
     quantile_named,
 )
-from benchrigor.model.notice import one_each
+from benchrigor.model.notice import is_of_modes, one_each
+from benchrigor.model.series import LARGEST
 from benchrigor.model.text import many, percent
 from benchrigor.protocols import Detector
 from benchrigor.session.outcomes import in_units
@@ -54,7 +55,11 @@ from benchrigor.stats.estimators.estimation import (
     notice_of,
     trim,
 )
-from benchrigor.stats.estimators.multimodality import find_modes, merge_near_modes
+from benchrigor.stats.estimators.multimodality import (
+    find_modes,
+    merge_near_modes,
+    tell_modes,
+)
 from benchrigor.stats.estimators.observation import observe
 from benchrigor.stats.estimators.proportion import are_outcomes, are_shares
 from benchrigor.stats.estimators.variance_components import split_variance
@@ -125,7 +130,7 @@ class Material:
         """Number of readings at or below 0, which rule out a harmonic mean."""
         if self.metric.kind is not Quantity.RATE or self.metric.averaging != "auto":
             return 0
-        return sum(int((values <= 0.0).sum()) for values in self.series)
+        return sum(int((values < 1.0 / LARGEST).sum()) for values in self.series)
 
     @property
     def policy(self) -> Policy:
@@ -141,6 +146,7 @@ class Material:
             share=self.kind is not Kind.WORK and self.is_share,
             higher=self.metric.direction is Direction.HIGHER,
             batch=self.batch,
+            narrow=self.metric.kind in (Quantity.TIME, Quantity.RATE),
             references=self.references,
             goes_on=not (self.recorded or self.kind is Kind.INVOCATIONS),
             detector=self.detector if takes_longest(self.detector) else None,
@@ -407,11 +413,16 @@ def describe(material: Material, analysis: Analysis) -> Analysis:
         return replace(analysis, split=split_variance(fits) if len(fits) > 1 else None)
     if material.kind is Kind.PIECES:
         return analysis
-    modes, notices = merge_near_modes(find_modes(values, _SEVERAL_MODES)), analysis.notices
-    if len(modes) > 1 and material.policy.q is None:
-        sentence = f"The readings have {len(modes)} modes; the mean may be near none of them."
-        notices = (*notices, Notice.note(Code.SEVERAL_MODES, sentence, modes=len(modes)))
-    return replace(analysis, modes=modes, notices=notices)
+    modes = merge_near_modes(find_modes(values, _SEVERAL_MODES))
+    analysis = replace(analysis, modes=modes)
+    if len(modes) < 2 or material.policy.q is not None:
+        return analysis
+    notice = tell_modes(values, modes, material.metric.unit)
+    if not is_of_modes(notice):
+        return replace(analysis, notices=(*analysis.notices, notice))
+    notices = (notice, *analysis.notices)
+    estimate = analysis.estimate and replace(analysis.estimate, notices=notices)
+    return replace(analysis, notices=notices, estimate=estimate)
 
 
 def fit_line(material: Material, analysis: Analysis) -> Analysis:

@@ -26,6 +26,7 @@ from benchrigor.model import (
     StopReason,
 )
 from benchrigor.model.checks import refuse, wrong_values
+from benchrigor.model.notice import leading
 from benchrigor.model.options import LATEST
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.protocols import Detector, StopRule
@@ -436,8 +437,8 @@ class Engine(Controller[RoundPlan, Round]):
         ended = self._decision is not None and not self._decision.satisfied
         if ended and metric.must_satisfy and math.isfinite(wanted):
             notice = warn_not_converged(estimate.half_width, wanted, *whole_of(estimate))
-            estimate = replace(estimate, notices=(notice, *estimate.notices))
-            notices = (notice, *notices)
+            estimate = replace(estimate, notices=leading(notice, estimate.notices))
+            notices = leading(notice, notices)
         return replace(analysis, estimate=estimate, notices=notices)
 
     def _all_notices(self) -> tuple[Notice, ...]:

@@ -25,6 +25,7 @@ from benchrigor.model.text import (
     no_number,
     percent,
     say_end,
+    say_too_wide,
     show_amount,
     show_duration,
     show_estimate,
@@ -139,6 +140,9 @@ def in_units(notice: Notice, metric: Metric, measured_s: float, n: int) -> Notic
     if notice.code is Code.NO_STABLE_PHASE and {"first", "last"} <= known.keys():
         trend = Trend(first=_number(known["first"]), last=_number(known["last"]))
         return replace(notice, sentence=say_moving(trend, metric.unit))
+    if notice.code is Code.TOO_WIDE:
+        value, low, high = (_number(known[name]) for name in ("value", "low", "high"))
+        return replace(notice, sentence=say_too_wide(value, low, high, metric.unit))
     if notice.code is Code.CHANGING_PACE and measured_s:
         ends = _number(known["least"]), _number(known["greatest"])
         return replace(notice, sentence=say_changed(*ends, show_value(measured_s, "s")))

@@ -34,6 +34,7 @@ from benchrigor.stats.estimators.headline import (
     with_spread,
 )
 from benchrigor.stats.estimators.pace import at_sensitivity, of_machine
+from benchrigor.stats.series.interval import is_wide
 
 _LEAST_ERROR = 1e-6  # of a figure that its readings tell exactly
 
@@ -104,10 +105,11 @@ def _with_like_runs(
     to_full = like.to_full(pace)
     figure, pace = at_sensitivity(figure, pace, to_full, is_speed=analysis.wps is not None)
     spread = like.spread(full_s, to_full)
+    figure = with_spread(figure, spread) if spread[1] else figure
     return replace(
         analysis,
         pace=replace(pace, widening=widening(spread)),
-        at_full_pace=with_spread(figure, spread) if spread[1] else figure,
+        at_full_pace=None if is_wide(figure) else figure,
     )
 
 

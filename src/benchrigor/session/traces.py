@@ -22,6 +22,7 @@ from benchrigor.model import (
 from benchrigor.model.checks import refuse
 from benchrigor.model.metric import A_DURATION
 from benchrigor.model.readings import WARM_UP
+from benchrigor.model.series import LARGEST
 from benchrigor.protocols import Detector
 from benchrigor.session.analysis_chain import (
     Material,
@@ -453,8 +454,8 @@ def _bad_values(metric: Metric, values: Floats, where: str) -> list[str]:
     least = float(values.min())
     if metric.kind is Quantity.SHARE and not 0.0 <= least <= float(values.max()) <= 1.0:
         return [f"{where}: {metric.name} is {least!r} to {float(values.max())!r}, expected 0 to 1"]
-    reading = f"{where}: {metric.name}[{int(values.argmin()) if least <= 0.0 else 0}] is {least!r}"
-    if metric.averaging == "harmonic" and least <= 0.0:
+    reading = f"{where}: {metric.name}[{int(values.argmin())}] is {least!r}"
+    if metric.averaging == "harmonic" and least < 1.0 / LARGEST:
         return [f"{reading}, expected more than 0 for a harmonic mean"]
     if metric.kind is Quantity.TIME and least < 0.0:
         return [f"{reading} {metric.unit}, expected {A_DURATION}"]

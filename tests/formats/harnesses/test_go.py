@@ -130,7 +130,7 @@ def test_a_name_without_a_result_is_lost_and_said_to_be(held) -> None:
     first, second = held(good + good + lost + "FAIL\n")
     (notice,) = first.notices
     assert dict(notice.evidence) == {"failed": 1, "total": 3}
-    assert "1 of 3 (33.3%) failed (such as in line 3" in notice.sentence
+    assert "33.3% failed (1 of 3, such as in line 3" in notice.sentence
     assert second.rounds == ()
     assert "Line 4 has no result" in second.notices[0].sentence
 

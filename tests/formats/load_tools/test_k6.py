@@ -74,7 +74,7 @@ def test_methods_and_statuses_are_requests_of_their_own(held) -> None:
     ]
     (notice,) = found["GET http://a/ 503"].notices
     assert dict(notice.evidence) == {"failed": 3, "total": 3}
-    assert "3 of 3 (100%) failed" in notice.sentence
+    assert "100% failed (3 of 3" in notice.sentence
 
 
 def test_checks_that_failed_are_told_of_every_request(held) -> None:
@@ -83,7 +83,7 @@ def test_checks_that_failed_are_told_of_every_request(held) -> None:
     for each in found:
         (notice,) = each.notices
         assert (notice.code, notice.evidence["failed"]) == (Code.FAILED_RUNS, 1)
-        assert "1 of 4 (25%) failed (checks" in notice.sentence
+        assert "25% failed (1 of 4, checks" in notice.sentence
 
 
 @pytest.mark.parametrize("nested", [True, False])

@@ -12,7 +12,7 @@ from simulated.estimates import estimated
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
-from benchrigor.stats import estimate_mean
+from benchrigor.stats import estimate_level, fit_level
 from benchrigor.stats.estimators.rate import estimate_rate
 
 RNG = np.random.default_rng(77)
@@ -49,7 +49,8 @@ def test_the_sum_is_that_of_welch_and_satterthwaite() -> None:
     squares = [float(sample.var(ddof=1)) / sample.size for sample in samples]
     df = sum(squares) ** 2 / (squares[0] ** 2 / 5 + squares[1] ** 2 / 8)
     error = math.sqrt(sum(squares))
-    found = sum_rates([estimate_mean(sample) for sample in samples])
+    levels = [estimate_level(fit_level(sample), 0.95) for sample in samples]
+    found = sum_rates(levels)
     wanted = sum(float(sample.mean()) for sample in samples)
     reach = float(scipy_stats.t.ppf(0.975, df)) * error
     assert found.degrees_of_freedom == pytest.approx(df)

@@ -13,8 +13,11 @@ def test_the_interval_is_students_t_of_the_invocation_means() -> None:
     invocations = [rng.normal(level, 0.1, 50) for level in rng.normal(5.0, 0.5, 12)]
     means = [series.mean() for series in invocations]
     found = estimate_invocations(invocations)
-    low, high = scipy_stats.t.interval(0.95, 11, np.mean(means), scipy_stats.sem(means))
-    assert (found.low, found.high) == pytest.approx((low, high))
+    mean, reach = np.mean(means), scipy_stats.t.ppf(0.975, 11) * scipy_stats.sem(means)
+    ends = mean / np.exp(reach / mean), mean * np.exp(reach / mean)  # of log(mean)
+    assert (found.low, found.high) == pytest.approx(ends)
+    below = estimate_invocations([series - 9.0 for series in invocations])
+    assert (below.low, below.high) == pytest.approx((mean - 9.0 - reach, mean - 9.0 + reach))
     assert found.n == 12
     assert found.notices == ()
 
@@ -25,19 +28,17 @@ def test_few_invocations_are_named() -> None:
 
 
 @pytest.mark.parametrize("q", [None, 0.5])
-def test_the_interval_of_times_begins_at_0_and_that_of_differences_below(q: float | None) -> None:
-    policy = Policy(kind=Kind.INVOCATIONS, q=q)
+def test_times_too_far_apart_are_no_number_and_differences_are(q: float | None) -> None:
+    policy = Policy(kind=Kind.INVOCATIONS, q=q, narrow=True)
     times = [np.linspace(level, level + 0.1, 30) for level in (1.0, 5.0)]
-    found = estimate(times, policy).estimate_or_raise()
-    assert found.low == 0.0 < found.value < found.high
+    assert estimate(times, policy).notices[-1].code is Code.TOO_WIDE
     below = estimate([series - 2.0 for series in times], policy).estimate_or_raise()
     assert below.low < -10.0
 
 
-def test_the_interval_of_two_times_of_one_invocation_begins_at_0_and_of_differences_below() -> None:
-    policy = Policy(kind=Kind.INVOCATIONS)
-    found = estimate([np.array([1.0, 5.0])], policy).estimate_or_raise()
-    assert found.low == 0.0 < found.value < found.high
+def test_two_times_too_far_apart_in_one_invocation_are_no_number_and_differences_are() -> None:
+    policy = Policy(kind=Kind.INVOCATIONS, narrow=True)
+    assert estimate([np.array([1.0, 5.0])], policy).notices[-1].code is Code.TOO_WIDE
     assert estimate([np.array([-1.0, 5.0])], policy).estimate_or_raise().low < -10.0
 
 

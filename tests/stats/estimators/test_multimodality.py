@@ -15,7 +15,11 @@ from simulated.series import autoregressive
 
 from benchrigor.model import Floats, Mode
 from benchrigor.stats.estimators import multimodality as modes
-from benchrigor.stats.estimators.multimodality import find_modes, merge_near_modes
+from benchrigor.stats.estimators.multimodality import (
+    find_modes,
+    merge_near_modes,
+    tell_modes,
+)
 
 
 def found_modes(readings: np.ndarray, level: float = 0.01) -> tuple[Mode, ...]:
@@ -119,7 +123,7 @@ def test_many_readings_have_the_same_modes() -> None:
         [3.0] * 500,
         [1.0] * 40_000 + [2.0],
         np.linspace(1.0, 1.0 + 1e-11, 300),
-        mixture(modes.MIN_READINGS - 1, np.random.default_rng(1)),
+        mixture(modes.MIN_READINGS - 1, np.random.default_rng(1), apart=5.0),
         mixture(1_000, np.random.default_rng(1)) * 1e-310,
     ],
 )
@@ -177,3 +181,55 @@ def test_modes_close_to_each_other_are_merged() -> None:
     far = Mode(value=1.2, share=0.6)
     assert merge_near_modes((*modes, far)) == (joined, far)
     assert merge_near_modes(()) == ()
+
+
+FAR = {
+    "two": [0.012, 0.75],
+    "three": [0.012, 0.3, 0.75],
+    "near in size": [1.0, 1.4],
+}
+
+
+@pytest.mark.parametrize("name", FAR)
+@pytest.mark.parametrize("n", [20, 40, 59, 200])
+def test_few_readings_show_modes_that_are_far_apart(name: str, n: int) -> None:
+    levels = FAR[name]
+    for noise in (0.02, 0.001):
+        rng = np.random.default_rng([n, len(levels)])
+        readings = np.resize(levels, n) * rng.lognormal(0.0, noise, n)
+        found = found_modes(rng.permutation(readings))
+        assert [mode.value for mode in found] == pytest.approx(levels, rel=0.05)
+        shares = [1 / len(levels)] * len(levels)
+        assert [mode.share for mode in found] == pytest.approx(shares, abs=0.1)
+        assert tell_modes(readings, found, "s").severity == "warning"
+
+
+def test_equal_readings_have_modes_unless_they_are_ticks_of_a_clock() -> None:
+    assert len(found_modes(np.resize(FAR["two"], 40))) == 2
+    assert len(found_modes(np.resize(FAR["three"], 40))) == 3
+    for ticks in ([83.0, 125.0], [0.0, 41.0], [15.6, 31.2, 46.8], [5.0]):
+        assert len(found_modes(np.resize(ticks, 40))) == 1
+    assert len(found_modes(np.resize(FAR["two"], 19))) == 1
+
+
+def test_ticks_with_a_few_values_between_are_a_note() -> None:
+    ticks = np.repeat([100e-9, 110e-9, 120e-9, 130e-9, 101e-9], [60, 290, 500, 150, 1])
+    levels = [Mode(value=value * 1e-9, share=0.25) for value in (100, 110, 120, 130)]
+    assert tell_modes(ticks, tuple(levels), "s").severity == "note"
+
+
+def test_modes_that_are_not_far_apart_are_a_note() -> None:
+    near = np.random.default_rng(5).normal(np.resize([1.0, 1.25], 600), 0.05)
+    found = found_modes(near)
+    assert (len(found), tell_modes(near, found, "s").severity) == (2, "note")
+
+
+@pytest.mark.parametrize("n", [20, 30, 59])
+def test_few_skewed_readings_seldom_look_like_modes_far_apart(n: int) -> None:
+    rng = np.random.default_rng([20301201, n])
+    drawn = [
+        draw
+        for _ in range(200)
+        for draw in (rng.exponential(size=n), rng.lognormal(0.0, 1.0, n), 1.0 + rng.pareto(2.0, n))
+    ]
+    assert sum(len(found_modes(draw)) > 1 for draw in drawn) <= (24 if n == 20 else 12)

@@ -8,7 +8,7 @@ from scipy import stats as scipy_stats
 from simulated.estimates import estimated
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Notice
+from benchrigor.model import Code
 from benchrigor.stats import estimate_mean
 from benchrigor.stats.estimators.rate import estimate_rate, reciprocal
 
@@ -140,12 +140,10 @@ def test_tiny_and_huge_rates_stay_in_range(size: float) -> None:
     assert 0.0 < found.low < found.high
 
 
-def test_a_time_per_work_that_may_be_0_allows_no_rate() -> None:
-    with pytest.raises(NotEstimable, match="no rate can be given") as caught:
-        estimate_rate([1.0, 1000.0, 1000.0])
-    notice = caught.value.notice
-    assert isinstance(notice, Notice)
-    assert notice.code is Code.NO_RATIO
+@pytest.mark.parametrize("weights", ["work", "time", [1.0, 9.0, 90.0]])
+def test_the_interval_of_rates_that_are_far_apart_is_above_0(weights: object) -> None:
+    found = estimate_rate([1.0, 1000.0, 10.0], weights=weights)
+    assert 0.0 < found.low < found.value < found.high
 
 
 def test_a_single_rate_is_refused() -> None:

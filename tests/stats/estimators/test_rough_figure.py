@@ -13,8 +13,12 @@ def test_a_few_readings_have_students_t_interval() -> None:
     values = np.array([3.0, 3.2, 3.1, 3.4])
     found = rough_figure(values, q=None, confidence=0.95)
     assert found is not None
-    low, high = stats.t.interval(0.95, 3, values.mean(), stats.sem(values))
-    assert (found.value, found.low, found.high) == pytest.approx((values.mean(), low, high))
+    mean, reach = values.mean(), stats.t.ppf(0.975, 3) * stats.sem(values)
+    ends = mean / np.exp(reach / mean), mean * np.exp(reach / mean)
+    assert (found.value, found.low, found.high) == pytest.approx((mean, *ends))
+    found = rough_figure(values - 3.1, q=None, confidence=0.95)
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((mean - 3.1 - reach, mean - 3.1 + reach))
 
 
 def test_one_reading_has_a_value_and_no_end() -> None:

@@ -128,7 +128,7 @@ def test_a_trial_of_a_lost_host_is_repeated_and_never_saturation(monkeypatch):
     hosts = Hosts({"elm": 0.0, "oak": 0.0})
     search = PeakSearch(threshold_s=0.5)
     generator = OpenLoop(REQUESTS, search.limits, senders=hosts.senders)
-    monkeypatch.setattr(generator, "_await_recovery", lambda: True)
+    monkeypatch.setattr(generator, "_await_recovery", lambda _: True)
     hosts.senders.check(REQUESTS)
     hosts.instead = lambda job: Outcome(kind=LOST, failure="no") if job.host == "oak" else None
     first = search.ask()

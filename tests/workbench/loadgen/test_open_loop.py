@@ -99,7 +99,7 @@ def test_a_load_of_more_requests_than_fit_into_memory_is_refused():
 def test_failures_are_counted_and_named(web):
     limits = [Limit(metric="failed", at_most=0.01)]
     generator = OpenLoop(requests(f"{web}/error"), limits, timeout_s=1.0)
-    generator._await_recovery = lambda: True  # type: ignore[method-assign]  # noqa: SLF001
+    generator._await_recovery = lambda _: True  # type: ignore[method-assign]  # noqa: SLF001
     found = generator.offer(LoadTrial(id=0, load=500.0, duration_s=0.2))
     assert "status 500" in found.failures
     assert sum(found.failures.values()) >= found.failed

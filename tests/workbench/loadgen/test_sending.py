@@ -98,6 +98,19 @@ def test_sending_ends_when_far_too_many_wait():
     assert found.elapsed_s < 100.0
 
 
+def test_sending_ends_when_what_waits_takes_far_too_long_by_the_rate_of_answers():
+    one_by_one = asyncio.Lock()
+
+    async def request() -> None:
+        async with one_by_one:
+            await asyncio.sleep(0.02)
+
+    found = at_times(request, np.linspace(0.0, 2.0, 2_000).tolist(), give_up_s=0.5)
+    assert found.gave_up
+    assert 20 <= found.left < 500  # as many as arrive in that time
+    assert found.backlog_s >= 0.02 * found.left
+
+
 def test_parts_of_several_processes_are_merged_by_time():
     async def request() -> None:
         return

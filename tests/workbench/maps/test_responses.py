@@ -5,7 +5,7 @@ import pytest
 from benchrigor.errors import WorkloadFailed
 from benchrigor.model import Estimate, codec
 from benchrigor.storage import Journal
-from benchrigor.workbench.data import Limit, LoadResult
+from benchrigor.workbench.data import Limit, LoadResult, PeakRate, PeakStatus
 from benchrigor.workbench.maps import responses
 from benchrigor.workbench.maps.map_file import PeakResponse, read_map
 from benchrigor.workbench.maps.map_run import Found, MapRun, round_of
@@ -53,6 +53,19 @@ def test_a_limit_that_no_load_keeps_is_an_upper_bound():
     assert not found.estimates
     assert (found.at_least, found.at_most) == (None, 2.0)
     assert found.reason
+
+
+@pytest.mark.parametrize("status", [PeakStatus.BUDGET_SPENT, PeakStatus.UNSTABLE])
+def test_two_bounds_are_an_interval_unless_they_contradict_each_other(status):
+    peak = PeakRate(status=status, load=None, at_least=88.7, at_most=93.5)
+    found = answer_of_peak(peak, None)
+    if status is PeakStatus.UNSTABLE:
+        assert not found.estimates
+        assert found.reason
+    else:
+        estimate = found.estimates["peak"]
+        assert (estimate.low, estimate.high, estimate.method) == (88.7, 93.5, "bounds")
+        assert estimate.value == pytest.approx((88.7 * 93.5) ** 0.5)
 
 
 def test_a_search_begins_at_the_peak_of_a_neighbour():

@@ -145,6 +145,16 @@ def test_a_peak_below_the_first_load_is_found():
     assert load.low < 25.0 < load.high
 
 
+@pytest.mark.parametrize("capacity", [28.0, 31.0, 47.0, 60.0])
+def test_an_overloaded_server_is_offered_less_until_it_keeps_the_limits(capacity: float):
+    found = searched(serving(capacity))
+    loads = [trial.asked.load for trial in found.trials]
+    kept = next(index for index, trial in enumerate(found.trials) if (trial.ratio or 9.0) < 1.0)
+    assert loads[:kept] == sorted(loads[:kept], reverse=True)
+    assert found.load is not None
+    assert found.load.value == pytest.approx(capacity - 25.0, rel=0.15)
+
+
 def test_slow_with_little_to_do_is_not_saturated_above():
     def hump(load: float, duration_s: float) -> br.LoadResult:
         slow_s = 0.05 if load < 120.0 else 0.0

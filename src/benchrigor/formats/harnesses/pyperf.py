@@ -37,7 +37,7 @@ def read(data: Any, text: str, place: str) -> Iterator[Recorded]:
     try:
         suite = pyperf.BenchmarkSuite.loads(text) if data["benchmarks"] else ()
         dated = [(benchmark, benchmark.get_dates()) for benchmark in suite]
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise InvalidInput(f"{place} is refused by pyperf: {error!r}") from error
     for benchmark, dates in dated:
         common, metric = benchmark.get_metadata(), _METRICS[benchmark.get_unit()]

@@ -36,7 +36,7 @@ from benchrigor.stats.estimators.pace import (
 )
 from benchrigor.stats.estimators.rate import reciprocal
 from benchrigor.stats.series.full_speed import fastest_level, full_speed
-from benchrigor.stats.series.interval import scale
+from benchrigor.stats.series.interval import is_wide, scale
 from benchrigor.stats.series.undisturbed import groups_of
 
 _MOST_WAITED = 0.005  # share of the time, up to which quantiles are as they would be without
@@ -98,7 +98,7 @@ def with_pace(
     if estimate is None or pace is None:
         return analysis
     figure = _figure(analysis, estimate, pace, is_mean=quantile_named(statistic) is None)
-    if figure is None:
+    if figure is None or is_wide(figure):
         return replace(analysis, pace=pace)
     pace = replace(pace, reducible=reducible_share(figure, pace))
     if bounded:

@@ -150,7 +150,11 @@ def _levels(
     # All levels are made in the same way, so that the ratio is that of the levels.
     if any(not fit.transients and fit.standard_error > 0.0 for fit in fits):
         fits = [fit_level(values) for values in series]
-    first, second, _, shift = (estimate_level(fit, confidence) for fit in fits)
+    are_positive = (float(baseline.min()) >= 0.0, float(candidate.min()) >= 0.0, False, False)
+    first, second, _, shift = (
+        estimate_level(fit, confidence, positive=positive)
+        for fit, positive in zip(fits, are_positive, strict=True)
+    )
     return Basis(
         baseline=first,
         candidate=second,

@@ -226,10 +226,6 @@ def _conclude(basis: Basis, question: Question, *, positive: bool) -> Comparison
     contrast, (of_difference, of_ratio) = basis.contrast, basis.methods
     difference = difference_of(basis.difference, confidence, size, of_difference)
     ratio = ratio_of(contrast, confidence, size, of_ratio, positive=positive)
-    if positive:
-        basis = replace(
-            basis, baseline=_of_times(basis.baseline), candidate=_of_times(basis.candidate)
-        )
     # A time of 0 is not a measurement, on either side; a share may be 0.
     levels = {"candidate": basis.candidate, "baseline": basis.baseline}
     is_time = positive and not question.policy.share
@@ -328,11 +324,6 @@ def _needed_readings(basis: Basis, ratio: Estimate, margin: float) -> int | None
         return 0
     sizes = (basis.baseline.n, basis.candidate.n)
     return further_units(basis.contrast, sizes, margin / 2.0 / ratio.half_width)
-
-
-def _of_times(estimate: Estimate) -> Estimate:
-    """Return the estimate of a quantity that is never below 0."""
-    return replace(estimate, low=max(estimate.low, 0.0))
 
 
 def _no_ratio(name: str, level: Estimate) -> Notice:

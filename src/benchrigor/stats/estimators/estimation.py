@@ -60,6 +60,7 @@ from benchrigor.stats.phases.trimming import measured_phase, phase_by_shares, sh
 from benchrigor.stats.series.interval import (
     LONG_RUN_VARIANCE,
     estimate_level,
+    refuse_wide,
 )
 from benchrigor.stats.series.level import (
     COMPLETE,
@@ -90,6 +91,7 @@ class Policy:
     harmonic: bool = False  # the reciprocal of the mean of reciprocals
     share: bool = False  # readings are outcomes, 0 or 1, or shares of trials
     higher: bool = False  # readings are higher if the machine is faster
+    narrow: bool = False  # an interval wider than its value is no number
     batch: int = 1  # calls that each reading averages
     goes_on: bool = False  # more readings could follow: the last ones are no cool-down
     references: ReferencesAlong | None = None  # of one series: the machine may have made steps
@@ -99,6 +101,10 @@ class Policy:
     def takes_longest(self) -> bool:
         """Whether the longest segment of each series counts whole, as published."""
         return takes_longest(self.detector)
+
+    def number(self, estimate: Estimate) -> Estimate:
+        """Return an estimate that is a number; raise NotEstimable if it is too wide for one."""
+        return refuse_wide(estimate) if self.narrow else estimate
 
     def phase(self, series: Floats) -> StablePhase:
         """Find the stable phase of one series to measure."""
@@ -320,27 +326,21 @@ def _of_series(series: Floats, policy: Policy, weights: Floats | None) -> Estima
             estimate = weighted_mean(series, weights, confidence)
         else:
             fits = (_fit(series, policy, transients),)
-            level = estimate_level(fits[0], confidence)
-            values = 1.0 / series if policy.harmonic else series
-            estimate = _invert(_among(level, values, policy), policy)
+            estimate = _invert(_level(fits[0], series, policy), policy)
+        estimate = policy.number(estimate)
     except NotEstimable as error:
         return Estimation(fits=fits, notices=(notice_of(error),))
     return Estimation(estimate=estimate, fits=fits, notices=estimate.notices)
 
 
-def _among(estimate: Estimate, values: Floats, policy: Policy) -> Estimate:
-    """Keep the interval where the mean can be.
-
-    That of this time lies among the values. That of the process lies above the least of 30
-    independent values, and of fewer that are not negative at 0 or above.
-    """
+def _level(fit: LevelFit, series: Floats, policy: Policy) -> Estimate:
+    """Return the estimate of a level; of blocks that of this time, which lies among them."""
+    values = 1.0 / series if policy.harmonic else series
     least, most = float(values.min()), float(values.max())
+    estimate = estimate_level(fit, policy.confidence, positive=least >= 0.0)
     if policy.method == BLOCKS:
         return replace(estimate, low=max(estimate.low, least), high=min(estimate.high, most))
-    if least < 0.0 or policy.harmonic:
-        return estimate
-    lowest = min(least, estimate.value) if estimate.n_effective >= MIN_FOR_AUTOCORRELATION else 0.0
-    return replace(estimate, low=max(estimate.low, min(lowest, estimate.value)))
+    return estimate
 
 
 def _fit(series: Floats, policy: Policy, transients: tuple[float, ...]) -> LevelFit:
@@ -392,7 +392,7 @@ def _over_series(kept: Sequence[Floats | None], policy: Policy) -> Estimation:
     if values.count(None) == len(values):
         return replace(estimation, notices=tuple(refusals[:1]))
     try:
-        estimate = _combine(kept, estimation, policy)
+        estimate = policy.number(_combine(kept, estimation, policy))
     except NotEstimable as error:
         return replace(estimation, notices=(notice_of(error),))
     return replace(estimation, estimate=estimate, notices=estimate.notices)
@@ -425,8 +425,7 @@ def _combine(kept: Sequence[Floats | None], estimation: Estimation, policy: Poli
         return _of_one(quantile_of(counted[0][0], policy.q, confidence, transients=transients))
     if not estimation.fits:
         raise NotEstimable(too_few(1, MIN_FOR_VARIANCE))
-    level = _among(estimate_level(estimation.fits[0], confidence), counted[0][0], policy)
-    return _invert(_of_one(level), policy)
+    return _invert(_of_one(_level(estimation.fits[0], counted[0][0], policy)), policy)
 
 
 def _of_one(inner: Estimate) -> Estimate:

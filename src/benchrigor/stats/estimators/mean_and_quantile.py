@@ -59,8 +59,9 @@ def estimate_mean(
     Notes
     -----
     Autoregressive long-run variance with delta-method degrees of freedom
-    (`stats.series.long_run_variance`), Student t quantiles, cube-root correction for skewness
-    (Johnson 1978, Hall 1992). Below 30 readings: plain Student t.
+    (`stats.series.long_run_variance`), Student t quantiles, longer towards the tail of skewed
+    readings (Johnson 1978, Hall 1992). The interval of readings that are never below 0 is made on
+    the logarithmic scale, by the delta method. Below 30 others: plain Student t.
 
     Examples
     --------

@@ -12,11 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from benchrigor.model import Floats, Mode
+from benchrigor.model import Code, Floats, Mode, Notice
 from benchrigor.model.series import Ints
+from benchrigor.model.text import show_modes
 from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance
 
-MIN_READINGS = 60  # fewer readings count as one mode: they seldom show a second
+MIN_READINGS = 60  # fewer readings show only modes that are far apart, below 20 none
+_FEWEST, _LEAST_OF_FEW = 20, 0.2  # readings, and the share of them in a mode
+_FAR = 5.0  # widths of the wider of two modes from which on they are far apart
 MIN_SHARE = 0.05  # of all readings in a mode: fewer are rare slow readings
 
 _CUTS = (4, 8, 16, 32, 64)  # numbers of blocks, each half over the next, over sorted readings
@@ -123,11 +126,61 @@ def find_modes(series: Floats, level: float) -> tuple[Mode, ...]:
     ordered = np.sort(series)
     n = ordered.size
     points = spread_points(series, ordered) if n >= MIN_READINGS else None
-    borders = [] if points is None else _borders(points, level)
+    if n < MIN_READINGS:
+        return _modes_of_few(ordered)
+    return _modes_between([] if points is None else _borders(points, level), ordered)
+
+
+def _modes_between(borders: list[int], ordered: Floats) -> tuple[Mode, ...]:
+    n = ordered.size
     return tuple(
         Mode(value=float(np.median(ordered[start:stop])), share=(stop - start) / n)
         for start, stop in pairwise([0, *borders, n])
     )
+
+
+def _modes_of_few(ordered: Floats) -> tuple[Mode, ...]:
+    """Return the two or three modes that the widest gaps part, if all are far apart; else one.
+
+    Of 20 lognormal or Pareto readings one in fifty is taken for two modes, of 30 one in 200.
+    """
+    least = math.ceil(_LEAST_OF_FEW * ordered.size)
+    gaps = np.diff(ordered)[least - 1 : ordered.size - least]
+    for count in (1, 2) if ordered.size >= _FEWEST else ():
+        borders = sorted((np.argsort(gaps)[-count:] + least).tolist())
+        parts = np.split(ordered, borders)
+        if min(part.size for part in parts) >= least and all(_far_apart(parts)):
+            return _modes_between(borders, ordered)
+    return _modes_between([], ordered)
+
+
+def tell_modes(series: Floats, modes: tuple[Mode, ...], unit: str) -> Notice:
+    """Tell of several modes, with a warning if two neighbours are far apart."""
+    ordered = np.sort(series)
+    middles = [(one.value + two.value) / 2.0 for one, two in pairwise(modes)]
+    is_far = any(_far_apart(np.split(ordered, np.searchsorted(ordered, middles))))
+    evidence: dict[str, int | float] = {"modes": len(modes)}
+    for place, mode in enumerate(modes):
+        evidence |= {f"value_{place}": mode.value, f"share_{place}": mode.share}
+    shown = show_modes(modes, unit)
+    sentence = f"The readings have {len(modes)} modes: {shown}. The mean may be near none of them."
+    return (Notice.warning if is_far else Notice.note)(Code.SEVERAL_MODES, sentence, **evidence)
+
+
+def _far_apart(parts: list[Floats]) -> list[bool]:
+    """Return whether neighbouring modes are apart by five times the width of the wider one.
+
+    The width is that of the middle half of the readings, or the tick of their clock.
+    """
+    values, counts = np.unique(np.concatenate(parts), return_counts=True)
+    tick = _tick(values, counts) if values.size > 1 else 0.0
+    if 0.0 < float(values[0]) < tick:
+        tick = 0.0  # a clock of this tick could not have shown the least reading
+    quartiles = [np.quantile(part, [0.25, 0.5, 0.75]).tolist() for part in parts]
+    return [
+        two[1] - one[1] > _FAR * max(one[2] - one[0], two[2] - two[0], tick)
+        for one, two in pairwise(quartiles)
+    ]
 
 
 def spread_points(series: Floats, ordered: Floats) -> Points | None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate, Floats, Notice, as_series
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Estimate, Floats, as_series
 from benchrigor.model.series import check_items
 from benchrigor.stats.series.interval import check_confidence, estimate_level, reciprocal_of
 from benchrigor.stats.series.level import fit_level
@@ -47,7 +47,7 @@ def estimate_rate(
         When the values are not readings, or not above 0 while ``weights`` is "work"; when the
         durations are not as many, or not above 0.
     NotEstimable
-        With fewer than two readings, or when the interval of the time per work reaches 0.
+        With fewer than two readings.
 
     Notes
     -----
@@ -69,11 +69,11 @@ def estimate_rate(
         if weights not in ("work", "time"):
             raise InvalidInput(f"weights is {weights!r}, expected 'work', 'time' or durations")
         if weights == "time":
-            return estimate_level(fit_level(series), confidence)
+            return _level(series, confidence)
         check_items(series, series >= _SMALLEST, "a rate above 0 (at least 1e-150)")
         if are_equal(series):
-            return averaged_as(HARMONIC, estimate_level(fit_level(series), confidence))
-        return reciprocal(estimate_level(fit_level(1.0 / series), confidence))
+            return averaged_as(HARMONIC, _level(series, confidence))
+        return reciprocal(_level(1.0 / series, confidence))
     durations = as_series(weights, name="weights")
     if durations.size != series.size:
         raise InvalidInput(
@@ -86,14 +86,8 @@ def estimate_rate(
 
 def reciprocal(estimate: Estimate) -> Estimate:
     """Turn an estimated time per work into the rate, or a rate into the time per work."""
-    inverse, low = reciprocal_of(estimate), estimate.low
-    if inverse is None:
-        sentence = (
-            f"The interval of the time per work begins at {low:.3g}, expected above 0: no rate can "
-            "be given. Take more readings."
-        )
-        notice = Notice.refusal(Code.NO_RATIO, sentence, n=estimate.n, low=low, high=estimate.high)
-        raise NotEstimable(notice)
+    inverse = reciprocal_of(estimate)
+    assert inverse is not None  # noqa: S101  # for the type checker: its interval lies above 0
     return averaged_as(HARMONIC, inverse)
 
 
@@ -112,4 +106,10 @@ def weighted_mean(series: Floats, durations: Floats, confidence: float) -> Estim
     shares = durations / float(durations.mean())
     rate = float(np.mean(shares * series))
     values = series if are_equal(series) else rate + shares * (series - rate)
-    return averaged_as(BY_DURATION, estimate_level(fit_level(values), confidence))
+    return averaged_as(BY_DURATION, _level(values, confidence, least=float(series.min())))
+
+
+def _level(values: Floats, confidence: float, least: float | None = None) -> Estimate:
+    """Return the estimate of a level; ``least`` reading, if the values are not readings."""
+    positive = (float(values.min()) if least is None else least) >= 0.0
+    return estimate_level(fit_level(values), confidence, positive=positive)

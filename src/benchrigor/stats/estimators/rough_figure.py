@@ -38,7 +38,17 @@ def rough_figure(
     if len(levels) > 1:
         error = float(np.std(levels, ddof=1)) / math.sqrt(len(levels))
     below = StandardError(error, freedom)
-    return t_interval(value, below, confidence, n=n, n_effective=float(n), method="provisional")
+    positive = all(float(side.min()) >= 0.0 for side in (values, baseline) if side is not None)
+    positive &= len(levels) > 1
+    return t_interval(
+        value,
+        below,
+        confidence,
+        n=n,
+        n_effective=float(n),
+        method="provisional",
+        positive=positive,
+    )
 
 
 def latest(chunks: list[Floats], most: int) -> Floats:

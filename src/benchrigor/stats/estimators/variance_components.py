@@ -97,8 +97,7 @@ def combine_values(
     If it is ``harmonic``, the values are reciprocals, and so is the estimate of theirs.
 
     Student's t holds at 95 % also for values of unequal variance (Ibragimov & Müller 2010), as
-    pieces have of which one was on a busier machine. The interval of values that are not negative
-    begins at 0 or above.
+    pieces have of which one was on a busier machine.
     """
     levels = np.array(values)
     count = levels.size
@@ -112,11 +111,10 @@ def combine_values(
         n=count,
         n_effective=float(count),
         method=INVOCATION_MEANS if unit == "invocation" else PIECE_MEANS,
+        positive=bool(levels.min() >= 0.0),
     )
     if harmonic:
         estimate = reciprocal(estimate)
-    elif levels.min() >= 0.0:
-        estimate = replace(estimate, low=max(estimate.low, 0.0))
     notices = _combination_notices(count, error, estimate.value, unit)
     return replace(estimate, notices=tuple(notices))
 

@@ -8,14 +8,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
 import scipy
 
-from benchrigor.errors import InvalidInput
+from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, LevelFit, Notice
 from benchrigor.model.checks import refuse, wrong_number, wrong_share
 from benchrigor.model.series import short
-from benchrigor.model.text import show_plainly
+from benchrigor.model.text import say_too_wide, show_plainly
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 from benchrigor.stats.series.wall_time_blocks import BLOCKS
 
@@ -23,6 +22,8 @@ PIECE_MEANS = "piece means"
 LONG_RUN_VARIANCE = "long-run-variance"
 
 MAX_RELATIVE_WIDTH = 1e9  # a half-width beyond so many values is relative to (nearly) 0
+_WIDEST = 1.0  # half-width of a number that is never below 0, in values
+_LARGEST_EXPONENT = 300.0  # of the ends of an interval, which stay among the finite numbers
 # From this variance inflation and skewness of the mean on, as in queues, mean and spread are
 # estimated from the same few bursts.
 _PERSISTENT, _SKEWED, _BY_CHANCE = 10.0, 0.1, 10.0
@@ -63,13 +64,23 @@ def t_interval(
     n: int,
     n_effective: float,
     method: str,
+    positive: bool = False,
 ) -> Estimate:
-    """Return a value with Student's t interval; ``above`` if the error upwards is another."""
+    """Return a value with Student's t interval; ``above`` if the error upwards is another.
+
+    That of a quantity that is never below 0 (``positive``) is made on the logarithmic scale.
+    """
     above = above or below
+    low, high = _ends(
+        value,
+        student_t(below.degrees_of_freedom, confidence) * below.value,
+        student_t(above.degrees_of_freedom, confidence) * above.value,
+        positive=positive,
+    )
     return Estimate(
         value=value,
-        low=value - student_t(below.degrees_of_freedom, confidence) * below.value,
-        high=value + student_t(above.degrees_of_freedom, confidence) * above.value,
+        low=low,
+        high=high,
         confidence=confidence,
         n=n,
         n_effective=n_effective,
@@ -79,7 +90,34 @@ def t_interval(
     )
 
 
-def estimate_level(fit: LevelFit, confidence: float) -> Estimate:
+def _ends(value: float, below: float, above: float, *, positive: bool) -> tuple[float, float]:
+    """Return the ends of an interval that reaches so far below and above a value.
+
+    On the logarithmic scale, by the delta method, those of a positive value stay positive.
+    """
+    if not positive or value <= 0.0:
+        return value - below, value + above
+    down, up = (min(reach / value, _LARGEST_EXPONENT) for reach in (below, above))
+    return value * math.exp(-down), value * math.exp(up)
+
+
+def is_wide(estimate: Estimate) -> bool:
+    """Whether an interval that stays positive is wider than a number allows."""
+    return estimate.low >= 0.0 and estimate.relative_half_width > _WIDEST
+
+
+def refuse_wide(estimate: Estimate) -> Estimate:
+    """Return an estimate; raise NotEstimable if it is too wide."""
+    if not is_wide(estimate):
+        return estimate
+    value, low, high = estimate.value, estimate.low, estimate.high
+    sentence, n = say_too_wide(value, low, high), estimate.n
+    raise NotEstimable(
+        Notice.refusal(Code.TOO_WIDE, sentence, n=n, value=value, low=low, high=high)
+    )
+
+
+def estimate_level(fit: LevelFit, confidence: float, *, positive: bool = False) -> Estimate:
     """Turn the fit of a level, from `fit_level`, into an estimate with its interval.
 
     Parameters
@@ -88,15 +126,22 @@ def estimate_level(fit: LevelFit, confidence: float) -> Estimate:
         From `fit_level`.
     confidence
         Nominal coverage, in (0, 1).
+    positive
+        Whether the readings are never below 0, as times are. Then the interval is made on the
+        logarithmic scale, and stays above 0. Of fewer than 30 others it is symmetric.
     """
-    upper = student_t(fit.degrees_of_freedom, confidence)
-    below = fit.level - correct_for_skewness(upper, fit.skewness) * fit.standard_error
-    above = fit.level - correct_for_skewness(-upper, fit.skewness) * fit.standard_error
+    t = student_t(fit.degrees_of_freedom, confidence)
+    skewness = fit.skewness if positive or fit.n >= MIN_FOR_AUTOCORRELATION else 0.0
+    low, high = _ends(
+        fit.level,
+        correct_for_skewness(t, -skewness) * fit.standard_error,
+        correct_for_skewness(t, skewness) * fit.standard_error,
+        positive=positive,
+    )
     return Estimate(
         value=fit.level,
-        # At confidences of a few per cent the correction exceeds the interval.
-        low=min(below, fit.level),
-        high=max(above, fit.level),
+        low=low,
+        high=high,
         confidence=confidence,
         n=fit.n,
         n_effective=fit.n_effective,
@@ -179,15 +224,12 @@ def required_readings(estimate: Estimate, target: float) -> int:
 
 
 def correct_for_skewness(quantile: float, skewness: float) -> float:
-    """Correct a quantile of the studentised mean for skewness (Johnson 1978, Hall 1992).
+    """Lengthen a quantile of the studentised mean towards the tail of skewed readings.
 
-    G(t) = ((1 + 6 b (t - b))^(1/3) - 1) / (2 b) with b = skewness of the mean / 6, in the form
-    used for batch means by Tafazzoli, Steiger & Wilson (2011).
+    t + b (2 t^2 + 1) with b = skewness of the mean / 6 (Johnson 1978, Hall 1992). The end away from
+    the tail keeps its own quantile: few readings hide much of their skewness.
     """
-    b = skewness / 6.0
-    if abs(b) < 1e-6:
-        return quantile
-    return float((np.cbrt(1.0 + 6.0 * b * (quantile - b)) - 1.0) / (2.0 * b))
+    return quantile + max(skewness, 0.0) / 6.0 * (2.0 * quantile**2 + 1.0)
 
 
 def _notices(fit: LevelFit) -> Iterator[Notice]:

@@ -84,7 +84,7 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
         order=noise.order,
         batch=noise.batch * size,
         degrees_of_freedom=noise.degrees_of_freedom,
-        skewness=_skewness_of_mean(residuals, total / marginal / size) if enough else 0.0,
+        skewness=_skewness_of_mean(residuals, total / marginal / size if enough else 1.0),
         standard_error=math.sqrt(total * factor / n) * scale,
     )
 

@@ -57,11 +57,19 @@ class CoefficientError:
     degrees_of_freedom: float
     inflation: float  # by autocorrelation, at least 1
 
-    def estimate(self, confidence: float, n: int, method: str) -> Estimate:
-        """Return its estimate from n points."""
-        error = StandardError(self.standard_error, self.degrees_of_freedom)
-        effective = n / self.inflation
-        return t_interval(self.value, error, confidence, n=n, n_effective=effective, method=method)
+    def estimate(
+        self, confidence: float, n: int, method: str, *, positive: bool = False
+    ) -> Estimate:
+        """Return its estimate from n points; ``positive`` if it is never below 0."""
+        return t_interval(
+            self.value,
+            StandardError(self.standard_error, self.degrees_of_freedom),
+            confidence,
+            n=n,
+            n_effective=n / self.inflation,
+            method=method,
+            positive=positive,
+        )
 
 
 def is_determined(design: Floats) -> bool:

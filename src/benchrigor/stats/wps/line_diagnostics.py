@@ -29,8 +29,8 @@ def diagnose_line(
     n = line.residuals.size
     if speed is None:
         sentence = (
-            "Whether duration grows with work is open (the interval of the slope holds 0): more "
-            "rounds would tell, or a larger range of work."
+            "Whether duration grows with work is open (the slope is less than its half-width): "
+            "more rounds would tell, or a larger range of work."
         )
         yield Notice.refusal(Code.NO_SPEED, sentence, n=n)
     if not line.residuals.any():

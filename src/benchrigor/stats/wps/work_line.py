@@ -10,15 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Floats, Notice, WpsFit, as_series
+from benchrigor.model import Code, Estimate, Floats, Notice, WpsFit, as_series
 from benchrigor.model.checks import attempt, refuse, wrong_choice, wrong_share
 from benchrigor.model.options import check_work
 from benchrigor.model.series import check_items, short
-from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, reciprocal_of, scale
+from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, is_wide, reciprocal_of, scale
 from benchrigor.stats.series.subsessions import MERGED, SUBSESSIONS
 from benchrigor.stats.wps.grouped_jackknife import jackknife_errors, subsession_size
 from benchrigor.stats.wps.hc3 import (
     ESTIMATORS,
+    CoefficientError,
     Regression,
     coefficient_errors,
     is_determined,
@@ -135,8 +136,8 @@ def fit_wps(
         errors = coefficient_errors(line, combinations)
     n, rate = rounds.work.size, rounds.unit / rounds.seconds
     name = "-".join([WPS, *(word for word in (estimator, method) if word not in _PLAIN)])
-    slope, overhead = (error.estimate(confidence, n, name) for error in errors)
-    speed = reciprocal_of(slope)
+    slope, speed = _slope_and_speed(errors[0], confidence, n, name)
+    overhead = errors[1].estimate(confidence, n, name)
     prediction_error = float(np.sqrt(np.mean(line.left_out**2)) / fitted.durations.mean())
     notices = tuple(diagnose_line(fitted.work, line, speed, prediction_error))
     fit = WpsFit(
@@ -151,6 +152,15 @@ def fit_wps(
         notices=notices,
     )
     return _with_checks(fit, rounds, float(line.coefficients[1]), estimator) if checks else fit
+
+
+def _slope_and_speed(
+    error: CoefficientError, confidence: float, n: int, method: str
+) -> tuple[Estimate, Estimate | None]:
+    """Return the slope, and the speed; None if the slope may be noise, which may be below 0."""
+    slope = error.estimate(confidence, n, method, positive=True)
+    speed = None if is_wide(slope) else reciprocal_of(slope)
+    return (slope if speed else error.estimate(confidence, n, method)), speed
 
 
 def check_fit(fit: WpsFit, work: Floats, duration_s: Floats) -> WpsFit:

@@ -22,6 +22,7 @@ _MOST_REQUESTS = 2e7  # of a trial
 _TIMEOUT_S, _LIMITS = 10.0, 3.0  # of requests: seconds, or times the greatest limit
 _HOPELESS = 20.0  # times the limit: a trial with such waiting times ends early
 _RECOVERY_S, _LOOK_S = 30.0, 0.2  # until a server answers again, and between two checks
+_BACKLOGS = 2.0  # times the time that its backlog takes, if that is longer
 
 
 class OpenLoop:
@@ -103,7 +104,8 @@ class OpenLoop:
         """Offer the load of a trial.
 
         Then wait until the server has recovered: until a single request is answered within the
-        limit, or for half a minute. A server without an answer by then has broken down.
+        limit, or for half a minute, or twice as long as its backlog takes. A server without an
+        answer by then has broken down.
         WorkloadFailed for more requests than fit into memory.
         """
         duration_s, requests = trial.duration_s, trial.load * trial.duration_s
@@ -125,7 +127,7 @@ class OpenLoop:
         except PartLost as error:
             lost = str(error)
         begun_s = time.monotonic()
-        crashed = not self._await_recovery()
+        crashed = not self._await_recovery(0.0 if found is None else found.backlog_s)
         run_s = begun_s - asked_s if found is None else found.elapsed_s
         spent_s = {"run": run_s, "teardown": time.monotonic() - begun_s}
         if found is None:
@@ -165,9 +167,9 @@ class OpenLoop:
             self._idle_s = min(self._idle_s, response_s)
         return response_s, failure
 
-    def _await_recovery(self) -> bool:
+    def _await_recovery(self, backlog_s: float) -> bool:
         """Wait for an answer within the limit; return whether there was any answer."""
-        until_s = time.monotonic() + _RECOVERY_S
+        until_s = time.monotonic() + max(_RECOVERY_S, _BACKLOGS * backlog_s)
         while True:
             response_s, failure = self._probe()
             is_well = failure is None and response_s <= max(self._slowest_s, 2.0 * self._idle_s)

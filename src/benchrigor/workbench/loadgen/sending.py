@@ -28,6 +28,9 @@ _EARLY_S = 0.0005
 _LEAD_S = 0.01  # until the first time
 _MOST_KINDS, _OTHERS = 10, "failed otherwise"  # of failures with a count of their own
 _LEAST_GIVEN_UP = 50  # requests waiting, also at a low load
+# By the rate of answers fewer are enough, from a tenth of the trial and a quarter of the time on
+# for which they may wait: a stall as long as that breaks the limits, too.
+_LEAST_LEFT, _TENTH, _QUARTER = 20, 0.1, 0.25
 
 Send = Callable[[], Awaitable[object]]
 
@@ -91,6 +94,8 @@ class Sent:
         Processor time and wall time of sending.
     gave_up
         Whether sending ended early, as too many were waiting: their times count until then.
+    left
+        The number that were waiting then.
     """
 
     at_s: Floats
@@ -103,6 +108,13 @@ class Sent:
     cpu_s: float
     elapsed_s: float
     gave_up: bool
+    left: int = 0
+
+    @property
+    def backlog_s(self) -> float:
+        """The time in which the server answers what was left or failed, at its rate of answers."""
+        unanswered = self.left + int(self.failed.sum())
+        return unanswered * self.elapsed_s / max(self.at_s.size - unanswered, 1)
 
     @property
     def times(self) -> Mapping[str, Floats]:
@@ -127,6 +139,7 @@ def merge(parts: Sequence[Sent]) -> Sent:
         cpu_s=sum(part.cpu_s for part in parts),
         elapsed_s=max(part.elapsed_s for part in parts),
         gave_up=any(part.gave_up for part in parts),
+        left=sum(part.left for part in parts),
     )
 
 
@@ -143,8 +156,8 @@ def send_requests(
 
     The times begin at ``start_s`` by `time.monotonic`, which all processes share; None for as soon
     as the shared resources are open. Up to ``most_waiting`` requests are under way; others are held
-    back, and late. Sending ends when more requests wait than arrive within ``give_up_s``: by
-    Little's law they would take that long on average.
+    back, and late. Sending ends when more requests wait than arrive, or are answered, within
+    ``give_up_s``: by Little's law they would take that long on average.
     """
     sender = _Sender(at_s, timeout_s, most_waiting, give_up_s)
     try:
@@ -169,7 +182,9 @@ class _Sender:
         self._at_s = at_s
         self._timeout_s = timeout_s
         rate = n / at_s[-1] if n and at_s[-1] > 0.0 else 0.0
-        self._give_up_at = max(rate * give_up_s, _LEAST_GIVEN_UP)
+        self._give_up_s, self._give_up_at = give_up_s, max(rate * give_up_s, _LEAST_GIVEN_UP)
+        self._hopeful_s = max(_TENTH * at_s[-1] if n else 0.0, _QUARTER * give_up_s)
+        self._ended = 0  # requests
         self._slots = asyncio.Semaphore(most_waiting)
         self._lag_s, self._response_s = np.full(n, np.nan), np.full(n, np.nan)
         self._first_byte_s, self._chunk_gap_s = np.full(n, np.nan), np.full(n, np.nan)
@@ -184,8 +199,9 @@ class _Sender:
         async with opened as send:
             used_s, begun_s = time.process_time(), time.monotonic()
             start_s = begun_s + _LEAD_S if start_s is None else start_s
-            gave_up = not await self._send_all(send, start_s)
+            gave_up, left = not await self._send_all(send, start_s), 0
             if gave_up:
+                left = len(self._waiting)
                 for waiting in self._waiting:
                     waiting.cancel()
             await asyncio.gather(*self._waiting, return_exceptions=True)
@@ -201,6 +217,7 @@ class _Sender:
             cpu_s=time.process_time() - used_s,
             elapsed_s=time.monotonic() - start_s,
             gave_up=gave_up,
+            left=left,
         )
 
     async def _send_all(self, send: Send, start_s: float) -> bool:
@@ -213,7 +230,7 @@ class _Sender:
             await asyncio.sleep(0)  # take answers in between, also if requests are dense
             while time.monotonic() < at_s:
                 await asyncio.sleep(0)
-            if len(self._waiting) >= self._give_up_at:
+            if self._is_hopeless(after_s):
                 return False
             await self._slots.acquire()
             task = asyncio.create_task(self._request(send, index, at_s))
@@ -221,7 +238,15 @@ class _Sender:
             task.add_done_callback(self._end)
         return True
 
+    def _is_hopeless(self, elapsed_s: float) -> bool:
+        """Return whether requests wait for too long, by the rate of arrivals or of answers."""
+        waiting = len(self._waiting)
+        if waiting >= self._give_up_at or elapsed_s < self._hopeful_s or waiting < _LEAST_LEFT:
+            return waiting >= self._give_up_at
+        return waiting * elapsed_s >= max(self._ended, 1) * self._give_up_s
+
     def _end(self, task: asyncio.Task[None]) -> None:
+        self._ended += 1
         self._waiting.discard(task)
         if not task.cancelled():
             task.exception()  # else asyncio logs an exception that was never retrieved

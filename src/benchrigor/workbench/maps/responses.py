@@ -327,9 +327,15 @@ def without_wrong_numbers(found: Found) -> Found:
 
 
 def answer_of_peak(peak: PeakRate, run_id: str | None) -> Found:
-    """Return the result of a search for a peak; a bound of the peak is not a value."""
-    if peak.load is not None:
-        return Found(estimates={PEAK: peak.load}, run_id=run_id)
+    """Return the result of a search for a peak; one bound is not a value, two are an interval.
+
+    A search that contradicts itself has neither.
+    """
+    load = peak.load
+    if load is None and peak.status is not PeakStatus.UNSTABLE:
+        load = _between(peak)
+    if load is not None:
+        return Found(estimates={PEAK: load}, run_id=run_id)
     # The details, after the colon of a sentence, are in the run of the search.
     short_reasons = [notice.sentence.partition(": ")[0].rstrip(".") for notice in peak.notices]
     return Found(
@@ -337,6 +343,23 @@ def answer_of_peak(peak: PeakRate, run_id: str | None) -> Found:
         at_most=peak.at_most if peak.status is PeakStatus.SATURATED_AT_LOWEST else None,
         reason="; ".join(short_reasons) or str(peak.status),
         run_id=run_id,
+    )
+
+
+def _between(peak: PeakRate) -> Estimate | None:
+    """Return the interval between the bounds of a peak, on the logarithmic scale; None without."""
+    low, high = peak.at_least, peak.at_most
+    if low is None or high is None or not low < high:
+        return None
+    n = len(peak.trials)
+    return Estimate(
+        value=math.sqrt(low * high),
+        low=low,
+        high=high,
+        confidence=_CONFIDENCE,
+        n=n,
+        n_effective=float(n),
+        method="bounds",
     )
 
 

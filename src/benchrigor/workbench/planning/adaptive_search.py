@@ -25,8 +25,8 @@ from benchrigor.workbench.planning.steps import Ending, Goal, Step
 
 _STRIDE = 4.0  # from load to load, until one saturates
 _MOST_AHEAD, _SPREAD = 3, 0.618  # strides at once; multiples of the golden ratio are spread evenly
-_STRIDE_UP = 3.0  # above a saturated seed load: smaller than the window of loads that a hump leaves
-_PROBES_UP, _MOST_PROBES_UP = 2, 4  # such strides, before going down
+_STRIDE_UP = 3.0  # above a server that is slow with little to do: smaller than what a hump leaves
+_PROBES_UP = 4  # such strides
 _LONGEST, _LONGEST_ROUGH = 10.0, 3.0  # times the shortest trial
 _SHORTEST_S, _LEAST_S, _SETUPS, IN_BUDGET = 10.0, 1.0, 1.5, 14.0
 _ROUGHLY = 0.3  # half-width of the log of the peak, above which trials are short
@@ -221,16 +221,18 @@ def _bracket(counted: _Tried, tried: _Tried, goal: Goal, steps: float) -> float 
         return goal.within(top * _STRIDE**steps)
     if not saturated.all():
         return None
-    load = tried.load
+    load, log_ratio = tried.load, tried.log_ratio
     top, first, lowest = float(load.max()), float(load[0]), float(load.min())
-    # An overloaded server is soon far above its limits; a slow one is not.
-    is_overloaded = tried.log_ratio[load.argmax()] > _CLEARLY_FAR
-    strides = _PROBES_UP if is_overloaded else _MOST_PROBES_UP
-    is_far = bool(np.isinf(tried.ratio).any()) or top >= first * _STRIDE_UP**strides
-    if not is_far and top != goal.max_load and lowest == first:
+    # An overloaded server is soon far above its limits, and more load only fills its queues. A
+    # server that is slow with little to do is not, and may be faster at greater loads.
+    is_overloaded = bool(log_ratio[load.argmin()] > _CLEARLY_FAR)
+    if lowest > goal.min_load and (is_overloaded or lowest == first):
+        return goal.within(lowest / _STRIDE**steps)
+    is_far = is_overloaded or log_ratio[load.argmax()] > _CLEARLY_FAR
+    if not is_far and top != goal.max_load and top < first * _STRIDE_UP**_PROBES_UP:
         return goal.within(_STRIDE_UP**steps * top)
     if lowest > goal.min_load:
-        return goal.within(lowest / _STRIDE**steps) if is_overloaded else goal.min_load
+        return goal.min_load
     if np.count_nonzero(load == lowest) > 1:
         return Ending(status=PeakStatus.SATURATED_AT_LOWEST)
     return lowest
@@ -297,6 +299,8 @@ def _at_bound(
     best = int(alone.argmin())
     if alone[best] < -_SHOWN:
         return loads[best] if n[best] < _FEWEST_THERE else None
+    if alone[best] < -_SUGGESTED and n[best] < _MANY_THERE:
+        return loads[best]
     if loads[0] != bound or n[0] < _FEWEST_THERE:
         return bound
     pooled = sums.cumsum(axis=0)
@@ -304,8 +308,6 @@ def _at_bound(
     is_done = n[0] >= _MOST_THERE
     if together < -(_SHOWN_AT_LAST if is_done else _SHOWN_THERE):
         return None
-    if alone[best] < -_SUGGESTED and n[best] < _MANY_THERE:
-        return loads[best]
     if alone[0] > _SUGGESTED:
         return Ending(status)
     if n[0] < _MANY_THERE or (not is_done and together < -_HINTED):
