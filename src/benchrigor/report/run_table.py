@@ -106,7 +106,10 @@ def _row(record: RunRecord) -> tuple[str, ...]:
 def _warnings(records: Sequence[RunRecord], worded: Callable[[str], str]) -> list[Part]:
     """Say once what weakens numbers, but for what their endings say, and which they are."""
     said = (
-        (worded(sentence_of(notice, reason=run.decision and run.decision.reason)), run.name)
+        (
+            worded(sentence_of(notice, reason=run.decision.reason if run.decision else None)),
+            run.name,
+        )
         for run in records
         for notice in chosen_of_run(run)
         if notice.code is not Code.NOT_CONVERGED
