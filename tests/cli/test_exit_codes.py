@@ -9,6 +9,7 @@ import pytest
 
 import benchrigor as br
 from benchrigor.cli import ab_verb, commands_verb
+from benchrigor.cli.exits import ExitCode
 from benchrigor.model import StopReason, Verdict
 from benchrigor.testing import FakeClock, SyntheticWorkload
 
@@ -111,6 +112,7 @@ def judged(monkeypatch):
         found = replace(found, verdict=Verdict(verdict), reason=StopReason(reason), p_beyond=0.0)
         monkeypatch.setattr(ab_verb, "measure_pair", lambda *_, **__: found)
         monkeypatch.setattr(commands_verb, "compare_with", lambda *_, **__: {"b": found})
+        monkeypatch.setattr(commands_verb, "code_for", lambda _: ExitCode.RESULT)  # a busy machine
 
     return judge
 

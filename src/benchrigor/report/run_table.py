@@ -20,11 +20,7 @@ _MOST_SENTENCES = 4
 
 
 def tabulate(
-    records: Sequence[RunRecord],
-    *,
-    places: Sequence[int] = (),
-    groups: Sequence[str] = (),
-    worded: Callable[[str], str] = str,
+    records: Sequence[RunRecord], *, places: Sequence[int] = (), worded: Callable[[str], str] = str
 ) -> Page:
     """Return a table of runs: name, number, readings, and how the run ended.
 
@@ -37,8 +33,6 @@ def tabulate(
         Of finished runs, in the order in which they are shown.
     places
         Of a ranking, one per record: they stand before the names.
-    groups
-        That the records are of, one per record: they have a column if any has a name.
     worded
         Puts the names of options into sentences as the reader gives them.
 
@@ -60,9 +54,6 @@ def tabulate(
     notes = notes_on((row[1] for row in rows), corrected=corrected)
     if any(_is_marked(row) for row in rows):
         notes.append(f"{_MARK} observed median, no interval")
-    if any(groups):
-        named = zip(rows, ("group", *groups), strict=True)
-        rows, sides = [(row[0], group, *row[1:]) for row, group in named], f"<{sides}"
     return page([*table(rows, sides), *_warnings(records, worded), *notes])
 
 
@@ -114,10 +105,12 @@ def _row(record: RunRecord) -> tuple[str, ...]:
 
 def _warnings(records: Sequence[RunRecord], worded: Callable[[str], str]) -> list[Part]:
     """Say once what weakens numbers, but for what their endings say, and which they are."""
-    reasons = ((run, run.decision.reason if run.decision else None) for run in records)
     said = (
-        (worded(sentence_of(notice, reason=reason)), run.name)
-        for run, reason in reasons
+        (
+            worded(sentence_of(notice, reason=run.decision.reason if run.decision else None)),
+            run.name,
+        )
+        for run in records
         for notice in chosen_of_run(run)
         if notice.code is not Code.NOT_CONVERGED
     )
