@@ -148,12 +148,12 @@ def test_a_reading_that_is_too_short_for_the_clock_is_told_once() -> None:
     assert codes(second) == []
 
 
-def test_the_cost_of_the_clock_is_told_and_not_subtracted() -> None:
+def test_the_cost_of_the_clock_is_told_and_taken_off() -> None:
     clock = FakeClock(cost_ns=300)
     finished = run(CallableWorkload(Taking(clock, 24_700), clock=clock, inner=1), readings=10)
     assert finished.facts["clock_cost_s"] == 3e-7
     assert finished.facts["clock_resolution_s"] == 1e-9
-    assert finished.unit_readings["time"] == pytest.approx(25e-6)
+    assert finished.unit_readings["time"] == pytest.approx(24.7e-6)
     (notice,) = finished.notices
     assert (notice.code, notice.severity) == (Code.CLOCK_COST, Severity.NOTE)
     assert notice.evidence == {"cost_s": 3e-7, "typical_s": 25e-6}

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from simulated.rounds import run
 
@@ -11,6 +12,7 @@ from benchrigor.testing import FakeClock
 from benchrigor.workloads import timing
 from benchrigor.workloads.recorder import RoundRecorder
 from benchrigor.workloads.stepwise import StepwiseWorkload
+from benchrigor.workloads.timing import Stopwatch
 
 
 def microseconds(finished: Round) -> list[int]:
@@ -213,3 +215,26 @@ def test_a_failing_generator_of_a_work_amount_is_named_with_its_reading() -> Non
 
     with pytest.raises(WorkloadFailed, match=r"steps raised ValueError: boom \(at reading 6\)"):
         run_work(StepwiseWorkload(steps, clock=FakeClock()), 6)
+
+
+@pytest.mark.parametrize("step_ns", [54, 900, 20_000])
+def test_what_the_clock_adds_to_a_step_is_taken_off(step_ns: int) -> None:
+    clock, plan = FakeClock(cost_ns=97), RoundPlan(index=0, readings=50)
+
+    def steps() -> Iterator[None]:
+        while True:
+            clock.advance(step_ns)
+            yield
+
+    recorder = RoundRecorder()
+    StepwiseWorkload(steps, clock=clock).run(plan, recorder)
+    taken = recorder.finish(plan, elapsed_ns=clock.now_ns()).unit_readings["time"]
+    assert taken == pytest.approx(np.full(50, step_ns / 1e9))
+
+
+def test_a_step_no_longer_than_the_clock_takes_is_0() -> None:
+    stopwatch = Stopwatch(FakeClock(cost_ns=97))
+    assert stopwatch.without_cost(np.array([90e-9, 97e-9, 151e-9]), 1).tolist() == pytest.approx(
+        [0.0, 0.0, 54e-9]
+    )
+    assert stopwatch.without_cost(np.array([1e-6]), 97)[0] == pytest.approx(0.999e-6)

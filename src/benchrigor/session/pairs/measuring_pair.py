@@ -217,7 +217,8 @@ class _PairRunner:
         for name, taken in elapsed_ns.items():
             with naming(name):
                 inner = self._workloads[name].inner or 1
-                readings[name] = in_seconds(taken, done=self._taken, inner=inner)
+                spans_s = in_seconds(taken, done=self._taken, inner=inner)
+                readings[name] = self._stopwatch.without_cost(spans_s, inner)
         notices = tuple(
             replace(warning, sentence=f"{name.capitalize()}: {warning.sentence}")
             for name, taken in elapsed_ns.items()
