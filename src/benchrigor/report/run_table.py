@@ -20,7 +20,11 @@ _MOST_SENTENCES = 4
 
 
 def tabulate(
-    records: Sequence[RunRecord], *, places: Sequence[int] = (), worded: Callable[[str], str] = str
+    records: Sequence[RunRecord],
+    *,
+    places: Sequence[int] = (),
+    groups: Sequence[str] = (),
+    worded: Callable[[str], str] = str,
 ) -> Page:
     """Return a table of runs: name, number, readings, and how the run ended.
 
@@ -33,6 +37,8 @@ def tabulate(
         Of finished runs, in the order in which they are shown.
     places
         Of a ranking, one per record: they stand before the names.
+    groups
+        That the records are of, one per record: they have a column if any has a name.
     worded
         Puts the names of options into sentences as the reader gives them.
 
@@ -54,6 +60,9 @@ def tabulate(
     notes = notes_on((row[1] for row in rows), corrected=corrected)
     if any(_is_marked(row) for row in rows):
         notes.append(f"{_MARK} observed median, no interval")
+    if any(groups):
+        named = zip(rows, ("group", *groups), strict=True)
+        rows, sides = [(row[0], group, *row[1:]) for row, group in named], f"<{sides}"
     return page([*table(rows, sides), *_warnings(records, worded), *notes])
 
 
