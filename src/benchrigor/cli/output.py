@@ -161,6 +161,7 @@ def summary(record: RunRecord) -> dict[str, Any]:
     document = replace(record, rounds=(), analyses=()).to_dict()
     document["rounds"] = [_outline_round(round_) for round_ in record.rounds]
     document["analyses"] = [outline(analysis) for analysis in record.analyses]
+    document["first_call_s"] = record.first_call_s
     document["facts"] = codec.encode(record.facts)
     return document
 

@@ -27,9 +27,10 @@ from benchrigor.model.readings import Facts, Round
 from benchrigor.model.run_line import run_line
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.series import Floats
-from benchrigor.model.text import many, show_short
+from benchrigor.model.text import many, show_short, show_value
 from benchrigor.units import Direction, Quantity
 
+_APART = 2.0  # times the number, from which on a first call is named
 _NO_FIGURE = Notice.note(
     Code.FULL_PACE_NOT_KEPT,
     "An earlier version stored this run without a figure at full speed: its number is as measured.",
@@ -253,6 +254,19 @@ class RunRecord(OneLine):
         )
         return rate, f"{unit}/s"
 
+    @property
+    def first_call_s(self) -> float | None:
+        """Median first call of fresh processes, in seconds, if it took more than twice the number.
+
+        It pays for what is done once, such as to compile or to fill a cache. None for a first call
+        like the others, and for runs of this process.
+        """
+        facts = (done.facts for done in self.rounds if "startup_s" in done.facts)
+        calls = [float(known["first_call_s"]) for known in facts if "first_call_s" in known]
+        time = next((each.estimate for each in self.analyses if each.metric.name == "time"), None)
+        first_s = float(np.median(calls)) if calls else 0.0
+        return first_s if time is not None and first_s > _APART * time.value else None
+
     def readings(self, metric: str | None = None) -> Floats:
         """Return all raw readings of a metric, as in `analysis`, in a read-only array.
 
@@ -282,7 +296,7 @@ class RunRecord(OneLine):
         return readings[analysis.disturbed.indices]
 
     def __str__(self) -> str:
-        done, red = self.throughput, len(self.red_rounds)
+        done, red, first_s = self.throughput, len(self.red_rounds), self.first_call_s
         return run_line(
             self.name,
             self.analysis(),
@@ -290,6 +304,7 @@ class RunRecord(OneLine):
             is_recorded=bool(self.rounds or "tool" in self.subject) and not self.elapsed_s,
             statistic=self.options.statistic,
             more=[
+                "" if first_s is None else f"first call {show_value(first_s, 's')}",
                 "" if done is None else show_short(*done),
                 f"{red} of {many(len(self.rounds), 'round')} left out" if red else "",
             ],

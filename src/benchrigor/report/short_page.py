@@ -83,6 +83,9 @@ def run_page(record: RunRecord) -> Page:
         rows += _metric(analysis, record)
     if more := len(record.analyses) - _MOST_METRICS:
         rows += row("metrics", [f"{more} more: --details"] if more > 0 else [])
+    if record.first_call_s is not None:
+        shown = show_value(record.first_call_s, "s")
+        rows += row("first", [f"{shown}, the first call of a fresh process in the median"])
     rows += row("data", [_data(record)])
     rows += row("machine", [_machine(record)])
     if PEAK_MEMORY in record.facts:

@@ -106,6 +106,9 @@ HEADROOM = 2
 _GROWTH = 16  # the maximum growth of the loop in one step, lest a first guess overshoot
 NO_HICCUP = 1_000  # no interruption makes a loop look this many times longer than needed
 FEW_CALLS = 30  # if only this number fits, the first call counts: no warm-up is visible
+# By its second call a fresh process tells whether the first does more than others, as when it
+# compiles or fills a cache: by the ratio of both, if the first took at most that share of the time.
+_APART, _ONCE = 2.0, 0.25
 
 
 def calls_per_reading(
@@ -634,7 +637,8 @@ def _measure(
     reference = Reference() if task["reference"] else None
     if turns is not None:
         turns.begin()
-    task["until_ns"] = min(task["until_ns"], now() + task["longest_ns"])
+    task["last_ns"] = task["until_ns"]
+    task["until_ns"] = min(task["last_ns"], now() + task["longest_ns"])
     timer = SegmentTimer(_meter(), now, reference, time.thread_time_ns, turns)
     elapsed_ns: list[int] = []
     inner_func = getattr(func, "func", func)
@@ -668,6 +672,56 @@ def _measure(
     return {name: array("d", values) for name, values in lists.items()}
 
 
+class _Calls:
+    """Times calls of a function, and adds them to the readings of a round."""
+
+    def __init__(
+        self,
+        func: Callable[[], object],
+        task: dict[str, Any],
+        timer: SegmentTimer,
+        elapsed_ns: list[int],
+    ) -> None:
+        self._func, self._task, self._timer, self._elapsed_ns = func, task, timer, elapsed_ns
+
+    def add_first(self) -> int:
+        """Add the first call, refuse one that only makes a coroutine, and return its time."""
+        func, returned = self._func, list[object]()
+        if self._task["carry_out"] is None:
+            self._func = lambda: returned.append(func())
+        first_ns = self.add(1, 1)
+        self._func = func
+        _refuse_coroutines(returned, self._task["target"])
+        return first_ns
+
+    def add(self, readings: int, calls: int) -> int:
+        """Add up to that many readings, at least one, and return the time of the first."""
+        more: list[int] = []
+        done = len(self._elapsed_ns)
+        append = self._timer.begin(more, done=done, readings=readings)
+        self._take(append, readings, calls, self._task["until_ns"])
+        self._timer.close(done + len(more))
+        self._elapsed_ns.extend(more)
+        return more[0]
+
+    def keep(self, readings: int) -> None:
+        """Forget the readings after this number."""
+        del self._elapsed_ns[readings:]
+        self._timer.forget(readings)
+
+    def time_reading(self, calls: int) -> int:
+        """Return the time of calls that are no reading."""
+        taken: list[int] = []
+        self._take(taken.append, 1, calls, math.inf)
+        return taken[0]
+
+    def _take(
+        self, append: Callable[[int], None], readings: int, calls: int, until_ns: float
+    ) -> None:
+        timing = time.perf_counter_ns, append, readings, until_ns, [repeat(None, calls)]
+        time_readings(self._func, timing, self._task["carry_out"])
+
+
 def _time_function(
     func: Callable[[], object],
     task: dict[str, Any],
@@ -677,54 +731,53 @@ def _time_function(
     facts: dict[str, Any],
 ) -> int:
     """Add readings of a function's calls, and return the calls per reading."""
-    now, inner, until_ns = time.perf_counter_ns, task["inner"] or 0, task["until_ns"]
-
-    timed, returned = func, list[object]()
-
-    def first_call() -> None:
-        returned.append(func())
-
-    def take(append: Callable[[int], None], readings: int, calls: int, until_ns: float) -> None:
-        timing = now, append, readings, until_ns, [repeat(None, calls)]
-        time_readings(timed, timing, task["carry_out"])
-
-    def add(readings: int, calls: int) -> int:
-        more: list[int] = []
-        take(timer.begin(more, done=len(elapsed_ns), readings=readings), readings, calls, until_ns)
-        timer.close(len(elapsed_ns) + len(more))
-        elapsed_ns.extend(more)
-        return more[0]
-
-    def forget() -> None:
-        elapsed_ns.clear()
-        timer.forget(0)
-
-    def time_reading(calls: int) -> int:
-        taken: list[int] = []
-        take(taken.append, 1, calls, math.inf)
-        return taken[0]
-
-    timed = func if task["carry_out"] else first_call
-    expected_ns = first_ns = add(1, 1)
-    timed = func
-    _refuse_coroutines(returned, task["target"])
+    now, inner, calls = (
+        time.perf_counter_ns,
+        task["inner"] or 0,
+        _Calls(func, task, timer, elapsed_ns),
+    )
+    expected_ns = first_ns = calls.add_first()
     facts["first_call_s"] = first_ns / 1e9
-    few = task["seconds"] and first_ns > task["seconds"] * 1e9 / FEW_CALLS
+    few = _is_reading(first_ns, task, calls) if inner <= 1 else _are_few(first_ns, task)
     if inner > 1 or not few:
-        forget()
+        calls.keep(0)
     if inner or few:
         inner = inner or 1
         expected_ns *= inner
     else:
-        expected_ns, inner = add(1, 1), 1
+        expected_ns, inner = calls.add(1, 1), 1
         if expected_ns < NO_HICCUP * task["enough_ns"]:
-            forget()
-            inner, expected_ns = calls_per_reading(expected_ns, task["enough_ns"], time_reading)
+            calls.keep(0)
+            found = calls_per_reading(expected_ns, task["enough_ns"], calls.time_reading)
+            inner, expected_ns = found
     timer.expect(expected_ns)
     left = task["readings"] - len(elapsed_ns)
-    if left > 0 and (now() < until_ns or not elapsed_ns):
-        add(left, inner)
+    if left > 0 and (now() < task["until_ns"] or not elapsed_ns):
+        calls.add(left, inner)
     return inner
+
+
+def _are_few(first_ns: int, task: dict[str, Any]) -> bool:
+    """Return whether few calls as long as the first fit into the time."""
+    return bool(task["seconds"]) and first_ns > task["seconds"] * 1e9 / FEW_CALLS
+
+
+def _is_reading(first_ns: int, task: dict[str, Any], calls: _Calls) -> bool:
+    """Return whether the first call is a reading: few fit, and a second one takes about as long.
+
+    If it takes less than half, the time of the round begins again.
+    """
+    if not _are_few(first_ns, task):
+        return False
+    if task["readings"] < 2 or first_ns > _ONCE * 1e9 * task["seconds"]:
+        return True
+    now = time.perf_counter_ns
+    if first_ns > _APART * calls.add(1, 1):
+        task["until_ns"] = min(task["last_ns"], now() + task["longest_ns"])
+        return False
+    if now() >= task["until_ns"]:  # it was needed for no more than that
+        calls.keep(1)
+    return True
 
 
 def _refuse_coroutines(returned: list[object], target: str) -> None:
