@@ -22,3 +22,15 @@ def test_a_mutant_is_made_anew_by_its_number(monkeypatch) -> None:
         files[name] == mutants.samples()[name][name] for name, files in made if name in files
     )
     assert whole <= 6  # a change may be of nothing
+
+
+@pytest.mark.parametrize(
+    ("seed", "index"),
+    [
+        *((20401127, 1611), (20401127, 1957), (20401127, 5272), (20401127, 9478)),
+        (20401201, 3514),
+    ],
+)
+def test_files_that_ended_in_a_traceback_do_not(monkeypatch, seed, index) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs/evidence")
+    assert importlib.import_module("formats_mutants").fault_of(seed, index) is None

@@ -43,7 +43,7 @@ def read(data: Any, text: str, place: str) -> Iterator[Recorded]:
         common, metric = benchmark.get_metadata(), _METRICS[benchmark.get_unit()]
         implementation = common.get("python_implementation", "")
         yield Recorded(
-            name=benchmark.get_name(),
+            name=str(benchmark.get_name()),
             metrics=(metric,),
             rounds=rounds_of(
                 _round(run, common, metric, f"{place} {short(benchmark.get_name())} run {number}")
