@@ -1,3 +1,4 @@
+import json
 import os
 import re
 import signal
@@ -725,3 +726,24 @@ def test_a_function_written_with_a_point_is_told_the_colon(cli, word, advice):
     assert "cannot be started: No such file" in result.stderr
     assert ("colon" in result.stderr) is (advice is not None)
     assert (advice or "") in " ".join(result.stderr.split())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("later_s", "is_named"), [(0.0, True), (0.1, False)], ids=["compiles", "is slow"]
+)
+def test_a_first_call_that_does_more_is_no_reading_of_a_fresh_process(
+    cli, module, later_s, is_named
+):
+    module(
+        "first_slow",
+        f"import time\nleft = [0.1]\ndef work():\n    time.sleep(left.pop() if left else {later_s})",
+    )
+    result = cli("run", "--budget", "2s", "--json", "first_slow:work")
+    found = json.loads(result.stdout)
+    (analysis,) = found["analyses"]
+    assert (found["first_call_s"] is not None) == is_named
+    assert (analysis["estimate"]["value"] < 0.01) == is_named
+    page = cli("show", found["run_id"]).stdout
+    assert ("first call 100 ms" in page.splitlines()[0]) == is_named
+    assert ("the first call of a fresh process" in page) == is_named
