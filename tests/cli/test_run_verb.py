@@ -737,7 +737,8 @@ def test_a_first_call_that_does_more_is_no_reading_of_a_fresh_process(
 ):
     module(
         "first_slow",
-        f"import time\nleft = [0.1]\ndef work():\n    time.sleep(left.pop() if left else {later_s})",
+        "import time\nleft = [0.1]\n"
+        f"def work():\n    time.sleep(left.pop() if left else {later_s})\n",
     )
     result = cli("run", "--budget", "2s", "--json", "first_slow:work")
     found = json.loads(result.stdout)

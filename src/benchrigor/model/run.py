@@ -262,7 +262,8 @@ class RunRecord(OneLine):
         like the others, and for runs of this process.
         """
         facts = (done.facts for done in self.rounds if "startup_s" in done.facts)
-        calls = [float(known["first_call_s"]) for known in facts if "first_call_s" in known]
+        first = [known.get("first_call_s") for known in facts]
+        calls = [call for call in first if isinstance(call, float)]
         time = next((each.estimate for each in self.analyses if each.metric.name == "time"), None)
         first_s = float(np.median(calls)) if calls else 0.0
         return first_s if time is not None and first_s > _APART * time.value else None
