@@ -121,7 +121,7 @@ def test_what_is_quoted_or_escaped_is_read_as_a_shell_reads_it(text):
 )
 def test_a_shell_reads_them_if_it_is_asked_to(cli, words):
     result = cli(*words)
-    assert result.exit_code in {0, 3, 7}, result.output
+    assert result.exit_code in {0, 3, 4, 7}, result.output  # few runs may give no number
     assert Path("ran").read_text().strip() == "x"
 
 
