@@ -232,6 +232,12 @@ def test_two_sides_of_one_name_are_told_apart_by_whole_words() -> None:
     assert said.endswith("less time than the baseline [8%, 29%]; median 2.1x slower")
 
 
+def test_names_that_are_the_same_when_shortened_give_way_to_the_sides() -> None:
+    names = tuple(f"results of the {which} week of may.jtl" for which in ("first", "third"))
+    compared = replace(UNDECIDED, names=names, scope="these two runs")
+    assert str(compared).startswith("candidate does not clearly differ from baseline in these two")
+
+
 def test_names_stay_whole_rather_than_that_a_median_is_said() -> None:
     ratio, typical = (
         Estimate(

@@ -30,6 +30,10 @@ def last_line(result):
     [
         (("-n", "2"), "--bench-compare measures, and tests in parallel disturb each other: add -n"),
         (("--bench-skip",), "--bench-compare and --bench-skip do not go together"),
+        (
+            ("--bench-take-benchmark", "--benchmark-disable"),
+            "--bench-compare and --benchmark-disable do not go together",
+        ),
         (("--dist=load", "--tx=2*popen"), "tests that run in parallel are not measured: add -n 0"),
         (("test_plain.py",), "no test that ran uses the fixture bench"),
         (("test_other.py",), "what was measured has no counterpart, or none that it can be"),

@@ -203,7 +203,8 @@ def run(words: tuple[str, ...], **given: Any) -> None:
     interpreter for each round, where what it prints to stdout is lost. Generator functions,
     functions made inside of others, and those with --work, --pieces or --timeout stay in this
     process, and the report says so; what they print goes to stderr. Several functions take turns
-    in it, a piece of each, so that all see the same minutes, and are compared with the first.
+    in it, a piece of each, so that all see the same minutes, and a line says how each differs from
+    the first; `benchrigor ab` gives a verdict and its exit code.
 
     A command under way when the budget is spent is asked to end, and killed two seconds later; of
     what it printed, whole lines of --read-units count. Ctrl-C finishes the round under way, ends

@@ -95,18 +95,22 @@ def _has_room(form: str, names: tuple[str, ...]) -> bool:
 
 
 def fit_names(form: str, names: tuple[str, ...]) -> str:
-    """Put the names of baseline and candidate into a sentence, as long as there is room."""
-    if len(set(names)) < 2:
-        whole = form.format(*_ROLES)
-        return whole if len(whole) <= LONGEST else form.format(*_SHORT_ROLES)
-    old, new = map(escaped, names)
+    """Put the names of baseline and candidate into a sentence, as long as there is room.
+
+    Names that are the same, or would be when shortened, are not put there: the sides are.
+    """
+    old, new = map(escaped, names) if len(set(names)) == 2 else ("", "")
     room = max(LONGEST - len(form.format("", "")), 8)
     half = room // 2
     short = min(len(old), len(new), half)
-    return form.format(
+    shown = (
         shortened(old, max(half, room - len(new)) if len(new) == short else half),
         shortened(new, max(half, room - len(old)) if len(old) == short else half),
     )
+    if shown[0] != shown[1]:
+        return form.format(*shown)
+    whole = form.format(*_ROLES)
+    return whole if len(whole) <= LONGEST else form.format(*_SHORT_ROLES)
 
 
 def _words(unit: str, direction: Direction | None, *, in_times: bool) -> tuple[str, str]:

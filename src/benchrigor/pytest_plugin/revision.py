@@ -90,10 +90,16 @@ class Revision:
         return there, here
 
 
+def _typed(config: pytest.Config, name: str) -> str:
+    """Return an option as it was typed: that of pytest-benchmark may be taken over for it."""
+    is_rival = name == "skip" and config.getoption("benchmark_disable", None)
+    return "--benchmark-disable" if is_rival else f"--bench-{name}"
+
+
 def unmeasured(config: pytest.Config, name: str, alone: Collection[str]) -> list[str]:
     """Return the problems of an option that measures with other options."""
     problems = [
-        f"--bench-{name} and --bench-{other} do not go together: give one of them"
+        f"--bench-{name} and {_typed(config, other)} do not go together: give one of them"
         for other in alone
         if config.getoption(f"bench_{other}")
     ]
