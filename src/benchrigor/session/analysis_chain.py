@@ -419,7 +419,9 @@ def tell_of_modes(material: Material, analysis: Analysis) -> Analysis:
     if material.kind not in (Kind.READINGS, Kind.UNIT_READINGS) or material.policy.share:
         return analysis
     (values,) = keep(material.series, analysis.phases)
-    modes = () if values is None else merge_near_modes(find_modes(values, _SEVERAL_MODES))
+    if values is None:
+        return analysis
+    modes = merge_near_modes(find_modes(values, _SEVERAL_MODES))
     analysis = replace(analysis, modes=modes)
     if len(modes) < 2 or material.policy.q is not None:
         return analysis
