@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+import benchrigor as br
 from benchrigor.cli import analyze_verb, changes_verb
 from benchrigor.stats import estimate_invocations
 
@@ -376,7 +377,8 @@ def test_modes_far_apart_come_first_on_line_page_and_json(cli, tmp_path):
     page = " ".join(cli(*words).stdout.split())
     line = r"\S+ 2\d\d ms ±\S+ % \(68% near 1\S+ ms, 32% near 7\d\d ms\) modes 68% near "
     assert re.match(line, page)
-    assert page.split(" ! ")[1].startswith("The readings gather around several values")
+    told = r"The readings have 2 modes: 68% near 1\S+ ms, 32% near 7\d\d ms\. The mean may be "
+    assert re.match(told, page.split(" ! ")[1])
     (analysis,) = json.loads(cli(*words, "--json").stdout)["analyses"]
     first = analysis["notices"][0]
     assert (first["code"], first["severity"]) == ("several-modes", "warning")
@@ -385,3 +387,24 @@ def test_modes_far_apart_come_first_on_line_page_and_json(cli, tmp_path):
     assert first["evidence"]["share_0"] == pytest.approx(0.675, abs=0.01)
     median = cli(*words, "--statistic", "median", "--json")
     assert "several-modes" not in median.stdout
+
+
+def test_modes_of_a_side_come_first_in_every_comparison(cli, tmp_path):
+    rng, paths = np.random.default_rng(3), [tmp_path / name for name in ("a.csv", "b.csv")]
+    for path in paths:
+        noisy = np.resize([12.0, 750.0, 12.0], 40) * rng.lognormal(0.0, 0.03, 40)
+        path.write_text("\n".join([*map(repr, noisy.tolist()), ""]))
+    words = ("compare", *paths, "--unit", "ms")
+    page = " ".join(cli(*words).stdout.split())
+    for told, side in zip(page.split(" ! ")[1:3], ("Baseline", "Candidate"), strict=True):
+        assert re.match(rf"{side}: The readings have 2 modes: 68% near 1\S+ ms, 32% near 7", told)
+    written = json.loads(cli(*words, "--json").stdout)
+    assert [each["code"] for each in written["comparison"]["notices"][:2]] == ["several-modes"] * 2
+    assert "[several-modes]" in written["warnings"][0]
+    assert "several-modes" not in cli(*words, "--statistic", "median", "--json").stdout
+    third = tmp_path / "c.csv"
+    third.write_text(paths[0].read_text())
+    assert "2 modes: 68% near" in cli("compare", *paths, third, "--unit", "ms").stdout
+    readings = [np.loadtxt(path) for path in paths]
+    first = br.compare_runs(*readings).notices[0]
+    assert (first.code.value, first.severity.value) == ("several-modes", "warning")

@@ -43,6 +43,8 @@ def test_a_run_of_a_statement_is_taken_up_again(cli, store):
         (("-s", "async def f(): pass", "f()"), 2, "makes a coroutine that nothing awaits"),
         (("-s", "import asyncio", "x = asyncio.sleep(0)"), 2, "write 'asyncio.run(...)' around it"),
         (("-s", "async def f(): pass", "g = lambda: f()", "(g(), 1)"), 2, "nothing awaits"),
+        (("-s", "async def f(): yield", "f()"), 2, "an asynchronous generator that nothing steps"),
+        (("-s", "def f(): yield", "f()"), 2, "write 'for _ in ...: pass' around it"),
     ],
 )
 def test_what_is_no_statement_is_refused(cli, words, code, phrase):
@@ -51,9 +53,21 @@ def test_what_is_no_statement_is_refused(cli, words, code, phrase):
     assert phrase in result.stderr
 
 
-def test_a_coroutine_that_is_awaited_is_measured(cli):
-    words = ("-s", "import asyncio", "asyncio.run(asyncio.sleep(0))", "--max-rounds", "2")
-    assert cli("timeit", *SHORT, *words).exit_code in {0, 3}
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-s", "import asyncio", "asyncio.run(asyncio.sleep(0))"),
+        ("-s", "def f(): yield", "list(f())"),
+        ("-s", "def f(): yield", "for _ in f(): pass"),
+        (
+            "-s",
+            "import asyncio\nasync def f(): yield\nasync def g():\n  async for _ in f(): pass",
+            "asyncio.run(g())",
+        ),
+    ],
+)
+def test_what_runs_to_its_end_is_measured(cli, words):
+    assert cli("timeit", *SHORT, *words, "--max-rounds", "2").exit_code in {0, 3}
 
 
 @pytest.mark.slow

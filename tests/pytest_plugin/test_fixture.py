@@ -98,14 +98,30 @@ def test_nothing_stands_between_the_loop_that_times_and_the_function(pytester):
     pytester.runpytest(*QUICK).assert_outcomes(passed=5)
 
 
-def test_how_a_generator_is_made_may_be_measured(pytester):
+def test_what_only_makes_a_generator_is_refused(pytester):
     pytester.makepyfile("""
-        def count(first, step):
+        import pytest
+
+        from benchrigor import InvalidInput
+
+        def count(first=1):
+            yield first
+
+        async def acount(first=1):
             yield first
 
         def test_made(bench):
-            assert [*bench(count, 3, step=1)] == [3]
-            assert [*bench.pedantic(count, setup=lambda: ((4,), {"step": 1}))] == [4]
+            for func in (count, acount):
+                for measure in (
+                    lambda: bench(func),
+                    lambda: bench(func, 3),
+                    lambda: bench.pedantic(func, setup=lambda: ((4,), {})),
+                ):
+                    with pytest.raises(InvalidInput, match="calling it only makes an object"):
+                        measure()
+            with pytest.raises(InvalidInput, match="asynchronous generator that nothing steps"):
+                bench(lambda: acount())
+            assert bench(lambda: [*count(3)]) == [3]
     """)
     pytester.runpytest(*QUICK).assert_outcomes(passed=1)
 

@@ -5,7 +5,7 @@ import math
 import re
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import numpy as np
@@ -178,6 +178,11 @@ async def _of_amount(amount: float) -> None:
     """Do nothing, when it is awaited."""
 
 
+async def _steps(amount: float = 0.0) -> AsyncIterator[None]:
+    """Do nothing, when it is stepped through."""
+    yield
+
+
 @pytest.mark.parametrize("func", [_coroutine, functools.partial(_coroutine, 1.0)])
 def test_a_coroutine_function_is_awaited(func: Any) -> None:
     record = br.measure(func, budget_s=0.05)
@@ -190,6 +195,8 @@ def test_a_coroutine_is_not_timed_where_nothing_awaits_it() -> None:
         br.measure(lambda: _coroutine(2.0), budget_s=0.05)
     with pytest.raises(br.InvalidInput, match="nothing awaits it"):
         br.measure_pair(lambda: None, lambda: _coroutine(2.0), budget_s=0.05)
+    with pytest.raises(br.InvalidInput, match="asynchronous generator that nothing steps through"):
+        br.measure(lambda: _steps(1.0), budget_s=0.05)
     with pytest.raises(br.InvalidInput, match="what takes an amount is not awaited"):
         br.measure(_of_amount, work=(1, 10), budget_s=0.05)
 

@@ -49,7 +49,7 @@ _LABEL = 11
 # Warnings of differences other than in readings.
 _WARNINGS = {
     *(Code.NOT_CONVERGED, Code.DISTURBED, Code.HOSTS_DIFFER, Code.METRICS_DIFFER),
-    *(Code.NO_COMMON_PACE, Code.FUNCTIONS_DIFFER, Code.FAILED_RUNS),
+    *(Code.NO_COMMON_PACE, Code.FUNCTIONS_DIFFER, Code.FAILED_RUNS, Code.SEVERAL_MODES),
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import math
 import os
 import signal
@@ -393,9 +392,6 @@ def _call_of(
     func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Callable[..., Any]:
     """Return the timed callable: the function itself, without overhead, unless it has args."""
-    if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
-        # Workloads refuse generator functions; pytest-benchmark times the making of the object.
-        return lambda *own, **named: func(*args, *own, **kwargs, **named)
     return partial(func, *args, **kwargs) if args or kwargs else func
 
 

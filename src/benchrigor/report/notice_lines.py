@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from benchrigor.control_characters import escaped
 from benchrigor.layout import Part, wrapped
 from benchrigor.model.decision import StopReason
-from benchrigor.model.notice import Code, Notice, Severity, one_each
+from benchrigor.model.notice import Code, Notice, Severity, is_of_modes, one_each
 from benchrigor.model.run import RunRecord
 from benchrigor.model.text import first_few
 
@@ -58,8 +58,7 @@ PAGE: dict[Code, str] = {
     Code.ALARM_STANDS: "The machine has a fault: benchrigor doctor says which. Mend it, and "
     "measure again.",
     Code.BLOCKS_OF_PAIRS: f"The speed of the machine changed too much for a mean ratio. {_AGAIN}",
-    Code.SEVERAL_MODES: "The readings gather around several values, and the mean may be near none "
-    "of them. Find out what makes them, and measure each by itself.",
+    Code.SEVERAL_MODES: "Measure each by itself: find out what makes them.",
     Code.NO_STABLE_PHASE: f"The speed of the machine changed meanwhile. {_AGAIN}",
     Code.THIS_PROCESS_ONLY: "This holds for one process: another start may be faster or slower. "
     "Measure several processes (--fresh).",
@@ -227,12 +226,12 @@ def sentence_of(notice: Notice, *, of_pairs: bool = False, reason: StopReason | 
     """Return the sentence of a page about a Notice; empty if the page omits it.
 
     A larger budget does not lengthen a run that ended before its budget, or by itself. For files
-    without raw readings, the cure depends on the tool. What failed, or why runs are not compared,
-    is told in full.
+    without raw readings, the cure depends on the tool. What failed, why runs are not compared, and
+    modes that are far apart are told in full.
     """
     if notice.code is Code.NO_RAW_READINGS:
         return str(notice.evidence.get("cure", ""))
-    if notice.code in (Code.FAILED_RUNS, Code.NOT_COMPARED):
+    if notice.code in (Code.FAILED_RUNS, Code.NOT_COMPARED) or is_of_modes(notice):
         return f"{notice.sentence.removesuffix('.')}. {PAGE[notice.code]}"
     usual = PAGE.get(notice.code, "")
     if reason is StopReason.SATISFIED:

@@ -411,7 +411,15 @@ def describe(material: Material, analysis: Analysis) -> Analysis:
     if material.kind is Kind.INVOCATIONS:
         fits = analysis.fits
         return replace(analysis, split=split_variance(fits) if len(fits) > 1 else None)
-    if material.kind is Kind.PIECES:
+    return tell_of_modes(material, analysis)
+
+
+def tell_of_modes(material: Material, analysis: Analysis) -> Analysis:
+    """Add the modes of a single series, and a Notice of several beside a mean."""
+    if material.kind not in (Kind.READINGS, Kind.UNIT_READINGS) or material.policy.share:
+        return analysis
+    (values,) = keep(material.series, analysis.phases)
+    if values is None:
         return analysis
     modes = merge_near_modes(find_modes(values, _SEVERAL_MODES))
     analysis = replace(analysis, modes=modes)

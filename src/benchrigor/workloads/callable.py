@@ -543,7 +543,12 @@ class _FirstResult:
         return self._result
 
     def refuse_coroutine(self, name: str) -> None:
-        """Raise InvalidInput if the call only made a coroutine."""
+        """Raise InvalidInput if the call only made a coroutine or an asynchronous generator."""
+        if inspect.isasyncgen(self._result):
+            raise InvalidInput(
+                f"{name} returned an asynchronous generator that nothing steps through; give a "
+                "coroutine function that runs it to its end"
+            )
         if inspect.iscoroutine(self._result):
             self._result.close()
             raise InvalidInput(f"{name} returned a coroutine: {_UNAWAITED}")

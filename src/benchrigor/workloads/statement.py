@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, redirect_stdout
 from itertools import repeat
 from operator import length_hint
+from types import AsyncGeneratorType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from benchrigor.errors import InvalidInput, failed
@@ -26,6 +27,7 @@ _TEMPLATE = """
 def statement():
     setup
     _benchrigor_timing = yield
+    first
     while True:
         _benchrigor_calls, _benchrigor_now = _benchrigor_timing
         _benchrigor_start = _benchrigor_now()
@@ -35,11 +37,26 @@ def statement():
         _benchrigor_stop = _benchrigor_now()
         _benchrigor_timing = yield _benchrigor_start, _benchrigor_stop
 """
+# The same once, for a statement that is a call: it keeps the type of what the call returns.
+_FIRST = """
+_benchrigor_calls, _benchrigor_now = _benchrigor_timing
+_benchrigor_start = _benchrigor_now()
+for _benchrigor_call in _benchrigor_calls:
+    _benchrigor_made = _benchrigor_type(statement)
+_benchrigor_stop = _benchrigor_now()
+_benchrigor_timing = yield _benchrigor_start, _benchrigor_stop
+"""
 _FILE = "<statement>"
 _UNAWAITED = (
     "the statement makes a coroutine that nothing awaits: write 'asyncio.run(...)' around it, with "
     "-s 'import asyncio', or measure the coroutine function with benchrigor run MODULE:FUNCTION"
 )
+_UNSTEPPED = {
+    GeneratorType: "the statement makes a generator that nothing steps through: write "
+    "'for _ in ...: pass' around it",
+    AsyncGeneratorType: "the statement makes an asynchronous generator that nothing steps through: "
+    "measure a coroutine function that runs it to its end with benchrigor run MODULE:FUNCTION",
+}
 _Loop = Generator[tuple[int, int], tuple["repeat[None]", Callable[[], int]], None]
 
 
@@ -91,11 +108,14 @@ class StatementWorkload(CallableWorkload):
 
     @contextmanager
     def _refuse_coroutine(self) -> Iterator[None]:
-        """Raise InvalidInput after the run inside if it only made a coroutine."""
+        """Raise InvalidInput after the run inside if it only made a coroutine or a generator."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.filterwarnings("always", r"coroutine .* was never awaited$", RuntimeWarning)
             yield
-        for named in filter(inspect.iscoroutine, inspect.getgeneratorlocals(self._loop).values()):
+        names = inspect.getgeneratorlocals(self._loop)
+        if (made := names.get("_benchrigor_made")) in _UNSTEPPED:
+            raise InvalidInput(_UNSTEPPED[made])
+        for named in filter(inspect.iscoroutine, names.values()):
             named.close()
             raise InvalidInput(_UNAWAITED)
         for seen in caught:
@@ -131,8 +151,12 @@ def _compile(statement: str, setup: str) -> Callable[[], _Loop]:
     """Return the generator function that times a statement, see the template."""
     texts = {"setup": (setup, "--setup"), "statement": (statement, "the statement")}
     bodies = {word: _parse(text, name) for word, (text, name) in texts.items()}
+    bodies["first"] = []
+    match bodies["statement"]:
+        case [ast.Expr(value=ast.Call() as call)]:
+            bodies["first"] = _First(call).visit(ast.parse(_FIRST)).body
     program = _Template(bodies).visit(ast.parse(_TEMPLATE))
-    names: dict[str, Any] = {"__name__": "statement"}
+    names: dict[str, Any] = {"__name__": "statement", "_benchrigor_type": type}
     try:
         code = compile(ast.fix_missing_locations(program), _FILE, "exec")
     except SyntaxError as error:
@@ -154,6 +178,17 @@ class _Template(ast.NodeTransformer):
         """Replace a word."""
         word = node.value.id if isinstance(node.value, ast.Name) else ""
         return self._bodies.get(word, node)
+
+
+class _First(ast.NodeTransformer):
+    """Puts a call in place of the word that names the statement."""
+
+    def __init__(self, call: ast.Call) -> None:
+        self._call = call
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:  # of `ast`
+        """Replace the word."""
+        return self._call if node.id == "statement" else node
 
 
 def _parse(text: str, name: str) -> list[ast.stmt]:

@@ -15,6 +15,7 @@ from benchrigor.model import Analysis, Code, Estimate, Kind, Light, Notice, Pace
 from benchrigor.model.notice import weakening
 from benchrigor.model.recorded import FILE, PROCESSES
 from benchrigor.model.text import is_broken_off, say_end
+from benchrigor.session.analysis_chain import tell_of_modes
 from benchrigor.session.conditions.red_rounds import is_disturbed
 from benchrigor.session.replays.recorded_run import Recording, is_bare, recording_of
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
@@ -82,19 +83,18 @@ class Source:
             raise InvalidInput(
                 f"{self.label}: statistic is {statistic!r}, expected 'mean': a speed is a mean"
             )
-        analysis = self.recorded.analyse(
-            replace(
-                self.recorded.options,
-                target=None,
-                statistic=statistic,
-                confidence=confidence,
-                method=LONG_RUN_VARIANCE,
-            )
+        options = replace(
+            self.recorded.options,
+            target=None,
+            statistic=statistic,
+            confidence=confidence,
+            method=LONG_RUN_VARIANCE,
         )
+        analysis = self.recorded.analyse(options)
         if analysis.estimate is None:
             why = analysis.notices[0]
             raise NotEstimable(replace(why, sentence=f"{self.label}: {why.sentence}"))
-        return analysis
+        return tell_of_modes(replace(self.recorded, options=options), analysis)
 
     def of_processes(self, estimate: Estimate) -> Estimate:
         """Mark an estimate as of one process or of several; a headline is of any."""

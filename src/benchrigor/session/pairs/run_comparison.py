@@ -24,6 +24,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.checks import refuse
 from benchrigor.model.comparison import THESE_RUNS
+from benchrigor.model.notice import is_of_modes
 from benchrigor.model.pace import reference_s
 from benchrigor.model.text import percent, show_observed
 from benchrigor.protocols import Store
@@ -162,9 +163,10 @@ def compare_named(
         scope = "" if any(notice.code is Code.AT_FULL_PACE for notice in told) else THESE_RUNS
         found = replace(found, baseline=estimates[0], candidate=estimates[1], scope=scope)
     told = (*told, *other_differences(sources))
+    notices = (*told, *notices_of_sides(sources, analyses, found.notices), *found.notices)
     return replace(
         found,
-        notices=(*told, *notices_of_sides(sources, analyses, found.notices), *found.notices),
+        notices=tuple(sorted(notices, key=lambda notice: not is_of_modes(notice))),
         readings_in=_common_unit(sources),
         names=_names(sources),
     )
@@ -227,7 +229,7 @@ def rank_runs(
         confidence=confidence,
         direction=direction,
     )
-    notices = (*told, *other_differences(sources), *notices_of_sides(sources))
+    notices = (*told, *other_differences(sources), *notices_of_sides(sources, analyses))
     if direction is None:
         sentence = (
             "Ranked from the lowest on: which way is better is not known; choose a direction."
