@@ -91,6 +91,46 @@ def test_a_side_with_some_errors_has_a_verdict_that_names_it(cli, strict, load, 
     assert codes.count("failed-runs") == 1
 
 
+def k6(answers):
+    """Return the points of requests: status, and milliseconds."""
+    points = (
+        (metric, value, {"method": "GET", "name": "http://a/", "status": status})
+        for status, each in answers
+        for metric, value in (("http_req_duration", each), ("http_req_failed", status == "503"))
+    )
+    return "".join(
+        json.dumps({"metric": metric, "type": "Point", "data": {"value": value, "tags": tags}})
+        + "\n"
+        for metric, value, tags in points
+    )
+
+
+def k6_table(answers):
+    head = "metric_name,timestamp,metric_value,method,name,status"
+    rows = (
+        f"{metric},1795200000,{value},GET,http://a/,{status}"
+        for status, each in answers
+        for metric, value in (("http_req_duration", each), ("http_req_failed", status == "503"))
+    )
+    return "\n".join([head, *(row.replace("True", "1").replace("False", "0") for row in rows), ""])
+
+
+@pytest.mark.parametrize("write", [k6, k6_table])
+@pytest.mark.parametrize(("share", "code"), [(9, 8), (10, 8), (5, 0), (0, 0)])
+def test_answers_among_errors_have_no_verdict(write, share, code, cli, tmp_path):
+    """Of ten requests of k6 the share failed; the answers have a name of their own."""
+    times = np.random.default_rng(1).normal(12.0, 0.5, 200).tolist()
+    for name, failed in (("good", 0), ("bad", share)):
+        statuses = ("503" if k % 10 < failed else "200" for k in range(200))
+        (tmp_path / name).write_text(write(list(zip(statuses, times, strict=True))))
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    for sides in ((good, bad), (bad, good)):
+        result = cli("compare", *sides)
+        said = " ".join((result.stdout + result.stderr).split())
+        assert result.exit_code == code
+        assert (f"{share}0% failed ({20 * share} of 200" in said) == (share > 0)
+
+
 def test_suites_name_the_file(cli, load):
     files = load()
     result = cli("compare", files["good"], files["some"], "--filter", "home")

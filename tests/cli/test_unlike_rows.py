@@ -77,6 +77,72 @@ def test_rows_are_chosen_or_told_apart_as_rounds(cli, tmp_path) -> None:
     assert cli("analyze", path, "--column", "time", "--round", "name").exit_code == 0
 
 
+ALTERNATING = table([(f"{n},time", t) for n, t in TWO * 5], "label,metric,v\n")
+LEFT = {
+    "a table": (ALTERNATING, "metric=time", "label=sort"),
+    "objects": (
+        json.dumps([{"label": n, "metric": "time", "v": t} for n, t in TWO]),
+        "metric=time",
+        "label=sort",
+    ),
+    "a long table": (ALTERNATING + ALTERNATING[15:] * 900, "metric=time", "label=sort"),
+    "truths in the second column": (
+        table([(f"{n},{n == 'sort'}", t) for n, t in TWO * 5], "label,ok,v\n"),
+        "",
+        "label=sort",
+    ),
+    "benchmarks in blocks": (
+        table([("sort", 1.0)] * 3 + [("copy", 9.0)] * 3, "benchmark,v\n"),
+        "",
+        "benchmark=sort",
+    ),
+    "names in blocks of objects": (
+        json.dumps([{"Name": n, "v": t} for n, t in TWO[:1] * 3 + TWO[1:] * 3]),
+        "",
+        "Name=sort",
+    ),
+    "names in blocks of a long table": (
+        table(TWO[:1] * 9_000 + TWO[1:] * 9_000, "name,v\n"),
+        "",
+        "name=sort",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "where", "cure"), LEFT.values(), ids=LEFT)
+def test_the_rows_that_are_left_are_of_one_thing(text, where, cure, cli, tmp_path) -> None:
+    path, chosen = tmp_path / "f", ["--where", where] if where else []
+    path.write_text(text)
+    for verb, files in (("analyze", [path]), ("changes", [path]), ("compare", [path, path])):
+        asked = cli(verb, *files, "--column", "v", *chosen)
+        assert (asked.exit_code, f"--where {cure}" in " ".join(asked.stderr.split())) == (2, True)
+    assert cli("analyze", path, "--column", "v", *chosen, "--where", cure).exit_code in {0, 4}
+
+
+def test_rounds_told_apart_by_another_column_are_of_one_thing(cli, tmp_path) -> None:
+    (tmp_path / "f").write_text(
+        table([(f"{n},{k // 4}", 1 + t) for k, (n, t) in enumerate(TWO * 6)], "label,run,v\n")
+    )
+    asked = cli("analyze", tmp_path / "f", "--column", "v", "--round", "run")
+    assert (asked.exit_code, "--where label=sort" in " ".join(asked.stderr.split())) == (2, True)
+    assert cli("analyze", tmp_path / "f", "--column", "v", "--round", "label").exit_code == 0
+
+
+def test_benchmarks_of_a_converted_file_are_chosen(cli, tmp_path) -> None:
+    go, out = tmp_path / "two.txt", tmp_path / "o.csv"
+    go.write_text(
+        "".join(
+            f"Benchmark{n} 100 {t + k} ns/op\n"
+            for n, t in (("A", 10), ("B", 110))
+            for k in range(4)
+        )
+    )
+    assert cli("convert", go, out).exit_code == 0
+    asked = cli("analyze", out, "--column", "value", "--where", "metric=time")
+    assert asked.exit_code == 2
+    assert "--where benchmark=BenchmarkA" in " ".join(asked.stderr.split())
+
+
 OTHERS = {
     "wrk": "Running 30s test @ http://127.0.0.1:8080/\n  12 threads and 400 connections\n"
     "  Thread Stats   Avg      Stdev     Max   +/- Stdev\n"

@@ -49,24 +49,19 @@ def figure_in_json(value: object, index: int, name: str) -> object:
     return float(value) if isinstance(value, str) and is_number(value) else value
 
 
-def check_labels(
-    columns: Mapping[str, Sequence[object]], used: Sequence[str], name: str, *, is_chosen: bool
-) -> None:
+def check_labels(columns: Mapping[str, Sequence[object]], used: Sequence[str], name: str) -> None:
     """Refuse to count readings of unlike rows as one series, which another column tells apart.
 
-    Labels tell them apart that come back, unless rows are chosen (--where) or rounds told apart.
-    Labels in blocks may be phases of one series. No number has two units.
+    Labels tell rows apart that come back, or that name benchmarks, unless they name the rounds.
+    Other labels in blocks may be phases of one series. No number has two units.
     """
     for key, cells in columns.items():
         several, is_unit = dict.fromkeys(map(str, cells)), key.lower() in {"unit", "units"}
-        if (
-            len(several) == 1
-            or not _are_texts(cells)
-            or (not is_unit and (is_chosen or key in used))
-        ):
+        if len(several) == 1 or not _are_texts(cells) or (key in used and not is_unit):
             continue
         comes_back = len(several) < sum(1 for _ in groupby(cells))
-        if is_unit or (comes_back and 2 * len(several) <= len(cells)):
+        is_apart = comes_back or key.lower() in {"benchmark", "name"}
+        if is_unit or (is_apart and 2 * len(several) <= len(cells)):
             some = ", ".join(map(repr, list(several)[:_SOME]))
             cure = "" if is_unit else f", or tell rounds apart with --round {key}"
             raise InvalidInput(

@@ -271,7 +271,7 @@ def _lists_in(
         named = _chosen(keys, list(data[0]), name, "keys", by)
         data = _choose_objects(data, named[: len(columns)], name)
         told = {key: [row.get(key) for row in data] for key in data[0]}
-        check_labels(told, named, name, is_chosen=bool(by is not None or rows_to_read()))
+        check_labels(told, named, name)
         for index, row in enumerate(data):
             for key in named:
                 if key not in row:
@@ -371,7 +371,7 @@ def _from_csv(
         raise InvalidInput(f"{name} has no row left by --where and --missing, expected one")
     columns = {key: [row[at].strip() for _, row in rows] for at, key in enumerate(table.columns)}
     used = [table.columns[at] for at in table.indices]
-    check_labels(columns, used, name, is_chosen=bool(by is not None or rows_to_read()))
+    check_labels(columns, used, name)
     for number, index in enumerate(table.indices):
         column = [(line, row[index].strip()) for line, row in rows]
         if number < len(wanted):

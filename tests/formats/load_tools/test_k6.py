@@ -72,9 +72,12 @@ def test_methods_and_statuses_are_requests_of_their_own(held) -> None:
     assert found["GET http://a/ 200"].rounds[0].unit_readings["http_req_duration"].tolist() == [
         *(0.012, 0.012, 0.012),
     ]
-    (notice,) = found["GET http://a/ 503"].notices
-    assert dict(notice.evidence) == {"failed": 3, "total": 3}
-    assert "100% failed (3 of 3" in notice.sentence
+    for status, times in (("503", "and their times count"), ("200", "and they do not count")):
+        (notice,) = found[f"GET http://a/ {status}"].notices
+        assert dict(notice.evidence) == {"failed": 3, "total": 6}
+        assert "50% failed (3 of 6" in notice.sentence
+        assert times in notice.sentence
+    assert found["POST http://a/ 201"].notices == ()
 
 
 def test_checks_that_failed_are_told_of_every_request(held) -> None:

@@ -30,7 +30,8 @@ _UNITS = {"time": ("s", 1e-3), "data": ("B", 1.0)}
 _COUNTS = ("passes", "fails")
 _CURE = "run k6 run with --out json=FILE"
 
-Point = tuple[str, str, float]  # request, metric, value
+Request = tuple[str, ...]  # method, name, status
+Point = tuple[Request, str, float]  # request, metric, value
 Kinds = Mapping[str, Mapping[str, Any]]  # data of the lines that describe metrics
 
 
@@ -92,18 +93,22 @@ def read_text(text: str, place: str) -> Iterator[Recorded]:
     return _by_request(zip(names, metrics, values, strict=True), {}, place)
 
 
-def _request(tags: Mapping[str, Any]) -> str:
-    """Name what a point is of: an error has another duration than an answer, POST than GET."""
+def _request(tags: Mapping[str, Any]) -> Request:
+    """Return what a point is of: an error has another duration than an answer, POST than GET."""
     words = (tags.get(key) for key in ("method", "name", "status"))
-    return " ".join(str(word) for word in words if word not in (None, "")) or TOOL
+    return tuple("" if word is None else str(word) for word in words)
 
 
 def _by_request(points: Iterable[Point], kinds: Kinds, place: str) -> Iterator[Recorded]:
-    grouped: dict[str, dict[str, list[float]]] = {}
-    for request, metric, value in points:
-        grouped.setdefault(request, {}).setdefault(metric, []).append(value)
+    grouped: dict[Request, dict[str, list[float]]] = {}
+    for key, metric, value in points:
+        grouped.setdefault(key, {}).setdefault(metric, []).append(value)
     checks = [value for by_metric in grouped.values() for value in by_metric.get("checks", [])]
-    for request, by_metric in grouped.items():
+    sent: dict[Request, list[float]] = {}  # whether requests failed, whatever their status
+    for key, by_metric in grouped.items():
+        sent.setdefault(key[:2], []).extend(by_metric.get("http_req_failed", []))
+    for key, by_metric in grouped.items():
+        request = " ".join(filter(None, key)) or TOOL
         trends = [name for name in by_metric if _is_trend(name, kinds)]
         trends.sort(key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
         if not trends:
@@ -113,7 +118,7 @@ def _by_request(points: Iterable[Point], kinds: Kinds, place: str) -> Iterator[R
             name: scale(by_metric[name], factor, f"{place} {request} {name}")
             for name, (_, factor) in scales.items()
         }
-        failed = sum(map(bool, by_metric.get("http_req_failed", [])))
+        failed, is_error = sum(map(bool, sent[key[:2]])), any(by_metric.get("http_req_failed", []))
         yield Recorded(
             name=request,
             metrics=tuple(
@@ -122,7 +127,7 @@ def _by_request(points: Iterable[Point], kinds: Kinds, place: str) -> Iterator[R
             ),
             rounds=rounds_of([(series, {})]),
             tool=TOOL,
-            notices=warn_of_failures(failed, len(by_metric["http_req_failed"]), "http_req_failed")
+            notices=warn_of_failures(failed, len(sent[key[:2]]), "http_req_failed", counts=is_error)
             if failed
             else warn_of_failures(checks.count(0.0), len(checks), "checks of the whole file"),
         )
