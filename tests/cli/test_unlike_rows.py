@@ -53,6 +53,9 @@ LIKE = {
     "numbers beside": table([(1, 1.0), (2, 2.5), (1, 3.0)]),
     "comments": "# a program\n# name,time\nname,time\na,1\n# more, or less, or not\na,2.5\na,3\n",
     "a header that is a comment": "#name,time\na,1\na,2.5\na,3\n",
+    "a header of one column below comments": "# c\n# d\ntime\n1\n2.5\n3\n",
+    "a header below one comment": "# c\n\ntime\n1\n2.5\n3\n",
+    "a header below a comment as wide": "# of host, x\nname,time\na,1\na,2.5\na,3\n",
     "numbers as texts": '[{"time": "1"}, {"time": "2.5"}, {"time": "3e0"}]',
     "rows that begin with an empty cell": table([("", 1.0), ("", 2.5), ("", 3.0)], head=""),
 }
@@ -162,6 +165,33 @@ def test_a_file_of_an_unknown_tool_names_those_that_are_known(held, cli, tmp_pat
     said = " ".join(cli("analyze", path).stderr.split())
     assert all(tool in said for tool in TOOLS)
     assert "cell" not in said.replace("columns of cells", "")
+
+
+WITH_CELLS = {
+    "wrk": "Running 30s test @ http://127.0.0.1:8080/\n  12 threads and 400 connections\n"
+    "  Thread Stats   Avg      Stdev     Max   +/- Stdev\n"
+    "    Latency   635.91us    0.89ms  12.92ms   93.69%\n"
+    "    Req/Sec    56.20k     8.07k   62.00k    86.54%\n"
+    "  22464657 requests in 30.00s, 17.76GB read\n"
+    "Requests/sec: 748868.53\nTransfer/sec:    606.33MB\n",
+    "a part of wrk": "Requests/sec: 1234.5\nTransfer/sec: 1MB\nLatency 10ms 2ms\n",
+    "time of a shell": "\nreal\t0m1.234s\nuser\t0m0.100s\nsys\t0m0.020s\n",
+    "POSIX time": "real 1.23\nuser 0.10\nsys 0.02\n",
+    "time of a shell with blanks": "real    0m1.234s\nuser    0m0.100s\nsys     0m0.020s\n",
+    "GNU time": "1.20user 0.03system 0:01.24elapsed 99%CPU (0avgtext+0avgdata 123maxresident)k\n"
+    "0inputs+0outputs (0major+123minor)pagefaults 0swaps\n",
+    "dd": "1000+0 records in\n1000+0 records out\n1048576000 bytes (1.0 GB) copied, 0.5 s\n",
+    "XML in a line": "<a><b/></a>\n",
+    "a word": "hello\n",
+}
+
+
+@pytest.mark.parametrize("held", WITH_CELLS.values(), ids=WITH_CELLS)
+def test_a_text_that_looks_like_cells_names_the_tools_too(held, cli, tmp_path) -> None:
+    (tmp_path / "f").write_text(held)
+    done = cli("analyze", tmp_path / "f")
+    assert done.exit_code == 2
+    assert all(tool in " ".join(done.stderr.split()) for tool in TOOLS)
 
 
 @pytest.mark.parametrize("above", ["Benchmark of today\n", "Starting, at noon, here\nready\n"])

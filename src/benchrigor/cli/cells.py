@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 
 from benchrigor.errors import InvalidInput
 from benchrigor.formats.recognition import TOOLS
@@ -93,10 +93,15 @@ def may_be_labels(cells: Sequence[object], raw: bytes, first: int) -> bool:
 def without_comments(lines: Sequence[str], delimiter: str) -> list[str]:
     """Return lines, with comments blank; a first one that may be the header stays."""
     mark = None if delimiter == " " else delimiter
-    first, *others = (at for at, line in enumerate(lines) if line)
-    width = next((len(lines[at].split(mark)) for at in others if lines[at][0] != "#"), 1)
-    kept = {first} if width in {1, len(lines[first].split(mark))} else set()
-    return [line if at in kept or line[:1] != "#" else "" for at, line in enumerate(lines)]
+    first = next(at for at, line in enumerate(lines) if line)
+    below = (line for line in lines[first + 1 :] if line and line[0] != "#")
+    rows = [[cell.strip() for cell in line.split(mark)] for line in islice(below, 2)]
+    width = len(rows[0]) if rows else 1
+    has_header = len(rows) > 1 and is_header(*rows) and not any(map(is_missing, rows[0]))
+    may_be = not has_header and width in {1, len(lines[first].split(mark))}
+    return [
+        line if line[:1] != "#" or (may_be and at == first) else "" for at, line in enumerate(lines)
+    ]
 
 
 def check_width(rows: Sequence[tuple[int, list[str]]], delimiter: str, name: str) -> None:
@@ -115,11 +120,12 @@ def check_width(rows: Sequence[tuple[int, list[str]]], delimiter: str, name: str
         cure = "write decimals with a point, and quote cells that hold a comma"
     above = f"; leave text above a table out with --ignore-lines {rows[before - 1][0]}"
     above = above if 0 < before <= len(rows) - _FEWEST else ""
+    other = f"; or it is no table: expected {READABLE}" if delimiter == " " else ""
     for line, row in rows:
         if len(row) != len(first):
             raise InvalidInput(
                 f"{name} line {line} has {many(len(row), 'cell')}, expected {len(first)} as in "
-                f"line {place}; {cure}{above}"
+                f"line {place}; {cure}{above}{other}"
             )
 
 

@@ -300,11 +300,9 @@ def _choose_objects(
 
 def report_unfinished(name: str, number: int, line: str, *, is_used: bool) -> None:
     """Say that a last line has no line break at its end, as when its writer was cut off."""
-    how = (
-        "has no line break, is perhaps unfinished, but used"
-        if is_used
-        else "is unfinished and not used"
-    )
+    how = "is unfinished and not used"
+    if is_used:
+        how = "has no line break, is perhaps unfinished, but used"
     remark(f"{name} line {number} {how}: {short(line)}")
 
 
@@ -326,7 +324,7 @@ def _table(text: str, wanted: Sequence[str | None], by: str | None, name: str) -
     has_header = is_header(first, rows[1][1] if len(rows) > 1 else ())
     if has_header and len(rows) == 1:
         raise InvalidInput(
-            f"{name} has {short(','.join(first))} and no line after it, expected numbers"
+            f"{name} has {short(','.join(first))} and no line after it, expected {READABLE}"
         )
     second = [cell.strip() for cell in rows[1][1]] if len(rows) > 1 else []
     if not has_header and [*map(bool, first)] != [*map(bool, second)] and not all(first):
@@ -497,6 +495,7 @@ def _chosen(
     if unknown is not None or (None in wanted and len(others) != 1):
         some = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
         found = "" if unknown is None else f", found {unknown!r}"
+        found += f"; or it is no table: expected {READABLE}" if names[0] == "0" else ""
         option = flag if unknown is None or unknown != by else "--round"
         raise InvalidInput(f"{name} has the {kind} {some}: choose one with {option}{found}")
     chosen = [others[0] if key is None else key for key in wanted]
