@@ -115,7 +115,7 @@ def test_revisions_are_built_first(cli, repository):
     assert cli("ab", *words, "--build", "true", "ab_job:work").exit_code != 2
     failed = cli("ab", *words, "--build", "ls nowhere", "ab_job:work")
     assert failed.exit_code == 5
-    assert "--build 'ls nowhere' in revision old exited with code 2" in failed.stderr
+    assert "--build ls nowhere in revision old exited with code 2" in failed.stderr
     assert trees(repository) == 1
 
 

@@ -99,7 +99,8 @@ def test_rounds_of_a_file_are_told_by_a_column(cli, strict, starts):
 
 @pytest.mark.slow
 def test_all_verbs_of_files_know_rounds(cli, strict, starts):
-    compared = cli("compare", "old.csv", "new.csv", *starts, "--unit", "ms")
+    files = ("old.csv", "new.csv", "--fail-on", "worse")
+    compared = cli("compare", *files, *starts, "--unit", "ms")
     assert compared.exit_code == 7, compared.output
     assert "12 vs 12 invocations" in " ".join(compared.stdout.split())
     assert "invocations a side" in cli("plan", "old.csv", *starts).stdout

@@ -220,10 +220,11 @@ def test_a_saved_record_is_exported_and_another_file_is_not(cli, run_id, store, 
 def test_run_and_resume_append_their_decisions_to_a_log(cli, store, tmp_path):
     log = tmp_path / "session.log"
     limits = ("--target", "0.0001%", "--max-rounds")
-    assert cli("run", *limits, "3", "--log", log, "true").exit_code == 3
+    missed = {3, 4}  # of few runs on a busy machine there may be no number
+    assert cli("run", *limits, "3", "--log", log, "true").exit_code in missed
     (run,) = Journal(store).runs()
-    assert cli("resume", run["run_id"], "--max-rounds", "5", "--log", log).exit_code == 3
-    assert cli("run", *limits, "3", "true").exit_code == 3
+    assert cli("resume", run["run_id"], "--max-rounds", "5", "--log", log).exit_code in missed
+    assert cli("run", *limits, "3", "true").exit_code in missed
     lines = log.read_text().splitlines()
     assert all(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ", line) for line in lines)
     assert [re.split(":|  ", line[24:])[0] for line in lines] == [

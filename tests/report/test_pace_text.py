@@ -113,7 +113,7 @@ def test_how_the_figure_came_to_be_is_explained(slow: RunRecord) -> None:
     assert f"At full speed: {show_estimate(full_pace(slow), 's')}." in told
     distance = percent(pace.away * pace.sensitivity_sd, digits=2)
     assert f"{pace.at_full:,} segments of readings lie between two references within 10%" in told
-    assert "At the fastest level of this run the reference is " in told
+    assert "At the fastest level of this run the reference takes as long as at full speed." in told
     own = percent(pace.error, digits=2)
     assert f"{own} from blocks of time; {distance} from the sensitivity" in told
     assert "2% between runs" in told

@@ -263,7 +263,7 @@ def test_the_number_that_stood_before_a_run_was_resumed_is_not_lost(tmp_path: Pa
     for readings in (2_000, 3_000):  # resumed twice, each time with a leak
         more = Options(target=0.0001, budget_readings=readings)
         session = Session.resume(path, first.run_id, options=more, clock=clock)
-        resumed = session.run(lambda: clock.advance(1_000_000 + 2_000 * next(slower)))
+        resumed = session.run(lambda: clock.advance(1_000_000 + 150 * next(slower)))
         assert resumed.estimate() is None
         stored = Journal(path).load(first.run_id)
         for record in (resumed, stored):

@@ -68,7 +68,7 @@ def paced_against(target: float, statistic: str = "mean") -> tuple[br.RunRecord,
     """Run on a machine that changes its pace, after a run that knew its own."""
     options = br.Options(target=None, statistic=statistic, max_rounds=5)
     against = Against(told(1, options=options), target)
-    options = replace(options, budget_s=math.inf, max_rounds=100)
+    options = replace(options, target_given=True, budget_s=math.inf, max_rounds=100)
     session, rng = against.begin(options, seed=2), np.random.default_rng(2)
     while (plan := session.ask()) is not None:
         session.tell(paced_round(plan, rng, slow_share=0.5))
