@@ -405,6 +405,14 @@ def test_modes_of_a_side_come_first_in_every_comparison(cli, tmp_path):
     third = tmp_path / "c.csv"
     third.write_text(paths[0].read_text())
     assert "2 modes: 68% near" in cli("compare", *paths, third, "--unit", "ms").stdout
+    table, suites = tmp_path / "table.md", [path.with_suffix(".json") for path in paths]
+    cli(*words, "--markdown", table)
+    assert "- Baseline: The readings have 2 modes: 68% near 1" in table.read_text()
+    for path, suite in zip(paths, suites, strict=True):
+        times = {"a": np.loadtxt(path), "b": rng.normal(9.0, 0.1, 40)}
+        results = [{"command": name, "times": each.tolist()} for name, each in times.items()]
+        suite.write_text(json.dumps({"results": results}))
+    assert "a: Baseline: The readings have 2 modes: 68% near 1" in cli("compare", *suites).stdout
     readings = [np.loadtxt(path) for path in paths]
     first = br.compare_runs(*readings).notices[0]
     assert (first.code.value, first.severity.value) == ("several-modes", "warning")
