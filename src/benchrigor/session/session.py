@@ -470,19 +470,18 @@ class Session(Engine):
 
     def _keep_pace(self) -> None:
         """Keep the fastest levels of this run for later ones; note if they are not kept."""
-        own = levels_of(self._rounds, to_keep=True)
-        if not own or not self._is_paced:
+        if not self._is_paced or not levels_of(self._rounds):
             return
-        why = slowed_by()
+        own, why = levels_of(self._rounds, to_keep=True), slowed_by()
         try:
-            if not why:
+            if own and not why:
                 keep_levels(self._machine, own)
         except StoreFailed as error:
             why = str(error)
         if why:
             sentence = f"Full speed is that of this run alone: {why}."
             self.note(Notice.note(Code.FULL_PACE_NOT_KEPT, sentence))
-        elif not self.kept_levels:
+        elif own and not self.kept_levels:
             sentence = (
                 "Full speed is the fastest level of this run, the first on this machine: if it was "
                 "slow all the time, a later run finds a faster one, and compares by that."

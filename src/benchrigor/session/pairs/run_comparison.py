@@ -229,7 +229,9 @@ def rank_runs(
         confidence=confidence,
         direction=direction,
     )
-    notices = (*told, *other_differences(sources), *notices_of_sides(sources, analyses))
+    # Estimates have the other Notices of their analyses.
+    modes = filter(is_of_modes, notices_of_sides(sources, analyses))
+    notices = (*modes, *told, *other_differences(sources), *notices_of_sides(sources))
     if direction is None:
         sentence = (
             "Ranked from the lowest on: which way is better is not known; choose a direction."
