@@ -15,6 +15,7 @@ from benchrigor.workbench.maps.map_file import read_map
 from benchrigor.workloads import CommandWorkload
 
 SHORT = ("--max-rounds", "2", "--no-store")
+SHORT_PAIR = ("--no-store", "--budget", ".5")
 SEARCH = ("peak", "--url", "http://127.0.0.1:1/", "--p95", "50ms")
 MAP = """
 [factors.n]
@@ -115,7 +116,7 @@ def test_what_is_quoted_or_escaped_is_read_as_a_shell_reads_it(text):
     "words",
     [
         ("run", *SHORT, "--shell", "printf x | cat > ran && test -s ran"),
-        ("ab", "--no-store", "--budget", ".5", "--shell", "echo x > ran", "true < ran || true"),
+        ("ab", *SHORT_PAIR, "--shell", "test -s ran || echo x > ran", "true < ran || true"),
         ("commands", *SHORT, "--shell", "--prepare", "true && echo x > ran", "true; true"),
     ],
 )
