@@ -50,7 +50,7 @@ def sentence(
     ``ending`` is what broke the comparison off, ``median`` the ratio that a few slow pairs do not
     carry, said if there is room, and ``scope`` what the verdict is about, if not about the code.
     """
-    where = f" in {scope}" if scope else ""
+    where = f" in {escaped(scope)}".replace("{", "{{").replace("}", "}}") if scope else ""
     change, interval = _change(ratio, unit, direction, in_words=True)
     change = change or "no change"
     confidence = percent(ratio.confidence, digits=10)

@@ -100,6 +100,7 @@ class Material:
     batch: int = 1  # calls per reading
     busy_s: float = 0.0  # duration of the calls of all readings; 0 if readings are not durations
     is_forced: bool = False  # the session may end before its first full look
+    narrow: bool = True  # an interval of a time or rate wider than its value is no number
     references: ReferencesAlong | None = None  # along a single series
     recorded: bool = False  # it ended by itself: the last readings may be a cool-down
     left_out: tuple[int, ...] = ()  # indices of the rounds of various work that do not count
@@ -146,7 +147,7 @@ class Material:
             share=self.kind is not Kind.WORK and self.is_share,
             higher=self.metric.direction is Direction.HIGHER,
             batch=self.batch,
-            narrow=self.metric.kind in (Quantity.TIME, Quantity.RATE),
+            narrow=self.narrow and self.metric.kind in (Quantity.TIME, Quantity.RATE),
             references=self.references,
             goes_on=not (self.recorded or self.kind is Kind.INVOCATIONS),
             detector=self.detector if takes_longest(self.detector) else None,

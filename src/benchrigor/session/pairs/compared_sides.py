@@ -90,7 +90,8 @@ class Source:
             confidence=confidence,
             method=LONG_RUN_VARIANCE,
         )
-        analysis = self.recorded.analyse(options)
+        # A side may be wide: the interval of the ratio says what that means.
+        analysis = replace(self.recorded, narrow=False).analyse(options)
         if analysis.estimate is None:
             why = analysis.notices[0]
             raise NotEstimable(replace(why, sentence=f"{self.label}: {why.sentence}"))

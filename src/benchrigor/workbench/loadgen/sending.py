@@ -112,9 +112,8 @@ class Sent:
 
     @property
     def backlog_s(self) -> float:
-        """The time in which the server answers what was left or failed, at its rate of answers."""
-        unanswered = self.left + int(self.failed.sum())
-        return unanswered * self.elapsed_s / max(self.at_s.size - unanswered, 1)
+        """The time in which the server answers what was left, at its rate of answers."""
+        return self.left * self.elapsed_s / max(self.at_s.size - self.left, 1)
 
     @property
     def times(self) -> Mapping[str, Floats]:
