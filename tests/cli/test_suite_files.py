@@ -60,6 +60,9 @@ def test_several_files_are_one_family(cli, suites, strict) -> None:
     assert found["families"][least[0]]["adjusted"][least[1]] <= 7 * ps[least]
 
 
+GONE = ("old.json", "new.json", "--filter", "render|gone", "--margin", "5%")
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [
@@ -67,33 +70,9 @@ def test_several_files_are_one_family(cli, suites, strict) -> None:
         (("old.json", "new.json"), 0),  # worse, but in these two runs
         (("old.json", "same.json", "--margin", "5%", "--fail-on", "undecided"), 0),
         (("old.json", "new.json", "--filter", "render", "--margin", "5%"), 0),
-        (("old.json", "new.json", "--filter", "render|gone", "--margin", "5%"), 0),
-        (
-            (
-                "old.json",
-                "new.json",
-                "--filter",
-                "render|gone",
-                "--margin",
-                "5%",
-                "--fail-on",
-                "undecided",
-            ),
-            3,
-        ),
-        (
-            (
-                "old.json",
-                "new.json",
-                "--filter",
-                "render|gone",
-                "--margin",
-                "5%",
-                "--fail-on",
-                "worse",
-            ),
-            0,
-        ),
+        (GONE, 0),
+        ((*GONE, "--fail-on", "undecided"), 3),
+        ((*GONE, "--fail-on", "worse"), 0),
         (("old.json", "new.json", "--fail-on", "worse"), 7),
         (("old.json", "new.json", "--fail-on", "never"), 0),
         (("old.json", "other.json"), 8),

@@ -308,8 +308,8 @@ class Stopwatch:
     def without_cost(self, readings_s: Floats, inner: int) -> Floats:
         """Take what the clock adds to each reading off readings of ``inner`` calls.
 
-        It is that of two reads around an empty body (Paoloni 2010, section 3.2). A reading that is
-        no longer than that is 0.
+        It is the cost of two reads around an empty body, which each reading includes. A reading
+        that is no longer than that is 0.
         """
         return np.maximum(readings_s - self.cost_ns / (1e9 * inner), 0.0)
 

@@ -207,9 +207,7 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
     elif analysis is None:
         raise InvalidInput(f"the run of {record.name} holds no readings")
     elif not (units or single):
-        sentence = f"The run of {record.name} holds no readings of {name!r}."
-        raised = [notice for notice in analysis.notices if notice.code is Code.NO_RAW_READINGS]
-        raise NotEstimable([*raised, Notice.refusal(Code.NO_DATA, sentence)][0])
+        raise _without_readings(record, analysis)
     elif not units:
         kind, series = Kind.READINGS, (np.asarray(single, dtype=np.float64),)
     elif record.options.rounds == "restarted" and not one_process:
@@ -240,6 +238,13 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
     )
     # Of various work, the analysis says which rounds do not count.
     return recording if kind is Kind.WORK else _leave_out_disturbed(recording, rounds)
+
+
+def _without_readings(record: RunRecord, analysis: Analysis) -> NotEstimable:
+    """Return the error of a metric without readings; what a file says of its own comes first."""
+    sentence = f"The run of {record.name} holds no readings of {analysis.metric.name!r}."
+    raised = [notice for notice in analysis.notices if notice.code is Code.NO_RAW_READINGS]
+    return NotEstimable([*raised, Notice.refusal(Code.NO_DATA, sentence)][0])
 
 
 def _references(rounds: Sequence[Round], metric: Metric) -> ReferencesAlong | None:
