@@ -238,3 +238,20 @@ def test_a_step_no_longer_than_the_clock_takes_is_0() -> None:
         [0.0, 0.0, 54e-9]
     )
     assert stopwatch.without_cost(np.array([1e-6]), 97)[0] == pytest.approx(0.999e-6)
+
+
+class PacedClock(FakeClock):
+    """A clock of a machine that may become slower."""
+
+    def change_pace(self, factor: float) -> None:
+        self._cost_ns = round(self._cost_ns * factor)
+
+
+def test_the_cost_of_the_clock_is_that_at_the_pace_of_the_readings() -> None:
+    clock = PacedClock(cost_ns=100)
+    stopwatch = Stopwatch(clock)
+    clock.change_pace(1.5)
+    assert stopwatch.without_cost(np.array([100e-6]), 1)[0] == pytest.approx(99.9e-6)
+    assert stopwatch.without_cost(np.array([204e-9, 214e-9]), 1).tolist() == pytest.approx(
+        [54e-9, 64e-9]
+    )
