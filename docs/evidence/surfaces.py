@@ -19,6 +19,7 @@ SECTIONS = {
     "crossovers": ("Where two file systems change places", "surfaces_fit"),
     "adaptive": ("Maps that choose their samples: errors and coverage", "surfaces_maps"),
     "regret": ("The best configuration of maps that choose 12 samples", "surfaces_maps"),
+    "moved": ("Maps of surfaces whose limits meet anywhere", "surfaces_maps"),
     "hosts": ("Samples of several hosts, each with an effect of its own", "surfaces_hosts"),
     "cost": ("All configurations by seeded searches", "surfaces_costs"),
     "opened": ("A map of 1,000 samples opens, and one of 60 goes on", "surfaces_maps"),

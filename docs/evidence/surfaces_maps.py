@@ -6,11 +6,12 @@ import tempfile
 import time
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from coverage_tables import Bar, Setting, Tally, heading, row
 from surfaces_fit import LARGE_SIZES, SIZES, error_of, reaches
-from surfaces_servers import KINDS, measure, peaks_of, space_of
+from surfaces_servers import KINDS, MOVED, measure, peaks_of, space_of
 
 from benchrigor.model import Floats, Options, RunRecord
 from benchrigor.model.metric import describe_metric
@@ -20,7 +21,7 @@ from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.surfaces.factors import Factor, Space
 from benchrigor.workbench.surfaces.surface import Surface, fit_surface
 
-__all__ = ["adaptive", "opened", "regret"]
+__all__ = ["adaptive", "moved", "opened", "regret"]
 
 _QUICK = ("tilted",)
 _STREAM = 31  # of random numbers, apart from those of the other sections
@@ -28,7 +29,7 @@ _STREAM = 31  # of random numbers, apart from those of the other sections
 
 def _map_of(seed: int, kind: str, n: int, run: int) -> tuple[Surface, Space, Floats]:
     """Let a map choose n samples, all of them."""
-    rng = np.random.default_rng([seed, _STREAM, KINDS.index(kind), n, run])
+    rng = np.random.default_rng([seed, _STREAM, (*KINDS, MOVED).index(kind), n, run])
     space, peaks = space_of(kind), peaks_of(kind, rng)
     grid = space.grid()
     search = SurfaceMap(space.factors, samples=n, target=1e-3, seed=run + 1)
@@ -101,6 +102,55 @@ def regret(setting: Setting) -> None:
     bar = Tally(held_of_all, 0, n, 0.0)
     told = setting.judged("interval of the regret, adaptive", Bar(0.92), bar)
     print(f"intervals of the regret that hold it: {held_of_all / n:.3f} of {n}: {told}")
+
+
+class _Moved(NamedTuple):
+    """One map of a moved surface."""
+
+    held: list[bool]
+    half_width: float
+    error: float
+    lost: float
+    most: float  # that its interval says may be lost
+
+
+def _one_moved(seed: int, n: int, run: int) -> _Moved:
+    surface, space, peaks = _map_of(seed, MOVED, n, run)
+    grid, best = space.grid(), surface.best()
+    measured = {space.key(each.sample.point) for each in surface.samples}
+    left = [index for index, point in enumerate(grid) if space.key(point) not in measured]
+    predicted = [surface.predict(grid[index]) for index in left]
+    return _Moved(
+        [each.low <= peaks[at] <= each.high for each, at in zip(predicted, left, strict=True)],
+        float(np.median([each.relative_half_width for each in predicted])),
+        error_of(surface.predictions(grid)[0], peaks),
+        1.0 - float(peaks[grid.index(best.point)] / peaks.max()),
+        best.regret.high,
+    )
+
+
+def moved(setting: Setting) -> None:
+    """Print what maps of 8 and 12 samples of surfaces say whose limits meet anywhere."""
+    heading(["samples", "error", "unmeasured held", "half-width", "regret <= 5 %", "regret held"])
+    everything: list[_Moved] = []
+    for n in SIZES:
+        found = setting.repeated(partial(_one_moved, setting.seed, n), setting.runs(48, 4))
+        everything += found
+        row(
+            n,
+            f"{np.mean([each.error for each in found]):.3f}",
+            f"{np.mean([held for each in found for held in each.held]):.3f}",
+            f"{np.mean([each.half_width for each in found]):.3f}",
+            f"{np.mean([each.lost <= 0.05 for each in found]):.3f}",
+            f"{np.mean([each.lost <= each.most for each in found]):.3f}",
+        )
+    held = [float(np.mean(each.held)) for each in everything]
+    verdict = setting.verdict("held, moved", reaches(setting, held, 0.92, 0.98))
+    print(f"\nunmeasured points held, all maps: {np.mean(held):.3f}, .92 to .98: {verdict}")
+    small = sum(each.lost <= 0.05 for each in everything)
+    n = len(everything)
+    told = setting.judged("regret, moved", Bar(0.90), Tally(small, 0, n, 0.0))
+    print(f"regret of 5 % at most: {small / n:.3f} of {n}: {told}")
 
 
 _LEVELS = range(10)

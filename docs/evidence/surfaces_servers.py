@@ -12,7 +12,7 @@ from benchrigor.model import Estimate, Floats
 from benchrigor.workbench.surfaces.factors import Factor, Point, Space
 from benchrigor.workbench.surfaces.samples import Measured, Sample
 
-__all__ = ["ERROR", "KINDS", "measure", "peaks_of", "space_of", "spread"]
+__all__ = ["ERROR", "KINDS", "MOVED", "measure", "peaks_of", "space_of", "spread"]
 
 ERROR = 0.025  # relative standard deviation of a measured peak
 _DAEMONS = (1, 2, 4, 8, 16, 32, 64, 100)
@@ -28,6 +28,8 @@ _WORKLOADS = {
     "mail": (190.0, 0.9, 900.0, 6000.0, 0.0006, 1.5),
 }
 KINDS = (*_WORKLOADS, "tilted", "64 points")
+MOVED = "moved"
+_FARTHEST = math.log(4.0)  # how far a limit of a moved surface lies from that of its workload
 
 
 def space_of(kind: str) -> Space:
@@ -39,12 +41,21 @@ def peaks_of(kind: str, rng: np.random.Generator) -> Floats:
     """Return the peak of each configuration of the grid.
 
     Of a workload it is always the same. "tilted" has a workload with other rates, and a random
-    slope over each factor; "64 points" two of those, one for each file system.
+    slope over each factor; "64 points" two of those, one for each file system. "moved" has a
+    workload whose disks, daemons and processors are up to four times as fast or slow, whose
+    contention costs up to 16 times as much, and whose limits meet up to four times as sharply:
+    they meet elsewhere, and the best is inside.
     """
     if kind in _WORKLOADS:
         grid = _SMALL.grid()
         return np.array([_peak(each, _WORKLOADS[kind]) for each in grid])
     name = [*_WORKLOADS][int(rng.integers(len(_WORKLOADS)))]
+    if kind == MOVED:
+        faster = np.exp(rng.uniform(-_FARTHEST, _FARTHEST, 3))
+        worse = np.exp(rng.uniform(0.0, [2.0 * _FARTHEST, _FARTHEST]))
+        return _tilted(
+            np.array(_WORKLOADS[name]) * [faster[0], 1.0, *faster[1:], *worse], np.zeros(2)
+        )
     rates = np.array(_WORKLOADS[name]) * np.exp(rng.normal(0.0, 0.25, 6))
     slopes = rng.normal(0.0, 0.15, 2)
     if kind == "tilted":

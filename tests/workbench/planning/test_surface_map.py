@@ -55,6 +55,24 @@ def test_an_adaptive_map_predicts_what_it_has_not_measured():
     assert np.mean(errors) < 0.05
 
 
+@pytest.mark.parametrize("model", ["quadratic", "gaussian-process"])
+def test_a_map_has_the_model_that_is_asked_for(model):
+    search = SurfaceMap([DISKS], design="full", model=model)
+    carried_out(search, answer=lambda point: 100.0 * math.exp(-0.3 * (point["disks"] - 2.5) ** 2))
+    surface = search.result()
+    assert (surface.model, surface.predict({"disks": 2}).method) == (model, model)
+
+
+def test_points_that_do_not_determine_a_quadratic_give_no_model():
+    search = SurfaceMap([DISKS, Factor("fs", levels=["a", "b"])], design="full", model="quadratic")
+    while (sample := search.ask()) is not None:
+        is_known = sample.point["fs"] == "a" or sample.point["disks"] == 1
+        search.tell(sample, (100.0, 98.0, 102.0) if is_known else None)
+    (_, refusal) = search.result().notices
+    assert search.result().model is None
+    assert refusal.sentence == "5 points do not determine a quadratic: measure others."
+
+
 @pytest.mark.slow
 def test_an_adaptive_map_stops_when_its_predictions_are_as_narrow_as_wanted():
     search = SurfaceMap(FACTORS, target=0.15)
@@ -231,6 +249,7 @@ def test_samples_of_earlier_maps_do_not_count():
         ({"design": "d-optimal"}, "samples is None, expected a number"),
         ({"design": "d-optimal", "samples": 3}, "6"),
         ({"samples": 0}, "samples is 0"),
+        ({"model": "cubic"}, "model is 'cubic'"),
         ({"target": 2}, "target is 2"),
         ({"direction": "up"}, "direction is 'up'"),
         ({"budget_s": -1}, "budget_s is -1"),

@@ -63,19 +63,24 @@ def test_left_out_samples_are_predicted_as_by_a_fit_without_them() -> None:
 
 
 def test_a_process_predicts_left_out_samples_as_the_formula_says() -> None:
-    """By conditioning without each sample, with the kernel and the level kept."""
+    """By conditioning each candidate without each sample, with its kernel and the level kept."""
     logs, errors = noisy(3, bend=wave)
     fitted = fit_gaussian_process(SPACE, GRID, logs, errors)
     rows = SPACE.coordinates(GRID)
-    kernel, level, spread = fitted.kernel, fitted.level, fitted.spread
-    covariance = spread**2 * kernel(rows) + np.diag(errors**2)
+    level, spread = fitted.level, fitted.spread
+    shares = np.exp([one.scales.likelihood for one in fitted._candidates])  # noqa: SLF001
+    shares /= shares.sum()
     for left in (0, 7, 23):
-        rest = np.delete(np.arange(len(GRID)), left)
-        weights = np.linalg.solve(covariance[np.ix_(rest, rest)], covariance[rest, left])
-        expected = logs[left] - level - weights @ (logs[rest] - level)
-        variance = covariance[left, left] - weights @ covariance[rest, left]
-        assert fitted.left_out[left] == pytest.approx(expected)
-        assert fitted.left_out_sd[left] == pytest.approx(np.sqrt(variance))
+        rest, found = np.delete(np.arange(len(GRID)), left), []
+        for one in fitted._candidates:  # noqa: SLF001
+            covariance = spread**2 * one.scales.kernel(rows) + np.diag(errors**2)
+            weights = np.linalg.solve(covariance[np.ix_(rest, rest)], covariance[rest, left])
+            off = logs[left] - level - weights @ (logs[rest] - level)
+            found.append((off, covariance[left, left] - weights @ covariance[rest, left]))
+        offs, variances = np.array(found).T
+        assert fitted.left_out[left] == pytest.approx(shares @ offs)
+        expected = shares @ (variances + offs**2) - (shares @ offs) ** 2
+        assert fitted.left_out_sd[left] == pytest.approx(np.sqrt(expected))
 
 
 def test_leave_one_out_errors_choose_the_model() -> None:
@@ -86,6 +91,7 @@ def test_leave_one_out_errors_choose_the_model() -> None:
             fit_quadratic(SPACE, GRID, logs, errors),
         )
         chosen = _choose(*models)
+        assert chosen is not None
         assert chosen.name == name or bend is None  # of a true quadratic both are right
         assert np.mean(np.abs(chosen.predictions(GRID)[0] - logs)) < 0.03
 

@@ -21,9 +21,9 @@ from benchrigor.model.checks import (
     wrong_whole,
 )
 from benchrigor.model.series import short
-from benchrigor.stats.series.interval import student_t
 from benchrigor.workbench.surfaces.designs import d_optimal, far_apart, seed_of, snake
 from benchrigor.workbench.surfaces.factors import Factor, Level, Point, Space
+from benchrigor.workbench.surfaces.response_fit import AUTO, MODELS
 from benchrigor.workbench.surfaces.samples import (
     Answer,
     Measured,
@@ -79,6 +79,9 @@ class SurfaceMap:
     interchangeable
         Whether hosts may be exchanged freely. Otherwise several hosts have effects of their own,
         and predictions are for the mean over these hosts.
+    model
+        Of the response: "quadratic" or "gaussian-process"; "auto" for the one that predicts left
+        out samples better, see `fit_surface`.
 
     Raises
     ------
@@ -110,10 +113,12 @@ class SurfaceMap:
         responses: Sequence[str] | None = None,
         seed: int = 1,
         interchangeable: bool = False,
+        model: str = AUTO,
     ) -> None:
         self.space = Space(factors)
         refuse(
             wrong_choice("design", design, DESIGNS),
+            wrong_choice("model", model, MODELS),
             [] if samples is None else wrong_whole("samples", samples),
             wrong_share("target", target),
             wrong_share("confidence", confidence),
@@ -127,7 +132,7 @@ class SurfaceMap:
         self.design, self.samples, self.budget_s = design, samples, budget_s
         self._target, self._confidence = target, confidence
         self._direction, self._seed = direction, seed
-        self._interchangeable = interchangeable
+        self._interchangeable, self._model = interchangeable, model
         self._responses = tuple(responses or ())
         self._grid = self.space.grid()
         self._first = snake(self.space, self._first_design())
@@ -293,24 +298,19 @@ class SurfaceMap:
 
     def reason(self) -> StopReason:
         """Return why the map asks for no further sample."""
-        if not self._queue and self._is_certain():
+        if not self._queue and self._is_certain(self.result()):
             return StopReason.SATISFIED
         if self._is_full():
             is_counted = self.samples is not None and len(self._own) >= self.samples
             return StopReason.ROUND_LIMIT if is_counted else StopReason.TIME_BUDGET
         return StopReason.EXHAUSTED
 
-    def _is_certain(self) -> bool:
+    def _is_certain(self, surface: Surface) -> bool:
         """Whether predictions reach the target at all points."""
-        surface = self.result()
         if surface.model is None:
             return False
-        _, sd = surface.predictions(self._grid, self._steering())
-        return not np.any(np.expm1(self._quantile() * sd) > self._target)
-
-    def _quantile(self) -> float:
-        """Return the half-width of an interval in standard errors."""
-        return student_t(max(len(self._answers()) - 1.0, 1.0), self._confidence)
+        value, _, high = surface.intervals(self._grid, self._steering())
+        return bool(np.all(high <= value * (1.0 + self._target)))
 
     def _fit(self, measured: Sequence[Measured], responses: Sequence[str]) -> Surface:
         return fit_surface(
@@ -321,6 +321,7 @@ class SurfaceMap:
             direction=self._direction,
             seed=self._seed,
             interchangeable=self._interchangeable,
+            model=self._model,
         )
 
     def _read_answers(self, estimate: Answer | Mapping[str, Answer] | None) -> dict[str, Estimate]:
@@ -376,9 +377,7 @@ class SurfaceMap:
         if self._pending:
             believed = [self._assume(sample, response) for sample in self._pending.values()]
             surface = self._fit([*self._measured, *believed], [response])
-        _, sd = surface.predictions(self._grid, response)
-        quantile = self._quantile()
-        if not np.any(np.expm1(quantile * sd) > self._target):
+        if self._is_certain(surface):
             return None
         gain = surface.gains(self._grid, response) / self._expected_s()
         gain[~self._candidates()] = -1.0

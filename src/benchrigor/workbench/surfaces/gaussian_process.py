@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -17,17 +17,45 @@ GAUSSIAN_PROCESS = "gaussian-process"
 
 # Normal priors of the logarithms of the variance, relative to the samples, and of the length
 # scales, in coded units: mean and standard deviation. Eight samples alone do not determine them.
-_VARIANCE, _LENGTH = (0.7, 0.5), (np.log(1.7), 0.6)
+_VARIANCE, _LENGTH = (0.7, 0.5), (np.log(2.5), 0.6)
 _BOUNDS = (1e-3, 1e2)
-_STARTS = (0.5, 1.7, 5.0)  # length scales
+_STARTS = (0.5, 2.5, 5.0)  # length scales
 _MOST_POINTS = 100  # to choose variance and length scales, as the time grows with their cube
 _HOSTS = (0.05, 0.2)  # candidates for the standard deviation of effects of hosts
+_DRAWS = 32  # from the priors, beside the most probable ones
+_LEAST_SHARE = 0.01  # of the likelihood of the likeliest: less hardly moves a prediction
 _LEVEL_SD = 3.0  # of the constant, relative to the samples; slopes have 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Candidate:
+    """A process of fixed variance, length scales, and deviation of the effects of hosts."""
+
+    scales: _Scales
+    root: Floats  # of the covariance of the samples
+    weights: Floats
+
+    def moments(self, rows: Floats) -> tuple[Floats, Floats]:
+        """Return means and variances at rows of coordinates."""
+        across = self.scales.kernel(rows, self.scales.rows)
+        explained = np.sum(_solve(self.root, across.T) ** 2, axis=0)
+        return across @ self.weights, np.maximum(self.scales.kernel.diag(rows) - explained, 0.0)
+
+    def joint(self, rows: Floats, sums: Floats) -> tuple[Floats, Floats]:
+        """Return means and the covariance of sums of what is at rows of coordinates."""
+        across = sums @ self.scales.kernel(rows, self.scales.rows)
+        root = _solve(self.root, across.T)
+        return across @ self.weights, sums @ self.scales.kernel(rows) @ sums.T - root.T @ root
+
+    def left_out(self) -> tuple[Floats, Floats]:
+        """Return samples less their leave-one-out predictions, and the variances of these."""
+        precision = np.sum(_solve(self.root, np.eye(self.weights.size)) ** 2, axis=0)
+        return self.weights / precision, 1.0 / precision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GaussianProcess:
-    """A fitted process.
+    """A fitted process: the mean of candidates, by their probability.
 
     Parameters
     ----------
@@ -37,11 +65,8 @@ class GaussianProcess:
         Standard deviations of these.
     level, spread
         Of the logarithms; the process is fitted to (logarithm - level) / spread.
-    density
-        Logarithm of the posterior density of variance and length scales, without a constant.
-    host_sd, hosts
-        Standard deviation of the effects of hosts, and their number. Predictions are for the mean
-        of hosts.
+    hosts
+        The number of hosts with effects; 0 without. Predictions are for their mean.
     """
 
     name = GAUSSIAN_PROCESS
@@ -51,52 +76,60 @@ class GaussianProcess:
     _space: Space
     level: float
     spread: float
-    density: float
-    kernel: Any  # of scikit-learn, with these
-    _known: Floats  # coordinates of the samples
-    _root: Floats  # of their covariance
-    _weights: Floats
-    host_sd: float = 0.0
-    hosts: int = 1
+    _candidates: Sequence[_Candidate]
+    hosts: int = 0
 
     def predictions(self, points: Sequence[Point]) -> tuple[Floats, Floats]:
         """Return means and standard deviations of the logarithms at points."""
-        rows = self._rows(points)
-        across = self.kernel(rows, self._known)
-        explained = np.sum(_solve(self._root, across.T) ** 2, axis=0)
-        variances = np.maximum(self.kernel.diag(rows) - explained, 0.0)
-        mean: Floats = self.level + self.spread * (across @ self._weights)
-        return mean, self.spread * np.sqrt(variances)
+        found = [one.moments(self._rows(points, one)) for one in self._candidates]
+        mean, variance = _together(self._candidates, found, np.square)
+        return self.level + self.spread * mean, self.spread * np.sqrt(variance)
 
     def joint(self, points: Sequence[Point], sums: Floats | None = None) -> tuple[Floats, Floats]:
         """Return means and the covariance of the logarithms at points; or of sums of these.
 
         A row of ``sums`` has the weights of one sum.
         """
-        return self._joint(self._rows(points), np.eye(len(points)) if sums is None else sums)
-
-    def _joint(self, rows: Floats, sums: Floats) -> tuple[Floats, Floats]:
-        across = sums @ self.kernel(rows, self._known)
-        root = _solve(self._root, across.T)
-        covariance = sums @ self.kernel(rows) @ sums.T - root.T @ root
-        mean = self.level * sums.sum(axis=1) + self.spread * (across @ self._weights)
-        return mean, self.spread**2 * covariance
+        sums = np.eye(len(points)) if sums is None else sums
+        found = [one.joint(self._rows(points, one), sums) for one in self._candidates]
+        mean, covariance = _together(self._candidates, found, lambda off: np.outer(off, off))
+        return self.level * sums.sum(axis=1) + self.spread * mean, self.spread**2 * covariance
 
     def host_effects(self, point: Point) -> tuple[Floats, Floats]:
         """Return log ratios of hosts to their mean, and standard deviations."""
-        rows = np.repeat(self._rows([point]), self.hosts + 1, axis=0)
-        rows[1:, -self.hosts :] = np.eye(self.hosts) * self.host_sd / self.spread
         apart = np.column_stack([-np.ones(self.hosts), np.eye(self.hosts)])
-        mean, covariance = self._joint(rows, apart)
-        return mean, np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        found = []
+        for one in self._candidates:
+            rows = np.repeat(self._rows([point], one), self.hosts + 1, axis=0)
+            rows[1:, -self.hosts :] = np.eye(self.hosts) * one.scales.host_sd / self.spread
+            mean, covariance = one.joint(rows, apart)
+            found.append((mean, np.diag(covariance)))
+        mean, variance = _together(self._candidates, found, np.square)
+        return self.spread * mean, self.spread * np.sqrt(np.maximum(variance, 0.0))
 
-    def _rows(self, points: Sequence[Point]) -> Floats:
+    def _rows(self, points: Sequence[Point], one: _Candidate) -> Floats:
         """Return the coordinates of points, on the mean of the hosts."""
         rows = self._space.coordinates(points)
-        if self.hosts == 1:
+        if not self.hosts:
             return rows
-        mean = np.full((len(points), self.hosts), self.host_sd / self.spread / self.hosts)
+        mean = np.full((len(points), self.hosts), one.scales.host_sd / self.spread / self.hosts)
         return np.hstack([rows, mean])
+
+
+def _together(
+    candidates: Sequence[_Candidate],
+    found: Sequence[tuple[Floats, Floats]],
+    square: Callable[[Floats], Floats],
+) -> tuple[Floats, Floats]:
+    """Return the moments of candidates together; ``square`` gives the variance between them."""
+    likelihoods = np.array([one.scales.likelihood for one in candidates])
+    shares = np.exp(likelihoods - scipy.special.logsumexp(likelihoods))
+    mean = sum(share * one for share, (one, _) in zip(shares, found, strict=True))
+    variance = sum(
+        share * (within + square(one - mean))
+        for share, (one, within) in zip(shares, found, strict=True)
+    )
+    return mean, variance
 
 
 def load_models() -> Any:
@@ -125,65 +158,74 @@ def fit_gaussian_process(
 
     The model is a plane with a normal prior on its slopes, and a process around it with a Matern
     kernel of 5/2 and one length scale per coordinate (Rasmussen & Williams 2006, equations 2.40 and
-    4.17). Variance and length scales have the greatest posterior density, under log-normal priors.
-    Leave-one-out predictions follow their equation 5.12, with these fixed. If there are more than
-    100 points, a random 100 choose variance and length scales, and then all count.
+    4.17). Few samples do not tell its variance and length scales: it is the mean of processes of
+    the most probable ones and of others from their log-normal priors, by their likelihood (their
+    section 5.2; moments of a mixture). Leave-one-out predictions follow their equation 5.12, with
+    these fixed. If there are more than 100 points, a random 100 give the likelihood.
 
     ``hosts`` has one entry per point. Several hosts have random effects, slopes of the plane in
-    coordinates of their own, with the candidate deviation of the greatest posterior density.
+    coordinates of their own, with candidates for their deviation.
     """
     names = sorted({*hosts})
-    if len(names) < 2:
-        return _fit(space, points, logs, errors)
+    has_effects = len(names) > 1
     which = np.array([[host == name for name in names] for host in hosts], dtype=np.float64)
-    fits = [_fit(space, points, logs, errors, which=which, host_sd=sd) for sd in _HOSTS]
-    return max(fits, key=lambda fit: fit.density)
-
-
-def _fit(
-    space: Space,
-    points: Sequence[Point],
-    logs: Floats,
-    errors: Floats,
-    *,
-    which: Floats | None = None,
-    host_sd: float = 0.0,
-) -> GaussianProcess:
-    models = load_models()
-    kernels = models.kernels
-    rows = space.coordinates(points)
     level = float(np.average(logs, weights=errors**-2.0))
     spread = max(float(np.std(logs)), float(np.median(errors)))
-    if which is not None:
-        rows = np.hstack([rows, which * host_sd / spread])
-    scales = np.full(rows.shape[1], _STARTS[1])
-    process = kernels.ConstantKernel(1.0, _BOUNDS) * kernels.Matern(scales, _BOUNDS, nu=2.5)
-    plane = kernels.DotProduct(_LEVEL_SD, "fixed")
     known, noise = (logs - level) / spread, (errors / spread) ** 2
-    some = np.arange(len(points))
-    if some.size > _MOST_POINTS:
-        some = np.random.default_rng(some.size).choice(some.size, _MOST_POINTS, replace=False)
-    regressor = models.GaussianProcessRegressor(
-        process + plane, alpha=noise[some], optimizer=_most_probable
-    ).fit(rows[some], known[some])
-    kernel = regressor.kernel_
-    root = scipy.linalg.cholesky(kernel(rows) + np.diag(noise), lower=True)
-    weights = scipy.linalg.cho_solve((root, True), known)
-    precision = np.sum(_solve(root, np.eye(len(points))) ** 2, axis=0)  # of the inverse
+    rows = space.coordinates(points)
+    drawn: list[_Scales] = []
+    for host_sd in _HOSTS if has_effects else (0.0,):
+        own = np.hstack([rows, which * host_sd / spread]) if has_effects else rows
+        drawn += _draw_scales(own, known, noise, host_sd)
+    least = max(one.likelihood for one in drawn) + np.log(_LEAST_SHARE)
+    candidates = [_condition(one, known, noise) for one in drawn if one.likelihood > least]
+    off, variance = _together(candidates, [one.left_out() for one in candidates], np.square)
     return GaussianProcess(
-        left_out=spread * weights / precision,
-        left_out_sd=spread / np.sqrt(precision),
+        left_out=spread * off,
+        left_out_sd=spread * np.sqrt(variance),
         _space=space,
         level=level,
         spread=spread,
-        density=regressor.log_marginal_likelihood_value_ - _prior(kernel.theta)[0],
-        kernel=kernel,
-        _known=rows,
-        _root=root,
-        _weights=weights,
-        host_sd=host_sd,
-        hosts=1 if which is None else which.shape[1],
+        _candidates=candidates,
+        hosts=len(names) if has_effects else 0,
     )
+
+
+class _Scales(NamedTuple):
+    """Variance and length scales of a process, not yet conditioned on the samples."""
+
+    likelihood: float  # its logarithm
+    kernel: Any  # of scikit-learn
+    rows: Floats  # coordinates of the samples
+    host_sd: float
+
+
+def _draw_scales(rows: Floats, known: Floats, noise: Floats, host_sd: float) -> Iterator[_Scales]:
+    """Yield the most probable variance and length scales, and draws from their priors."""
+    models = load_models()
+    kernels = models.kernels
+    some = np.arange(len(rows))
+    if some.size > _MOST_POINTS:
+        some = np.random.default_rng(some.size).choice(some.size, _MOST_POINTS, replace=False)
+    scales = np.full(rows.shape[1], _STARTS[1])
+    process = kernels.ConstantKernel(1.0, _BOUNDS) * kernels.Matern(scales, _BOUNDS, nu=2.5)
+    plane = kernels.DotProduct(_LEVEL_SD, "fixed")
+    regressor = models.GaussianProcessRegressor(
+        process + plane, alpha=noise[some], optimizer=_most_probable
+    ).fit(rows[some], known[some])
+    most_probable = regressor.kernel_.theta
+    mean, sd = _priors(most_probable.size)
+    normal = np.random.default_rng(_DRAWS).standard_normal((_DRAWS, sd.size))
+    for theta in [most_probable, *np.clip(mean + sd * normal, *np.log(_BOUNDS))]:
+        likelihood = float(regressor.log_marginal_likelihood(theta))
+        yield _Scales(likelihood, regressor.kernel_.clone_with_theta(theta), rows, host_sd)
+
+
+def _condition(scales: _Scales, known: Floats, noise: Floats) -> _Candidate:
+    """Return the process of known scales, given the samples."""
+    root = scipy.linalg.cholesky(scales.kernel(scales.rows) + np.diag(noise), lower=True)
+    weights = scipy.linalg.cho_solve((root, True), known)
+    return _Candidate(scales=scales, root=root, weights=weights)
 
 
 def _solve(root: Floats, columns: Floats) -> Floats:
@@ -191,9 +233,15 @@ def _solve(root: Floats, columns: Floats) -> Floats:
     return solved
 
 
+def _priors(size: int) -> tuple[Floats, Floats]:
+    """Return means and standard deviations of the priors of variance and length scales."""
+    mean, sd = np.array([_VARIANCE, *[_LENGTH] * (size - 1)]).T
+    return mean, sd
+
+
 def _prior(theta: Floats) -> tuple[float, Floats]:
     """Return minus the logarithm of the prior density of variance and length scales, its slope."""
-    mean, sd = np.array([_VARIANCE, *[_LENGTH] * (theta.size - 1)]).T
+    mean, sd = _priors(theta.size)
     apart = (theta - mean) / sd
     return float(apart @ apart) / 2.0, apart / sd
 

@@ -16,16 +16,28 @@ from benchrigor.stats.series.interval import (
     t_interval,
 )
 from benchrigor.workbench.surfaces.factors import Point, Space
-from benchrigor.workbench.surfaces.gaussian_process import GaussianProcess, fit_gaussian_process
-from benchrigor.workbench.surfaces.quadratic import Quadratic, fit_quadratic, width_of_plane
+from benchrigor.workbench.surfaces.gaussian_process import (
+    GAUSSIAN_PROCESS,
+    GaussianProcess,
+    fit_gaussian_process,
+)
+from benchrigor.workbench.surfaces.quadratic import (
+    QUADRATIC,
+    Quadratic,
+    fit_quadratic,
+    width_of_plane,
+)
 from benchrigor.workbench.surfaces.samples import (
     Measured,
     relative_error,
 )
 
+AUTO = "auto"
+MODELS = (AUTO, QUADRATIC, GAUSSIAN_PROCESS)
 _LARGEST_LOG = 700.0  # its exponential is still a double
 _WIDE = 2.0  # predictions are far off from this factor on
 _LACK = 0.01
+_NORMAL = 1e9  # degrees of freedom that are as good as infinitely many
 _SURE = 0.99  # of the limit of a quadratic's leave-one-out error
 
 
@@ -45,7 +57,9 @@ class ResponseFit:
 
     @property
     def freedom(self) -> float:
-        """Degrees of freedom of predictions."""
+        """Degrees of freedom of predictions; a process knows what its scales leave uncertain."""
+        if isinstance(self.model, GaussianProcess):
+            return math.inf
         return float(len(self.points) - max(len(self.hosts), 1))
 
     @property
@@ -60,7 +74,7 @@ class ResponseFit:
         mean, covariance = moments
         values, vectors = scipy.linalg.eigh(covariance)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
-        freedom = self.freedom
+        freedom = min(self.freedom, _NORMAL)
         widths = self.scale * np.sqrt(freedom / rng.chisquare(freedom, count))
         drawn: Floats = mean + widths[:, None] * (rng.standard_normal((count, mean.size)) @ root.T)
         return drawn
@@ -85,6 +99,7 @@ def fit_response(
     confidence: float,
     *,
     interchangeable: bool,
+    wanted_model: str = AUTO,
 ) -> ResponseFit:
     """Fit the models of a response, and choose between them; see `fit_surface`."""
     together: dict[tuple[object, str], list[tuple[Point, Estimate]]] = {}
@@ -92,7 +107,8 @@ def fit_response(
     hosts = sorted({str(found.host) for found in known if found.host})
     wanted = _least_points(space) + len(hosts) - 1
     n_points = len({space.key(found.sample.point) for found in known})
-    are_blocks = len(hosts) > 1 and not interchangeable and n_points >= wanted
+    may_differ = len(hosts) > 1 and not interchangeable
+    are_blocks = may_differ and n_points >= wanted and wanted_model != QUADRATIC
     for found in known:
         point, host = found.sample.point, str(found.host) if are_blocks else ""
         key = (space.key(point), host)
@@ -110,9 +126,13 @@ def fit_response(
     blocks = [host for _, host in together] if are_blocks else []
     process = fit_gaussian_process(space, points, logs, errors, blocks)
     quadratic = None if are_blocks else fit_quadratic(space, points, logs, errors)
-    model = _choose(process, quadratic)
+    model = _choose(process, quadratic, wanted_model)
+    if model is None:
+        sentence = f"{many(n_points, 'point')} do not determine a quadratic: measure others."
+        notices = (Notice.refusal(Code.TOO_FEW_SAMPLES, sentence, n=n_points),)
+        return ResponseFit(points=points, estimates=estimates, notices=notices)
     rms = float(np.sqrt(np.mean((model.left_out / model.left_out_sd) ** 2)))
-    unknown = len(hosts) > 1 and not interchangeable and not are_blocks
+    is_unknown = may_differ and not are_blocks
     return ResponseFit(
         points=points,
         estimates=estimates,
@@ -121,15 +141,15 @@ def fit_response(
         error=float(np.median(errors)),
         scale=max(1.0, rms),
         hosts=tuple(hosts) if are_blocks else (),
-        notices=(*_doubts(model, rms), *([_hosts_unknown(n_points, wanted)] if unknown else [])),
+        notices=(*_doubts(model, rms), *([_hosts_unknown(n_points, wanted)] if is_unknown else [])),
     )
 
 
 def _hosts_unknown(n: int, wanted: int) -> Notice:
-    sentence = (
-        f"{many(n, 'point')} do not tell hosts from configurations, which takes {wanted}: what "
-        "differs between hosts counts as error."
-    )
+    why = "A quadratic does not tell hosts from configurations"
+    if n < wanted:
+        why = f"{many(n, 'point')} do not tell hosts from configurations, which takes {wanted}"
+    sentence = f"{why}: what differs between hosts counts as error."
     return Notice.warning(Code.HOSTS_UNKNOWN, sentence, n=n, wanted=wanted)
 
 
@@ -159,9 +179,13 @@ def average(estimates: Sequence[Estimate]) -> tuple[float, float]:
     return mean, math.sqrt(max(1.0, ratio) / float(weights.sum()))
 
 
-def _choose(process: GaussianProcess, quadratic: Quadratic | None) -> Quadratic | GaussianProcess:
-    """Return the model with the lower leave-one-out error; the quadratic counts at its limit."""
-    if quadratic is None:
+def _choose(
+    process: GaussianProcess, quadratic: Quadratic | None, wanted: str = AUTO
+) -> Quadratic | GaussianProcess | None:
+    """Return the wanted model; or that of the lower leave-one-out error, a quadratic's limit."""
+    if wanted == QUADRATIC:
+        return quadratic
+    if quadratic is None or wanted == GAUSSIAN_PROCESS:
         return process
     own, other = (float(np.mean(np.abs(fit.left_out))) for fit in (process, quadratic))
     lowest = float(scipy.special.chdtri(quadratic.freedom, _SURE))

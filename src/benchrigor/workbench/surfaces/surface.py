@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Estimate, Floats, Notice, Ranked
-from benchrigor.model.checks import attempt, listed, refuse
+from benchrigor.model.checks import attempt, listed, refuse, wrong_choice
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.stats.comparison.multiple_testing import rank
@@ -25,6 +26,8 @@ from benchrigor.workbench.surfaces.factors import Factor, Point, Space, show_poi
 from benchrigor.workbench.surfaces.gaussian_process import GaussianProcess
 from benchrigor.workbench.surfaces.quadratic import Quadratic
 from benchrigor.workbench.surfaces.response_fit import (
+    AUTO,
+    MODELS,
     ResponseFit,
     average,
     fit_response,
@@ -110,8 +113,9 @@ class Surface(OneLine):
         Estimate
             Its interval is for the true answer on these hosts, not for a further sample: standard
             deviations of the prediction are scaled by the root mean square of the standardised
-            leave-one-out residuals if that is above 1, with Student's t on n - 1 degrees of
-            freedom, n the number of points measured.
+            leave-one-out residuals if that is above 1. The quantile is the normal one for a
+            Gaussian process, and Student's t on n - 1 degrees of freedom for a quadratic, n the
+            number of points measured.
 
         Raises
         ------
@@ -374,11 +378,13 @@ def fit_surface(
     direction: str | Mapping[str, str] = "higher",
     seed: int = 1,
     interchangeable: bool = False,
+    model: str = AUTO,
 ) -> Surface:
     """Fit a surface to the results of samples.
 
     The logarithm of a response, which is above 0, is modelled by a Gaussian process and, with
-    enough samples, by a quadratic. Mean absolute leave-one-out errors choose between them: the
+    enough samples, by a quadratic. Unless ``model`` names one, mean absolute leave-one-out errors
+    choose between them: the
     quadratic's counts with its upper 99 % limit (chi-square, on samples less coefficients degrees
     of freedom), since its residuals are small by chance with few degrees of freedom.
 
@@ -401,6 +407,8 @@ def fit_surface(
     interchangeable
         Whether hosts may be exchanged freely. Otherwise several hosts have effects of their own,
         and predictions are for the mean over these hosts.
+    model
+        "auto", "quadratic" or "gaussian-process". A quadratic does not model effects of hosts.
 
     Raises
     ------
@@ -426,18 +434,19 @@ def fit_surface(
     """
     problems: list[str] = []
     attempt(problems, check_confidence, confidence)
-    problems += wrong_directions(direction, responses)
+    problems += [*wrong_directions(direction, responses), *wrong_choice("model", model, MODELS)]
     is_empty = isinstance(measured, Sequence) and len(measured) == 0
     found = None if is_empty else attempt(problems, listed, measured, "measured", "Measured")
     samples: list[Measured] = found or []
     for sample in samples:
         problems += wrong_sample(space, sample)
     refuse(problems)
-    found_names = dict.fromkeys(name for sample in samples for name in sample.estimates)
-    names = found_names if responses is None else dict.fromkeys(responses)
+    found_names = (name for sample in samples for name in sample.estimates)
+    names = dict.fromkeys(found_names if responses is None else responses)
+    how: dict[str, Any] = {"interchangeable": interchangeable, "wanted_model": model}
     fits = {
         name: replace(
-            fit_response(space, samples, name, confidence, interchangeable=interchangeable),
+            fit_response(space, samples, name, confidence, **how),
             sign=1.0 if direction_of(name, direction) == "higher" else -1.0,
         )
         for name in names
