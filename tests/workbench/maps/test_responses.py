@@ -3,7 +3,19 @@
 import pytest
 
 from benchrigor.errors import WorkloadFailed
-from benchrigor.model import Estimate, codec
+from benchrigor.model import (
+    Analysis,
+    Code,
+    Decision,
+    Estimate,
+    Kind,
+    Notice,
+    Options,
+    RunRecord,
+    StopReason,
+    codec,
+)
+from benchrigor.model.metric import describe_metric
 from benchrigor.storage import Journal
 from benchrigor.workbench.data import Limit, LoadResult, PeakRate, PeakStatus
 from benchrigor.workbench.maps import responses
@@ -109,6 +121,61 @@ def test_numbers_that_do_not_steer_are_kept_where_the_one_that_does_is_wrong():
     assert found.reason is not None
     told = Measured(sample=Sample(id=0, point=POINT), estimates=found.estimates)
     assert (told.lacks("rate"), told.lacks("delay")) == (True, False)
+
+
+COMMAND = """
+[factors.threads]
+levels = [1, 2]
+[response]
+command = "no-such-program {threads}"
+read = "rate:op/s=regex:(.+)"
+"""
+
+
+@pytest.mark.parametrize(
+    ("lost", "expected"),
+    [
+        ([5.0], (100.0, 0.0)),
+        ([12.0], (100.0, 0.12)),  # yellow: weighed
+        ([37.0, 4.0], (101.0, 0.0)),
+        ([37.0, 20.0], (101.0, 0.2)),
+        ([37.0, 60.0], (100.0, 0.37)),
+    ],
+)
+def test_a_disturbed_sample_is_repeated_once_and_else_counts_less(
+    lost, expected, tmp_path, monkeypatch
+):
+    (tmp_path / "map.toml").write_text(COMMAND)
+    told = []
+
+    def measured(_samples, _response, _sample, _earlier):
+        percent, value = lost[len(told)], 100.0 + len(told)
+        told.append(percent)
+        warning = Notice.warning(Code.DISTURBED, "Other work.", measured_percent=percent)
+        return record_of(value, (warning,) if percent > 7.5 else ())
+
+    monkeypatch.setattr(Samples, "_measure_metric", measured)
+    with Samples(read_map(tmp_path / "map.toml"), cwd=str(tmp_path)) as samples:
+        found = samples.measure(Sample(id=0, point={"threads": 1}))
+    kept = Measured(sample=Sample(id=0, point=POINT), estimates=found.estimates)
+    assert (found.estimates["rate"].value, kept.lost_share) == expected
+    assert told == lost
+
+
+def record_of(value, notices):
+    """A run that ended with a rate."""
+    metric = describe_metric("rate", "op/s,higher")
+    estimate = Estimate(value=value, low=value - 1.0, high=value + 1.0, **ONE)
+    return RunRecord(
+        name="a run",
+        options=Options(),
+        metrics=(metric,),
+        seed=0,
+        rounds=(),
+        analyses=(Analysis(metric=metric, kind=Kind.READINGS, n=1, estimate=estimate),),
+        decision=Decision(stop=True, reason=StopReason.SATISFIED),
+        session_notices=notices,
+    )
 
 
 class Queue:

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate
+from benchrigor.model import Code, Estimate, Notice
 from benchrigor.workbench.surfaces.factors import Factor, Point, Space
 from benchrigor.workbench.surfaces.samples import Measured, Sample
 from benchrigor.workbench.surfaces.surface import Surface, fit_surface
@@ -230,6 +231,27 @@ def test_exact_answers_are_predicted_where_they_were_measured() -> None:
     surface = fit_surface(SPACE, measured(SPACE.grid(), error=0.0))
     for point in SPACE.grid():
         assert surface.predict(point).value == pytest.approx(rate_of(point), rel=1e-3)
+
+
+def test_a_sample_that_others_disturbed_counts_less_and_is_said() -> None:
+    samples = measured(SPACE.grid(), error=0.01)
+    off = samples[5].estimates["rate"]
+    warning = Notice.warning(Code.DISTURBED, "Other work.", measured_percent=37.0)
+    wrong, told = (
+        replace(off, value=off.value * 0.7, low=off.low * 0.7, high=off.high * 0.7, notices=notices)
+        for notices in ((), (warning,))
+    )
+    point, errors = samples[5].sample.point, []
+    for estimate in (wrong, told):
+        samples[5] = replace(samples[5], estimates={"rate": estimate})
+        surface = fit_surface(SPACE, samples)
+        errors.append(abs(surface.predict(point).value / rate_of(point) - 1.0))
+    assert errors[1] < 0.1 < errors[0]
+    (said,) = (notice for notice in surface.notices if notice.code is Code.DISTURBED)
+    assert (
+        said.sentence
+        == "Other work took up to 37% of the time of 1 of 12 samples: they count less."
+    )
 
 
 def test_equal_answers_have_no_effect_of_any_factor() -> None:

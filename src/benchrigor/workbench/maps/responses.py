@@ -16,13 +16,24 @@ from benchrigor import machine
 from benchrigor.cli.targets import imported, metrics_for
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, WorkloadFailed, failed
-from benchrigor.model import Estimate, Metric, Options, RunRecord, StopReason, codec
+from benchrigor.model import (
+    Code,
+    Estimate,
+    Metric,
+    Notice,
+    Options,
+    RunRecord,
+    StopReason,
+    codec,
+)
 from benchrigor.model.checks import attempt, is_number
 from benchrigor.model.metric import describe_metric
 from benchrigor.model.series import short
 from benchrigor.protocols import Store
+from benchrigor.report.notice_lines import is_undisturbed
 from benchrigor.session import Session, meter_for
 from benchrigor.session.stored_runs import PART_OF
+from benchrigor.stats.interference.traffic_light import RED_ABOVE
 from benchrigor.workbench.data import PeakRate, PeakStatus, Trial
 from benchrigor.workbench.loadgen.senders import Senders
 from benchrigor.workbench.maps.life_cycle import Server, StepDone, same_configuration
@@ -40,7 +51,7 @@ from benchrigor.workbench.searches import (
 )
 from benchrigor.workbench.surfaces.factors import Point, Space, show_point
 from benchrigor.workbench.surfaces.placeholders import fill_places
-from benchrigor.workbench.surfaces.samples import Sample, read_answer
+from benchrigor.workbench.surfaces.samples import Sample, lost_share, read_answer
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.own_signals import measuring
 
@@ -237,11 +248,15 @@ class Samples:
         metrics, record = metrics_of(response), earlier
         if record is None or record.decision is None or record.decision.reason in _CUT_SHORT:
             record = self._measure_metric(response, sample, earlier)
-        found = {
-            metric.name: record.headline(metric.name) or record.estimate(metric.name)
-            for metric in metrics
-        }
-        estimates = {name: estimate for name, estimate in found.items() if estimate is not None}
+            if _lost_percent(record) > RED_ABOVE:
+                again = self._measure_metric(response, sample, None)
+                record = min(record, again, key=_lost_percent)
+        estimates = {}
+        for name in (metric.name for metric in metrics):
+            estimate = record.headline(name) or record.estimate(name)
+            if estimate is not None:
+                notices = (*estimate.notices, *_disturbances(record))
+                estimates[name] = replace(estimate, notices=notices)
         reason = None
         if metrics[0].name not in estimates:  # the others are kept
             reason = " ".join(notice.sentence for notice in record.notices) or "no number"
@@ -275,6 +290,17 @@ class Samples:
             store=self._store,
         )
         return session.run(workload)
+
+
+def _disturbances(record: RunRecord) -> list[Notice]:
+    """Return the warnings of other work, unless the disturbed readings were left out."""
+    if is_undisturbed(record):
+        return []
+    return [notice for notice in record.session_notices if notice.code is Code.DISTURBED]
+
+
+def _lost_percent(record: RunRecord) -> float:
+    return max((100.0 * lost_share(notice) for notice in _disturbances(record)), default=0.0)
 
 
 def values_of(

@@ -63,11 +63,21 @@ def wrong_directions(direction: object, responses: object) -> list[str]:
 
 
 def relative_error(estimate: Estimate) -> float:
-    """Return the standard error over the value: by the delta method, the error of its logarithm."""
+    """Return the standard error over the value: by the delta method, the error of its logarithm.
+
+    A disturbed estimate may be off by anything up to the share of its time that others took.
+    """
     error = estimate.standard_error
     if error is None:
         error = estimate.half_width / student_t(math.inf, estimate.confidence)
-    return max(error / estimate.value, _LEAST_ERROR)
+    lost = max(map(lost_share, estimate.notices), default=0.0)
+    return math.hypot(max(error / estimate.value, _LEAST_ERROR), lost / math.sqrt(3.0))
+
+
+def lost_share(notice: Notice) -> float:
+    """Return the share of the time that other work took, as a notice says; 0 if it says none."""
+    percent = notice.evidence.get("measured_percent") if notice.code is Code.DISTURBED else None
+    return percent / 100.0 if isinstance(percent, int | float) else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,13 +133,19 @@ class Measured(OneLine):
     cost_s: float = 0.0
     reason: str | None = None
 
+    @property
+    def lost_share(self) -> float:
+        """The share of its time that other work took, as its estimates say."""
+        notices = (notice for one in self.estimates.values() for notice in one.notices)
+        return max(map(lost_share, notices), default=0.0)
+
     def lacks(self, response: str) -> bool:
         """Return whether a response has neither an estimate nor a bound."""
         return response not in self.estimates and self.at_least is None and self.at_most is None
 
 
-def without_number(samples: Sequence[Measured]) -> Iterable[Notice]:
-    """Report the number of samples without a number, which models ignore."""
+def weak_samples(samples: Sequence[Measured]) -> Iterable[Notice]:
+    """Report the samples without a number, which models ignore, and those that others disturbed."""
     lost = [sample for sample in samples if not sample.estimates]
     beyond = sum(sample.at_least is not None or sample.at_most is not None for sample in lost)
     if lost:
@@ -142,6 +158,13 @@ def without_number(samples: Sequence[Measured]) -> Iterable[Notice]:
         yield Notice.warning(
             Code.SAMPLES_WITHOUT_NUMBER, sentence, samples=len(samples), beyond=beyond
         )
+    shares = [sample.lost_share for sample in samples if sample.lost_share]
+    if shares:
+        sentence = (
+            f"Other work took up to {max(shares):.0%} of the time of {len(shares)} of "
+            f"{many(len(samples), 'sample')}: they count less."
+        )
+        yield Notice.warning(Code.DISTURBED, sentence, samples=len(shares), most=max(shares))
 
 
 def wrong_sample(space: Space, measured: Measured) -> Iterable[str]:

@@ -38,7 +38,7 @@ from benchrigor.workbench.surfaces.response_fit import (
 from benchrigor.workbench.surfaces.samples import (
     Measured,
     direction_of,
-    without_number,
+    weak_samples,
     wrong_directions,
     wrong_sample,
 )
@@ -456,7 +456,7 @@ def fit_surface(
             name: replace(fit, notices=_add_name(name, fit.notices)) for name, fit in fits.items()
         }
     first = next(iter(fits.values()), ResponseFit(points=(), estimates=()))
-    notices = [*without_number(samples), *(one for fit in fits.values() for one in fit.notices)]
+    notices = [*weak_samples(samples), *(one for fit in fits.values() for one in fit.notices)]
     if not fits:
         notices = [too_few(space, 0), *notices]
     return Surface(
