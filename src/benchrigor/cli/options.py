@@ -220,12 +220,11 @@ def rows_to_read() -> Sequence[tuple[str, str]]:
     return () if context is None else context.meta.get(_WHERE, ())
 
 
-column_option = _together(
-    click.option(
-        "--column",
-        help="Name or number (from 0) of the CSV column, key of the JSON objects, path in JSON "
-        "(results.0.times), or name of the benchmark in what another tool wrote.",
-    ),
+_COLUMN = (
+    "Name or number (from 0) of the CSV column, key of the JSON objects, path in JSON "
+    "(results.0.times), or name of the benchmark in what another tool wrote."
+)
+_rows_options = _together(
     click.option(
         "--ignore-lines",
         type=click.IntRange(min=0),
@@ -254,6 +253,8 @@ column_option = _together(
     ),
 )
 
+column_option = _together(click.option("--column", help=_COLUMN), _rows_options)
+
 round_option = click.option(
     "--round",
     "by",
@@ -272,6 +273,11 @@ unit_option = click.option(
 )
 
 column_options = _together(column_option, round_option, unit_option)
+
+columns_options = _together(
+    click.option("--column", "columns", multiple=True, help=f"{_COLUMN} Once, or once for each."),
+    *(_rows_options, round_option, unit_option),
+)
 
 readings_options = _together(click.argument("source", default="-"), column_options)
 
