@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TypeVar
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotComparable, NotEstimable
 from benchrigor.model import Analysis, Code, Estimate, Kind, Light, Notice, Pace, RunRecord
-from benchrigor.model.notice import weakening
+from benchrigor.model.notice import Evidence, weakening
 from benchrigor.model.recorded import FILE, PROCESSES
 from benchrigor.model.text import is_broken_off, say_end
 from benchrigor.session.analysis_chain import tell_of_modes
@@ -113,15 +113,7 @@ def sides_of_runs(
 ) -> Sequence[Source]:
     """Return what is compared; NotComparable if most runs of a side failed."""
     sources = [_source(given, metric, name, detector) for name, given in sides.items()]
-    failed = [
-        f"{source.label}: {notice.sentence}"
-        for source in sources
-        for notice in source.session_notices
-        if notice.code is Code.FAILED_RUNS and _failed_share(notice) > _MOST
-    ]
-    if failed:
-        expected = "Expected at most half of a side: these are times of errors, mend what failed"
-        raise NotComparable(f"{' '.join(failed)} {expected}")
+    refuse_errors((source.label, source.session_notices) for source in sources)
     return _averaged_alike(sources)
 
 
@@ -147,8 +139,21 @@ def _cut_by(detector: str | None, source: T) -> T:
     return replace(source, options=replace(source.options, detector=detector))
 
 
-def _failed_share(notice: Notice) -> float:
-    failed, total = notice.evidence.get("failed"), notice.evidence.get("total")
+def refuse_errors(sides: Iterable[tuple[str, Sequence[Notice]]], cure: str = "") -> None:
+    """Raise NotComparable if most runs of a side failed, as the Notices beside its name say."""
+    failed = [
+        f"{label}: {notice.sentence}"
+        for label, notices in sides
+        for notice in notices
+        if notice.code is Code.FAILED_RUNS and _failed_share(notice.evidence) > _MOST
+    ]
+    if failed:
+        expected = "Expected at most half of a side: these are times of errors, mend what failed"
+        raise NotComparable(f"{' '.join(failed)} {expected}{cure}")
+
+
+def _failed_share(evidence: Evidence) -> float:
+    failed, total = evidence.get("failed"), evidence.get("total")
     if not isinstance(failed, int | float) or not isinstance(total, int | float):
         return 0.0
     return failed / total if total else 0.0
