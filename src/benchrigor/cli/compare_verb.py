@@ -286,13 +286,14 @@ def _side_of(source: str, given: RunRecord, metric: str | None = None) -> _Side:
 
 def _with_columns(
     sources: Sequence[str], columns: Sequence[str]
-) -> tuple[Sequence[str], Sequence[str | None]]:
+) -> tuple[tuple[str, ...], Sequence[str | None]]:
     """Return every source with its column: the only one counts for all, or each has its own."""
     if len(sources) == 1:
-        sources = [*sources] * max(len(columns), 1)
+        sources = tuple(sources) * max(len(columns), 1)
+    each: Sequence[str | None] = columns
     if len(columns) < 2:
-        columns = [*(columns or [None])] * len(sources)
-    if len(columns) != len(sources):
+        each = (columns[0] if columns else None,) * len(sources)
+    if len(each) != len(sources):
         raise InvalidInput(
             f"--column is given {len(columns)} times for {len(sources)} sources, expected once "
             "for all, or once for each"
@@ -301,7 +302,7 @@ def _with_columns(
         raise InvalidInput(
             "standard input is given twice, and is read only once: write it to a file"
         )
-    return sources, columns
+    return tuple(sources), each
 
 
 def _check(
