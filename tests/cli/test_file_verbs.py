@@ -144,3 +144,19 @@ def test_what_cannot_be_converted_is_told_and_leaves_nothing(
     assert said in result.stderr
     assert {path.name for path in tmp_path.iterdir()} == {"folder", "there.json", "plain.csv"}
     assert (tmp_path / "there.json").read_text() == "mine"
+
+
+@pytest.mark.parametrize(("cores", "shown"), [(4, "4 processors"), (1, "1 processor")])
+def test_a_machine_of_which_only_the_number_of_processors_is_known_is_named(
+    cli, tmp_path, cores, shown
+) -> None:
+    row = {"name": "f", "run_type": "iteration", "iterations": 9, "time_unit": "ns"}
+    rows = [{**row, "real_time": time, "cpu_time": time} for time in (5.0, 5.1, 5.2, 5.0)]
+    path = tmp_path / "g.json"
+    path.write_text(json.dumps({"context": {"num_cpus": cores}, "benchmarks": rows}))
+    assert f"machine   {shown}\n" in cli("analyze", path).stdout
+    pytest_benchmark = json.loads((DATA / "pytest-benchmark-5.3.1.json").read_text())
+    pytest_benchmark["machine_info"] = {"cpu": {"count": cores}}
+    path.write_text(json.dumps(pytest_benchmark))
+    name = pytest_benchmark["benchmarks"][0]["fullname"]
+    assert f"machine   {shown}" in cli("analyze", path, "--column", name).stdout
