@@ -160,3 +160,24 @@ def test_a_machine_of_which_only_the_number_of_processors_is_known_is_named(
     path.write_text(json.dumps(pytest_benchmark))
     name = pytest_benchmark["benchmarks"][0]["fullname"]
     assert f"machine   {shown}" in cli("analyze", path, "--column", name).stdout
+
+
+def processes(*each: tuple[float, ...]) -> str:
+    """Return what `go test` writes, a process for each group of readings."""
+    head, line = "goos: linux\npkg: p\n", "BenchmarkA-8 10 {} ns/op\n"
+    return "".join(f"{head}{''.join(map(line.format, times))}PASS\n" for times in each)
+
+
+@pytest.mark.parametrize(
+    "repeated",
+    [((3, 5), (3, 5), (3, 5)), ((3, 5), (5, 3), (2, 6)), ((90.5, 91, 92),) * 2],
+)
+def test_readings_that_differ_are_not_called_the_same(cli, tmp_path, repeated) -> None:
+    path = tmp_path / "go.txt"
+    path.write_text(processes(*repeated))
+    page = " ".join(cli("analyze", path).stdout.split())
+    assert "the means of all processes, are the same" in page
+    assert "All readings are the same" not in page
+    assert "processes, and others may differ" in page
+    path.write_text(processes((3, 5), (3, 5), (4, 6), (4, 6)))
+    assert "are the same" not in cli("analyze", path).stdout
