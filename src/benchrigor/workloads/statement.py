@@ -42,8 +42,7 @@ _FIRST = """
 _benchrigor_calls, _benchrigor_now = _benchrigor_timing
 _benchrigor_start = _benchrigor_now()
 for _benchrigor_call in _benchrigor_calls:
-    before
-    _benchrigor_made = _benchrigor_type(statement)
+    statement
 _benchrigor_stop = _benchrigor_now()
 _benchrigor_timing = yield _benchrigor_start, _benchrigor_stop
 """
@@ -156,8 +155,10 @@ def _compile(statement: str, setup: str) -> Callable[[], _Loop]:
     bodies["first"] = []
     match bodies["statement"]:
         case [*before, ast.Expr(value=value)]:
-            first = _First(value).visit(ast.parse(_FIRST))
-            bodies["first"] = _Template({"before": before}).visit(first).body
+            kind = ast.Call(ast.Name("_benchrigor_type", ast.Load()), args=[value], keywords=[])
+            kept = ast.Assign([ast.Name("_benchrigor_made", ast.Store())], kind)
+            once = _Template({"statement": [*before, kept]})
+            bodies["first"] = once.visit(ast.parse(_FIRST)).body
     program = _Template(bodies).visit(ast.parse(_TEMPLATE))
     names: dict[str, Any] = {"__name__": "statement", "_benchrigor_type": type}
     try:
@@ -181,17 +182,6 @@ class _Template(ast.NodeTransformer):
         """Replace a word."""
         word = node.value.id if isinstance(node.value, ast.Name) else ""
         return self._bodies.get(word, node)
-
-
-class _First(ast.NodeTransformer):
-    """Puts an expression in place of the word that names the statement."""
-
-    def __init__(self, value: ast.expr) -> None:
-        self._value = value
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:  # of `ast`
-        """Replace the word."""
-        return self._value if node.id == "statement" else node
 
 
 def _parse(text: str, name: str) -> list[ast.stmt]:
