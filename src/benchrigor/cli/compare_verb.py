@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -158,23 +159,24 @@ def compare(
     fail_on = options.pop("fail_on")
     found = compile_filter(pattern)
     wanted = found and found.search
-    sources, named = _with_columns(sources, columns)
-    chosen_by = [Columns(column=column, by=by, unit=unit) for column in named]
+    sources, labels, named = _with_columns(sources, columns)
+    chosen_by = (Columns(column=column, by=by, unit=unit) for column in named)
     read = [
-        _labelled(source, recordings(source, each, store=store, wanted=wanted), sources, each)
+        recordings(source, each, store=store, wanted=wanted)
         for source, each in zip(sources, chosen_by, strict=True)
     ]
-    if pattern is not None or any(len(runs) > 1 for _, runs in read):
-        every = dict.fromkeys(repr(run.name) for _, runs in read for run in runs)
-        problems = _wrong([label for label, _ in read], sources, [*every])
+    if pattern is not None or any(len(runs) > 1 for runs in read):
+        every = dict.fromkeys(repr(run.name) for runs in read for run in runs)
+        problems = _wrong(labels, sources, [*every])
         if paired:
             problems.append("--paired is for two files of one benchmark: choose it with --column")
         refuse(problems)
         if same_machine:
-            _check_machine(run for _, runs in read for run in runs)
+            _check_machine(run for runs in read for run in runs)
         options |= {"metric": metric, "margin": margin}
-        _tell_suites(compared_files(read, found, **options), fail_on, as_json=as_json)
-    sides = [_side(source, one, metric=metric) for source, one in zip(sources, read, strict=True)]
+        files = [*zip(labels, read, strict=True)]
+        _tell_suites(compared_files(files, found, **options), fail_on, as_json=as_json)
+    sides = [_side(*one, metric) for one in zip(sources, labels, chain(*read), strict=True)]
     _check(sides, sources, metric=metric, paired=paired)
     if same_machine:
         _check_machine(side.given for side in sides)
@@ -256,20 +258,10 @@ def _check_machine(runs: Iterable[RunRecord]) -> None:
             )
 
 
-def _labelled(
-    source: str, runs: list[RunRecord], sources: Sequence[str], columns: Columns
-) -> tuple[str, list[RunRecord]]:
-    """Return runs with their label: their file, or the column that tells apart those of one."""
-    name = columns.column
-    if name is None or sources.count(source) == 1:
-        return source, runs
-    return name, [replace(run, name=name) for run in runs]
-
-
-def _side(source: str, labelled: tuple[str, Sequence[RunRecord]], *, metric: str | None) -> _Side:
-    label, (given,) = labelled
+def _side(source: str, label: str, given: RunRecord, metric: str | None) -> _Side:
+    """Return a side; both files of a tool have the same benchmarks, so their labels name them."""
+    given = given if label == source else replace(given, name=label)
     side = _side_of(source, given, metric)
-    # Both sides have the same benchmarks, so their files are their labels.
     return replace(side, label=label) if "tool" in given.subject else side
 
 
@@ -286,8 +278,11 @@ def _side_of(source: str, given: RunRecord, metric: str | None = None) -> _Side:
 
 def _with_columns(
     sources: Sequence[str], columns: Sequence[str]
-) -> tuple[tuple[str, ...], Sequence[str | None]]:
-    """Return every source with its column: the only one counts for all, or each has its own."""
+) -> tuple[tuple[str, ...], list[str], Sequence[str | None]]:
+    """Return sources, their labels, and their columns: the only one, or one for each.
+
+    Its column tells a part of a file apart from others of the same file.
+    """
     if len(sources) == 1:
         sources = tuple(sources) * max(len(columns), 1)
     each: Sequence[str | None] = columns
@@ -302,7 +297,9 @@ def _with_columns(
         raise InvalidInput(
             "standard input is given twice, and is read only once: write it to a file"
         )
-    return tuple(sources), each
+    sides = zip(sources, each, strict=True)
+    labels = [column if column and sources.count(name) > 1 else name for name, column in sides]
+    return tuple(sources), labels, each
 
 
 def _check(
