@@ -235,14 +235,19 @@ def pytest_configure(config: pytest.Config) -> None:
         option.bench_only |= bool(_rivals(config, "only"))
         option.bench_skip |= bool(_rivals(config, "disable") and not _rivals(config, "enable"))
         option.bench_json = option.bench_json or _rivals(config, "json")
+    problems: list[str] = []
     if any(config.getoption(f"bench_{name}") for name in ("save", "compare", "json", "fail_on")):
-        from benchrigor.pytest_plugin.suite import check_files  # noqa: PLC0415  # only then
+        from benchrigor.pytest_plugin.suite import wrong_files  # noqa: PLC0415  # only then
 
-        check_files(config)
+        problems += wrong_files(config)
     if config.getoption("bench_against") is not None:
-        from benchrigor.pytest_plugin.revision import check_revision  # noqa: PLC0415  # only then
+        from benchrigor.pytest_plugin.revision import wrong_revision  # noqa: PLC0415  # only then
 
-        check_revision(config)
+        problems += wrong_revision(config)
+    if problems:
+        from benchrigor.control_characters import escaped  # noqa: PLC0415  # only then
+
+        raise pytest.UsageError(escaped("; ".join(problems)))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 import pytest
 
-from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError
 from benchrigor.files import write_whole
 from benchrigor.layout import Part, page, wrapped
@@ -361,32 +360,22 @@ def saved_at(config: pytest.Config, option: str) -> Path | None:
     return path if is_path else config.rootpath / ".benchrigor" / f"{name}.sqlite"
 
 
-def check_files(config: pytest.Config) -> None:
-    """Refuse to save in two places, to compare with nothing, and files without a folder."""
-    fail_on, is_compared = config.getoption("bench_fail_on"), config.getoption("bench_compare")
+def wrong_files(config: pytest.Config) -> Iterator[str]:
+    """Yield what is wrong with what is kept or compared with: two places, nothing, or no folder."""
+    fail_on, compared = config.getoption("bench_fail_on"), config.getoption("bench_compare")
     if fail_on not in {None, "never"}:
-        problems = unmeasured(config, "compare", ["skip"]) if is_compared else []
+        yield from unmeasured(config, "compare", ["skip"]) if compared else ()
         typed = any(
             str(word).startswith("--bench-fail-on") for word in config.invocation_params.args
         )
-        if typed and not (is_compared or config.getoption("bench_against")):
-            problems.append("--bench-fail-on goes with --bench-against or --bench-compare")
-        if problems:
-            raise pytest.UsageError("; ".join(problems))
-    if config.getoption("bench_save") and config.getoption("bench_store"):
-        raise pytest.UsageError("--bench-save and --bench-store both say where: give one of them")
-    path = saved_at(config, "bench_compare")
-    if (
-        path is not None
-        and not is_there(path, Path.is_file)
-        and path != saved_at(config, "bench_save")
-    ):
-        name = config.getoption("bench_compare")
-        problem = (
-            f"there is no {path}, expected a suite that was saved: run with --bench-save {name}"
-        )
-        raise pytest.UsageError(escaped(f"--bench-compare: {problem} first"))
+        if typed and not (compared or config.getoption("bench_against")):
+            yield "--bench-fail-on goes with --bench-against or --bench-compare"
+    saved, path = saved_at(config, "bench_save"), saved_at(config, "bench_compare")
+    if saved and config.getoption("bench_store"):
+        yield "--bench-save and --bench-store both say where: give one of them"
+    if path is not None and not is_there(path, Path.is_file) and path != saved:
+        cure = f"run with --bench-save {compared} first"
+        yield f"--bench-compare: there is no {path}, expected a suite that was saved: {cure}"
     target = config.getoption("bench_json")
     if target is not None and not is_there(Path(target).absolute().parent, Path.is_dir):
-        folder = Path(target).absolute().parent
-        raise pytest.UsageError(escaped(f"--bench-json: there is no folder {folder}"))
+        yield f"--bench-json: there is no folder {Path(target).absolute().parent}"
