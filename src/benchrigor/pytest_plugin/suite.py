@@ -130,12 +130,12 @@ class Suite:
         """Return the report for the end of the run."""
         lines = list[Part]()
         if self.records:
-            groups = [bench.group or "" for bench, _ in self.records]
-            labelled = sorted(  # members of a group stand together
-                self._label_records().items(), key=lambda item: groups.index(item[1][0].group or "")
-            )
-            groups = [bench.group or "" for _, (bench, _) in labelled]
-            shown = [replace(record, name=name) for name, (_, record) in labelled]
+            grouped = [
+                (group, replace(record, name=label))
+                for group, members in self._by_group().items()
+                for label, (_, record) in members.items()
+            ]
+            groups, shown = zip(*grouped, strict=True)
             lines.append(tabulate(shown, groups=groups, worded=_with_pytest_options))
             if any(
                 record.decision and record.decision.reason is StopReason.SATISFIED
@@ -157,6 +157,13 @@ class Suite:
     def _label_records(self) -> dict[str, tuple[Benchmarked, RunRecord]]:
         """Return records by unique names: names of tests, with their files if needed."""
         return _by_label([(bench, record.name, (bench, record)) for bench, record in self.records])
+
+    def _by_group(self) -> dict[str, dict[str, tuple[Benchmarked, RunRecord]]]:
+        """Return records by group and label; those of no group are in the group without a name."""
+        groups: dict[str, dict[str, tuple[Benchmarked, RunRecord]]] = {}
+        for label, (bench, record) in self._label_records().items():
+            groups.setdefault(bench.group or "", {})[label] = (bench, record)
+        return groups
 
     def _comparisons(self) -> dict[str, Comparison]:
         return _by_label(self.compared)
@@ -224,21 +231,16 @@ class Suite:
     def _groups(self) -> dict[str, Family]:
         """Compare the members of all groups with their baselines."""
         families = {}
-        groups: dict[str, dict[str, tuple[Benchmarked, RunRecord]]] = {}
-        for label, (bench, record) in self._label_records().items():
-            if bench.group is not None:
-                groups.setdefault(bench.group, {})[label] = (bench, record)
-        for group, members in groups.items():
+        for group, members in self._by_group().items():
             baseline = next((record for bench, record in members.values() if bench.baseline), None)
-            others = {
-                label: (bench, record)
-                for label, (bench, record) in members.items()
-                if record is not baseline
+            pairs = {
+                label: (baseline, record)
+                for label, (_, record) in members.items()
+                if group and baseline is not None and record is not baseline
             }
-            if baseline is None or not others:
+            if baseline is None or not pairs:
                 continue
-            pairs = {label: (baseline, record) for label, (_, record) in others.items()}
-            margins = {label: bench.margin for label, (bench, _) in others.items()}
+            margins = {label: members[label][0].margin for label in pairs}
             try:
                 families[f"{group}: change from {baseline.name}"] = compare_suite(
                     pairs, margins=margins
