@@ -1,6 +1,7 @@
 """Rows of unlike things, text around a table, and files of no known tool."""
 
 import json
+import time
 
 import pytest
 
@@ -247,3 +248,12 @@ def test_a_unit_of_the_project_and_one_of_the_table_are_not_mixed(cli, tmp_path)
         assert unit in cli("analyze", "f.csv", "--column", "size", "--unit", unit).stdout
     (tmp_path / "other.csv").write_text("size\n" + "3\n4\n5\n" * 9)
     assert "MB" in cli("analyze", "other.csv", "--column", "size").stdout
+
+
+@pytest.mark.slow
+def test_the_time_for_a_long_table_grows_as_its_rows(tmp_path) -> None:
+    path = tmp_path / "f"
+    path.write_text("time,unit\n" + "12,ms\n13,ms\n" * 50_000)
+    begun_s = time.process_time()
+    assert read_rounds(str(path), "time").series[0].size == 100_000
+    assert time.process_time() - begun_s < 15.0  # 30 s if each row looked at all others

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby, islice
 
@@ -116,7 +117,8 @@ def check_width(rows: Sequence[tuple[int, list[str]]], delimiter: str, name: str
     widths = [len(row) for _, row in rows]
     has_numbers = any(_BEGINS_LIKE_NUMBER.match(cell) for _, row in rows for cell in row)
     is_long = len(rows) > _FEWEST
-    if is_long and (not has_numbers or 2 * widths.count(max(widths, key=widths.count)) < len(rows)):
+    [(_, most)] = Counter(widths).most_common(1)
+    if is_long and (not has_numbers or 2 * most < len(rows)):
         raise InvalidInput(f"{name} is no table, expected one reading per line, {READABLE}")
     before = next(
         at for at in reversed(range(len(rows))) if at == 0 or widths[at - 1] != widths[-1]
