@@ -390,8 +390,11 @@ def test_runs_measured_for_different_things_ask_which_is_meant(cli, keep):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("old.csv",), "stands alone"),
-        (("old.csv", "old.csv"), "is given twice"),
+        (("old.csv",), "stands alone, expected a baseline and a candidate: compare columns"),
+        (("old.csv", "old.csv"), "is given twice, expected each once: compare columns"),
+        (("old.csv", "--column", "time", "--column", "time"), "time is given twice"),
+        (("old.csv", *["--column", "time"] * 2, "same.csv", "slow.csv"), "2 times for 3 sources"),
+        (("-", "-"), "standard input is given twice, and is read only once"),
         (("old.csv", "nonsense"), "nonsense is neither a file nor the id of a stored run"),
         (("old.csv", "same.csv", "slow.csv", "--paired"), "--paired is for two files"),
         (("old.csv", "short.csv", "--paired"), "1000 and 40 readings"),
@@ -406,6 +409,53 @@ def test_what_cannot_be_worked_with_is_named(cli, files, words, message):
     assert result.exit_code == 2
     assert message in result.stderr
     assert result.stdout == ""
+
+
+OLD, NEW = (
+    "".join(f"BenchmarkSort-8 10 {mean}.{tenth} ns/op\n" for tenth in range(5)) for mean in (30, 60)
+)
+PARTS = {  # of one file: two results of one name, columns, and lists in JSON
+    "go.txt": f"cpu: A\n{OLD}cpu: B\n{NEW}",
+    "packages.txt": f"pkg: p\n{OLD}pkg: q\n{NEW}",
+    "hyperfine.json": '{"results": [{"command": "sort", "times": [3, 3.1, 3.05, 3.02, 3.04]}, '
+    '{"command": "sort", "times": [6, 6.1, 6.05, 6.02, 6.04]}]}',
+    "table.csv": "before,after\n3,6\n3.1,6.1\n3.05,6.05\n3.02,6.02\n3.04,6.04\n",
+    "runs.json": '{"runs": [{"times": [3, 3.1, 3.05, 3.02]}, {"times": [6, 6.1, 6.05, 6.02]}]}',
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "names"),
+    [
+        ("go.txt", ["BenchmarkSort-8 (cpu=A)", "BenchmarkSort-8 (cpu=B)"]),
+        ("packages.txt", ["p.BenchmarkSort-8", "q.BenchmarkSort-8"]),
+        ("hyperfine.json", ["sort", "sort #2"]),
+        ("table.csv", ["before", "after"]),
+        ("runs.json", ["runs.0.times", "runs.1.times"]),
+    ],
+)
+def test_two_columns_or_benchmarks_of_one_file_are_compared(cli, strict, tmp_path, file, names):
+    (tmp_path / file).write_text(PARTS[file])
+    columns = ("--column", names[0], "--column", names[1])
+    for sources in ((file,), (file, file)):
+        told = strict(cli("compare", *sources, *columns, "--json").stdout)
+        assert told["comparison"]["ratio"]["value"] == pytest.approx(2.0, abs=0.05)
+        sides = (told["baseline"], told["candidate"])
+        assert [side["source"] for side in sides] == [file, file]
+        assert [side["name"] for side in sides] == names
+    alone = cli("compare", file, *columns[:2])
+    assert alone.exit_code == 2
+    assert "with a --column for each" in alone.stderr
+    if file != "runs.json":
+        assert "choose one with --column" in cli("plan", file).stderr
+    assert cli("plan", file, *columns[2:]).exit_code == 0
+
+
+def test_a_file_given_twice_lists_its_benchmarks(cli, tmp_path):
+    (tmp_path / "go.txt").write_text(PARTS["go.txt"])
+    told = cli("compare", "go.txt", "go.txt").stderr
+    assert "('BenchmarkSort-8 (cpu=A)', 'BenchmarkSort-8 (cpu=B)') with a --column for each" in told
+    assert "(cpu=B)" in cli("compare", "go.txt").stderr
 
 
 def test_a_side_without_a_number_is_named_and_ends_with_4(cli, files, tmp_path):

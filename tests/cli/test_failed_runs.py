@@ -165,6 +165,42 @@ def test_what_is_converted_says_it(cli, load, tmp_path, to):
     assert any("30% failed" in told for told in write_records(br.read_results(some), to).remarks)
 
 
+@pytest.mark.parametrize(("name", "code"), [("some", 0), ("fail", 8)])
+def test_what_is_converted_to_pyperf_is_no_healthy_side(cli, load, tmp_path, name, code):
+    files = load()
+    for again in ("once.json", "twice.json"):
+        assert cli("convert", files[name], again).exit_code == 0
+        files[name] = again
+    assert cli("convert", files["good"], "good.json").exit_code == 0
+    (bad,) = br.read_results("twice.json")
+    assert f"{FAILED[name] / 80:.0%} failed ({FAILED[name]} of 80" in str(bad.session_notices[0])
+    result = cli("compare", "good.json", "twice.json")
+    assert result.exit_code == code
+    assert "% failed" in result.stdout + result.stderr
+    assert br.read_results("good.json")[0].session_notices == ()
+
+
+@pytest.mark.parametrize("to", ["csv", "bencher", "github"])
+def test_errors_are_not_converted_to_what_cannot_say_so(cli, load, tmp_path, to):
+    result = cli("convert", load()["fail"], tmp_path / "out", "--to", to)
+    assert result.exit_code == 8
+    assert "home: 100% failed (80 of 80" in " ".join(result.stderr.split())
+    assert f"convert to pyperf: {to} has no place for failures" in " ".join(result.stderr.split())
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("told", ['{"code": 1}', "[1", '[{"code": "none"}]', "[3]", ""])
+def test_warnings_in_metadata_that_are_damaged_are_named(cli, load, told):
+    assert cli("convert", load()["some"], "some.json").exit_code == 0
+    suite = json.loads(Path("some.json").read_text())
+    suite["benchmarks"][0].setdefault("metadata", suite["metadata"])
+    for part in (suite["metadata"], suite["benchmarks"][0]["metadata"]):
+        part.update({"benchrigor_warnings": told} if "benchrigor_warnings" in part else {})
+    Path("some.json").write_text(json.dumps(suite))
+    with pytest.raises(br.InvalidInput, match=r"some\.json"):
+        br.read_results("some.json")
+
+
 def test_other_warnings_of_a_side_are_told_too():
     """A run that went on after its hook failed, for one."""
 

@@ -144,3 +144,40 @@ def test_what_cannot_be_converted_is_told_and_leaves_nothing(
     assert said in result.stderr
     assert {path.name for path in tmp_path.iterdir()} == {"folder", "there.json", "plain.csv"}
     assert (tmp_path / "there.json").read_text() == "mine"
+
+
+@pytest.mark.parametrize(("cores", "shown"), [(4, "4 processors"), (1, "1 processor")])
+def test_a_machine_of_which_only_the_number_of_processors_is_known_is_named(
+    cli, tmp_path, cores, shown
+) -> None:
+    row = {"name": "f", "run_type": "iteration", "iterations": 9, "time_unit": "ns"}
+    rows = [{**row, "real_time": time, "cpu_time": time} for time in (5.0, 5.1, 5.2, 5.0)]
+    path = tmp_path / "g.json"
+    path.write_text(json.dumps({"context": {"num_cpus": cores}, "benchmarks": rows}))
+    assert f"machine   {shown}\n" in cli("analyze", path).stdout
+    pytest_benchmark = json.loads((DATA / "pytest-benchmark-5.3.1.json").read_text())
+    pytest_benchmark["machine_info"] = {"cpu": {"count": cores}}
+    path.write_text(json.dumps(pytest_benchmark))
+    name = pytest_benchmark["benchmarks"][0]["fullname"]
+    assert f"machine   {shown}" in cli("analyze", path, "--column", name).stdout
+
+
+def processes(*each: tuple[float, ...]) -> str:
+    """Return what `go test` writes, a process for each group of readings."""
+    head, line = "goos: linux\npkg: p\n", "BenchmarkA-8 10 {} ns/op\n"
+    return "".join(f"{head}{''.join(map(line.format, times))}PASS\n" for times in each)
+
+
+@pytest.mark.parametrize(
+    "repeated",
+    [((3, 5), (3, 5), (3, 5)), ((3, 5), (5, 3), (2, 6)), ((90.5, 91, 92),) * 2],
+)
+def test_readings_that_differ_are_not_called_the_same(cli, tmp_path, repeated) -> None:
+    path = tmp_path / "go.txt"
+    path.write_text(processes(*repeated))
+    page = " ".join(cli("analyze", path).stdout.split())
+    assert "the means of all processes, are the same" in page
+    assert "All readings are the same" not in page
+    assert "processes, and others may differ" in page
+    path.write_text(processes((3, 5), (3, 5), (4, 6), (4, 6)))
+    assert "are the same" not in cli("analyze", path).stdout

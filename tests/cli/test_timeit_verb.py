@@ -45,6 +45,12 @@ def test_a_run_of_a_statement_is_taken_up_again(cli, store):
         (("-s", "async def f(): pass", "g = lambda: f()", "(g(), 1)"), 2, "nothing awaits"),
         (("-s", "async def f(): yield", "f()"), 2, "an asynchronous generator that nothing steps"),
         (("-s", "def f(): yield", "f()"), 2, "write 'for _ in ...: pass' around it"),
+        (("-s", "def f(): yield", "x = 1", "f()"), 2, "makes a generator that nothing steps"),
+        (("-s", "y = range(9)", "(x for x in y)"), 2, "makes a generator that nothing steps"),
+        (("-s", "y = range(9)", "z = y", "(x for x in z)"), 2, "makes a generator that nothing"),
+        (("-s", "y = []", "y or (x for x in y)"), 2, "makes a generator that nothing steps"),
+        (("map(str, range(9))",), 2, "makes a map that nothing steps through"),
+        (("filter(None, range(9))",), 2, "makes a filter that nothing steps through"),
     ],
 )
 def test_what_is_no_statement_is_refused(cli, words, code, phrase):
@@ -58,6 +64,15 @@ def test_what_is_no_statement_is_refused(cli, words, code, phrase):
     [
         ("-s", "import asyncio", "asyncio.run(asyncio.sleep(0))"),
         ("-s", "def f(): yield", "list(f())"),
+        ("-s", "y = range(9)", "sum(x for x in y)"),
+        ("-s", "y = range(9)", "g = (x for x in y)"),
+        (
+            "-s",
+            "total = 0",
+            "total += 1",
+            "statement = before = total",
+            "(total, statement, before)",
+        ),
         ("-s", "def f(): yield", "for _ in f(): pass"),
         (
             "-s",

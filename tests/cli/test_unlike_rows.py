@@ -1,6 +1,7 @@
 """Rows of unlike things, text around a table, and files of no known tool."""
 
 import json
+import time
 
 import pytest
 
@@ -214,3 +215,45 @@ def test_nobody_is_told_to_measure_a_file_longer_by_an_option(verb, n, cli, tmp_
     )
     assert not {"--budget", "budget_s", "--fresh"} & set((done.stdout + done.stderr).split())
     assert "--budget" not in done.stdout + done.stderr
+
+
+UNITS = {
+    "a table": "time,unit\n" + "12,ms\n13,ms\n12,ms\n",
+    "tabs": "Units\ttime\n" + "ms\t12\nms\t13\nms\t12\n",
+    "objects": json.dumps([{"time": t, "unit": "ms"} for t in (12, 13, 12)]),
+    "an object per line": "".join(f'{{"time": {t}, "unit": "ms"}}\n' for t in (12, 13, 12)),
+    "a long table": "time,unit\n" + "12,ms\n13,ms\n12,ms\n" * 6_000,
+    "long lines": '{"time": 12, "unit": "ms"}\n{"time": 13, "unit": "ms"}\n' * 6_000,
+    "one of several": "what,time,unit\n" + "rows,5,points\na,12,ms\na,13,ms\nrows,5,points\n",
+}
+
+
+@pytest.mark.parametrize("text", UNITS.values(), ids=UNITS)
+def test_a_column_of_units_says_the_unit(text, cli, strict, tmp_path) -> None:
+    path = tmp_path / "f"
+    path.write_text(text)
+    words = ("analyze", path, "--column", "time", "--json")
+    words += ("--where", "what=a") if text.startswith("what") else ()
+    for given, unit in (((), "ms"), (("--unit", "higher"), "ms"), (("--unit", "s"), "s")):
+        (analysis,) = strict(cli(*words, *given).stdout)["analyses"]
+        assert analysis["metric"]["unit"] == unit
+
+
+def test_a_unit_of_the_project_and_one_of_the_table_are_not_mixed(cli, tmp_path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.benchrigor.metrics]\nsize = "MB"\n')
+    (tmp_path / "f.csv").write_text("size,unit\n" + "3,kB\n4,kB\n5,kB\n" * 9)
+    asked = cli("analyze", "f.csv", "--column", "size")
+    assert (asked.exit_code, "choose one with --unit" in asked.stderr) == (2, True)
+    for unit in ("kB", "MB"):
+        assert unit in cli("analyze", "f.csv", "--column", "size", "--unit", unit).stdout
+    (tmp_path / "other.csv").write_text("size\n" + "3\n4\n5\n" * 9)
+    assert "MB" in cli("analyze", "other.csv", "--column", "size").stdout
+
+
+@pytest.mark.slow
+def test_the_time_for_a_long_table_grows_as_its_rows(tmp_path) -> None:
+    path = tmp_path / "f"
+    path.write_text("time,unit\n" + "12,ms\n13,ms\n" * 50_000)
+    begun_s = time.process_time()
+    assert read_rounds(str(path), "time").series[0].size == 100_000
+    assert time.process_time() - begun_s < 15.0  # 30 s if each row looked at all others

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby, islice
 
@@ -16,6 +17,7 @@ from benchrigor.model.text import many
 from benchrigor.units import has_time_unit, time_in
 
 READABLE = f"columns of cells, JSON, or results of {', '.join(TOOLS)}"
+UNITS = frozenset({"unit", "units"})  # names of the column that has the unit of the readings
 _SOME = 5  # labels that an error lists
 _FEWEST = 2  # rows of a table under a text
 COUNT = re.compile(r"[0-9]{1,15}/[0-9]{1,15}")  # successes/trials
@@ -49,15 +51,19 @@ def figure_in_json(value: object, index: int, name: str) -> object:
     return float(value) if isinstance(value, str) and is_number(value) else value
 
 
-def check_labels(columns: Mapping[str, Sequence[object]], used: Sequence[str], name: str) -> None:
-    """Refuse to count readings of unlike rows as one series, which another column tells apart.
+def unit_in(columns: Mapping[str, Sequence[object]], used: Sequence[str], name: str) -> str:
+    """Return the unit that a column names, "" if none does; refuse rows that another tells apart.
 
     Labels tell rows apart that come back, or that name benchmarks, unless they name the rounds.
     Other labels in blocks may be phases of one series. No number has two units.
     """
+    unit = ""
     for key, cells in columns.items():
-        several, is_unit = dict.fromkeys(map(str, cells)), key.lower() in {"unit", "units"}
-        if len(several) == 1 or not _are_texts(cells) or (key in used and not is_unit):
+        several, is_unit = dict.fromkeys(map(str, cells)), key.lower() in UNITS
+        if not _are_texts(cells) or (key in used and not is_unit):
+            continue
+        if len(several) == 1:
+            unit = str(cells[0]) if is_unit and "," not in str(cells[0]) else unit
             continue
         comes_back = len(several) < sum(1 for _ in groupby(cells))
         is_apart = comes_back or key.lower() in {"benchmark", "name"}
@@ -68,6 +74,7 @@ def check_labels(columns: Mapping[str, Sequence[object]], used: Sequence[str], n
                 f"{name} has rows of several {key}: {some}. Choose some with --where "
                 f"{key}={cells[0]}{cure}"
             )
+    return unit
 
 
 def _are_texts(cells: Sequence[object]) -> bool:
@@ -110,7 +117,8 @@ def check_width(rows: Sequence[tuple[int, list[str]]], delimiter: str, name: str
     widths = [len(row) for _, row in rows]
     has_numbers = any(_BEGINS_LIKE_NUMBER.match(cell) for _, row in rows for cell in row)
     is_long = len(rows) > _FEWEST
-    if is_long and (not has_numbers or 2 * widths.count(max(widths, key=widths.count)) < len(rows)):
+    [(_, most)] = Counter(widths).most_common(1)
+    if is_long and (not has_numbers or 2 * most < len(rows)):
         raise InvalidInput(f"{name} is no table, expected one reading per line, {READABLE}")
     before = next(
         at for at in reversed(range(len(rows))) if at == 0 or widths[at - 1] != widths[-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -26,6 +27,7 @@ from benchrigor.model.comparison import SuiteComparison, show_difference
 from benchrigor.model.sentence import show_change
 from benchrigor.model.text import (
     counted,
+    first_few,
     many,
     percent,
     say_end,
@@ -46,6 +48,7 @@ from benchrigor.session.stored_runs import StoredRuns
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
 
 _LABEL = 11
+_SOME = 4  # benchmarks that an error lists
 # Warnings of differences other than in readings.
 _WARNINGS = {
     *(Code.NOT_CONVERGED, Code.DISTURBED, Code.HOSTS_DIFFER, Code.METRICS_DIFFER),
@@ -103,7 +106,7 @@ class _Side:
     help="Compare the benchmarks in whose names this regular expression is found.",
 )
 @click.option("--paired", is_flag=True, help="Compare files line by line, runs of ab in pairs.")
-@shared.column_options
+@shared.columns_options
 @shared.store_option
 @shared.details_option
 @table_options
@@ -116,7 +119,7 @@ def compare(
     paired: bool,
     same_machine: bool,
     pattern: str | None,
-    column: str | None,
+    columns: tuple[str, ...],
     by: str | None,
     unit: str | None,
     store: Path | None,
@@ -128,6 +131,7 @@ def compare(
     Each is a stored run (the beginning of its id is enough), a CSV or JSON file of readings, or
     what another tool wrote. Files of several benchmarks are compared with the first one by name,
     in a table, and judged together (docs/formats.md); --column chooses one benchmark instead.
+    Given for each, it compares columns or benchmarks of one file.
 
     Warm-up and cool-down are left out. Restarted rounds, and commands run once a round, count
     one by one; a single series counts for its own process only, and a warning says so. More than
@@ -146,27 +150,34 @@ def compare(
     Examples:
       benchrigor compare 3f2a 81bc
       benchrigor compare old.csv new.csv --column time --unit s --margin 2%
+      benchrigor compare both.csv --column old --column new
       benchrigor compare old.csv new.csv --paired --statistic median --json
       benchrigor compare --paired 3f2a 81bc
       benchrigor compare 3f2a 81bc 9d07
       benchrigor compare old.json new.json --filter '^sort' --markdown table.md
     """  # noqa: D301  # click wants the backspace itself
-    columns = Columns(column=column, by=by, unit=unit)
     fail_on = options.pop("fail_on")
     found = compile_filter(pattern)
     wanted = found and found.search
-    read = [(source, recordings(source, columns, store=store, wanted=wanted)) for source in sources]
-    if pattern is not None or any(len(runs) > 1 for _, runs in read):
-        problems = _wrong(sources)
+    sources, labels, named = _with_columns(sources, columns)
+    chosen_by = (Columns(column=column, by=by, unit=unit) for column in named)
+    read = [
+        recordings(source, each, store=store, wanted=wanted)
+        for source, each in zip(sources, chosen_by, strict=True)
+    ]
+    if pattern is not None or any(len(runs) > 1 for runs in read):
+        every = dict.fromkeys(repr(run.name) for runs in read for run in runs)
+        problems = _wrong(labels, sources, [*every])
         if paired:
             problems.append("--paired is for two files of one benchmark: choose it with --column")
         refuse(problems)
         if same_machine:
-            _check_machine(run for _, runs in read for run in runs)
+            _check_machine(run for runs in read for run in runs)
         options |= {"metric": metric, "margin": margin}
-        _tell_suites(compared_files(read, found, **options), fail_on, as_json=as_json)
-    sides = [_side(source, *runs, metric=metric) for source, runs in read]
-    _check(sides, metric=metric, paired=paired)
+        files = [*zip(labels, read, strict=True)]
+        _tell_suites(compared_files(files, found, **options), fail_on, as_json=as_json)
+    sides = [_side(*one, metric) for one in zip(sources, labels, chain(*read), strict=True)]
+    _check(sides, sources, metric=metric, paired=paired)
     if same_machine:
         _check_machine(side.given for side in sides)
     if len(sides) > 2:
@@ -247,10 +258,11 @@ def _check_machine(runs: Iterable[RunRecord]) -> None:
             )
 
 
-def _side(source: str, given: RunRecord, *, metric: str | None) -> _Side:
+def _side(source: str, label: str, given: RunRecord, metric: str | None) -> _Side:
+    """Return a side; both files of a tool have the same benchmarks, so their labels name them."""
+    given = given if label == source else replace(given, name=label)
     side = _side_of(source, given, metric)
-    # Both sides have the same benchmarks, so their files are their labels.
-    return replace(side, label=source) if "tool" in given.subject else side
+    return replace(side, label=label) if "tool" in given.subject else side
 
 
 def _side_of(source: str, given: RunRecord, metric: str | None = None) -> _Side:
@@ -264,10 +276,38 @@ def _side_of(source: str, given: RunRecord, metric: str | None = None) -> _Side:
     return _Side(label=label_of(given), given=given, origin=origin, is_file=is_file)
 
 
-def _check(sides: Sequence[_Side], *, metric: str | None, paired: bool) -> None:
+def _with_columns(
+    sources: Sequence[str], columns: Sequence[str]
+) -> tuple[tuple[str, ...], list[str], Sequence[str | None]]:
+    """Return sources, their labels, and their columns: the only one, or one for each.
+
+    Its column tells a part of a file apart from others of the same file.
+    """
+    if len(sources) == 1:
+        sources = tuple(sources) * max(len(columns), 1)
+    each: Sequence[str | None] = columns
+    if len(columns) < 2:
+        each = (columns[0] if columns else None,) * len(sources)
+    if len(each) != len(sources):
+        raise InvalidInput(
+            f"--column is given {len(columns)} times for {len(sources)} sources, expected once "
+            "for all, or once for each"
+        )
+    if sources.count("-") > 1:
+        raise InvalidInput(
+            "standard input is given twice, and is read only once: write it to a file"
+        )
+    sides = zip(sources, each, strict=True)
+    labels = [column if column and sources.count(name) > 1 else name for name, column in sides]
+    return tuple(sources), labels, each
+
+
+def _check(
+    sides: Sequence[_Side], sources: Sequence[str], *, metric: str | None, paired: bool
+) -> None:
     """Raise once for all options and sources that do not go together."""
     runs = [side for side in sides if not side.is_file]
-    problems = _wrong([side.label for side in sides])
+    problems = _wrong([side.label for side in sides], sources)
     if paired and (len(runs) == 1 or len(sides) != 2):
         problems.append("--paired is for two files, taken line by line, or both runs of ab")
     if metric and not runs:
@@ -275,11 +315,14 @@ def _check(sides: Sequence[_Side], *, metric: str | None, paired: bool) -> None:
     refuse(problems)
 
 
-def _wrong(labels: Sequence[str]) -> list[str]:
-    """Return the problems: fewer than two sides, or one given twice."""
-    alone = [f"{labels[0]} stands alone, expected a baseline and a candidate"]
+def _wrong(labels: Sequence[str], sources: Sequence[str], names: Sequence[str] = ()) -> list[str]:
+    """Return the problems: fewer than two sides, or one given twice; ``names`` are in the files."""
+    of_one = f" ({first_few(names, _SOME)})" if names else ""
+    cure = f": compare columns or benchmarks of one file{of_one} with a --column for each"
+    cure = cure if any(is_there(Path(source)) for source in sources) else ""
+    alone = [f"{labels[0]} stands alone, expected a baseline and a candidate{cure}"]
     double = sorted({label for label in labels if labels.count(label) > 1})
-    twice = [f"{label} is given twice, expected each once" for label in double]
+    twice = [f"{label} is given twice, expected each once{cure}" for label in double]
     return [*(alone if len(labels) < 2 else ()), *twice]
 
 

@@ -58,6 +58,8 @@ def convert(
       github              numbers with intervals of one metric, for
                           github-action-benchmark
 
+    Exit codes: 8 if most runs failed, and the format cannot say so.
+
     \b
     Examples:
       benchrigor convert hyperfine.json pyperf.json

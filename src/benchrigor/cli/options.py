@@ -184,55 +184,56 @@ metric_option = click.option(
 )
 
 
-def _remember_ignored(context: click.Context, _option: click.Parameter, lines: int) -> None:
-    context.meta[_IGNORED] = lines
+def _remember(key: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """Return the callback that keeps an option for those who ask for it by this key."""
+
+    def keep(context: click.Context, _option: click.Parameter, value: Any) -> Any:
+        context.meta[key] = value
+        return value
+
+    return keep
+
+
+def _remembered(key: str, otherwise: Any) -> Any:
+    """Return an option of the current verb; something else without a verb, or the option."""
+    context = click.get_current_context(silent=True)
+    return otherwise if context is None else context.meta.get(key, otherwise)
 
 
 def ignored_lines() -> int:
     """Return the number of lines to skip at the start of files of readings."""
-    context = click.get_current_context(silent=True)
-    return 0 if context is None else int(context.meta.get(_IGNORED, 0))
-
-
-def _remember_missing(context: click.Context, _option: click.Parameter, how: str) -> None:
-    context.meta[_MISSING] = how
+    return int(_remembered(_IGNORED, 0))
 
 
 def skips_missing() -> bool:
     """Return whether to skip rows without a reading."""
-    context = click.get_current_context(silent=True)
-    return context is not None and context.meta.get(_MISSING) == "skip"
+    return bool(_remembered(_MISSING, "fail") == "skip")
 
 
-def _remember_where(
-    context: click.Context, _option: click.Parameter, wanted: Sequence[str]
-) -> None:
-    pairs = [tuple(text.split("=", 1)) for text in wanted]
-    for pair, text in zip(pairs, wanted, strict=True):
-        if len(pair) == 1 or not pair[0]:
-            raise click.BadParameter(f"{text!r} selects no rows, expected COLUMN=VALUE")
-    context.meta[_WHERE] = pairs
+def _condition(text: str) -> tuple[str, str]:
+    column, equals, value = text.partition("=")
+    if not (column and equals):
+        raise click.BadParameter(f"{text!r} selects no rows, expected COLUMN=VALUE")
+    return column, value
 
 
 def rows_to_read() -> Sequence[tuple[str, str]]:
     """Return pairs of a column and the cell that rows must have in it."""
-    context = click.get_current_context(silent=True)
-    return () if context is None else context.meta.get(_WHERE, ())
+    return tuple(_remembered(_WHERE, ()))
 
 
-column_option = _together(
-    click.option(
-        "--column",
-        help="Name or number (from 0) of the CSV column, key of the JSON objects, path in JSON "
-        "(results.0.times), or name of the benchmark in what another tool wrote.",
-    ),
+_COLUMN = (
+    "Name or number (from 0) of the CSV column, key of the JSON objects, path in JSON "
+    "(results.0.times), or name of the benchmark in what another tool wrote."
+)
+_rows_options = _together(
     click.option(
         "--ignore-lines",
         type=click.IntRange(min=0),
         metavar="N",
         default=0,
         expose_value=False,  # readers of files ask for it
-        callback=_remember_ignored,
+        callback=_remember(_IGNORED),
         help="Do not read the first N lines of a file.",
     ),
     click.option(
@@ -241,18 +242,21 @@ column_option = _together(
         default="fail",
         show_default=True,
         expose_value=False,
-        callback=_remember_missing,
+        callback=_remember(_MISSING),
         help="What to do with a row whose reading is empty or N/A.",
     ),
     click.option(
         "--where",
+        type=_condition,
         multiple=True,
         metavar="COLUMN=VALUE",
         expose_value=False,
-        callback=_remember_where,
+        callback=_remember(_WHERE),
         help="Read only rows with this value in this column; repeat it to narrow further.",
     ),
 )
+
+column_option = _together(click.option("--column", help=_COLUMN), _rows_options)
 
 round_option = click.option(
     "--round",
@@ -272,6 +276,11 @@ unit_option = click.option(
 )
 
 column_options = _together(column_option, round_option, unit_option)
+
+columns_options = _together(
+    click.option("--column", "columns", multiple=True, help=f"{_COLUMN} Once, or once for each."),
+    *(_rows_options, round_option, unit_option),
+)
 
 readings_options = _together(click.argument("source", default="-"), column_options)
 
@@ -317,11 +326,6 @@ store_option = click.option(
 )
 
 
-def _remember_json(context: click.Context, _option: click.Parameter, as_json: bool) -> bool:
-    context.meta[_JSON] = as_json
-    return as_json
-
-
 def awaits_json() -> bool:
     """Return whether the current verb is to print JSON and has not done so yet."""
     return bool(click.get_current_context().meta.get(_JSON))
@@ -337,26 +341,21 @@ json_option = click.option(
     "as_json",
     is_flag=True,
     is_eager=True,  # so that the problem with another option is shown as JSON
-    callback=_remember_json,
+    callback=_remember(_JSON),
     help="Print JSON, for programs.",
 )
 
 
-def _remember_details(context: click.Context, _option: click.Parameter, details: bool) -> None:
-    context.meta[_DETAILS] = details
-
-
 def wants_details() -> bool:
     """Return whether the current verb is to print the whole report."""
-    context = click.get_current_context(silent=True)
-    return context is not None and bool(context.meta.get(_DETAILS))
+    return bool(_remembered(_DETAILS, False))
 
 
 details_option = click.option(
     "--details",
     is_flag=True,
     expose_value=False,  # printers of reports ask for it
-    callback=_remember_details,
+    callback=_remember(_DETAILS),
     help="Print all that is known, not one page.",
 )
 

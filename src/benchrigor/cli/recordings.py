@@ -15,6 +15,7 @@ from benchrigor.formats.recognition import Result, results_in
 from benchrigor.model import Metric, Options, RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
+from benchrigor.model.metric import describe_metric
 from benchrigor.session import retraced
 from benchrigor.session.replays.file_results import analyse_file, arrange_file
 from benchrigor.session.replays.recorded_run import record_of_readings, recording_of
@@ -39,6 +40,12 @@ class Columns:
         name = "readings" if is_numbered else str(self.column)
         unit = metric_named(name, self.unit).unit
         rounds = read_rounds(source, self.column, self.by, unit)
+        is_asked = bool(self.unit and describe_metric(name, self.unit).unit)
+        if unit and rounds.unit not in {"", unit} and not is_asked:
+            raise InvalidInput(
+                f"{source} has readings in {rounds.unit!r}, and pyproject.toml describes {name} in "
+                f"{unit!r}: choose one with --unit"
+            )
         return rounds, metric_named(name, self.unit, unit=rounds.unit)
 
     def check(self, record: RunRecord, source: str) -> None:

@@ -18,8 +18,8 @@ import numpy as np
 from benchrigor.cli.cells import (
     COUNT,
     READABLE,
+    UNITS,
     are_times,
-    check_labels,
     check_width,
     figure_in_json,
     figures_of,
@@ -29,6 +29,7 @@ from benchrigor.cli.cells import (
     may_be_labels,
     times_in,
     unit_at_end,
+    unit_in,
     without_comments,
 )
 from benchrigor.cli.options import ignored_lines, rows_to_read, skips_missing
@@ -62,7 +63,8 @@ class RecordedRounds:
     """The readings of a file, one series per round; a single series if rounds have no names.
 
     ``trials`` are the numbers of trials of shares, from cells such as 998/1000: then every row is a
-    round. ``unit`` is the unit of the readings if cells have their own units, such as 487.5us.
+    round. ``unit`` is the unit of the readings if cells have their own units, such as 487.5us, or a
+    column says it.
     ``notices`` say what a tool tells of its runs.
     """
 
@@ -87,10 +89,10 @@ def read_rounds(
     that are times with their units are read in ``unit``, else in seconds.
     """
     name = name_of(source)
-    cells, *labels = _cells(source, [column], by)
+    (cells, *labels), of_column = _cells(source, [column], by)
     if isinstance(cells, np.ndarray):
         return RecordedRounds(series=(as_series(cells, name=name),))
-    cells, unit = _in_one_unit(cells, unit, name)
+    cells, of_cells = _in_one_unit(cells, unit, name)
     rounds: dict[str, list[Any]] = {} if labels else {"": cells}
     for label, cell in zip(*labels, cells, strict=True) if labels else ():
         rounds.setdefault(str(label), []).append(cell)
@@ -98,13 +100,14 @@ def read_rounds(
     if by is None and cells and all(counts):
         return _of_counts(cells, name)
     series = tuple(as_series(readings, name=name) for readings in rounds.values())
-    return RecordedRounds(series=series, labels=tuple(rounds) if by is not None else (), unit=unit)
+    labelled = tuple(rounds) if by is not None else ()
+    return RecordedRounds(series=series, labels=labelled, unit=of_cells or of_column)
 
 
 def read_columns(source: str, columns: Sequence[str | None]) -> list[Floats]:
     """Read several columns of numbers, as `read_rounds` reads one; times in seconds."""
     name = name_of(source)
-    read = (_in_one_unit(column, "", name)[0] for column in _cells(source, columns))
+    read = (_in_one_unit(column, "", name)[0] for column in _cells(source, columns)[0])
     return [as_series(column, name=name) for column in read]
 
 
@@ -128,7 +131,10 @@ def _of_counts(cells: Sequence[str], name: str) -> RecordedRounds:
     )
 
 
-def _cells(source: str, columns: Sequence[str | None], by: str | None = None) -> list[Any]:
+_Lists = tuple[list[Any], str]  # columns, and the unit that another one names
+
+
+def _cells(source: str, columns: Sequence[str | None], by: str | None = None) -> _Lists:
     """Read columns of figures from a file, and the labels in the column ``by`` after them."""
     name = name_of(source)
     raw = _bytes(source, name)
@@ -137,7 +143,7 @@ def _cells(source: str, columns: Sequence[str | None], by: str | None = None) ->
         and not (ignored_lines() or rows_to_read())
         and (plain := _plain(raw, columns, name) or _plain_lines(raw, columns, name))
     ):
-        return plain
+        return plain, ""
     text = _text(raw, name)
     if not text.strip():
         raise InvalidInput(f"{name} is empty, expected readings")
@@ -169,6 +175,7 @@ def _plain(raw: bytes, wanted: Sequence[str | None], name: str) -> list[Any]:
     columns = ([row[at] for _, row in table.rows] for at in others)
     has_labels = any(may_be_labels(cells, raw, start) for cells in columns)
     has_units = any(quantity_of(cell) is Quantity.TIME for cell in beside)
+    has_units = has_units or not UNITS.isdisjoint(map(str.lower, table.columns))
     if has_units or has_labels or table.is_narrowed or (table.mark == " " and len(row) > 1):
         return []
     first = len(raw[:_HEAD]) - len(head) + sum(len(line) + 1 for line in lines[: start - 1])
@@ -185,7 +192,8 @@ def _plain_lines(raw: bytes, wanted: Sequence[str | None], name: str) -> list[An
         others = [[row.get(each) for row in head] for each in head[0] if each != key]
     except (ValueError, LookupError, AttributeError):  # the careful reader names the problem
         return []
-    if any(may_be_labels(cells, raw, 1) for cells in others):
+    has_units = not UNITS.isdisjoint(map(str.lower, head[0]))
+    if has_units or any(may_be_labels(cells, raw, 1) for cells in others):
         return []
     return values_of(memoryview(raw), key)
 
@@ -215,17 +223,15 @@ def _text(raw: bytes, name: str) -> str:
     return "\n" * ignored + "".join(lines[ignored:]) if ignored else text
 
 
-def _from_json(
-    text: str, columns: Sequence[str | None], by: str | None, name: str
-) -> list[list[Any]]:
+def _from_json(text: str, columns: Sequence[str | None], by: str | None, name: str) -> _Lists:
     found = parse_json(text, name)
     if found.unfinished is not None:
         report_unfinished(name, *found.unfinished, is_used=False)
     asked = [*columns, by, *(key for key, _ in rows_to_read())]
-    lists = _lists_in(with_paths(found.data, asked), columns, by, name)
+    lists, unit = _lists_in(with_paths(found.data, asked), columns, by, name)
     for values in lists[: len(columns)]:
         values[:] = [figure_in_json(value, index, name) for index, value in enumerate(values)]
-    return lists
+    return lists, unit
 
 
 def with_paths(data: Any, keys: Sequence[str | None]) -> Any:
@@ -251,9 +257,7 @@ def has_path(source: str, path: str | None) -> bool:
     return False
 
 
-def _lists_in(
-    data: Any, columns: Sequence[str | None], by: str | None, name: str
-) -> list[list[Any]]:
+def _lists_in(data: Any, columns: Sequence[str | None], by: str | None, name: str) -> _Lists:
     keys = [*columns, *([] if by is None else [by])]
     is_table = isinstance(data, list) and bool(data) and all(isinstance(r, dict) for r in data)
     if not is_table and (rows_to_read() or skips_missing()):
@@ -266,21 +270,21 @@ def _lists_in(
         chosen = [data[key] for key in _chosen(keys, lists, name, "lists", by)]
         if len(set(map(len, chosen))) > 1:
             raise InvalidInput(f"{name} has lists of different length, expected as many of each")
-        return chosen
+        return chosen, ""
     if is_table:
         named = _chosen(keys, list(data[0]), name, "keys", by)
         data = _choose_objects(data, named[: len(columns)], name)
         told = {key: [row.get(key) for row in data] for key in data[0]}
-        check_labels(told, named, name)
+        unit = unit_in(told, named, name)
         for index, row in enumerate(data):
             for key in named:
                 if key not in row:
                     raise InvalidInput(f"{name}[{index}] has no {key!r}")
-        return [[row[key] for row in data] for key in named]
+        return [[row[key] for row in data] for key in named], unit
     unknown = next((key for key in keys if key is not None), None)
     if unknown is not None:
         raise InvalidInput(f"{name} is a plain list, which has no column {unknown!r}")
-    return [data]
+    return [data], ""
 
 
 def _choose_objects(
@@ -350,9 +354,7 @@ def _table(text: str, wanted: Sequence[str | None], by: str | None, name: str) -
     return _Table(rows=rows, columns=columns, indices=indices, mark=mark, is_narrowed=is_narrowed)
 
 
-def _from_csv(
-    text: str, wanted: Sequence[str | None], by: str | None, name: str
-) -> list[list[Any]]:
+def _from_csv(text: str, wanted: Sequence[str | None], by: str | None, name: str) -> _Lists:
     table = _table(text, wanted, by, name)
     rows, cells = table.rows, list[list[Any]]()
     for key, value in rows_to_read():
@@ -369,7 +371,7 @@ def _from_csv(
         raise InvalidInput(f"{name} has no row left by --where and --missing, expected one")
     columns = {key: [row[at].strip() for _, row in rows] for at, key in enumerate(table.columns)}
     used = [table.columns[at] for at in table.indices]
-    check_labels(columns, used, name)
+    unit = unit_in(columns, used, name)
     for number, index in enumerate(table.indices):
         column = [(line, row[index].strip()) for line, row in rows]
         if number < len(wanted):
@@ -380,7 +382,7 @@ def _from_csv(
         if unnamed is not None:
             raise InvalidInput(f"{name} line {unnamed} has '', expected the name of a round")
         cells.append([cell for _, cell in column])
-    return cells
+    return cells, unit
 
 
 def _check_units(rows: Sequence[tuple[int, list[str]]], index: int, name: str) -> None:

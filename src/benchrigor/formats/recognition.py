@@ -44,7 +44,7 @@ _BEFORE_JSON = re.compile(r"(?:(?![\[{]).*\n){1,20}(?=[\[{])")
 _MARK = re.compile(r"\S")
 _MOST = 10_000  # benchmarks of a file
 _CHOOSE = "choose some by their names (--column, compare --filter), or divide the file"
-_HEAD = 1 << 16  # bytes that show which tool wrote a long text; Go's lines may come later
+_HEAD = 1 << 16  # characters in which the data of a tool begin, below a text
 _SOME = 1_000  # characters after the first line that show whether there is another line
 _DOCUMENTS: tuple[Any, ...] = (
     *(saved_records, pyperf, pytest_benchmark, asv, hyperfine, google_benchmark, jmh),
@@ -77,8 +77,6 @@ def results_in(
         return _with_notices(results, place, wanted)
     try:
         raw = readable(path).read_bytes()
-        if _is_table_of_no_tool(raw):
-            return None
         text = decoded(gzip.decompress(raw) if raw.startswith(_GZIP) else raw)
     except UnicodeDecodeError:
         return None
@@ -92,18 +90,6 @@ def results_in(
     if found is None:
         found, notices = _below_a_text(text, place)
     return None if found is None else _with_notices(found, place, wanted, notices)
-
-
-def _is_table_of_no_tool(raw: bytes) -> bool:
-    """Return whether a long text is not JSON, and its beginning shows that no tool wrote it."""
-    head = raw[:_HEAD]
-    is_plain = (
-        len(raw) > _HEAD and head.isascii() and b"\0" not in head and b"\nBenchmark" not in raw
-    )
-    if not is_plain or head.lstrip()[:1] in b"[{":
-        return False
-    text = _COMMENTS.sub("", head.decode(), count=1)
-    return not (_BEFORE_JSON.match(text) or any(tool.is_text(text) for tool in _TEXTS))
 
 
 _Found = tuple[Iterator[Result] | None, tuple[Notice, ...]]

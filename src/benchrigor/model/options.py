@@ -28,7 +28,13 @@ CHOICES = {
     "disturbed": ("leave-out", "keep"),
     "on_alarm": (None, "mark", "refuse", "wait"),
 }
-USUAL_TARGET = 0.02
+
+
+class _Usual(float):
+    """The default target: the same number as one that somebody asked for, and yet not asked for."""
+
+
+USUAL_TARGET = _Usual(0.02)
 # Factor on the time budget: after two readings, none begins that would end later.
 LATEST = 1.1
 FEWEST_QUICK_ROUNDS = 10  # of various work: a line through fewer says little
@@ -215,15 +221,16 @@ class Options(OneLine):
         if not problems and self.pieces > 1:
             problems += self._bad_pieces()
         refuse(problems)
+        if self.target_given is None:
+            target = values["target"]
+            is_asked = target == USUAL_TARGET and not isinstance(target, _Usual)
+            object.__setattr__(self, "target_given", is_asked)
         object.__setattr__(self, "trim", trim)
         object.__setattr__(self, "work", work)
         for name in _NUMBERS:
             if values[name] is not None:  # numbers of numpy become Python's own
                 plain = int if name in _COUNTS else float
                 object.__setattr__(self, name, plain(values[name]))
-        if self.target_given is None:  # a 0.02 of the caller is another object
-            is_asked = self.target is not USUAL_TARGET and self.target == USUAL_TARGET
-            object.__setattr__(self, "target_given", is_asked)
 
     def _bad_pieces(self) -> list[str]:
         """Return the problems of options that do not fit several pieces."""

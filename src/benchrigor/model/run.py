@@ -88,7 +88,8 @@ class Provenance(OneLine):
     @property
     def machine(self) -> str:
         """Cores, processor and interpreter, as far as they are known."""
-        cpu = " × ".join(str(part) for part in (self.cores, self.cpu) if part)
+        cores = many(self.cores, "processor") if self.cores and not self.cpu else self.cores
+        cpu = " × ".join(str(part) for part in (cores, self.cpu) if part)
         return ", ".join(part for part in (cpu, self.python) if part)
 
 

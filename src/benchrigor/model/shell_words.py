@@ -14,7 +14,8 @@ _PIECE = re.compile(
     | "(?P<double>(?:\\.|[^"\\])*)"
     | (?P<shell>&&|\|\||[&|;<>`]|\$\(|\n(?=\s*\S))
     | (?P<blank>\s+)
-    | (?P<plain>[^\\'"\s&|;<>`$]+|\$)""",
+    | (?P<plain>[^\\'"\s&|;<>`$]+|\$)
+    | (?P<open>.)                                # what none of these ends""",
     re.VERBOSE | re.DOTALL,
 )
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
@@ -34,21 +35,18 @@ def words_of(
         return ["sh", "-c", command]
     name = name or f"{hide_secrets(command)!r} cannot be read as a command"
     words: list[str] = []
-    text, word, at = command.lstrip(), "", 0
-    is_begun = False  # the word, which may be empty: ''
-    while at < len(text):
-        piece = _PIECE.match(text, at)
-        if piece is None:
-            missing = "escaped character" if text[at] == "\\" else "closing quotation"
-            raise InvalidInput(f"{name}: No {missing}")
-        found = _only_for_a_shell(piece, is_first=not (words or is_begun))
-        if found:
+    word, is_begun = "", False  # a word may be empty: ''
+    for piece in _PIECE.finditer(command.lstrip()):
+        kind = piece.lastgroup
+        if found := _only_for_a_shell(piece, is_first=not (words or is_begun)):
             hint = f", write env {found}..." if found.endswith("=") else ""
             raise InvalidInput(
                 f"{name}: {found} is for a shell, and no shell reads it; {instead}{hint}, or quote "
                 "it if it is part of an argument"
             )
-        at, kind = piece.end(), piece.lastgroup
+        if kind == "open":
+            missing = "escaped character" if piece["open"] == "\\" else "closing quotation"
+            raise InvalidInput(f"{name}: No {missing}")
         if kind == "blank":
             words += [word] * is_begun
             word, is_begun = "", False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Generator, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __getattr__, _ = lazy_names(__name__, {"fixture": "Bench"})
 
+T = TypeVar("T")
 _SUITE = pytest.StashKey["Suite"]()
 _IGNORED = pytest.StashKey[list[str]]()  # options of pytest-benchmark
 _RAN = pytest.StashKey[bool]()
@@ -30,6 +31,50 @@ _FLAGS = ("autosave", "disable", "disable-gc", "enable", "only", "quiet", "save-
 _HINT = (
     "pytest-benchmark's fixture: it is not here, and --bench-take-benchmark has benchrigor serve it"
 )
+
+
+def _typed(read: Callable[[str], T]) -> Callable[[str], T]:
+    """Let argparse show what is wrong with the text of an option."""
+
+    def checked(text: str) -> T:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return checked
+
+
+@_typed
+def _count(text: str) -> int:
+    if not (text.isdecimal() and int(text)):
+        raise ValueError(f"{text!r} is no whole number from 1 on")
+    return int(text)
+
+
+@_typed
+def _time_limit(text: str) -> float:
+    from benchrigor.units import time_limit_of  # noqa: PLC0415  # only when the option is given
+
+    return time_limit_of(text)
+
+
+@_typed
+def _share(text: str) -> float:
+    """Read a share above 0, given as 0.02 or as 2%."""
+    from benchrigor.units import share_of  # noqa: PLC0415  # only when the option is given
+
+    if not (share := share_of(text)) > 0.0:
+        raise ValueError(f"{text!r} is no share above 0")
+    return share
+
+
+@_typed
+def _statistic(text: str) -> str:
+    from benchrigor.model.metric import quantile_named  # noqa: PLC0415  # likewise
+
+    quantile_named(text)
+    return text
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -119,49 +164,6 @@ def _add_what_becomes_of_it(add: Callable[..., None]) -> None:
     add("--bench-json", metavar="FILE", help="write all that was measured to this file")
 
 
-def _count(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if not number > 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
-    return number
-
-
-def _time_limit(text: str) -> float:
-    from benchrigor.units import time_limit_of  # noqa: PLC0415  # only when the option is given
-
-    try:
-        return time_limit_of(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _share(text: str) -> float:
-    """Read a share above 0, given as 0.02 or as 2%."""
-    from benchrigor.units import share_of  # noqa: PLC0415  # only when the option is given
-
-    try:
-        share = share_of(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    if not share > 0.0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no share above 0")
-    return share
-
-
-def _statistic(text: str) -> str:
-    from benchrigor.errors import InvalidInput  # noqa: PLC0415  # only when the option is given
-    from benchrigor.model.metric import quantile_named  # noqa: PLC0415  # likewise
-
-    try:
-        quantile_named(text)
-    except InvalidInput as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return text
-
-
 @pytest.fixture
 def bench(request: pytest.FixtureRequest) -> Bench:
     """Measure a function: ``bench(func, *args, **kwargs)`` returns what func returns.
@@ -233,14 +235,19 @@ def pytest_configure(config: pytest.Config) -> None:
         option.bench_only |= bool(_rivals(config, "only"))
         option.bench_skip |= bool(_rivals(config, "disable") and not _rivals(config, "enable"))
         option.bench_json = option.bench_json or _rivals(config, "json")
+    problems: list[str] = []
     if any(config.getoption(f"bench_{name}") for name in ("save", "compare", "json", "fail_on")):
-        from benchrigor.pytest_plugin.suite import check_files  # noqa: PLC0415  # only then
+        from benchrigor.pytest_plugin.suite import wrong_files  # noqa: PLC0415  # only then
 
-        check_files(config)
+        problems += wrong_files(config)
     if config.getoption("bench_against") is not None:
-        from benchrigor.pytest_plugin.revision import check_revision  # noqa: PLC0415  # only then
+        from benchrigor.pytest_plugin.revision import wrong_revision  # noqa: PLC0415  # only then
 
-        check_revision(config)
+        problems += wrong_revision(config)
+    if problems:
+        from benchrigor.control_characters import escaped  # noqa: PLC0415  # only then
+
+        raise pytest.UsageError(escaped("; ".join(problems)))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -110,13 +110,12 @@ def unmeasured(config: pytest.Config, name: str, alone: Collection[str]) -> list
     return problems
 
 
-def check_revision(config: pytest.Config) -> None:
-    """Refuse a revision that is not there, and options that do not go with one."""
+def wrong_revision(config: pytest.Config) -> list[str]:
+    """Return the problems of a revision that is not there, or with options beside it."""
     problems = unmeasured(config, "against", _ALONE)
     if not problems:
         try:
             commit_of(config.getoption("bench_against"), config.invocation_params.dir)
         except InvalidInput as error:
             problems = [f"--bench-against: {error}"]
-    if problems:
-        raise pytest.UsageError(escaped("; ".join(problems)))
+    return problems

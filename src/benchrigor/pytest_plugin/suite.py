@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 import pytest
 
-from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError
 from benchrigor.files import write_whole
 from benchrigor.layout import Part, page, wrapped
@@ -131,12 +130,12 @@ class Suite:
         """Return the report for the end of the run."""
         lines = list[Part]()
         if self.records:
-            groups = [bench.group or "" for bench, _ in self.records]
-            labelled = sorted(  # members of a group stand together
-                self._label_records().items(), key=lambda item: groups.index(item[1][0].group or "")
-            )
-            groups = [bench.group or "" for _, (bench, _) in labelled]
-            shown = [replace(record, name=name) for name, (_, record) in labelled]
+            grouped = [
+                (group, replace(record, name=label))
+                for group, members in self._by_group().items()
+                for label, (_, record) in members.items()
+            ]
+            groups, shown = zip(*grouped, strict=True)
             lines.append(tabulate(shown, groups=groups, worded=_with_pytest_options))
             if any(
                 record.decision and record.decision.reason is StopReason.SATISFIED
@@ -158,6 +157,13 @@ class Suite:
     def _label_records(self) -> dict[str, tuple[Benchmarked, RunRecord]]:
         """Return records by unique names: names of tests, with their files if needed."""
         return _by_label([(bench, record.name, (bench, record)) for bench, record in self.records])
+
+    def _by_group(self) -> dict[str, dict[str, tuple[Benchmarked, RunRecord]]]:
+        """Return records by group and label; those of no group are in the group without a name."""
+        groups: dict[str, dict[str, tuple[Benchmarked, RunRecord]]] = {}
+        for label, (bench, record) in self._label_records().items():
+            groups.setdefault(bench.group or "", {})[label] = (bench, record)
+        return groups
 
     def _comparisons(self) -> dict[str, Comparison]:
         return _by_label(self.compared)
@@ -225,21 +231,16 @@ class Suite:
     def _groups(self) -> dict[str, Family]:
         """Compare the members of all groups with their baselines."""
         families = {}
-        groups: dict[str, dict[str, tuple[Benchmarked, RunRecord]]] = {}
-        for label, (bench, record) in self._label_records().items():
-            if bench.group is not None:
-                groups.setdefault(bench.group, {})[label] = (bench, record)
-        for group, members in groups.items():
+        for group, members in self._by_group().items():
             baseline = next((record for bench, record in members.values() if bench.baseline), None)
-            others = {
-                label: (bench, record)
-                for label, (bench, record) in members.items()
-                if record is not baseline
+            pairs = {
+                label: (baseline, record)
+                for label, (_, record) in members.items()
+                if group and baseline is not None and record is not baseline
             }
-            if baseline is None or not others:
+            if baseline is None or not pairs:
                 continue
-            pairs = {label: (baseline, record) for label, (_, record) in others.items()}
-            margins = {label: bench.margin for label, (bench, _) in others.items()}
+            margins = {label: members[label][0].margin for label in pairs}
             try:
                 families[f"{group}: change from {baseline.name}"] = compare_suite(
                     pairs, margins=margins
@@ -361,32 +362,22 @@ def saved_at(config: pytest.Config, option: str) -> Path | None:
     return path if is_path else config.rootpath / ".benchrigor" / f"{name}.sqlite"
 
 
-def check_files(config: pytest.Config) -> None:
-    """Refuse to save in two places, to compare with nothing, and files without a folder."""
-    fail_on, is_compared = config.getoption("bench_fail_on"), config.getoption("bench_compare")
+def wrong_files(config: pytest.Config) -> Iterator[str]:
+    """Yield what is wrong with what is kept or compared with: two places, nothing, or no folder."""
+    fail_on, compared = config.getoption("bench_fail_on"), config.getoption("bench_compare")
     if fail_on not in {None, "never"}:
-        problems = unmeasured(config, "compare", ["skip"]) if is_compared else []
+        yield from unmeasured(config, "compare", ["skip"]) if compared else ()
         typed = any(
             str(word).startswith("--bench-fail-on") for word in config.invocation_params.args
         )
-        if typed and not (is_compared or config.getoption("bench_against")):
-            problems.append("--bench-fail-on goes with --bench-against or --bench-compare")
-        if problems:
-            raise pytest.UsageError("; ".join(problems))
-    if config.getoption("bench_save") and config.getoption("bench_store"):
-        raise pytest.UsageError("--bench-save and --bench-store both say where: give one of them")
-    path = saved_at(config, "bench_compare")
-    if (
-        path is not None
-        and not is_there(path, Path.is_file)
-        and path != saved_at(config, "bench_save")
-    ):
-        name = config.getoption("bench_compare")
-        problem = (
-            f"there is no {path}, expected a suite that was saved: run with --bench-save {name}"
-        )
-        raise pytest.UsageError(escaped(f"--bench-compare: {problem} first"))
+        if typed and not (compared or config.getoption("bench_against")):
+            yield "--bench-fail-on goes with --bench-against or --bench-compare"
+    saved, path = saved_at(config, "bench_save"), saved_at(config, "bench_compare")
+    if saved and config.getoption("bench_store"):
+        yield "--bench-save and --bench-store both say where: give one of them"
+    if path is not None and not is_there(path, Path.is_file) and path != saved:
+        cure = f"run with --bench-save {compared} first"
+        yield f"--bench-compare: there is no {path}, expected a suite that was saved: {cure}"
     target = config.getoption("bench_json")
     if target is not None and not is_there(Path(target).absolute().parent, Path.is_dir):
-        folder = Path(target).absolute().parent
-        raise pytest.UsageError(escaped(f"--bench-json: there is no folder {folder}"))
+        yield f"--bench-json: there is no folder {Path(target).absolute().parent}"

@@ -39,7 +39,7 @@ PAGE: dict[Code, str] = {
     Code.FEW_EFFECTIVE: "Successive readings resemble each other too much to rely on the "
     f"interval. {_LONGER}",
     Code.SHORT_RUN: f"The run is short: a warm-up may be part of the number. {_LONGER}",
-    Code.FEW_INVOCATIONS: f"There were few processes, and they differ. {_LONGER}",
+    Code.FEW_INVOCATIONS: f"There were few processes, and others may differ. {_LONGER}",
     Code.FEW_PIECES: "The run was too short to see how the speed of the machine changes. Spread it "
     "over more time (--over 10m).",
     Code.FEW_IN_TAIL: "Few readings are that slow or that rare. Measure longer (--budget), or "
@@ -65,8 +65,8 @@ PAGE: dict[Code, str] = {
     Code.FEW_PAIRS_CARRY: "A few slow readings decide the mean. Measure longer, or compare "
     "medians (--statistic median).",
     Code.NO_RATIO: "The baseline may be 0, so that there is no ratio. Compare the difference.",
-    Code.CONSTANT: "All readings are the same, so that the interval has no width. Check what is "
-    "read, or put more calls into a reading (--batch).",
+    Code.CONSTANT: "Readings, or the means of all processes, are the same, so that the interval "
+    "has no width. Check what is read, or put more calls into a reading (--batch).",
     Code.COARSE_CLOCK: "The clock is too coarse for so short a call. Put more calls (--batch) or "
     "more work into a reading.",
     Code.BATCHED: "Each reading averages several calls, and so do the percentiles. For single "

@@ -37,12 +37,12 @@ def statement():
         _benchrigor_stop = _benchrigor_now()
         _benchrigor_timing = yield _benchrigor_start, _benchrigor_stop
 """
-# The same once, for a statement that is a call: it keeps the type of what the call returns.
+# The same once, for a statement that ends in an expression: it keeps the type of its value.
 _FIRST = """
 _benchrigor_calls, _benchrigor_now = _benchrigor_timing
 _benchrigor_start = _benchrigor_now()
 for _benchrigor_call in _benchrigor_calls:
-    _benchrigor_made = _benchrigor_type(statement)
+    statement
 _benchrigor_stop = _benchrigor_now()
 _benchrigor_timing = yield _benchrigor_start, _benchrigor_stop
 """
@@ -51,9 +51,10 @@ _UNAWAITED = (
     "the statement makes a coroutine that nothing awaits: write 'asyncio.run(...)' around it, with "
     "-s 'import asyncio', or measure the coroutine function with benchrigor run MODULE:FUNCTION"
 )
-_UNSTEPPED = {
-    GeneratorType: "the statement makes a generator that nothing steps through: write "
-    "'for _ in ...: pass' around it",
+_LAZY = "the statement makes {} that nothing steps through: write 'for _ in ...: pass' around it"
+_UNSTEPPED: dict[object, str] = {
+    GeneratorType: _LAZY.format("a generator"),
+    **{each: _LAZY.format(f"a {each.__name__}") for each in (map, filter, zip)},
     AsyncGeneratorType: "the statement makes an asynchronous generator that nothing steps through: "
     "measure a coroutine function that runs it to its end with benchrigor run MODULE:FUNCTION",
 }
@@ -153,8 +154,11 @@ def _compile(statement: str, setup: str) -> Callable[[], _Loop]:
     bodies = {word: _parse(text, name) for word, (text, name) in texts.items()}
     bodies["first"] = []
     match bodies["statement"]:
-        case [ast.Expr(value=ast.Call() as call)]:
-            bodies["first"] = _First(call).visit(ast.parse(_FIRST)).body
+        case [*before, ast.Expr(value=value)]:
+            kind = ast.Call(ast.Name("_benchrigor_type", ast.Load()), args=[value], keywords=[])
+            kept = ast.Assign([ast.Name("_benchrigor_made", ast.Store())], kind)
+            once = _Template({"statement": [*before, kept]})
+            bodies["first"] = once.visit(ast.parse(_FIRST)).body
     program = _Template(bodies).visit(ast.parse(_TEMPLATE))
     names: dict[str, Any] = {"__name__": "statement", "_benchrigor_type": type}
     try:
@@ -178,17 +182,6 @@ class _Template(ast.NodeTransformer):
         """Replace a word."""
         word = node.value.id if isinstance(node.value, ast.Name) else ""
         return self._bodies.get(word, node)
-
-
-class _First(ast.NodeTransformer):
-    """Puts a call in place of the word that names the statement."""
-
-    def __init__(self, call: ast.Call) -> None:
-        self._call = call
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:  # of `ast`
-        """Replace the word."""
-        return self._call if node.id == "statement" else node
 
 
 def _parse(text: str, name: str) -> list[ast.stmt]:

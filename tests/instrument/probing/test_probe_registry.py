@@ -427,10 +427,14 @@ def test_events_that_miss_a_deadline_are_counted_from_then_on(
         spend(probe, clock, elapsed_ns)
     reader = registry.reader()
     assert (probe.read().deadline_s, probe.read().missed, probe.read().count) == (4e-6, 2, 5)
-    registry.probe("frame", deadline_s=1.0)
+    with pytest.raises(InvalidInput, match=r"1\.0, and the probe .frame. counts by 4e-06"):
+        registry.probe("frame", samples=3, deadline_s=1.0)
+    assert probe.most == 0
+    for same in (None, 4e-6):
+        assert registry.probe("frame", clock=hand, deadline_s=same) is probe
     spend(probe, clock, 9_000)
-    assert registry.read()["frame"].missed == 2
-    assert [reader.since_last()["frame"].missed for _ in range(2)] == [2, 0]
+    assert registry.read()["frame"].missed == 3
+    assert [reader.since_last()["frame"].missed for _ in range(2)] == [3, 0]
 
 
 @pytest.mark.parametrize("wrong", [0, -1.0, float("nan"), float("inf"), "40ms", True])

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.formats.fields import TIME, are_objects, provenance_of, rounds_of, scale
-from benchrigor.model import Metric
+from benchrigor.formats.json_text import parse_json
+from benchrigor.model import Metric, Notice
+from benchrigor.model.codec import decode, encode
+from benchrigor.model.notice import weakening
 from benchrigor.model.readings import WARM_UP
 from benchrigor.model.recorded import Recorded
 from benchrigor.model.series import LARGEST, short
 from benchrigor.units import Direction
 
 TOOL = "pyperf"
+WARNINGS = "benchrigor_warnings"  # metadata: what a file that we converted said of its runs
 _METRICS = {
     "second": TIME,
     "byte": Metric(name="memory", unit="B"),
@@ -51,6 +56,7 @@ def read(data: Any, text: str, place: str) -> Iterator[Recorded]:
             ),
             tool=TOOL,
             unit="process",
+            notices=_warnings(common.get(WARNINGS), f"{place} {WARNINGS}"),
             provenance=provenance_of(
                 common,
                 host=common.get("hostname"),
@@ -62,6 +68,19 @@ def read(data: Any, text: str, place: str) -> Iterator[Recorded]:
                 started_at=dates[0] if dates else None,
             ),
         )
+
+
+def warnings_as_text(notices: Iterable[Notice]) -> str:
+    """Return the warnings among Notices as metadata; empty if there are none."""
+    told = encode(weakening(notices))
+    return json.dumps(told) if told else ""
+
+
+def _warnings(told: object, place: str) -> tuple[Notice, ...]:
+    """Return the warnings that `warnings_as_text` wrote."""
+    if told is None:
+        return ()
+    return decode(tuple[Notice, ...], parse_json(str(told), place).data, where=place)
 
 
 def _round(run: Any, common: Mapping[str, Any], metric: Metric, place: str) -> Any:

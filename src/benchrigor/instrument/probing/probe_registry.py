@@ -104,10 +104,16 @@ class ProbeRegistry:
                 raise InvalidInput(problems)
             with self._lock:
                 found = self._probes.get(name) or self._made(name, clock or "wall")
+                is_new = found.deadline_s is None
+                if not is_new and deadline_s not in {None, found.deadline_s}:
+                    raise InvalidInput(
+                        f"deadline_s is {deadline_s!r}, and the probe {name!r} counts by "
+                        f"{found.deadline_s!r} already: expected the same or none, or another name"
+                    )
                 if samples is not None:
                     found.keep(samples, 0.0 if half_life_s is None else _LN2_NS / half_life_s)
-                if deadline_s is not None:
-                    self.collect([found])  # events before have another deadline, or none
+                if is_new and deadline_s is not None:
+                    self.collect([found])  # events before have no deadline
                     found.expect(deadline_s)
         return found
 
@@ -292,13 +298,13 @@ def probe(
         favours recent events, but any event may stay (forward decay, Cormode et al. 2009). None:
         all events are equally likely.
     deadline_s
-        Events that take longer are counted from then on: `ProbeReading.missed`. None keeps the
-        setting of the probe.
+        Events that take longer are counted from then on: `ProbeReading.missed`. None keeps that of
+        the probe, which is set once.
 
     Raises
     ------
     InvalidInput
-        For a wrong name, clock or number, and for a clock other than the clock of the probe.
+        For a wrong name, clock or number, and for a clock or deadline other than the probe's.
     MissingExtra
         When samples are asked for and `ddsketch` is not installed.
 

@@ -15,6 +15,7 @@ from benchrigor.report.csv_tables import Row, csv_text, reading_rows
 from benchrigor.report.notice_lines import by_sentence
 from benchrigor.report.writers.histories import Document, for_bencher, for_github, with_readings
 from benchrigor.report.writers.pyperf_suite import for_pyperf
+from benchrigor.session.pairs.compared_sides import refuse_errors
 
 _SUFFIXES = {".csv": "csv", ".bmf.json": "bencher", ".json": "pyperf"}  # the first that fits
 
@@ -64,6 +65,8 @@ def write_records(records: Sequence[RunRecord], to: str, metric: str | None = No
         When the format cannot hold one of them, or two have one name.
     NotEstimable
         When the format holds numbers, and no record has one.
+    NotComparable
+        When most runs of one failed, and the format cannot say so.
     """
     names = [record.name for record in records]
     double = [name for name, times in Counter(names).items() if times > 1]
@@ -73,6 +76,9 @@ def write_records(records: Sequence[RunRecord], to: str, metric: str | None = No
     for record in records:
         attempt(problems, record.analysis, metric)
     refuse(problems)
+    if FORMATS[to] is not for_pyperf:  # whose metadata keeps what a file says of its runs
+        cure = f", or convert to pyperf: {to} has no place for failures"
+        refuse_errors(((record.name, record.session_notices) for record in records), cure)
     document = FORMATS[to](records, metric)
     told = ((notice.sentence, record.name) for record in records for notice in _told(record, to))
     return replace(document, remarks=(*by_sentence(told, len(records)), *document.remarks))

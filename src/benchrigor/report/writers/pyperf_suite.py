@@ -13,6 +13,7 @@ import numpy as np
 from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput
 from benchrigor.formats.fields import in_base_unit
+from benchrigor.formats.harnesses.pyperf import WARNINGS, warnings_as_text
 from benchrigor.model import Analysis, Kind, Provenance, RunRecord
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.report.csv_tables import Labelled, label_readings
@@ -134,6 +135,7 @@ def _metadata(record: RunRecord, analysis: Analysis) -> dict[str, Any]:
         "date": _date(where.started_at),
         "benchrigor_metric": analysis.metric.name,
         "benchrigor_tool": record.subject.get("tool"),
+        WARNINGS: warnings_as_text(record.session_notices),
         "benchrigor_notices": " ".join(dict.fromkeys(str(note.code) for note in record.notices)),
         **{
             f"benchrigor_{field}": getattr(number, field, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TypeVar
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotComparable, NotEstimable
 from benchrigor.model import Analysis, Code, Estimate, Kind, Light, Notice, Pace, RunRecord
-from benchrigor.model.notice import weakening
+from benchrigor.model.notice import Evidence, weakening
 from benchrigor.model.recorded import FILE, PROCESSES
 from benchrigor.model.text import is_broken_off, say_end
 from benchrigor.session.analysis_chain import tell_of_modes
@@ -113,15 +113,7 @@ def sides_of_runs(
 ) -> Sequence[Source]:
     """Return what is compared; NotComparable if most runs of a side failed."""
     sources = [_source(given, metric, name, detector) for name, given in sides.items()]
-    failed = [
-        f"{source.label}: {notice.sentence}"
-        for source in sources
-        for notice in source.session_notices
-        if notice.code is Code.FAILED_RUNS and _failed_share(notice) > _MOST
-    ]
-    if failed:
-        expected = "Expected at most half of a side: these are times of errors, mend what failed"
-        raise NotComparable(f"{' '.join(failed)} {expected}")
+    refuse_errors((source.label, source.session_notices) for source in sources)
     return _averaged_alike(sources)
 
 
@@ -147,8 +139,21 @@ def _cut_by(detector: str | None, source: T) -> T:
     return replace(source, options=replace(source.options, detector=detector))
 
 
-def _failed_share(notice: Notice) -> float:
-    failed, total = notice.evidence.get("failed"), notice.evidence.get("total")
+def refuse_errors(sides: Iterable[tuple[str, Sequence[Notice]]], cure: str = "") -> None:
+    """Raise NotComparable if most runs of a side failed, as the Notices beside its name say."""
+    failed = [
+        f"{label}: {notice.sentence}"
+        for label, notices in sides
+        for notice in notices
+        if notice.code is Code.FAILED_RUNS and _failed_share(notice.evidence) > _MOST
+    ]
+    if failed:
+        expected = "Expected at most half of a side: these are times of errors, mend what failed"
+        raise NotComparable(f"{' '.join(failed)} {expected}{cure}")
+
+
+def _failed_share(evidence: Evidence) -> float:
+    failed, total = evidence.get("failed"), evidence.get("total")
     if not isinstance(failed, int | float) or not isinstance(total, int | float):
         return 0.0
     return failed / total if total else 0.0
@@ -174,37 +179,34 @@ def notices_of_sides(
     )
 
 
-def other_differences(sources: Sequence[Source]) -> tuple[Notice, ...]:
+def other_differences(sources: Sequence[Source]) -> Iterator[Notice]:
     """Warn of other differences between the runs."""
-    runs = [(source.label, source.run) for source in sources if source.run is not None]
-    notices = [
-        Notice.warning(
-            Code.NOT_CONVERGED, f"{label} ended before its target: {say_end(run.decision)}."
-        )
-        for label, run in runs
-        if run.subject.get("kind") != FILE and _ended_early(run)
-    ]
-    for source in sources:
-        label, found = source.label, None if source.run is None else source.run.interference
+    runs = [(source, source.run) for source in sources if source.run is not None]
+    for source, run in runs:
+        if run.subject.get("kind") != FILE and _ended_early(run):
+            sentence = f"{source.label} ended before its target: {say_end(run.decision)}."
+            yield Notice.warning(Code.NOT_CONVERGED, sentence)
+    for source, run in runs:
+        found = run.interference
         # Undisturbed readings are the same on a busy machine as on an idle one.
-        is_left_out = source.recorded.disturbed is not None
-        if found is None or is_left_out or not is_disturbed(found):
+        if found is None or source.recorded.disturbed is not None or not is_disturbed(found):
             continue
-        percent = found.total_percent
+        percent, article = found.total_percent, "an" if found.light is Light.UNKNOWN else "a"
         sentence = (
-            f"{label} has {'an' if found.light is Light.UNKNOWN else 'a'} {found.light} light: "
-            f"interference took {found.least}{percent:.1f}% of its time, which may be what differs."
+            f"{source.label} has {article} {found.light} light: interference took {found.least}"
+            f"{percent:.1f}% of its time, which may be what differs."
         )
-        notices.append(Notice.warning(Code.DISTURBED, sentence, percent=percent))
-    hosts = _hosts(sources)
+        yield Notice.warning(Code.DISTURBED, sentence, percent=percent)
+    places = (run.provenance for _, run in runs if run.provenance is not None)
+    hosts = sorted({place.host for place in places if place.host is not None})
     if len(hosts) > 1:
         sentence = f"Made on different machines ({', '.join(hosts)}): they may be what differs."
-        notices.append(Notice.warning(Code.HOSTS_DIFFER, sentence, hosts=", ".join(hosts)))
-    names = sorted({source.recorded.metric.name for source in sources if source.run is not None})
+        yield Notice.warning(Code.HOSTS_DIFFER, sentence, hosts=", ".join(hosts))
+    names = sorted({source.recorded.metric.name for source, _ in runs})
     if len(names) > 1:
         sentence = f"The metrics have different names: {', '.join(names)}."
-        notices.append(Notice.warning(Code.METRICS_DIFFER, sentence, names=", ".join(names)))
-    return (*notices, *_changed_functions([run for _, run in runs]))
+        yield Notice.warning(Code.METRICS_DIFFER, sentence, names=", ".join(names))
+    yield from _changed_functions([run for _, run in runs])
 
 
 def _ended_early(run: RunRecord) -> bool:
@@ -227,10 +229,3 @@ def _changed_functions(runs: Sequence[RunRecord]) -> Iterator[Notice]:
                 f"The source of {name} itself differs: the runs may not have measured the same."
             )
             yield Notice.warning(Code.FUNCTIONS_DIFFER, sentence, name=str(name))
-
-
-def _hosts(sources: Sequence[Source]) -> list[str]:
-    """Return the machines that the runs were made on."""
-    runs = [source.run for source in sources if source.run is not None]
-    hosts = {run.provenance.host for run in runs if run.provenance is not None}
-    return sorted(host for host in hosts if host is not None)
