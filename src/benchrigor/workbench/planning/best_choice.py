@@ -126,7 +126,9 @@ class BestChoice:
     confidence (Lan & DeMets 1983, with the share 1 - 2^-k spent up to look k), divided by the
     number of configurations (Bonferroni): any of the others might seem to beat the best one.
 
-    If hosts differ, more turns on them add little certainty; more hosts do.
+    If hosts differ, more turns on them add little certainty; more hosts do. The race ends when no
+    decision is left that further turns on these hosts might bring: not even with means better by
+    two standard errors of their noise, and hosts that differ by as much less.
 
     Examples
     --------
@@ -182,6 +184,7 @@ class BestChoice:
         several = len(self._hosts) * (2 if len(self._hosts) < _FEWEST else 1)
         self._next = min(max(several, _FEWEST), _LATEST)  # turns at the next look
         self._verdict, self._chosen = UNDECIDED, -1
+        self._is_futile = False
 
     def ask(self) -> Turn | None:
         """Return the next turn; None if the results so far call for no further one."""
@@ -317,6 +320,12 @@ class BestChoice:
                 names = "; ".join(show_point(self._points[index]) for index in sorted(without))
                 code, n = Code.SAMPLES_WITHOUT_NUMBER, len(without)
                 notices.append(Notice.warning(code, f"{what}: {names}.", n=n))
+        if self._is_futile:
+            sentence = (
+                f"More turns on these {len(hosts)} hosts would not decide, since they differ: "
+                "more hosts would."
+            )
+            notices.append(Notice.warning(Code.FEW_HOSTS, sentence, hosts=len(hosts)))
         prediction = None
         if chosen is None:
             sentence = f"No configuration has an answer after {many(len(self._where), 'turn')}."
@@ -334,7 +343,7 @@ class BestChoice:
         )
 
     def _may_go_on(self) -> bool:
-        if len(self._race) < 2 or not self._hosts or self._is_stuck():
+        if len(self._race) < 2 or not self._hosts or self._is_stuck() or self._is_futile:
             return False
         if self._budget_s is None or self._spent_s == 0.0:
             return self._asked - len(self._unfinished) < _MOST_TURNS * len(self._hosts)
@@ -367,6 +376,35 @@ class BestChoice:
             self._verdict = BEST
         elif least[self._chosen] > -self._margin:
             self._verdict = EQUIVALENT
+        else:
+            self._is_futile = not self._may_decide(tail / 2.0)
+
+    def _may_decide(self, tail: float) -> bool:
+        """Whether further turns might bring a decision, at chance ``tail`` in the next look."""
+        reach = {
+            one: [self._reach(one, other, tail) for other in self._race if other != one]
+            for one in self._race
+        }
+        may_beat = any(bound > 0.0 for own in reach.values() for bound in own)
+        return may_beat or any(min(own) > -self._margin for own in reach.values())
+
+    def _reach(self, one: int, other: int, tail: float) -> float:
+        """Return the greatest bound that further turns may bring on the same hosts.
+
+        It has no noise, and the luck of two standard errors of the noise so far. A single turn on
+        a host does not show its noise: intervals of answers may be too narrow.
+        """
+        differences = self._differences(one, other)
+        is_noise_known = min(map(len, differences.values()), default=0) > 1
+        if len(differences) < _FEWEST or not is_noise_known or {one, other} & self._bounded:
+            return math.inf
+        noise = np.array([self._error(host, one, other) for host in differences])
+        means = np.array([np.mean(logs) for logs in differences.values()])
+        hosts = math.sqrt(means.size)
+        luck = 2.0 * float(np.linalg.norm(noise)) / hosts  # of the spread, and of the sum below
+        apart = max(float(np.std(means, ddof=1)) - luck, 0.0)
+        best = float(np.mean(means)) + luck / hosts
+        return best - student_t(means.size - 1.0, 1.0 - 2.0 * tail) * apart / hosts
 
     def _bound(self, one: int, other: int, tail: float) -> float:
         """Return the lower bound of the mean over hosts of ln(one / other), at chance ``tail``."""
