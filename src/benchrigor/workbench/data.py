@@ -342,6 +342,9 @@ class Trial(OneLine):
     tail
         The number of requests behind the ratio: those in the tail of a quantile, those that would
         fail at the limit, or independent ones that would not be good; infinite if unknown.
+    over
+        The number of requests over the limit of a quantile, if that is the only limit; None if
+        unknown.
     """
 
     asked: LoadTrial
@@ -351,6 +354,7 @@ class Trial(OneLine):
     cost_s: float = 0.0
     invalid: str = ""
     tail: float = math.inf
+    over: int | None = None
 
     @property
     def counts(self) -> bool:

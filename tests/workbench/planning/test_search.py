@@ -630,3 +630,73 @@ def test_counts_that_were_told_give_the_others():
     result = br.LoadResult(mean_response_s=1.0, sent=100, failed=3)
     assert result.completed == 97
     assert result.value("failed") == 0.03
+
+
+def of_one_queue(rate: float, *, limit_s: float, seed: int, is_counted: bool = True) -> Offer:
+    """Offer loads to one server of fixed service times, which counts what is over its limit."""
+    rng = np.random.default_rng(seed)
+
+    def offer(load: float, duration_s: float) -> br.LoadResult:
+        at_s = np.sort(rng.uniform(0.0, duration_s, max(rng.poisson(load * duration_s), 5)))
+        done_s, free_s = [], 0.0
+        for came_s in at_s:
+            free_s = max(came_s, free_s) + 1.0 / rate
+            done_s.append(free_s - came_s)
+        within = int(np.sum(np.array(done_s) <= limit_s))
+        return br.LoadResult(
+            mean_response_s=float(np.mean(done_s)),
+            p95_response_s=float(np.quantile(done_s, 0.95)),
+            scheduled=at_s.size,
+            sent=at_s.size,
+            lag_p99_s=0.0,
+            within_limits=within if is_counted else None,
+        )
+
+    return offer
+
+
+P95 = {"threshold_s": None, "p95_threshold_s": 0.2, "setup_s": 0.0, "budget_s": 240.0}
+
+
+@pytest.mark.slow
+def test_a_slow_server_has_its_peak_in_the_usual_time():
+    """Few requests over the limit show that it is kept, where their quantile is too uncertain."""
+    peaks = [
+        searched(of_one_queue(25.0, limit_s=0.2, seed=seed), **P95, seed_load=50.0)
+        for seed in range(8)
+    ]
+    assert all(peak.load is not None for peak in peaks)
+    assert sum(peak.load.low < 18.5 < peak.load.high for peak in peaks if peak.load) >= 7
+    assert max(peak.cost_s for peak in peaks) <= 240.0
+    again = [trial for peak in peaks for trial in peak.trials if "noise" in trial.asked.reason]
+    assert len(again) <= 8
+
+
+def test_a_limit_that_noise_may_keep_is_tried_farther_out_not_at_the_bound_at_once():
+    search = PeakSearch(**P95, seed_load=50.0, min_load=1.0)
+    for load, over in ((50.0, 400), (12.5, 8)):
+        trial = search.ask()
+        assert trial is not None
+        assert trial.load == load
+        sent = round(trial.load * trial.duration_s)
+        search.tell(
+            trial,
+            br.LoadResult(
+                p95_response_s=6.0 if load == 50.0 else 0.19,
+                sent=sent,
+                within_limits=sent - over,
+                lag_p99_s=0.0,
+            ),
+        )
+    farther = search.ask()
+    assert farther is not None
+    assert farther.load == 6.25
+
+
+def test_a_server_too_slow_for_the_budget_is_told_the_time_that_it_needs():
+    peak = searched(of_one_queue(6.0, limit_s=0.5, seed=1), **{**P95, "p95_threshold_s": 0.5})
+    assert (peak.status, peak.load) == (br.PeakStatus.BUDGET_SPENT, None)
+    assert peak.at_least is not None
+    (notice,) = peak.notices
+    assert notice.sentence.startswith("The search ended before the interval was as narrow as")
+    assert f" A peak near {peak.at_least:.3g} takes about " in notice.sentence

@@ -56,6 +56,7 @@ _HALF = 0.5
 _FAR_AWAY = 1.2  # log of response over limit at which one trial is enough
 _TRUST = 2.0  # in the expected noise, in trials
 _CLIPPED = 3.5  # log of response over limit, of one trial
+_TOGETHER = 3.0  # requests over a limit: they wait for the same one
 
 Flags = npt.NDArray[np.bool_]
 
@@ -70,6 +71,7 @@ class _Tried:
     error: Floats
     tail: Floats
     half: Floats
+    over: Floats  # NaN if unknown
 
     @classmethod
     def of(cls, trials: Sequence[Trial]) -> _Tried:
@@ -82,6 +84,7 @@ class _Tried:
             np.array([trial.error for trial in trials]),
             np.array([trial.tail for trial in trials]),
             half,
+            np.array([math.nan if trial.over is None else trial.over for trial in trials]),
         )
 
     @property
@@ -262,6 +265,7 @@ def _load_to_recheck(tried: _Tried, noise: float, goal: Goal) -> float | Ending 
     """
     # At its limit a share varies with the requests in its tail, which includes its trials' noise.
     is_share, of_tail = tried.half > 0.0, 1.0 / tried.tail
+    of_tail = np.where(np.isfinite(tried.over), _TOGETHER, 1.0) * of_tail
     sd = np.maximum(noise * np.sqrt(NOISE_OF_S / tried.duration_s), tried.error * ~is_share)
     weights = 1.0 / np.where(is_share, np.maximum(sd**2, of_tail), sd**2 + of_tail)
     low, high = goal.min_load, goal.max_load
@@ -282,7 +286,12 @@ def _at_bound(
     """
     # Half a request, so that 0 failures of few requests are not far below the limit.
     half = np.where(tried.half > 0.0, 0.0, _HALF / tried.tail)  # shares have it already
-    log_ratio = np.log((np.clip(tried.ratio, 1e-9, math.exp(_CLIPPED)) + half) / (1.0 + half))
+    # A quantile far from its limit rests on requests of its own tail: how few are over the limit
+    # says more.
+    is_counted = (tried.ratio < 1.0) & (tried.over < tried.tail)
+    ratio = np.where(is_counted, tried.over / tried.tail, tried.ratio)
+    half = np.where(is_counted, _TOGETHER * half, half)
+    log_ratio = np.log((np.clip(ratio, 1e-9, math.exp(_CLIPPED)) + half) / (1.0 + half))
     log_ratio = sign * np.maximum(log_ratio, -_CLIPPED)
     if ((log_ratio < -_FAR_AWAY) & (log_ratio * np.sqrt(weights) < -_SHOWN)).any():
         return None
@@ -301,7 +310,9 @@ def _at_bound(
         return loads[best] if n[best] < _FEWEST_THERE else None
     if alone[best] < -_SUGGESTED and n[best] < _MANY_THERE:
         return loads[best]
-    if loads[0] != bound or n[0] < _FEWEST_THERE:
+    if loads[0] != bound:  # farther out the limit is farther away
+        return sign * max(sign * loads[0] / 2.0**sign, sign * bound)
+    if n[0] < _FEWEST_THERE:
         return bound
     pooled = sums.cumsum(axis=0)
     together = float((pooled[:, 0] / np.sqrt(pooled[:, 1])).min())

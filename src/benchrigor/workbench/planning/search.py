@@ -34,6 +34,7 @@ from benchrigor.workbench.planning.steps import (
     Policy,
     Step,
     highest_kept,
+    least_requests,
     lowest_saturated,
 )
 
@@ -48,10 +49,9 @@ _LEAST_ANSWERED = 0.9  # of the requests with enough time for an answer
 _MOST_TRIALS, _MOST_PUBLISHED = 1_000, 10_000  # a strawman takes 1,200 to 2,500/s
 _MOST_FAILED = 5
 _STRIDE_DOWN = 4.0  # while no load could be offered
-_LEAST_REQUESTS, _IN_TAIL = 30, 10.0  # of a trial; beyond a quantile that is limited
+_USUAL = 20  # trials of a search
 _OWN_PROCESSOR = "leave the generator a processor of its own (taskset)"
 _NO_REQUEST = 1e-3  # in a tail
-_FAR, _IN_FAR_TAIL = 0.005, 30.0  # of tails that one busy period of a queue may fill
 
 
 class PeakSearch:
@@ -341,6 +341,10 @@ class PeakSearch:
         sentence = "The search ended before the interval was as narrow as wanted: allow more."
         load = self._so_far()
         wanted = None if load is None else self.goal.accuracy * load.value
+        kept = highest_kept(self._valid())
+        if load is None and kept is not None and self._least_requests:
+            trial_s = self._least_requests / kept + self.goal.setup_s
+            sentence += f" A peak near {kept:.3g} takes about {show_duration(_USUAL * trial_s)}."
         notice = Notice.warning(Code.NOT_CONVERGED, sentence, wanted=wanted)
         return Ending(PeakStatus.BUDGET_SPENT, load, (notice,))
 
@@ -370,7 +374,15 @@ class PeakSearch:
             cost_s=cost_s,
             invalid=invalid,
             tail=self._tail(trial, result, binding),
+            over=self._over(result),
         )
+
+    def _over(self, result: LoadResult) -> int | None:
+        """Return the number of requests over the limit of a quantile that is the only limit."""
+        (only, *others) = self.limits
+        if others or only.quantile is None or result.sent is None or result.within_limits is None:
+            return None
+        return result.sent - result.within_limits
 
     def _tail(self, trial: LoadTrial, result: LoadResult, binding: str) -> float:
         """Return the number of requests behind the binding value; infinite if unknown."""
@@ -494,21 +506,6 @@ class PeakSearch:
             is_late_at_any = not top and len(self._trials) >= _MOST_FAILED
             return None if is_late_at_any or below < self.goal.min_load else below
         return top if max(ratios.values()) >= 1.0 else None
-
-
-def least_requests(limits: Sequence[Limit]) -> int:
-    """Return the number of requests that a trial needs.
-
-    The tail needs ten; beyond p99.5 it needs 30, as slow responses come together.
-    """
-    shares = [1.0 - limit.quantile for limit in limits if limit.quantile is not None]
-    shares += [limit.at_most for limit in limits if limit.conditions]
-    needed = [
-        (_IN_FAR_TAIL if share < _FAR else _IN_TAIL) / min(share, 1.0 - share) for share in shares
-    ]
-    failed = (limit.at_most for limit in limits if limit.metric == FAILED)
-    needed += [_IN_TAIL / min(share, 1.0 - share) for share in failed]
-    return max(_LEAST_REQUESTS, *map(round, needed), 0)
 
 
 def _all_limits(

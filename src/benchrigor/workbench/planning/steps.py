@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 from benchrigor.model import Estimate, Notice
 from benchrigor.model.checks import refuse, wrong_number, wrong_share, wrong_values
-from benchrigor.workbench.data import PeakStatus, Trial, check_load
+from benchrigor.workbench.data import FAILED, Limit, PeakStatus, Trial, check_load
+
+_LEAST_REQUESTS, _IN_TAIL = 30, 10.0  # of a trial; beyond a quantile that is limited
+_FAR, _IN_FAR_TAIL = 0.005, 30.0  # of tails that one busy period of a queue may fill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,3 +115,18 @@ def lowest_saturated(trials: Sequence[Trial]) -> float | None:
     top = highest_kept(trials) or 0.0
     above = (trial.asked.load for trial in trials if trial.ratio is not None and trial.ratio >= 1.0)
     return min((load for load in above if load > top), default=None)
+
+
+def least_requests(limits: Sequence[Limit]) -> int:
+    """Return the number of requests that a trial needs.
+
+    The tail needs ten; beyond p99.5 it needs 30, as slow responses come together.
+    """
+    shares = [1.0 - limit.quantile for limit in limits if limit.quantile is not None]
+    shares += [limit.at_most for limit in limits if limit.conditions]
+    needed = [
+        (_IN_FAR_TAIL if share < _FAR else _IN_TAIL) / min(share, 1.0 - share) for share in shares
+    ]
+    failed = (limit.at_most for limit in limits if limit.metric == FAILED)
+    needed += [_IN_TAIL / min(share, 1.0 - share) for share in failed]
+    return max(_LEAST_REQUESTS, *map(round, needed), 0)
