@@ -14,7 +14,7 @@ MEAN_S = {"small": 0.008, "large": 0.012}
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
-async def serve(port: int, workers: int) -> None:
+async def serve(port: int, workers: int, slower: float) -> None:
     """Serve until killed."""
     free_s = [0.0] * workers  # when each worker is free
     rng = random.Random(1)
@@ -25,7 +25,8 @@ async def serve(port: int, workers: int) -> None:
                 request = (await reader.readuntil(b"\r\n\r\n")).decode()
                 page = request.split(" ")[1].strip("/")
                 begins_s = max(free_s[0], time.monotonic())
-                ends_s = begins_s + rng.expovariate(1.0 / MEAN_S.get(page, MEAN_S["small"]))
+                mean_s = slower * MEAN_S.get(page, MEAN_S["small"])
+                ends_s = begins_s + rng.expovariate(1.0 / mean_s)
                 heapq.heapreplace(free_s, ends_s)
                 await asyncio.sleep(ends_s - time.monotonic())
                 writer.write(ANSWER)
@@ -42,5 +43,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=8321)
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--slower", type=float, default=1.0, help="times")
     given = parser.parse_args()
-    asyncio.run(serve(given.port, given.workers))
+    asyncio.run(serve(given.port, given.workers, given.slower))

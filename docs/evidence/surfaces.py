@@ -2,7 +2,7 @@
 
     python docs/evidence/surfaces.py [--quick] [--seed N] [--only accuracy,best] [--repetitions N]
 
-Everything is simulated but the sections real, opened and speed.
+Everything is simulated but the sections real, slow, opened and speed.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ SECTIONS = {
     "cost": ("All configurations by seeded searches", "surfaces_costs"),
     "opened": ("A map of 1,000 samples opens, and one of 60 goes on", "surfaces_maps"),
     "real": ("A real server, killed once", "surfaces_real"),
+    "slow": ("The same server, three times slower", "surfaces_real"),
     "speed": ("A fit, and the next of 1,000 candidates", "surfaces_fit"),
 }
 """Title of each section, and the module whose function of that name prints it."""

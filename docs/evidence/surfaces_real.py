@@ -1,4 +1,4 @@
-"""A map of a real server, killed once and taken up again, against theory (M/M/c)."""
+"""Maps of a real server, killed once and taken up again, or slow, against theory (M/M/c)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 
 from benchrigor.storage import Journal
 
-__all__ = ["real"]
+__all__ = ["real", "slow"]
 
 ROOT = Path(__file__).parents[2]
 MEAN_S, LIMIT_S = {"small": 0.008, "large": 0.012}, 0.3
@@ -31,22 +31,23 @@ workload = true
 [design]
 samples = 6
 [server]
-start = "{python} examples/map_server.py --port 8322 --workers {{workers}}"
+start = "{python} examples/map_server.py --port 8322 --workers {{workers}} --slower {slower}"
 port = 8322
 [response.peak]
 url = "http://127.0.0.1:8322/{{page}}"
 mean = "300ms"
-min_load = 20
+min_load = {least}
 max_load = 800
 budget = "{budget}"
 """
-TOO_FAR = 0.15
+TOO_FAR, SLOWER = 0.15, 3.0
 KILLED_S, QUICK_KILLED_S = 90.0, 15.0
 
 
 def real(setting: Setting) -> None:
     """Print what a map of the examples' server predicts of all configurations, and what is true."""
-    text = MAP.format(python=sys.executable, budget="20s" if setting.quick else "60s")
+    budget = "20s" if setting.quick else "60s"
+    text = MAP.format(python=sys.executable, budget=budget, slower=1, least=20)
     with TemporaryDirectory() as name:
         file, journal = Path(name) / "map.toml", Path(name) / "runs.sqlite"
         file.write_text(text)
@@ -58,25 +59,48 @@ def real(setting: Setting) -> None:
         told = json.loads(done.communicate()[0])
         took_s = time.monotonic() - begun_s
         after = trials_of(journal)
-    measured = [tuple(each["sample"]["point"].values()) for each in told["samples"]]
-    errors = {}
-    print("| workers | page | measured | predicted | true peak | error |")
-    print("| --- | --- | --- | --- | --- | --- |")
-    for each in told["responses"]["peak"]["predictions"]:
-        workers, page = point = tuple(each["point"].values())
-        found, true = each["estimate"], peak(int(workers), page)
-        error = found["value"] / true - 1.0
-        shown = f"{found['value']:.0f} [{found['low']:.0f}, {found['high']:.0f}]"
-        is_measured = point in measured
-        print(f"| {workers} | {page} | {is_measured} | {shown} | {true:.0f} | {error:+.1%} |")
-        if not is_measured:
-            errors[point] = abs(error)
+    errors = _errors(told, 1.0)
     repeated = sum(after[run] < n for run, n in before.items())
     goes_on = setting.verdict("no trial repeated", repeated == 0 and bool(before))
     print(f"\n{took_s:.0f} s in all; killed with {sum(before.values())} trials finished, ", end="")
     print(f"all of which counted after it was taken up again: {goes_on}")
     near = setting.verdict("configurations left out", max(errors.values()) <= TOO_FAR)
     print(f"left out: {len(errors)}, at most {max(errors.values()):.1%} off, bar 15 %: {near}")
+
+
+def slow(setting: Setting) -> None:
+    """Print a map of the same server, three times slower: peaks of 24 to 163, 50 s a sample."""
+    budget = "20s" if setting.quick else "50s"
+    with TemporaryDirectory() as name:
+        file, journal = Path(name) / "map.toml", Path(name) / "runs.sqlite"
+        file.write_text(MAP.format(python=sys.executable, budget=budget, slower=SLOWER, least=5))
+        words = ["map", str(file), "--json", "--store", str(journal)]
+        done = benchrigor(words, stdout=subprocess.PIPE, text=True)
+        told = json.loads(done.communicate()[0])
+    errors = _errors(told, SLOWER)
+    lost = sum(not each["estimates"] for each in told["samples"])
+    none = setting.verdict("no sample of a slow server lost", lost == 0)
+    print(f"\n{lost} of {len(told['samples'])} samples without a number: {none}")
+    near = setting.verdict("slow, left out", max(errors.values()) <= TOO_FAR)
+    print(f"left out: {len(errors)}, at most {max(errors.values()):.1%} off, bar 15 %: {near}")
+
+
+def _errors(told: dict[str, Any], slower: float) -> dict[tuple[Any, ...], float]:
+    """Print all predictions of a map; return the errors of configurations left out."""
+    measured = [tuple(each["sample"]["point"].values()) for each in told["samples"]]
+    errors = {}
+    print("| workers | page | measured | predicted | true peak | error |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for each in told["responses"]["peak"]["predictions"]:
+        workers, page = point = tuple(each["point"].values())
+        found, true = each["estimate"], peak(int(workers), page, slower)
+        error = found["value"] / true - 1.0
+        shown = f"{found['value']:.0f} [{found['low']:.0f}, {found['high']:.0f}]"
+        is_measured = point in measured
+        print(f"| {workers} | {page} | {is_measured} | {shown} | {true:.0f} | {error:+.1%} |")
+        if not is_measured:
+            errors[point] = abs(error)
+    return errors
 
 
 def trials_until_killed(file: Path, journal: Path, seconds: float) -> dict[str, int]:
@@ -100,14 +124,15 @@ def benchrigor(words: list[str], **given: Any) -> subprocess.Popen[Any]:
     return subprocess.Popen([sys.executable, "-m", "benchrigor", *words], cwd=ROOT, **given)
 
 
-def peak(workers: int, page: str) -> float:
+def peak(workers: int, page: str, slower: float) -> float:
     """Return the load at which the mean response of M/M/c is at the limit (Erlang C)."""
-    rate = 1.0 / MEAN_S[page]
+    mean_s = slower * MEAN_S[page]
+    rate = 1.0 / mean_s
 
     def over(load: float) -> float:
         offered = load / rate
         idle = sum(offered**k / math.factorial(k) for k in range(workers))
         waits = offered**workers / math.factorial(workers) / (1.0 - offered / workers)
-        return waits / (idle + waits) / (workers * rate - load) + MEAN_S[page] - LIMIT_S
+        return waits / (idle + waits) / (workers * rate - load) + mean_s - LIMIT_S
 
     return float(brentq(over, 1e-6, workers * rate * (1.0 - 1e-9)))

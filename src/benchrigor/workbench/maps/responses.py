@@ -59,6 +59,7 @@ PEAK = "peak"  # the name of such a response
 _ENDS = r"; its \w+ ends:$"  # the end of a sentence before lines of output
 _CUT_SHORT = {StopReason.INTERRUPTED, StopReason.STOP_REQUESTED}  # such a run can be resumed
 _CONFIDENCE = 0.95  # of the low and high that a function returns
+_BEGIN_AT = 0.7  # of a neighbour's peak: at the limit itself a first trial tells no side
 _SAMPLE = "sample"  # in the subject of a run that measures one
 
 
@@ -92,7 +93,8 @@ def search_options(response: PeakResponse, sample: Sample) -> dict[str, Any]:
     own = response.search
     is_adaptive = own.get("policy", ADAPTIVE) == ADAPTIVE
     load = response.generator.get("load", "rate")
-    seed = {} if sample.seed_load is None else {"seed_load": sample.seed_load}
+    begin_at = _BEGIN_AT if is_adaptive else 1.0
+    seed = {} if sample.seed_load is None else {"seed_load": begin_at * sample.seed_load}
     return {
         "accuracy": sample.accuracy if is_adaptive else PUBLISHED_ACCURACY,
         "budget_s": BUDGET_S if is_adaptive else None,

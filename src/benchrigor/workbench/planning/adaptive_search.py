@@ -311,7 +311,7 @@ def _at_bound(
     if alone[best] < -_SUGGESTED and n[best] < _MANY_THERE:
         return loads[best]
     if loads[0] != bound:  # farther out the limit is farther away
-        return sign * max(sign * loads[0] / 2.0**sign, sign * bound)
+        return max(loads[0] / 2.0, bound) if sign > 0.0 else min(2.0 * loads[0], bound)
     if n[0] < _FEWEST_THERE:
         return bound
     pooled = sums.cumsum(axis=0)
