@@ -137,6 +137,8 @@ def test_what_is_always_saturated_has_no_peak(policy: str):
     found = searched(slow, policy=policy)
     least = 50 if policy == "strawman" else 1
     assert (found.status, found.load, found.at_most) == ("saturated-at-lowest", None, least)
+    (notice,) = found.notices
+    assert f"exceeded at the least load, {least}: allow lower loads" in notice.sentence
 
 
 def test_a_peak_below_the_first_load_is_found():

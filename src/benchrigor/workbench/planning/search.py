@@ -326,7 +326,14 @@ class PeakSearch:
         return replace(step, duration_s=left_s) if is_enough else None
 
     def _finish(self, ending: Ending) -> Ending:
-        """Report the limit of the generator if it kept the search from saturating the server."""
+        """Report the limit of the generator, or of the search, that kept it from the peak."""
+        if ending.status is PeakStatus.SATURATED_AT_LOWEST and not ending.notices:
+            least = min(trial.asked.load for trial in self._trials)
+            sentence = (
+                f"The limits are exceeded at the least load, {least:.4g}: allow lower loads, or "
+                "take other limits."
+            )
+            return replace(ending, notices=(Notice.warning(Code.NOT_CONVERGED, sentence),))
         if ending.status is not PeakStatus.NOT_SATURATED or not self._limited:
             return ending
         sentence = f"No greater load was offered: {self._limited}."
