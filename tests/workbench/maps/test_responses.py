@@ -162,10 +162,29 @@ def test_a_disturbed_sample_is_repeated_once_and_else_counts_less(
     assert told == lost
 
 
+@pytest.mark.parametrize("again", [WorkloadFailed("the program timed out"), None])
+def test_a_disturbed_sample_stays_where_its_repeat_has_no_number(again, tmp_path, monkeypatch):
+    (tmp_path / "map.toml").write_text(COMMAND)
+    warning = Notice.warning(Code.DISTURBED, "Other work.", measured_percent=37.0)
+    told = [record_of(100.0, (warning,))]
+
+    def measured(*_):
+        if told:
+            return told.pop()
+        if again is not None:
+            raise again
+        return record_of(None, ())
+
+    monkeypatch.setattr(Samples, "_measure_metric", measured)
+    with Samples(read_map(tmp_path / "map.toml"), cwd=str(tmp_path)) as samples:
+        found = samples.measure(Sample(id=0, point={"threads": 1}))
+    assert found.estimates["rate"].value == 100.0
+
+
 def record_of(value, notices):
     """A run that ended with a rate."""
     metric = describe_metric("rate", "op/s,higher")
-    estimate = Estimate(value=value, low=value - 1.0, high=value + 1.0, **ONE)
+    estimate = value and Estimate(value=value, low=value - 1.0, high=value + 1.0, **ONE)
     return RunRecord(
         name="a run",
         options=Options(),

@@ -460,3 +460,23 @@ def test_it_ends_where_further_turns_on_hosts_that_differ_cannot_decide():
     assert found.notices[0].sentence == (
         "More turns on these 4 hosts would not decide, since they differ: more hosts would."
     )
+
+
+def test_it_ends_too_where_a_configuration_was_once_not_brought_to_its_limits():
+    """Nothing can beat it, however many turns follow; and hosts differ too much for it to win."""
+    effects = {"ash": -0.5, "elm": 0.4, "fir": -0.3, "oak": 0.5}
+    choice = BestChoice([{"k": 1}, {"k": 2}], [*effects], budget_s=1_600.0)
+    turns = 0
+    while (turn := choice.ask()) is not None:
+        turns += 1
+        values = [
+            100.0 * math.exp(effects[turn.host] if point["k"] == 1 else 0.0)
+            for point in turn.points
+        ]
+        answers = [(value, 0.99 * value, 1.01 * value) for value in values]
+        better = [None, None]
+        if turns == 1:
+            answers[0], better[0] = None, values[0]
+        choice.tell(turn, answers, better_than=better, cost_s=2.0)
+    assert turns <= 16
+    assert choice.result().notices[0].code is Code.FEW_HOSTS

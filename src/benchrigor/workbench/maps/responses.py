@@ -250,9 +250,8 @@ class Samples:
         metrics, record = metrics_of(response), earlier
         if record is None or record.decision is None or record.decision.reason in _CUT_SHORT:
             record = self._measure_metric(response, sample, earlier)
-            if _lost_percent(record) > RED_ABOVE:
-                again = self._measure_metric(response, sample, None)
-                record = min(record, again, key=_lost_percent)
+        if _lost_percent(record) > RED_ABOVE:
+            record = self._less_disturbed(record, response, sample)
         estimates = {}
         for name in (metric.name for metric in metrics):
             estimate = record.headline(name) or record.estimate(name)
@@ -263,6 +262,18 @@ class Samples:
         if metrics[0].name not in estimates:  # the others are kept
             reason = " ".join(notice.sentence for notice in record.notices) or "no number"
         return Found(estimates=estimates, reason=reason, run_id=record.run_id)
+
+    def _less_disturbed(
+        self, record: RunRecord, response: MetricResponse, sample: Sample
+    ) -> RunRecord:
+        """Measure a disturbed sample again; return the run that lost less, and has a number."""
+        steering = metric_of(response).name
+        try:
+            again = self._measure_metric(response, sample, None)
+        except WorkloadFailed:
+            return record
+        is_worse = _lost_percent(again) >= _lost_percent(record)
+        return record if is_worse or again.estimate(steering) is None else again
 
     def _measure_metric(
         self, response: MetricResponse, sample: Sample, earlier: RunRecord | None

@@ -56,6 +56,7 @@ _HALF = 0.5
 _FAR_AWAY = 1.2  # log of response over limit at which one trial is enough
 _TRUST = 2.0  # in the expected noise, in trials
 _CLIPPED = 3.5  # log of response over limit, of one trial
+_USUAL = 20  # trials of a search
 _TOGETHER = 3.0  # requests over a limit: they wait for the same one
 
 Flags = npt.NDArray[np.bool_]
@@ -173,6 +174,11 @@ def shortest_s(goal: Goal) -> float:
     return max(shortest, _LEAST_S)
 
 
+def usual_s(goal: Goal, trial_s: float) -> float:
+    """Return the time of a typical search whose trials take ``trial_s`` at least."""
+    return _USUAL * ((goal.trial_s or max(trial_s, shortest_s(goal))) + goal.setup_s)
+
+
 def _estimate(found: PeakPosterior, goal: Goal) -> Estimate:
     """Return the peak; with whole loads, the greatest one that keeps the limits."""
     estimate = found.estimate(goal.confidence)
@@ -249,7 +255,7 @@ def _outside(tried: _Tried, counted: _Tried, noise: float, goal: Goal) -> Step |
         return load
     if load is not None:
         reason = "whether more than noise keeps the limit"
-        return Step(load, _LONGEST_ROUGH * shortest, reason, is_rough=True)
+        return Step(goal.within(load), _LONGEST_ROUGH * shortest, reason, is_rough=True)
     load = _behind(counted, goal)
     if load is not None:
         return Step(load, shortest, "whether it is saturated above, too", is_rough=True)
@@ -310,9 +316,9 @@ def _at_bound(
         return loads[best] if n[best] < _FEWEST_THERE else None
     if alone[best] < -_SUGGESTED and n[best] < _MANY_THERE:
         return loads[best]
-    if loads[0] != bound:  # farther out the limit is farther away
+    if loads[0] != bound and best == 0:  # farther out the limit is farther away
         return max(loads[0] / 2.0, bound) if sign > 0.0 else min(2.0 * loads[0], bound)
-    if n[0] < _FEWEST_THERE:
+    if loads[0] != bound or n[0] < _FEWEST_THERE:
         return bound
     pooled = sums.cumsum(axis=0)
     together = float((pooled[:, 0] / np.sqrt(pooled[:, 1])).min())

@@ -361,6 +361,7 @@ class BestChoice:
         """Decide on the choice, and on the configurations that leave the race."""
         self._looks += 1
         self._seen = len(self._where)
+        self._is_futile = False
         tail = (1.0 - self._confidence) / 2.0**self._looks / len(self._points)
         bounds = {
             one: {other: self._bound(one, other, tail) for other in self._race if other != one}
@@ -394,9 +395,11 @@ class BestChoice:
         It has no noise, and the luck of two standard errors of the noise so far. A single turn on
         a host does not show its noise: intervals of answers may be too narrow.
         """
+        if other in self._bounded:
+            return -math.inf
         differences = self._differences(one, other)
-        is_noise_known = min(map(len, differences.values()), default=0) > 1
-        if len(differences) < _FEWEST or not is_noise_known or {one, other} & self._bounded:
+        again = [len(logs) for host, logs in differences.items() if host in self._hosts]
+        if len(differences) < _FEWEST or min(again, default=0) < 2:
             return math.inf
         noise = np.array([self._error(host, one, other) for host in differences])
         means = np.array([np.mean(logs) for logs in differences.values()])

@@ -36,6 +36,7 @@ from benchrigor.workbench.planning.steps import (
     highest_kept,
     least_requests,
     lowest_saturated,
+    requests_over,
 )
 
 ADAPTIVE = "adaptive"
@@ -49,7 +50,6 @@ _LEAST_ANSWERED = 0.9  # of the requests with enough time for an answer
 _MOST_TRIALS, _MOST_PUBLISHED = 1_000, 10_000  # a strawman takes 1,200 to 2,500/s
 _MOST_FAILED = 5
 _STRIDE_DOWN = 4.0  # while no load could be offered
-_USUAL = 20  # trials of a search
 _OWN_PROCESSOR = "leave the generator a processor of its own (taskset)"
 _NO_REQUEST = 1e-3  # in a tail
 
@@ -327,8 +327,9 @@ class PeakSearch:
 
     def _finish(self, ending: Ending) -> Ending:
         """Report the limit of the generator, or of the search, that kept it from the peak."""
-        if ending.status is PeakStatus.SATURATED_AT_LOWEST and not ending.notices:
-            least = min(trial.asked.load for trial in self._trials)
+        least = min((trial.asked.load for trial in self._valid()), default=0.0)
+        is_lowest = ending.status is PeakStatus.SATURATED_AT_LOWEST and least == self.goal.min_load
+        if is_lowest and not ending.notices and not self.goal.whole:
             sentence = (
                 f"The limits are exceeded at the least load, {least:.4g}: allow lower loads, or "
                 "take other limits."
@@ -349,9 +350,11 @@ class PeakSearch:
         load = self._so_far()
         wanted = None if load is None else self.goal.accuracy * load.value
         kept = highest_kept(self._valid())
-        if load is None and kept is not None and self._least_requests:
-            trial_s = self._least_requests / kept + self.goal.setup_s
-            sentence += f" A peak near {kept:.3g} takes about {show_duration(_USUAL * trial_s)}."
+        if load is None and kept is not None and self._is_adaptive:
+            trial_s = self._least_requests / kept
+            needed_s = adaptive_search.usual_s(self._goal_by_now(), trial_s)
+            if needed_s > (self.goal.budget_s or math.inf):
+                sentence += f" A peak near {kept:.3g} takes about {show_duration(needed_s)}."
         notice = Notice.warning(Code.NOT_CONVERGED, sentence, wanted=wanted)
         return Ending(PeakStatus.BUDGET_SPENT, load, (notice,))
 
@@ -381,15 +384,8 @@ class PeakSearch:
             cost_s=cost_s,
             invalid=invalid,
             tail=self._tail(trial, result, binding),
-            over=self._over(result),
+            over=None if self.goal.whole else requests_over(self.limits, result),
         )
-
-    def _over(self, result: LoadResult) -> int | None:
-        """Return the number of requests over the limit of a quantile that is the only limit."""
-        (only, *others) = self.limits
-        if others or only.quantile is None or result.sent is None or result.within_limits is None:
-            return None
-        return result.sent - result.within_limits
 
     def _tail(self, trial: LoadTrial, result: LoadResult, binding: str) -> float:
         """Return the number of requests behind the binding value; infinite if unknown."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from benchrigor.model import Estimate, Notice
 from benchrigor.model.checks import refuse, wrong_number, wrong_share, wrong_values
-from benchrigor.workbench.data import FAILED, Limit, PeakStatus, Trial, check_load
+from benchrigor.workbench.data import FAILED, Limit, LoadResult, PeakStatus, Trial, check_load
 
 _LEAST_REQUESTS, _IN_TAIL = 30, 10.0  # of a trial; beyond a quantile that is limited
 _FAR, _IN_FAR_TAIL = 0.005, 30.0  # of tails that one busy period of a queue may fill
@@ -130,3 +130,11 @@ def least_requests(limits: Sequence[Limit]) -> int:
     failed = (limit.at_most for limit in limits if limit.metric == FAILED)
     needed += [_IN_TAIL / min(share, 1.0 - share) for share in failed]
     return max(_LEAST_REQUESTS, *map(round, needed), 0)
+
+
+def requests_over(limits: Sequence[Limit], result: LoadResult) -> int | None:
+    """Return the number of requests over the limit of a quantile that is the only limit."""
+    (only, *others) = limits
+    if others or only.quantile is None or result.sent is None or result.within_limits is None:
+        return None
+    return result.sent - result.within_limits

@@ -105,10 +105,10 @@ def fit_response(
     together: dict[tuple[object, str], list[tuple[Point, Estimate]]] = {}
     known = [found for found in samples if response in found.estimates]
     hosts = sorted({str(found.host) for found in known if found.host})
-    wanted = _least_points(space) + len(hosts) - 1
+    wanted = math.inf if wanted_model == QUADRATIC else _least_points(space) + len(hosts) - 1
     n_points = len({space.key(found.sample.point) for found in known})
     may_differ = len(hosts) > 1 and not interchangeable
-    are_blocks = may_differ and n_points >= wanted and wanted_model != QUADRATIC
+    are_blocks = may_differ and n_points >= wanted
     for found in known:
         point, host = found.sample.point, str(found.host) if are_blocks else ""
         key = (space.key(point), host)
@@ -121,18 +121,17 @@ def fit_response(
         for estimates, log, error in zip(several, logs.tolist(), errors.tolist(), strict=True)
     ]
     if n_points < _least_points(space):
-        notices = (too_few(space, n_points),)
-        return ResponseFit(points=points, estimates=estimates, notices=notices)
+        return ResponseFit(points=points, estimates=estimates, notices=(too_few(space, n_points),))
     blocks = [host for _, host in together] if are_blocks else []
     process = fit_gaussian_process(space, points, logs, errors, blocks)
     quadratic = None if are_blocks else fit_quadratic(space, points, logs, errors)
     model = _choose(process, quadratic, wanted_model)
     if model is None:
-        sentence = f"{many(n_points, 'point')} do not determine a quadratic: measure others."
-        notices = (Notice.refusal(Code.TOO_FEW_SAMPLES, sentence, n=n_points),)
-        return ResponseFit(points=points, estimates=estimates, notices=notices)
+        return ResponseFit(points=points, estimates=estimates, notices=(_undetermined(n_points),))
     rms = float(np.sqrt(np.mean((model.left_out / model.left_out_sd) ** 2)))
-    is_unknown = may_differ and not are_blocks
+    notices = (*_doubts(model, rms),)
+    if may_differ and not are_blocks:
+        notices += (_hosts_unknown(n_points, wanted),)
     return ResponseFit(
         points=points,
         estimates=estimates,
@@ -141,13 +140,18 @@ def fit_response(
         error=float(np.median(errors)),
         scale=max(1.0, rms),
         hosts=tuple(hosts) if are_blocks else (),
-        notices=(*_doubts(model, rms), *([_hosts_unknown(n_points, wanted)] if is_unknown else [])),
+        notices=notices,
     )
 
 
-def _hosts_unknown(n: int, wanted: int) -> Notice:
+def _undetermined(n: int) -> Notice:
+    sentence = f"{many(n, 'point')} do not determine a quadratic: measure others."
+    return Notice.refusal(Code.TOO_FEW_SAMPLES, sentence, n=n)
+
+
+def _hosts_unknown(n: int, wanted: float) -> Notice:
     why = "A quadratic does not tell hosts from configurations"
-    if n < wanted:
+    if math.isfinite(wanted):
         why = f"{many(n, 'point')} do not tell hosts from configurations, which takes {wanted}"
     sentence = f"{why}: what differs between hosts counts as error."
     return Notice.warning(Code.HOSTS_UNKNOWN, sentence, n=n, wanted=wanted)
