@@ -479,4 +479,4 @@ def test_it_ends_too_where_a_configuration_was_once_not_brought_to_its_limits():
             answers[0], better[0] = None, values[0]
         choice.tell(turn, answers, better_than=better, cost_s=2.0)
     assert turns <= 16
-    assert choice.result().notices[0].code is Code.FEW_HOSTS
+    assert Code.FEW_HOSTS in {notice.code for notice in choice.result().notices}
