@@ -81,7 +81,8 @@ class GaussianProcess:
 
     def predictions(self, points: Sequence[Point]) -> tuple[Floats, Floats]:
         """Return means and standard deviations of the logarithms at points."""
-        found = [one.moments(self._rows(points, one)) for one in self._candidates]
+        rows = self._space.coordinates(points)
+        found = [one.moments(self._with_hosts(rows, one)) for one in self._candidates]
         mean, variance = _together(self._candidates, found, np.square)
         return self.level + self.spread * mean, self.spread * np.sqrt(variance)
 
@@ -91,28 +92,28 @@ class GaussianProcess:
         A row of ``sums`` has the weights of one sum.
         """
         sums = np.eye(len(points)) if sums is None else sums
-        found = [one.joint(self._rows(points, one), sums) for one in self._candidates]
+        rows = self._space.coordinates(points)
+        found = [one.joint(self._with_hosts(rows, one), sums) for one in self._candidates]
         mean, covariance = _together(self._candidates, found, lambda off: np.outer(off, off))
         return self.level * sums.sum(axis=1) + self.spread * mean, self.spread**2 * covariance
 
     def host_effects(self, point: Point) -> tuple[Floats, Floats]:
         """Return log ratios of hosts to their mean, and standard deviations."""
         apart = np.column_stack([-np.ones(self.hosts), np.eye(self.hosts)])
-        found = []
+        row, found = self._space.coordinates([point]), []
         for one in self._candidates:
-            rows = np.repeat(self._rows([point], one), self.hosts + 1, axis=0)
+            rows = np.repeat(self._with_hosts(row, one), self.hosts + 1, axis=0)
             rows[1:, -self.hosts :] = np.eye(self.hosts) * one.scales.host_sd / self.spread
             mean, covariance = one.joint(rows, apart)
             found.append((mean, np.diag(covariance)))
         mean, variance = _together(self._candidates, found, np.square)
         return self.spread * mean, self.spread * np.sqrt(np.maximum(variance, 0.0))
 
-    def _rows(self, points: Sequence[Point], one: _Candidate) -> Floats:
-        """Return the coordinates of points, on the mean of the hosts."""
-        rows = self._space.coordinates(points)
+    def _with_hosts(self, rows: Floats, one: _Candidate) -> Floats:
+        """Return rows of coordinates, on the mean of the hosts."""
         if not self.hosts:
             return rows
-        mean = np.full((len(points), self.hosts), one.scales.host_sd / self.spread / self.hosts)
+        mean = np.full((len(rows), self.hosts), one.scales.host_sd / self.spread / self.hosts)
         return np.hstack([rows, mean])
 
 
