@@ -11,6 +11,7 @@ QUICK = (*BARE, "--bench-budget=0.05", "--bench-target=50%")
 BENCH = "def test_it(bench):\n    bench(sum, range(100))\n"
 PLAIN = "def test_it():\n    pass\n"
 GATE = ("--bench-compare=base", "--bench-fail-on=undecided")
+ASLEEP = "import pytest\n\n@pytest.mark.skip\n" + BENCH
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def test_a_suite_that_is_not_compared_fails(saved, code, options, why, fail_on):
     saved.makepyfile(
         test_plain=PLAIN,
         test_other=BENCH.replace("test_it", "test_new"),
-        test_asleep="import pytest\n\n@pytest.mark.skip\n" + BENCH,
+        test_asleep=ASLEEP,
         test_unused="def test_it(bench):\n    pass\n",
     )
     result = saved.runpytest(*QUICK, GATE[0], f"--bench-fail-on={fail_on}", *options)
