@@ -40,11 +40,10 @@ def space_of(kind: str) -> Space:
 def peaks_of(kind: str, rng: np.random.Generator) -> Floats:
     """Return the peak of each configuration of the grid.
 
-    Of a workload it is always the same. "tilted" has a workload with other rates, and a random
-    slope over each factor; "64 points" two of those, one for each file system. "moved" has a
-    workload whose disks, daemons and processors are up to four times as fast or slow, whose
-    contention costs up to 16 times as much, and whose limits meet up to four times as sharply:
-    they meet elsewhere, and the best is inside.
+    A workload has fixed peaks. The kind "tilted" changes its rates at random, and adds a random
+    slope over each factor. "64 points" has two such surfaces, one for each file system. "moved"
+    makes disks, daemons and processors up to four times faster or slower, contention up to 16 times
+    more costly, and the limits meet up to four times more sharply. Its best is inside the grid.
     """
     if kind in _WORKLOADS:
         grid = _SMALL.grid()

@@ -307,11 +307,11 @@ class Stopwatch:
         return max(_RESOLUTIONS * self.resolution_ns, _SHORTEST_NS)
 
     def without_cost(self, readings_s: Floats, inner: int) -> Floats:
-        """Take what the clock adds to each reading off readings of ``inner`` calls.
+        """Subtract the cost of the clock from readings of ``inner`` calls.
 
-        It is the cost of two reads around an empty body, which each reading includes. Beside short
-        readings it is measured anew, at the pace of the machine that they had. A reading that is no
-        longer than that is 0.
+        Every reading includes the cost of two reads of the clock around an empty body. After short
+        readings this cost is measured again, since the pace of the machine may have changed. A
+        reading below the cost becomes 0.
         """
         if self.cost_ns > _COST_ALLOWED * 1e9 * inner * float(np.median(readings_s)):
             self.cost_ns = clock_cost_ns(self._clock)

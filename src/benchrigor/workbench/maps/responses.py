@@ -59,7 +59,7 @@ PEAK = "peak"  # the name of such a response
 _ENDS = r"; its \w+ ends:$"  # the end of a sentence before lines of output
 _CUT_SHORT = {StopReason.INTERRUPTED, StopReason.STOP_REQUESTED}  # such a run can be resumed
 _CONFIDENCE = 0.95  # of the low and high that a function returns
-_BEGIN_AT = 0.7  # of a neighbour's peak: at the limit itself a first trial tells no side
+_BEGIN_AT = 0.7  # of a neighbour's peak: a first trial at the limit itself shows no side
 _SAMPLE = "sample"  # in the subject of a run that measures one
 
 

@@ -57,7 +57,7 @@ _FAR_AWAY = 1.2  # log of response over limit at which one trial is enough
 _TRUST = 2.0  # in the expected noise, in trials
 _CLIPPED = 3.5  # log of response over limit, of one trial
 _USUAL = 20  # trials of a search
-_TOGETHER = 3.0  # requests over a limit: they wait for the same one
+_TOGETHER = 3.0  # requests over a limit that count as one: they wait for the same one
 
 Flags = npt.NDArray[np.bool_]
 
@@ -292,8 +292,7 @@ def _at_bound(
     """
     # Half a request, so that 0 failures of few requests are not far below the limit.
     half = np.where(tried.half > 0.0, 0.0, _HALF / tried.tail)  # shares have it already
-    # A quantile far from its limit rests on requests of its own tail: how few are over the limit
-    # says more.
+    # Far from its limit, a quantile says less than the number of requests over the limit.
     is_counted = (tried.ratio < 1.0) & (tried.over < tried.tail)
     ratio = np.where(is_counted, tried.over / tried.tail, tried.ratio)
     half = np.where(is_counted, _TOGETHER * half, half)

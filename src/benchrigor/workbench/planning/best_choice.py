@@ -126,9 +126,9 @@ class BestChoice:
     confidence (Lan & DeMets 1983, with the share 1 - 2^-k spent up to look k), divided by the
     number of configurations (Bonferroni): any of the others might seem to beat the best one.
 
-    If hosts differ, more turns on them add little certainty; more hosts do. The race ends when no
-    decision is left that further turns on these hosts might bring: not even with means better by
-    two standard errors of their noise, and hosts that differ by as much less.
+    If hosts differ, more turns on them add little certainty; more hosts do. The race ends when
+    further turns on these hosts would not decide it, even if the means were better by two standard
+    errors of their noise, and the hosts differed by two standard errors less.
 
     Examples
     --------
@@ -392,8 +392,9 @@ class BestChoice:
     def _reach(self, one: int, other: int, tail: float) -> float:
         """Return the greatest bound that further turns may bring on the same hosts.
 
-        It has no noise, and the luck of two standard errors of the noise so far. A single turn on
-        a host does not show its noise: intervals of answers may be too narrow.
+        It assumes turns without noise, and a mean and a spread that are better by two standard
+        errors of the noise so far. A single turn on a host does not show its noise: intervals of
+        answers may be too narrow.
         """
         if other in self._bounded:
             return -math.inf
