@@ -23,8 +23,9 @@ def load(name: str) -> ModuleType:
     return module
 
 
-def codes(record: br.RunRecord) -> set[str]:
-    return {str(notice.code) for notice in record.notices}
+def is_refused(record: br.RunRecord) -> bool:
+    """Return whether the run says why it has no number, as one on a busy machine may."""
+    return any(notice.severity == "refusal" for notice in record.notices)
 
 
 @pytest.mark.slow
@@ -32,7 +33,7 @@ def test_sqlite_inserts_take_microseconds_to_milliseconds() -> None:
     record = load("sqlite_insert").main(1.0)
     estimate = record.estimate()
     if estimate is None:
-        assert codes(record) & {"rounds-rejected", "no-stable-phase"}
+        assert is_refused(record)
     else:
         assert estimate.low < estimate.value < estimate.high
         assert 1e-6 < estimate.value < 1.0
@@ -44,8 +45,8 @@ def test_a_compression_command_is_measured_by_its_wall_time() -> None:
     record = load("compress").main(1.0, lines=2000)
     assert record.facts["exit_code"] == 0
     estimate = record.estimate()
-    if estimate is None:  # on a busy machine
-        assert "no-stable-phase" in codes(record)
+    if estimate is None:
+        assert is_refused(record)
     else:
         assert 1e-4 < estimate.value < 5.0
 
@@ -57,8 +58,8 @@ def test_a_compression_command_has_a_speed_apart_from_its_overhead() -> None:
     assert analysis is not None
     assert analysis.kind == "work amounts"
     assert analysis.n_kept >= 3
-    if analysis.estimate is None:  # on a busy machine
-        assert "no-speed" in codes(record)
+    if analysis.estimate is None:
+        assert is_refused(record)
     else:
         assert 1e5 < analysis.estimate.value < 1e10
 
@@ -68,7 +69,7 @@ def test_another_harness_is_wrapped_by_ask_and_tell() -> None:
     record = load("wrap_timeit").main(1.0)
     estimate = record.estimate()
     if estimate is None:
-        assert "no-stable-phase" in codes(record)
+        assert is_refused(record)
     else:
         assert 1e-5 < estimate.value < 0.1
     assert record.provenance is None

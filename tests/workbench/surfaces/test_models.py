@@ -105,6 +105,19 @@ def test_a_quadratic_is_as_large_as_the_samples_allow(n: int, coefficients: int 
     assert (None if fitted is None else n - fitted.freedom) == coefficients
 
 
+def test_samples_known_too_badly_leave_the_others_to_decide_no_quadratic_alone() -> None:
+    """Two of four samples of a plane were disturbed: the others would fit it exactly."""
+    space = Space([Factor("size", levels=[1, 2, 4, 8])])
+    points = space.grid()
+    logs = np.array([0.1, 0.2, 0.4, 0.8])
+    disturbed = np.array([1e-4, 0.3, 0.3, 1e-4])
+    assert fit_quadratic(space, points, logs, disturbed) is None
+    slightly = np.array([1e-4, 0.3, 1e-4, 1e-4])
+    fitted = fit_quadratic(space, points, logs, slightly)
+    assert fitted is not None
+    assert fitted.freedom == 2  # the plane
+
+
 def test_a_sample_that_is_known_badly_moves_predictions_little() -> None:
     logs, errors = noisy(6)
     logs[5] += 1.0

@@ -79,12 +79,13 @@ def fit_quadratic(
     for width in (design.shape[1], width_of_plane(space)):
         columns = design[:, :width]
         is_full = len(points) > width and np.linalg.matrix_rank(columns) == width
-        if is_full and _leverages(columns).max() < 1.0 - _DECISIVE:
-            return _fit(space, columns, logs, errors)
+        if is_full and (fitted := _fit(space, columns, logs, errors)):
+            return fitted
     return None
 
 
-def _fit(space: Space, design: Floats, logs: Floats, errors: Floats) -> Quadratic:
+def _fit(space: Space, design: Floats, logs: Floats, errors: Floats) -> Quadratic | None:
+    """Fit these columns; None if one sample decides a coefficient, or all others are too vague."""
     from statsmodels.regression.linear_model import WLS  # type: ignore[import-untyped] # noqa: PLC0415
 
     freedom = len(logs) - int(design.shape[1])
@@ -97,8 +98,11 @@ def _fit(space: Space, design: Floats, logs: Floats, errors: Floats) -> Quadrati
 
     found, most = excess(0.0), float(np.var(logs)) * len(logs)
     misfit = scipy.optimize.brentq(excess, 0.0, most) if found > 0.0 else 0.0
-    fitted = model(misfit).fit(cov_type="HC3")
-    rest = 1.0 - _leverages(fitted.model.wexog)
+    weighted = model(misfit)
+    rest = 1.0 - _leverages(weighted.wexog)
+    if rest.min() <= _DECISIVE:
+        return None
+    fitted = weighted.fit(cov_type="HC3")
     both = fitted.cov_params(), fitted.normalized_cov_params
     covariance = max(both, key=lambda one: float(np.trace(design @ one @ design.T)))
     return Quadratic(
