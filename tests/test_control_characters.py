@@ -414,7 +414,6 @@ VERBS_WITH = {
         ["compare", "FILE", "OTHER", "FILE", "--column", "1"],
         ["compare", NAME, "FILE"],
     ],
-    "replay": [["replay", "FILE", "--column", "1", "--unit", NAME], ["replay", NAME]],
     "list": [["list"], ["list", NAME]],
     "show": [["show", "RUN"], ["show", NAME]],
     "explain": [["explain", "RUN"], ["explain", "RUN", "--metric", NAME]],

@@ -22,12 +22,12 @@ _resolve, _list = lazy_names(
         "model": (
             "Analysis ChangePoints Comparison Composite Decision Estimate Interference Light "
             "Limit LoadResult LoadTrial Metric Notice Options PeakRate PeakStatus Plan Progress "
-            "Provenance Replay Round RoundPlan Ruling RunRecord SegmentProfile ServiceRate "
+            "Provenance Round RoundPlan RunRecord SegmentProfile ServiceRate "
             "StablePhase StopReason Subsessions Trial Verdict WpsFit"
         ),
         "session": (
             "Session compare_runs default_rules measure measure_async measure_many measure_pair "
-            "plan read_results replay"
+            "plan read_results"
         ),
         "units": "Direction",
         "workloads": "CommandWorkload InterpreterWorkload StepwiseWorkload",

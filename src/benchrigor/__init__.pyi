@@ -40,10 +40,8 @@ from benchrigor.model import PeakStatus as PeakStatus
 from benchrigor.model import Plan as Plan
 from benchrigor.model import Progress as Progress
 from benchrigor.model import Provenance as Provenance
-from benchrigor.model import Replay as Replay
 from benchrigor.model import Round as Round
 from benchrigor.model import RoundPlan as RoundPlan
-from benchrigor.model import Ruling as Ruling
 from benchrigor.model import RunRecord as RunRecord
 from benchrigor.model import SegmentProfile as SegmentProfile
 from benchrigor.model import ServiceRate as ServiceRate
@@ -62,7 +60,6 @@ from benchrigor.session import measure_many as measure_many
 from benchrigor.session import measure_pair as measure_pair
 from benchrigor.session import plan as plan
 from benchrigor.session import read_results as read_results
-from benchrigor.session import replay as replay
 from benchrigor.units import Direction as Direction
 from benchrigor.workloads import CommandWorkload as CommandWorkload
 from benchrigor.workloads import InterpreterWorkload as InterpreterWorkload

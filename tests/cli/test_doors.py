@@ -8,8 +8,6 @@ import sys
 import numpy as np
 import pytest
 
-from benchrigor.storage import Journal
-
 PROGRAM = """
 import math, sys
 for index in range(int(sys.argv[1])):
@@ -104,7 +102,6 @@ def test_all_verbs_of_files_know_rounds(cli, strict, starts):
     assert compared.exit_code == 7, compared.output
     assert "12 vs 12 invocations" in " ".join(compared.stdout.split())
     assert "invocations a side" in cli("plan", "old.csv", *starts).stdout
-    assert "12 rounds replayed" in cli("replay", "old.csv", *starts).stdout
     changes = strict(cli("changes", "old.csv", *starts, "--json").stdout)["rounds"]
     assert [each["round"] for each in changes] == [str(start) for start in range(12)]
 
@@ -212,14 +209,3 @@ def test_a_wrong_column_of_rounds_is_named(cli, starts, words, said):
     result = cli("analyze", "old.csv", "--column", "u", *words)
     assert result.exit_code == 2
     assert said in result.stderr
-
-
-@pytest.mark.slow
-def test_a_run_of_various_work_with_units_is_replayed(cli, strict, program, store):
-    pick = ("--read-units", "u:ms=regex:u ([0-9.]+)")
-    words = ("--json", "--max-rounds", "11", "--budget", "600", "--work", "100:300", *pick)
-    document = strict(cli("run", *words, "--", *program, "{work}").stdout)
-    replayed = cli("replay", document["run_id"])
-    assert replayed.exit_code in {0, 4}, replayed.output  # there may be no number
-    rounds = len(Journal(store).load(document["run_id"]).rounds)
-    assert f"{rounds} rounds replayed" in " ".join(replayed.stdout.split())

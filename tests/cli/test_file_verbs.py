@@ -24,7 +24,7 @@ def test_analyze_shows_the_benchmarks_of_a_file(cli, strict) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("verb", ["analyze", "explain", "plan", "replay", "changes"])
+@pytest.mark.parametrize("verb", ["analyze", "explain", "plan", "changes"])
 def test_each_verb_takes_the_benchmark_that_is_named(cli, strict, verb) -> None:
     result = cli(verb, HYPERFINE, "--column", FIRST, "--json")
     assert result.exit_code in (0, 3), result.stderr

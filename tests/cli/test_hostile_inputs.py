@@ -36,7 +36,7 @@ def files(store: Path) -> None:
         (store.parent / name).write_text(text)
 
 
-@pytest.mark.parametrize("verb", ["analyze", "changes", "replay", "plan", "interference", "rate"])
+@pytest.mark.parametrize("verb", ["analyze", "changes", "plan", "interference", "rate"])
 @pytest.mark.parametrize(
     "name", [each for each in FILES if each not in ("good.csv", "tiny.csv", "\udcff.csv")] + [LONG]
 )

@@ -81,12 +81,11 @@ def test_one_function_is_spread_over_minutes(cli, functions, strict):
 
 
 @pytest.mark.slow
-def test_a_stored_run_in_pieces_is_replayed_compared_and_exported(cli, functions, strict, tmp_path):
+def test_a_stored_run_in_pieces_is_compared_and_exported(cli, functions, strict, tmp_path):
     missed = ("--target", "0.0001%")  # so that it can be taken up again
     words = ("--budget", "1", "--pieces", "4", "--json", *missed, "several:small")
     document = strict(cli("run", *words).stdout)
     run = document["run_id"]
-    assert cli("replay", run).exit_code in {0, 3, 4}  # no number, on a busy machine
     words = ("--budget", "1", "--pieces", "4", "--json", "several:large")
     other = strict(cli("run", *words).stdout)["run_id"]
     shown = cli("compare", run, other, "--details").stdout.replace("\n ", "")

@@ -110,7 +110,7 @@ def test_analyze_cuts_as_asked_and_says_so(cli, recording, trim, said):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("detector", ["edm", "pelt", "binseg", "kernel"])
-@pytest.mark.parametrize("verb", ["analyze", "changes", "replay"])
+@pytest.mark.parametrize("verb", ["analyze", "changes"])
 def test_the_detector_can_be_chosen_by_name(cli, recording, verb, detector):
     words = (verb, recording, "--column", "time", "--detector", detector)
     result = cli(*words, *(["--details"] if verb == "analyze" else []))

@@ -220,7 +220,7 @@ def test_a_byte_order_mark_in_a_pipe_is_no_header(monkeypatch):
     assert read_rounds("-", None).series[0].tolist() == [1.0, 2.5, 3.0]
 
 
-@pytest.mark.parametrize("verb", ["analyze", "changes", "replay", "compare"])
+@pytest.mark.parametrize("verb", ["analyze", "changes", "compare"])
 @pytest.mark.parametrize("row", ["1,5", "1.5,2.5", "1,001.5"])
 def test_no_verb_reads_a_number_off_a_row_of_other_width(cli, tmp_path, verb, row):
     rows = "".join(f"{1.0 + index % 3 / 10}\n" for index in range(100))
@@ -231,7 +231,7 @@ def test_no_verb_reads_a_number_off_a_row_of_other_width(cli, tmp_path, verb, ro
     assert "line 102 has 2 cells, expected 1 as in line 1" in result.stderr
 
 
-@pytest.mark.parametrize("verb", ["analyze", "changes", "replay", "plan", "compare"])
+@pytest.mark.parametrize("verb", ["analyze", "changes", "plan", "compare"])
 def test_no_verb_takes_half_of_a_number_with_a_comma(cli, tmp_path, verb):
     (tmp_path / "readings.csv").write_text("".join(f"12,{index % 7}\n" for index in range(60)))
     files = [tmp_path / "readings.csv"] * (2 if verb == "compare" else 1)
@@ -255,7 +255,7 @@ def test_a_name_of_digits_behind_a_line_heads_a_column(cli, tmp_path):
 HEAD = "measured on a Monday, 3 times\n\nby Ada\n"
 
 
-@pytest.mark.parametrize("verb", ["analyze", "changes", "replay"])
+@pytest.mark.parametrize("verb", ["analyze", "changes"])
 @pytest.mark.parametrize(
     "body", ["index,time\n{rows}", '[{{"index": 1, "time": 1}}, {{"time": 2}}]']
 )

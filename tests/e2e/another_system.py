@@ -113,7 +113,6 @@ def test_queues_are_tapped_or_what_is_missing_is_named():
     [
         ("analyze old.csv --unit ms", {0}),
         ("changes old.csv", {0}),
-        ("replay old.csv --unit ms", RESULT),
         ("compare old.csv new.csv --unit ms --fail-on worse", {7}),
         ("run --budget 0.3 other_job:quick other_job:slow", VERDICT),
         ("ab --budget 0.5 other_job:quick other_job:slow", VERDICT),

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fence.telling import analysed_again
 
 import benchrigor as br
 from benchrigor.clocks import WallClock
@@ -20,7 +21,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.text import show_estimate
 from benchrigor.protocols import Recorder
-from benchrigor.session import Session, default_rules, retraced
+from benchrigor.session import Session, default_rules
 from benchrigor.session.replays.recorded_run import recording_of
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock, MemoryStore, SyntheticWorkload
@@ -353,7 +354,7 @@ def test_a_run_cut_off_is_analysed_when_it_is_looked_at(tmp_path: Path) -> None:
         assert plan is not None
         session.tell(br.Round(plan=plan, elapsed_ns=5, readings={"time": 1.0 + plan.index}))
     journal = Journal(tmp_path / "runs.sqlite")
-    record = retraced(journal.load(journal.runs()[0]["run_id"]))
+    record = analysed_again(journal.load(journal.runs()[0]["run_id"]))
     assert record.decision is None
     assert record.estimate() == session.result().estimate()
     assert record.estimate() is not None
@@ -516,7 +517,7 @@ def test_a_stored_run_is_analysed_by_the_detector_that_it_names(tmp_path: Path) 
     record = Session(options, store=store, clock=FakeClock(), seed=1).run(Warming())
     assert record.run_id is not None
     stored = Journal(store).load(record.run_id)
-    cut_off = retraced(replace(stored, decision=None, analyses=()))
+    cut_off = analysed_again(stored)
     again = recording_of(stored).analyse(stored.options)
     for analysis in (record.analyses[0], stored.analyses[0], cut_off.analyses[0], again):
         (phase,) = analysis.phases

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import ruptures as rpt
+from fence.telling import analysed_again
 
 import benchrigor as br
 from benchrigor.errors import DetectorFailed, InvalidInput
@@ -28,7 +28,6 @@ from benchrigor.session import analysis_chain
 from benchrigor.session import engine as session_engine
 from benchrigor.session.conditions.red_rounds import measured_interference
 from benchrigor.session.engine import Engine
-from benchrigor.session.replays.recorded_run import retraced
 from benchrigor.stats import RupturesDetector, detect_changes
 from benchrigor.testing import FakeClock, MemoryStore, StepWarmUp, SyntheticWorkload
 
@@ -296,18 +295,18 @@ def test_a_hook_that_returns_no_amount_ends_the_session(returned: Any) -> None:
     assert any("next_work returned" in each.sentence for each in record.notices)
 
 
-def test_a_stored_run_is_retraced_to_the_same_line() -> None:
+def test_a_stored_run_is_analysed_to_the_same_line() -> None:
     engine = Engine(wps(work=(0, 10_000)), seed=7)
     told(engine)
     record = engine.result()
     again = br.RunRecord.from_dict(record.to_dict())
     assert again.to_dict() == record.to_dict()
-    cut_off = retraced(replace(again, decision=None, analyses=()))
+    cut_off = analysed_again(again)
     assert codec.encode(cut_off.analyses[0]) == codec.encode(record.analyses[0])
 
 
 @pytest.mark.slow
-def test_a_run_of_amounts_of_ones_own_is_retraced_without_further_rounds() -> None:
+def test_a_run_of_amounts_of_ones_own_is_analysed_without_further_rounds() -> None:
     own = (40, 80, 160, 320, 5_000, 9_000, 20_000)
     engine = Engine(
         wps(work=(1, 100_000), target=1e-9, budget_s=1e6),
@@ -322,7 +321,7 @@ def test_a_run_of_amounts_of_ones_own_is_retraced_without_further_rounds() -> No
         seconds = 0.05 + 0.001 * plan.work * rng.normal(1.0, 0.02)
         engine.tell(br.Round(plan=plan, elapsed_ns=int(seconds * 1e9)))
     record = engine.result()
-    again = retraced(replace(record, decision=None, analyses=()))
+    again = analysed_again(record)
     assert again.analyses[0].left_out == record.analyses[0].left_out
     assert again.estimate() == record.estimate()
 

@@ -127,7 +127,7 @@ def test_a_share_may_be_read_as_a_percentage(cli):
 def test_a_search_has_no_rounds_to_limit_and_no_readings_to_plan_with(cli, store):
     cli("peak", "--mean", "40ms", "--budget", "2", *READ, *fake())
     run_id = Journal(store).runs()[0]["run_id"]
-    for words in (("resume", run_id, "--max-rounds", "3"), ("plan", run_id), ("replay", run_id)):
+    for words in (("resume", run_id, "--max-rounds", "3"), ("plan", run_id)):
         result = cli(*words)
         assert result.exit_code == 2
         assert "is a search for a peak" in result.stderr

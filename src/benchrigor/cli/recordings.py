@@ -16,9 +16,12 @@ from benchrigor.model import Metric, Options, RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
 from benchrigor.model.metric import describe_metric
-from benchrigor.session import retraced
 from benchrigor.session.replays.file_results import analyse_file, arrange_file
-from benchrigor.session.replays.recorded_run import record_of_readings, recording_of
+from benchrigor.session.replays.recorded_run import (
+    ensure_analysed,
+    record_of_readings,
+    recording_of,
+)
 from benchrigor.session.stored_runs import PART_OF
 from benchrigor.storage.project_settings import metric_named
 
@@ -199,4 +202,4 @@ def stored_run(run_id: str | None, store: Path | None) -> RunRecord:
     record = opened.load(chosen)
     if run_id is None and PART_OF in record.subject:
         record = opened.load(record.subject[PART_OF])
-    return record if is_special(record) else retraced(record)
+    return record if is_special(record) else ensure_analysed(record)

@@ -37,7 +37,6 @@ TASKS = {
         "convert": "How do other benchmark tools read my results?",
         "analyze": "What is the mean or a quantile of recorded readings?",
         "changes": "When did recorded readings change, and when were they stable?",
-        "replay": "When would other rules have stopped, and were they right?",
         "interference": "How much of a run's time did other work take?",
         "track-record": "How often did the intervals of stored runs hold?",
     },

@@ -29,7 +29,6 @@ __getattr__, __dir__ = lazy_names(
         "options": "Options check_work",
         "pace": "Pace",
         "readings": "Delays References Round RoundPlan",
-        "replay": "Replay Ruling",
         "run": "Provenance RunRecord",
         "sample_size": "Plan Price",
         "segments": "SegmentProfile",

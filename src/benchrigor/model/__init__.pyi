@@ -51,8 +51,6 @@ from benchrigor.model.readings import Delays as Delays
 from benchrigor.model.readings import References as References
 from benchrigor.model.readings import Round as Round
 from benchrigor.model.readings import RoundPlan as RoundPlan
-from benchrigor.model.replay import Replay as Replay
-from benchrigor.model.replay import Ruling as Ruling
 from benchrigor.model.run import Provenance as Provenance
 from benchrigor.model.run import RunRecord as RunRecord
 from benchrigor.model.sample_size import Plan as Plan

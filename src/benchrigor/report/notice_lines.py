@@ -125,7 +125,7 @@ REFUSED: dict[Code, str] = {
     Code.WORK_TOO_SHORT: "Raise the largest amount of work (--work LOW:HIGH).",
     Code.NO_DATA: "Check that there is something to measure, and the pattern that reads it, or "
     "allow more time (--budget).",
-    Code.DETECTOR_FAILED: "Mend the detector, and replay the run.",
+    Code.DETECTOR_FAILED: "Mend the detector, or leave it out (--detector ranks).",
 }
 OF_PAIRS = {
     Code.NO_STABLE_PHASE: "The speed of the machine changed meanwhile: the times are of these "

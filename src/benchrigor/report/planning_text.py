@@ -1,10 +1,8 @@
-"""Plans, replays of rules and the track record of intervals as text."""
+"""Plans and the track record of intervals as text."""
 
 from __future__ import annotations
 
 from benchrigor.layout import Page, Part, page, row, table, wrapped
-from benchrigor.model import Estimate
-from benchrigor.model.replay import Replay, Ruling
 from benchrigor.model.sample_size import Plan
 from benchrigor.model.text import counted, many, percent, show_duration, show_estimate
 from benchrigor.model.track_record import Standing, TrackRecord
@@ -13,12 +11,6 @@ from benchrigor.report.notice_lines import marked
 _NEARLY_CERTAIN = 0.999
 # Misses expected of honest intervals (about one), below which counts cannot contradict them.
 _FEWEST_MISSES = 0.999
-_HEADER = ("rule", "would stop at", "estimate", "later")
-_UNTOLD = "cannot tell"
-_NOBODY_CAN_TELL = (
-    "; cannot tell: too few follow to contradict it (their interval is over twice as wide, or "
-    "there is none)"
-)
 
 
 def plan_page(plan: Plan) -> Page:
@@ -68,48 +60,6 @@ def _price_list(plan: Plan) -> list[Part]:
 
 def _range(low: int, high: int) -> str:
     return f"({counted(low)} to {counted(high)})" if low < high else ""
-
-
-def replay_page(replay: Replay) -> Page:
-    """Return a table of rules, and below it what stops none."""
-    wanted = "" if replay.target is None else f", half-width wanted {percent(replay.target)}"
-    lines = wrapped(
-        f"{replay.name}: {many(replay.n, replay.counted_in)} replayed{wanted}", hanging=2
-    )
-    rows = [_HEADER, *(row for ruling in replay.rulings for row in _rows(ruling, replay.unit))]
-    lines += table(rows, "<><<")
-    shown = [_agrees(ruling) for ruling in replay.rulings]
-    if any(shown):
-        lines += wrapped(
-            f"later: whether the interval at the stop agrees with the {replay.counted_in}s "
-            "after it" + (_NOBODY_CAN_TELL if _UNTOLD in shown else ""),
-            hanging=2,
-        )
-    for rule in replay.rulings:
-        lines += wrapped(f"! {rule.name}: {rule.sentence}", hanging=2) if rule.sentence else []
-    return page(lines)
-
-
-def _rows(ruling: Ruling, unit: str) -> list[tuple[str, str, str, str]]:
-    """Return the estimate of a rule at its stop, and below it the one from all readings."""
-    stop, shown = "not yet", ""
-    if ruling.stopped is not None:
-        stop, shown = counted(ruling.stopped), _show_estimate(ruling.estimate, unit)
-    elif ruling.final is None and ruling.sentence:
-        return [(ruling.name, "–", "no number", "")]
-    rows = [(ruling.name, stop, shown, _agrees(ruling))]
-    if ruling.final is not None or ruling.sentence:
-        rows.append(("", "in all", _show_estimate(ruling.final, unit), ""))
-    return rows
-
-
-def _agrees(ruling: Ruling) -> str:
-    untold = "" if ruling.stopped is None else _UNTOLD
-    return {None: untold, True: "yes", False: "no"}[ruling.held]
-
-
-def _show_estimate(estimate: Estimate | None, unit: str) -> str:
-    return "no number" if estimate is None else show_estimate(estimate, unit)
 
 
 def track_record_page(record: TrackRecord) -> Page:

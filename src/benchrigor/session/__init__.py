@@ -13,8 +13,6 @@ __getattr__, __dir__ = lazy_names(
         "pairs.measuring_pair": "measure_pair",
         "pairs.run_comparison": "compare_runs",
         "replays.file_results": "read_results",
-        "replays.recorded_run": "retraced",
-        "replays.replaying": "replay",
         "sample_size": "plan",
         "session": "Session as_workload meter_for",
         "stop_rules": "default_rules",

@@ -5,8 +5,6 @@ from benchrigor.session.measuring import measure_async as measure_async
 from benchrigor.session.pairs.measuring_pair import measure_pair as measure_pair
 from benchrigor.session.pairs.run_comparison import compare_runs as compare_runs
 from benchrigor.session.replays.file_results import read_results as read_results
-from benchrigor.session.replays.recorded_run import retraced as retraced
-from benchrigor.session.replays.replaying import replay as replay
 from benchrigor.session.sample_size import plan as plan
 from benchrigor.session.session import Session as Session
 from benchrigor.session.session import as_workload as as_workload

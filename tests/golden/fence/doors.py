@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchrigor.model import Analysis, Estimate, Floats, Metric, Options, Round, StablePhase
-from benchrigor.session import Engine, Session, replay
+from benchrigor.session import Engine, Session
 from benchrigor.stats import (
     compare,
     estimate_invocations,
@@ -49,7 +49,6 @@ def of_one_series(series: Floats) -> dict[str, object]:
         "estimate_quantile, trimmed": attempted(estimate_quantile, series, 0.5, trim=True),
         "find_stable_phase": found_phase(series),
         "compare, a side, trimmed": compared(series),
-        "replay": attempted(replayed, series),
     }
 
 
@@ -134,12 +133,6 @@ def compared(side: Floats | list[Floats]) -> object:
     """Return what a comparison makes of a side, here held against itself."""
     found = attempted(compare, side, side, trim=True)
     return getattr(found, "baseline", found)
-
-
-def replayed(series: Floats) -> object:
-    """Return what the session of a replay says of all readings."""
-    (ruling,) = replay(series, judges=["benchrigor"], target=NEVER).rulings
-    return short(ruling.final)
 
 
 SERIES = {

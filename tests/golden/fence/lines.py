@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from benchrigor.model import Floats, Metric, Options, RoundPlan, RunRecord
-from benchrigor.session import Session, retraced
+from benchrigor.session import Session
 from benchrigor.stats import fit_wps
 from benchrigor.testing import SyntheticJob
 from fence.cases import case, register
 from fence.plain import attempted
 from fence.readings import ROOT, column, correlated
-from fence.telling import Tell, Told, told
+from fence.telling import Tell, Told, analysed_again, told
 
 __all__: list[str] = []
 
@@ -154,12 +154,4 @@ def speed_session_that_gives_readings_as_well() -> object:
 def speed_of_a_recorded_run() -> object:
     """Analyses anew the rounds of a run that was recorded: new interpreters that compress."""
     stored = RunRecord.load(ROOT / "docs" / "pictures" / "work.json")
-    cut_off = RunRecord(
-        name=stored.name,
-        options=stored.options,
-        metrics=stored.metrics,
-        seed=stored.seed,
-        rounds=stored.rounds,
-        analyses=(),
-    )
-    return {"stored": stored, "anew": retraced(cut_off)}
+    return {"stored": stored, "anew": analysed_again(stored)}

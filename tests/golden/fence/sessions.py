@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 import benchrigor as br
 from benchrigor.model import ChangePoints, Decision, Metric, Options, Progress, StopReason
-from benchrigor.session import Engine, Session, default_rules, retraced
+from benchrigor.session import Engine, Session, default_rules
 from benchrigor.stats import RupturesDetector
 from fence.cases import case
 from fence.plain import attempted
 from fence.readings import column, correlated, drifting, skewed, stepping, warming
-from fence.telling import Tape, record_of, told
+from fence.telling import Tape, analysed_again, record_of, told
 
 __all__: list[str] = []
 
@@ -215,7 +215,7 @@ def session_retraced() -> object:
     while (plan := engine.ask()) is not None and plan.index < 6:
         engine.tell(br.Round(plan=plan, elapsed_ns=1_000_000, **tape(plan).fields))
         cut_off = engine.result()
-    return retraced(cut_off)
+    return analysed_again(cut_off)
 
 
 @case

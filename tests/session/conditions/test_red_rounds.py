@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fence.telling import analysed_again
 
 from benchrigor.machine import RunDelay
 from benchrigor.model import (
@@ -24,7 +25,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.interference import DELAY_ELSEWHERE
 from benchrigor.report import explain, render
-from benchrigor.session import Session, compare_runs, retraced
+from benchrigor.session import Session, compare_runs
 from benchrigor.session.engine import Engine
 from benchrigor.testing import FakeClock, FakeMeter
 
@@ -234,15 +235,7 @@ def test_a_run_that_was_cut_off_leaves_the_same_rounds_out(
         max_rounds=8,
         target=1e-6,
     )
-    cut_off = RunRecord(
-        name=record.name,
-        options=record.options,
-        metrics=record.metrics,
-        seed=record.seed,
-        rounds=record.rounds,
-        analyses=(),
-    )
-    assert retraced(cut_off).red_rounds == record.red_rounds == (2,)
+    assert analysed_again(record).red_rounds == record.red_rounds == (2,)
 
 
 def test_where_every_round_is_red_the_light_is_red_and_nothing_is_claimed(

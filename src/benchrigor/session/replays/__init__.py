@@ -1,1 +1,1 @@
-"""Recorded readings, replayed under other rules."""
+"""Recorded readings, analysed again."""

@@ -15,7 +15,7 @@ from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.recorded import RESTARTED, Recorded
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.session.outcomes import without_readings
-from benchrigor.session.replays.recorded_run import record_of_rounds, retraced
+from benchrigor.session.replays.recorded_run import ensure_analysed, record_of_rounds
 from benchrigor.session.traces import Traces
 
 _ANALYSIS = (  # options that do not say how the readings were taken
@@ -92,7 +92,7 @@ def _each(
 def _arrange(found: Result, _: Options | None = None) -> RunRecord:
     """Check the readings of a benchmark, and find their kind."""
     if isinstance(found, RunRecord):
-        return retraced(found)
+        return ensure_analysed(found)
     options = _options_of(found, None)
     traces = Traces(options, found.metrics, None, recorded=True)
     for round_ in found.rounds:
@@ -132,7 +132,7 @@ def _naming(name: str) -> Iterator[None]:
 
 def _analyse(found: Result, options: Options | None) -> RunRecord:
     if isinstance(found, RunRecord):
-        return retraced(found if options is None else _judged_by(options, found))
+        return ensure_analysed(found if options is None else _judged_by(options, found))
     options = _options_of(found, options)
     told: dict[str, Any] = {"name": found.name, "subject": found.subject, "rules": ()}
     with _naming(found.name):

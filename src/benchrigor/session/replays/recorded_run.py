@@ -1,4 +1,4 @@
-"""Recorded readings, arranged so that they can be analysed or replayed."""
+"""Recorded readings, arranged so that they can be analysed."""
 
 from __future__ import annotations
 
@@ -37,8 +37,6 @@ from benchrigor.stats.phases.one_pace import ReferencesAlong
 from benchrigor.stats.series.undisturbed import join_groups
 from benchrigor.units import Quantity
 
-PIECE_NS = 10**9  # assumed time of a piece of a recording
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Recording(Material):
@@ -48,18 +46,13 @@ class Recording(Material):
     recorded: bool = True
 
     @property
-    def n(self) -> int:
-        """How many readings there are, or invocations, or pieces."""
-        return len(self.series) if self.in_series else self.series[0].size
-
-    @property
     def in_series(self) -> bool:
         """Whether there is a series per invocation, or per piece."""
         return self.kind in (Kind.INVOCATIONS, Kind.PIECES)
 
-    def analyse(self, options: Options, detector: Detector | None = None) -> Analysis:
-        """Analyse all readings by these options; the detector is theirs unless one is given."""
-        detector = detector or detector_named(options.detector)
+    def analyse(self, options: Options) -> Analysis:
+        """Analyse all readings by these options."""
+        detector = detector_named(options.detector)
         material = replace(self, options=options, detector=detector)
         if detector is not None and self.kind is Kind.INVOCATIONS:
             # A detector is given the invocations one by one.
@@ -76,34 +69,6 @@ class Recording(Material):
         sentence = "A reading of a rate is 0 or less: all are averaged over time (arithmetic)."
         notice = Notice.warning(Code.RATE_OF_0, sentence)
         return replace(self, metric=metric, weights=None, notices=(*self.notices, notice))
-
-    def piece(self, plan: RoundPlan, start: int) -> tuple[Round, int]:
-        """Return the next round for a session, and where the one after it starts."""
-        readings: dict[str, Any] = {}
-        stop, elapsed_ns = start + 1, 0
-        if self.in_series:
-            # A session takes a piece for over when its time is.
-            elapsed_ns = PIECE_NS if self.kind is Kind.PIECES else 0
-            readings["unit_readings"] = {self.metric.name: self.series[start]}
-        elif self.kind is Kind.READINGS:
-            readings["readings"] = {self.metric.name: float(self.series[0][start])}
-            if self.weights is not None:
-                readings["weights"] = {self.metric.name: float(self.weights[start])}
-        else:
-            stop = min(start + plan.readings, self.n)
-            readings["unit_readings"] = {self.metric.name: self.series[0][start:stop]}
-        facts = {"inner_loop": self.batch}
-        return Round(plan=plan, elapsed_ns=elapsed_ns, facts=facts, **readings), stop
-
-    def after(self, start: int) -> Recording | None:
-        """Return the readings from ``start`` on, counted as in `n`, or None."""
-        if start >= self.n:
-            return None
-        rest = replace(self, disturbed=None, whole=None)
-        if self.in_series:
-            return replace(rest, series=self.series[start:])
-        weights = None if self.weights is None else self.weights[start:]
-        return replace(rest, series=(self.series[0][start:],), weights=weights)
 
 
 def recording_of(
@@ -188,7 +153,7 @@ def record_of_pairs(
 
 
 def _of_run(run: RunRecord, metric: str | None) -> Recording:
-    record = retraced(run)
+    record = ensure_analysed(run)
     analysis = record.analysis(metric)
     name = "" if analysis is None else analysis.metric.name
     rounds = record.counted_rounds
@@ -289,7 +254,7 @@ def is_bare(run: RunRecord) -> bool:
     return run.subject.get("kind") == FILE and "tool" not in run.subject
 
 
-def retraced(record: RunRecord) -> RunRecord:
+def ensure_analysed(record: RunRecord) -> RunRecord:
     """Analyse the rounds of a run that was interrupted before its result was stored.
 
     A record with a decision is returned unchanged, and so is an analysed file.

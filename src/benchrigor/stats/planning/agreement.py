@@ -16,10 +16,6 @@ from benchrigor.stats.comparison.fieller_mover import Contrast, difference_of, u
 from benchrigor.stats.estimators.proportion import estimate_proportion
 
 _TAIL = 0.025  # less likely counts, on one side, contradict the nominal coverage
-# Of the half-widths, beyond which hardly any error shows: an interval a third as wide as it should
-# be is contradicted in 51% of cases by a value known exactly, in 22% at this ratio, 4.5 times as
-# often as one that is right, and in 9% at a ratio of 5.
-_MOST_WIDER = 2.0
 
 _Key = tuple[str, ...]
 _Run = tuple[str, Analysis, str | None]  # when it began, its analysis, its id
@@ -81,17 +77,6 @@ def track_record(
         host=host,
         by_name=_tallies(names, distances),
     )
-
-
-def holds(earlier: Estimate, later: Estimate) -> bool | None:
-    """Say whether an interval agrees with a later estimate; None if that could not contradict it.
-
-    Given the errors of both, as in `track_record`. A later interval more than twice as wide agrees
-    with nearly anything, so that agreement with it says nothing; disagreement does.
-    """
-    if _distance(earlier, later) > 1.0:
-        return False
-    return True if later.half_width <= _MOST_WIDER * earlier.half_width else None
 
 
 def track_records(pairs: Iterable[RunPair]) -> tuple[TrackRecord, ...]:
