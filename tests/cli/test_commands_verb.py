@@ -93,8 +93,8 @@ def test_values_of_a_parameter_with_the_name_of_a_secret_are_hidden(cli, store, 
 
 
 def test_ends_of_a_secret_range_are_hidden_and_small_numbers_are_no_secret(cli):
-    refused = cli("commands", "true {pin}", "-P", "pin", "4711", "1234")
-    assert "-P pin is __hidden__ to __hidden__ in steps of 1" in refused.stderr
+    refused = cli("commands", "true {token}", "-P", "token", "4711", "1234")
+    assert "-P token is __hidden__ to __hidden__ in steps of 1" in refused.stderr
     ran = cli("commands", "true {pass}", "-P", "pass", "1", "2", "--max-rounds", "2", "--no-store")
     assert "true 1" in ran.stdout
 
