@@ -18,8 +18,6 @@ from typing import Any
 import pytest
 
 from benchrigor.queues import Counts, End, Page, Tap
-from benchrigor.queues.counting.writers import Writer
-from benchrigor.queues.tapping.process_queues import tap_process_queue
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 METHODS = ("fork", "spawn")
@@ -39,6 +37,10 @@ def consume(source: Any, results: Any) -> None:
     while (item := source.get()) is not None:
         results.put(2 * item)
     results.put(None)
+
+
+def tapped_in(page: Page, source: Any) -> Any:
+    return Tap(source, name="work", page=page).queue
 
 
 def drained(source: Any) -> list[Any]:
@@ -122,35 +124,9 @@ def test_a_process_killed_while_it_waits_leaves_its_cell_readable(method: str) -
         assert second.blocked_ns > first.blocked_ns > 0
 
 
-pages: list[Page] = []
-
-
-class Looking:
-    """Becomes the number of waits that are under way while it is unpickled."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return look, ()
-
-
-def look() -> int:
-    return sum(each.read().waiting for each in pages[-1].cells())
-
-
-@pytest.mark.parametrize("kind", ["Queue", "SimpleQueue"])
-def test_unpickling_is_no_wait(
-    page: Page, head: Writer, tail: Writer, when_waiting: When, kind: str
-) -> None:
-    source = getattr(multiprocessing.get_context("spawn"), kind)()
-    tapped = tap_process_queue(source, head, tail).queue
-    pages.append(page)
-    when_waiting(lambda: tapped.put(Looking()))
-    assert tapped.get() == 0
-    assert next(each for each in page.cells() if each.name == "work.head").read().blocked_events
-
-
-def test_a_consumer_kept_out_by_another_waits(page: Page, head: Writer, tail: Writer) -> None:
+def test_a_consumer_kept_out_by_another_waits(page: Page) -> None:
     source = multiprocessing.get_context("spawn").Queue()
-    tapped = tap_process_queue(source, head, tail).queue
+    tapped = tapped_in(page, source)
     source.put("item")
     assert source._reader.poll(LONG_S)
     with source._rlock:
@@ -189,9 +165,9 @@ def test_of_consumers_that_wait_at_once_each_gets_its_items() -> None:
         assert all(each.blocked_events >= 1 and each.waiting == 0 for each in heads)
 
 
-def test_a_joinable_queue_is_joined(head: Writer, tail: Writer) -> None:
+def test_a_joinable_queue_is_joined(page: Page) -> None:
     source = multiprocessing.get_context("spawn").JoinableQueue()
-    tapped = tap_process_queue(source, head, tail).queue
+    tapped = tapped_in(page, source)
     tapped.put("item")
     tapped.get()
     tapped.task_done()
@@ -200,16 +176,16 @@ def test_a_joinable_queue_is_joined(head: Writer, tail: Writer) -> None:
         tapped.task_done()
 
 
-def test_a_closed_queue_says_so_as_before(head: Writer, tail: Writer) -> None:
-    tapped = tap_process_queue(multiprocessing.get_context("spawn").Queue(), head, tail).queue
+def test_a_closed_queue_says_so_as_before(page: Page) -> None:
+    tapped = tapped_in(page, multiprocessing.get_context("spawn").Queue())
     tapped.close()
     for use in (tapped.get, tapped.get_nowait, lambda: tapped.put(1)):
         with pytest.raises(ValueError, match="is closed"):
             use()
 
 
-def test_a_closed_pipe_says_so_although_its_number_is_anothers(head: Writer, tail: Writer) -> None:
-    tapped = tap_process_queue(multiprocessing.get_context("spawn").SimpleQueue(), head, tail).queue
+def test_a_closed_pipe_says_so_although_its_number_is_anothers(page: Page) -> None:
+    tapped = tapped_in(page, multiprocessing.get_context("spawn").SimpleQueue())
     tapped.close()
     others = os.pipe()
     try:
@@ -226,8 +202,8 @@ class Louder(multiprocessing.queues.Queue):  # type: ignore[type-arg]
         return str(super().get(block, timeout)).upper()
 
 
-def test_what_a_subclass_does_in_its_place_is_done(page: Page, head: Writer, tail: Writer) -> None:
-    tapped = tap_process_queue(Louder(ctx=multiprocessing.get_context("spawn")), head, tail).queue
+def test_what_a_subclass_does_in_its_place_is_done(page: Page) -> None:
+    tapped = tapped_in(page, Louder(ctx=multiprocessing.get_context("spawn")))
     tapped.put("item")
     assert tapped.get() == "ITEM"
     assert [each.read().items for each in page.cells()] == [1, 1]
@@ -319,9 +295,9 @@ class Halved(multiprocessing.queues.SimpleQueue):  # type: ignore[type-arg]
 
 @pytest.mark.parametrize(("kind", "found"), [(Doubled, 16), (Halved, 4)])
 def test_what_a_subclass_of_a_simple_queue_does_is_done(
-    page: Page, head: Writer, tail: Writer, when_waiting: When, *, kind: type[Any], found: int
+    page: Page, when_waiting: When, *, kind: type[Any], found: int
 ) -> None:
-    tapped = tap_process_queue(kind(ctx=multiprocessing.get_context("spawn")), head, tail).queue
+    tapped = tapped_in(page, kind(ctx=multiprocessing.get_context("spawn")))
     tapped.put(8)
     assert tapped.get() == found
     assert [each.read().items for each in page.cells()] == [1, 1]
@@ -336,11 +312,9 @@ def test_what_a_subclass_of_a_simple_queue_does_is_done(
 
 
 @pytest.mark.parametrize("timeout_s", [1e8, -5.0])
-def test_an_odd_time_limit_is_as_odd_as_before(
-    head: Writer, tail: Writer, timeout_s: float
-) -> None:
+def test_an_odd_time_limit_is_as_odd_as_before(page: Page, timeout_s: float) -> None:
     source = multiprocessing.get_context("spawn").Queue(1)
-    tapped = tap_process_queue(source, head, tail).queue
+    tapped = tapped_in(page, source)
     errors = []
     for each in (source, tapped):
         with pytest.raises((OverflowError, queue.Empty)) as caught:

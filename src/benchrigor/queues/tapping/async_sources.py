@@ -48,24 +48,15 @@ def tap_async_queue(source: asyncio.Queue[Any], head: Writer, tail: Writer) -> T
     """Make a queue count, until it is released."""
     if is_own(source, "get"):
         raise InvalidInput(f"{source!r} is tapped already, close that tap first")
-    kind, get, put, patches = type(source), source.get, source.put, Patches()
-
-    async def counted_get() -> Any:
-        return await (time_wait(get(), head) if source.empty() else get())
-
-    async def counted_put(item: Any) -> None:
-        await (time_wait(put(item), tail) if source.full() else put(item))
-
+    patches = Patches()
     count_items(source, head, tail, patches)
-    # A method that takes any arguments costs an event twice as much.
-    is_stock = kind.get is asyncio.Queue.get and kind.put is asyncio.Queue.put
-    patches.set(source, "get", counted_get if is_stock else _timed_if(source.empty, get, head))
-    patches.set(source, "put", counted_put if is_stock else _timed_if(source.full, put, tail))
+    patches.set(source, "get", _timed_if(source.empty, source.get, head))
+    patches.set(source, "put", _timed_if(source.full, source.put, tail))
     return Tapped(queue=source, release=patches.undo, resize=partial(_resize, source), local=True)
 
 
 def _timed_if(must_wait: Callable[[], bool], method: Callable[..., Any], writer: Writer) -> Any:
-    """Return a method that times one of a subclass, with any arguments and any result."""
+    """Return a method that times another; one of a subclass may take and return anything."""
 
     async def run_and_time(*args: Any, **options: Any) -> Any:
         work = method(*args, **options)

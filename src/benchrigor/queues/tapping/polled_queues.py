@@ -1,11 +1,14 @@
 """Taps anything with the ``get`` and ``put`` of `queue.Queue`, which tries without waiting first.
 
-Such are `queue.SimpleQueue`, proxies of a manager, queues of other packages. Only an attempt that
-found the queue empty or full reads a clock.
+Such are `queue.SimpleQueue`, queues of `multiprocessing`, proxies of a manager, queues of other
+packages. Only an attempt that found the queue empty or full reads a clock. An item that was waited
+for is also received and unpickled within the wait. The thread that feeds a `multiprocessing.Queue`
+hides how long the pipe makes a producer wait.
 """
 
 from __future__ import annotations
 
+import select
 from inspect import signature
 from queue import Empty, Full, SimpleQueue
 from typing import Any
@@ -70,6 +73,39 @@ class PolledQueue(Wrapper):
     def get_nowait(self) -> Any:
         """Get an item if there is one."""
         return self.get(False)
+
+
+class PipeQueue(Wrapper):
+    """Stands in for a `multiprocessing.SimpleQueue`, whose methods always wait.
+
+    It asks whether the pipe has something to read, or room; another process may be quicker then,
+    and a message of more than `select.PIPE_BUF` bytes may wait for more room: both unseen.
+    """
+
+    def get(self) -> Any:
+        """Get an item, as the source does."""
+        if self._source.empty():
+            with self._head.waiting():
+                item = self._source.get()
+        else:
+            item = self._source.get()
+        self._head.count(item)
+        return item
+
+    def put(self, obj: Any) -> None:
+        """Put an item, as the source does."""
+        if _has_room(self._source._writer):  # noqa: SLF001  # there is no public way to know
+            self._source.put(obj)
+        else:
+            with self._tail.waiting():
+                self._source.put(obj)
+        self._tail.count(obj)
+
+
+def _has_room(pipe: Any) -> bool:
+    poll = select.poll()
+    poll.register(pipe.fileno(), select.POLLOUT)
+    return bool(poll.poll(0))
 
 
 def _takes(method: Any, *args: object) -> bool:

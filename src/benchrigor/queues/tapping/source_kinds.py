@@ -19,8 +19,7 @@ from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
 _CLASSES = (
     ("queue", "Queue", "thread_queues", "tap_queue"),
     ("queue", "SimpleQueue", "polled_queues", "tap_polled"),
-    ("multiprocessing.queues", "Queue", "process_queues", "tap_process_queue"),
-    ("multiprocessing.queues", "SimpleQueue", "process_queues", "tap_process_queue"),
+    ("multiprocessing.queues", "SimpleQueue", "polled_queues", "PipeQueue"),
     ("asyncio.queues", "Queue", "async_sources", "tap_async_queue"),
     ("asyncio.streams", "StreamReader", "async_sources", "_StreamHead"),
     ("asyncio.streams", "StreamWriter", "async_sources", "_StreamTail"),
