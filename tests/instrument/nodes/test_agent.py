@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import json
 import socket
@@ -13,20 +12,16 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument import Agent, ProbeRegistry
-from benchrigor.instrument.nodes import agent as agent_module
-from benchrigor.instrument.nodes import node_service, request_limits
+from benchrigor.instrument.nodes import node_service
 from benchrigor.instrument.nodes.exposition import exposition
 from benchrigor.instrument.nodes.node_service import NodeService
-from benchrigor.instrument.nodes.request_limits import GuardedConnections
 from benchrigor.machine import Alarms, StatusReader
 from benchrigor.testing import FakeSampler
 
@@ -255,34 +250,6 @@ def test_another_name_of_this_machine_is_not_answered_without_a_token(agent_of, 
             assert found == status
 
 
-def test_strangers_use_up_no_request_of_others(agent_of, ask, token, monkeypatch):
-    monkeypatch.setattr(agent_module, "REQUESTS_A_SECOND", 1e-6)
-    monkeypatch.setattr(agent_module, "MOST_AT_ONCE", 2.0)
-    with agent_of(token=token) as agent:
-        assert [ask(agent.url + "/alarms")[0] for _ in range(4)] == [401, 401, 429, 429]
-        assert ask(agent.url + "/alarms", token=token)[0] == 200
-
-
-@pytest.mark.slow
-def test_who_reads_no_answer_is_cut_off(agent_of, monkeypatch):
-    monkeypatch.setattr(agent_module, "SLOWEST_S", 0.3)
-    monkeypatch.setattr(agent_module, "MOST_AT_ONCE", 1e9)
-    with agent_of() as agent, socket.socket() as connection:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.settimeout(LONG_S)
-        connection.connect(("127.0.0.1", int(agent.url.rpartition(":")[2])))
-
-        def is_cut_off() -> bool:
-            try:
-                connection.sendall(b"GET /capabilities HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50)
-            except ConnectionError:
-                return True
-            return False
-
-        until(is_cut_off)
-        assert urllib.request.urlopen(agent.url + "/alarms", timeout=LONG_S).status == 200  # noqa: S310
-
-
 def test_a_configuration_that_cannot_be_kept_is_not_in_force(agent_of, ask, tmp_path):
     (tmp_path / "file").write_text("")
     with agent_of(config=tmp_path / "kept.json") as agent:
@@ -347,20 +314,10 @@ def test_a_body_that_is_too_large_is_refused_at_once(agent_of, ask):
         with socket.create_connection(("127.0.0.1", port), LONG_S) as connection:
             connection.sendall(
                 b"PUT /config HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n"
-                + b"x" * (request_limits.MOST_BODY_BYTES + 1)
+                + b"x" * (64 * 1024 + 1)
             )
             assert b" 413 " in connection.recv(4096).splitlines()[0]
         assert ask(agent.url + "/alarms")[0] == 200
-
-
-def ended(connection: socket.socket) -> bool:
-    """Whether the other side has closed it, after whatever it sent."""
-    try:
-        while connection.recv(4096):
-            pass
-    except ConnectionError:
-        pass
-    return True
 
 
 @pytest.mark.slow
@@ -370,90 +327,17 @@ def ended(connection: socket.socket) -> bool:
         b"",
         b"GET /status HTT",
         b"PUT /config HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{",
-        b"GET /alarms HTTP/1.1\r\nHost: localhost\r\n\r\nGET /al",
     ],
 )
-def test_who_sends_slowly_is_cut_off(agent_of, monkeypatch, sent):
-    monkeypatch.setattr(agent_module, "SLOWEST_S", 0.2)
+def test_who_sends_slowly_holds_up_no_end(agent_of, sent):
     with agent_of() as agent:
-        port = int(agent.url.rpartition(":")[2])
-        with socket.create_connection(("127.0.0.1", port), LONG_S) as connection:
+        place = ("127.0.0.1", int(agent.url.rpartition(":")[2]))
+        with socket.create_connection(place, LONG_S) as connection:
             connection.sendall(sent)
-            assert ended(connection)
-
-
-def test_only_so_many_connections_are_taken(agent_of, ask, monkeypatch):
-    monkeypatch.setattr(request_limits, "MOST_CONNECTIONS", 8)
-    with agent_of() as agent:
-        port = int(agent.url.rpartition(":")[2])
-        many = [socket.create_connection(("127.0.0.1", port), LONG_S) for _ in range(40)]
-        assert sum(ended(each) for each in many[8:]) == 32
-        many[0].sendall(b"GET /alarms HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert b" 200 " in many[0].recv(4096).splitlines()[0]
-        for each in many:
-            each.close()
-
-        def is_back() -> bool:
-            try:
-                return ask(agent.url + "/alarms")[0] == 200
-            except OSError:
-                return False
-
-        until(is_back)
-
-
-def test_who_asks_nothing_is_cut_off_whatever_the_server_does():
-    async def look() -> None:
-        cut_off = asyncio.Event()
-        one, other = Mock(), Mock(force_close=cut_off.set)
-        guarded = GuardedConnections(Mock(side_effect=[one, other], connections=[]), 0.01)
-        guarded.has_asked(guarded())
-        guarded()
-        await asyncio.wait_for(cut_off.wait(), LONG_S)
-        one.force_close.assert_not_called()
-
-    asyncio.run(look())  # by itself: recent servers of aiohttp cut such connections off too
-
-
-@pytest.mark.parametrize("scheme", ["http", "https"])
-def test_connections_that_have_ended_keep_nobody_out(agent_of, ask, monkeypatch, scheme):
-    monkeypatch.setattr(request_limits, "MOST_CONNECTIONS", 8)
-    monkeypatch.setattr(agent_module, "SLOWEST_S", 10 * LONG_S)
-    tls = (HERE / "certificate.pem", HERE / "key.pem") if scheme == "https" else None
-    context = ssl.create_default_context(cafile=HERE / "certificate.pem") if tls else None
-    with agent_of(tls=tls) as agent:
-        address = ("127.0.0.1", int(agent.url.rpartition(":")[2]))
-        for _ in range(8):
-            socket.create_connection(address, LONG_S).close()
-
-        def is_answered() -> bool:
-            try:
-                return ask(agent.url + "/alarms", context=context)[0] == 200
-            except OSError:
-                return False
-
-        until(is_answered)
-        assert all(is_answered() for _ in range(3))
-
-
-def test_handshakes_that_do_not_end_count_as_connections(agent_of, ask, monkeypatch):
-    monkeypatch.setattr(request_limits, "MOST_CONNECTIONS", 8)
-    monkeypatch.setattr(agent_module, "SLOWEST_S", 10 * LONG_S)
-    context = ssl.create_default_context(cafile=HERE / "certificate.pem")
-    with agent_of(tls=(HERE / "certificate.pem", HERE / "key.pem")) as agent, ExitStack() as stack:
-        address = ("127.0.0.1", int(agent.url.rpartition(":")[2]))
-        for _ in range(8):
-            stack.enter_context(socket.create_connection(address, LONG_S))
-        with pytest.raises(OSError, match=r"reset|closed|EOF|aborted"):
-            ask(agent.url + "/alarms", context=context)
-
-
-def test_only_so_many_requests_a_second_are_answered(agent_of, ask, monkeypatch):
-    monkeypatch.setattr(agent_module, "REQUESTS_A_SECOND", 1e-6)
-    monkeypatch.setattr(agent_module, "MOST_AT_ONCE", 2.0)
-    with agent_of() as agent:
-        found = [ask(agent.url + "/alarms")[0] for _ in range(4)]
-        assert found == [200, 200, 429, 429]
+            time.sleep(0.2)
+            began_s = time.monotonic()
+            agent.close()
+            assert time.monotonic() - began_s < LONG_S
 
 
 @pytest.mark.slow

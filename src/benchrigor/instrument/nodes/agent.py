@@ -10,6 +10,7 @@ import logging
 import os
 import socket
 import ssl
+import threading
 import time
 import weakref
 from collections.abc import Awaitable, Callable
@@ -33,18 +34,12 @@ try:
     from aiohttp import web
 
     from benchrigor.instrument.nodes.exposition import exposition
-    from benchrigor.instrument.nodes.request_limits import (
-        MOST_AT_ONCE,
-        MOST_BODY_BYTES,
-        REQUESTS_A_SECOND,
-        SLOWEST_S,
-        Allowance,
-        GuardedConnections,
-    )
 except ImportError:
     raise MissingExtra("an agent", package="aiohttp and prometheus-client", extra="agent") from None
 
 _STATUS_EVERY_S, _HEALTH_EVERY_S = 1.0, 60.0
+_MOST_BODY_BYTES = 64 * 1024
+_LAST_ANSWERS_S = 1.0  # for requests that are under way when it closes
 _LOGGER = logging.getLogger("benchrigor.agent")
 _LOGGER.addHandler(logging.NullHandler())  # silent if the program does not log itself
 _PLAIN = "text/plain; version=0.0.4; charset=utf-8"
@@ -55,7 +50,7 @@ class Agent:
     """Serves capabilities, status, health, probes, alarms and thresholds of a node over HTTP.
 
     It runs in its own thread, reads the status once a second in others, and answers from the last
-    reading: slow or frequent requests do not slow the program down.
+    reading.
 
     Parameters
     ----------
@@ -82,8 +77,8 @@ class Agent:
 
     Notes
     -----
-    It refuses bodies of more than 64 KiB, more than 256 connections or 200 requests a second, and
-    requests that take more than ten seconds to arrive.
+    It refuses bodies of more than 64 KiB. It neither limits nor cuts off clients: where strangers
+    can reach it, put a proxy in front that does.
 
     Examples
     --------
@@ -127,9 +122,6 @@ class Agent:
             StatusReader() if reader is None else reader,
             config=config,
         )
-        self._allowance, self._of_strangers = (
-            Allowance(REQUESTS_A_SECOND, MOST_AT_ONCE) for _ in range(2)
-        )
         self._pid = os.getpid()
         self._thread = LoopThread("benchrigor agent")
         try:
@@ -138,11 +130,20 @@ class Agent:
             self._thread.end()
             raise InvalidInput(f"cannot listen on {host} port {port}: {error}") from error
         self.url = f"http{'s' if tls else ''}://{place_of(host, found)}"
+        self._ended = threading.Event()
+        for read, every_s in (
+            (self.service.read, _STATUS_EVERY_S),
+            (self.service.check, _HEALTH_EVERY_S),
+        ):
+            threading.Thread(
+                target=_read_again_and_again, args=(read, every_s, self._ended), daemon=True
+            ).start()
 
     def close(self) -> None:
         """Stop serving; may be called twice."""
-        if self._runner is not None and self._pid == os.getpid():
-            self._thread.run(self._end())
+        if not self._ended.is_set() and self._pid == os.getpid():
+            self._ended.set()
+            self._thread.run(self._runner.cleanup())
             self._thread.end()
 
     def __enter__(self) -> Self:
@@ -153,7 +154,7 @@ class Agent:
 
     async def _start(self, host: str, port: int, context: ssl.SSLContext | None) -> int:
         """Listen, and begin to read; return the port."""
-        application = web.Application(middlewares=[self._guard], client_max_size=MOST_BODY_BYTES)
+        application = web.Application(middlewares=[self._guard], client_max_size=_MOST_BODY_BYTES)
         get: dict[str, Callable[[web.Request], object]] = {
             "/capabilities": lambda _: self.service.capabilities(),
             "/status": lambda _: {
@@ -173,83 +174,47 @@ class Agent:
         application.add_routes(
             [web.put("/config", self._configure), web.get("/metrics", self._metrics)]
         )
-        runner = web.AppRunner(
-            application,
-            access_log=None,
-            logger=_LOGGER,
-            keepalive_timeout=SLOWEST_S,
-            lingering_time=SLOWEST_S,
+        self._runner = web.AppRunner(
+            application, access_log=None, logger=_LOGGER, shutdown_timeout=_LAST_ANSWERS_S
         )
-        await runner.setup()
-        assert runner.server is not None  # noqa: S101  # is there once it is set up
-        self._connections = GuardedConnections(runner.server, SLOWEST_S)
-        self._runner: web.AppRunner | None = runner
+        await self._runner.setup()
         loop = asyncio.get_running_loop()
         found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, *_, where = min(found, key=lambda place: place[0] != socket.AF_INET)
         self.listening = socket.create_server(where, family=family)
         _AGENTS.add(self)
-        self._server = await loop.create_server(
-            self._connections,
-            sock=self.listening,
-            ssl=context,
-            ssl_handshake_timeout=None if context is None else SLOWEST_S,
-        )
-        self._reading = [
-            asyncio.create_task(_read_again_and_again(self.service.read, _STATUS_EVERY_S)),
-            asyncio.create_task(_read_again_and_again(self.service.check, _HEALTH_EVERY_S)),
-        ]
+        await web.SockSite(self._runner, self.listening, ssl_context=context).start()
         return int(self.listening.getsockname()[1])
-
-    async def _end(self) -> None:
-        runner, self._runner = self._runner, None
-        for task in self._reading:
-            task.cancel()
-        await asyncio.gather(*self._reading, return_exceptions=True)
-        self._server.close()
-        if runner is not None:
-            await runner.cleanup()
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
         """Let a request pass that may; turn what goes wrong into an answer in JSON."""
-        self._connections.has_asked(request.protocol)
         try:
             self._admit(request)
-            return await asyncio.wait_for(handler(request), SLOWEST_S)
+            return await handler(request)
         except web.HTTPException as error:
             headers = {
                 name: value
                 for name, value in error.headers.items()
-                if name in ("Allow", "Retry-After", "WWW-Authenticate")
+                if name in ("Allow", "WWW-Authenticate")
             }
-            answer = _failure(error.status, error.reason, headers)
-            if error.status in (401, 403, 429):
-                answer.force_close()  # its place is free again
-            return answer
+            return _failure(error.status, error.reason, headers)
         except InvalidInput as error:
             return _failure(400, str(error))
         except web.RequestPayloadError as error:
             return _failure(400, f"the body cannot be read: {error}")
-        except TimeoutError:
-            return _failure(408, f"the request took more than {SLOWEST_S:g} s")
         except Exception as error:  # noqa: BLE001 - any failure here becomes an answer
             known = isinstance(error, BenchrigorError)
             return _failure(500, str(error) if known else f"{type(error).__name__} in the agent")
 
     def _admit(self, request: web.Request) -> None:
-        """Raise if a request may not pass; strangers only use up their own allowance."""
+        """Raise if a request may not pass."""
         given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
         if self._token is None:  # a page in a browser may give this machine a name of its own
-            is_known = _is_here(_host_of(request.host))
-        else:
-            is_known = hmac.compare_digest(given, self._token)
-        allowance = self._allowance if is_known else self._of_strangers
-        if not allowance.take(time.monotonic()):
-            raise web.HTTPTooManyRequests(headers={"Retry-After": "1"})
-        if not is_known and self._token is None:
-            raise web.HTTPForbidden(reason="without a token, ask for it as 127.0.0.1 or localhost")
-        if not is_known:
+            if not _is_here(_host_of(request.host)):
+                reason = "without a token, ask for it as 127.0.0.1 or localhost"
+                raise web.HTTPForbidden(reason=reason)
+        elif not hmac.compare_digest(given, self._token):
             raise web.HTTPUnauthorized(headers={"WWW-Authenticate": "Bearer"})
 
     def _report(self, request: web.Request) -> object:
@@ -283,13 +248,14 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_let_go)
 
 
-async def _read_again_and_again(read: Callable[[], None], every_s: float) -> None:
-    """Read now and then, in a thread; a reading that fails is tried again."""
-    while True:
+def _read_again_and_again(read: Callable[[], None], every_s: float, ended: threading.Event) -> None:
+    """Read now and then; a reading that fails is tried again."""
+    left_s = 0.0
+    while not ended.wait(left_s):
         began_s = time.monotonic()
         with suppress(Exception):  # samplers tell their own errors; what else fails ages
-            await asyncio.to_thread(read)
-        await asyncio.sleep(max(0.0, began_s + every_s - time.monotonic()))
+            read()
+        left_s = max(0.0, began_s + every_s - time.monotonic())
 
 
 def _wrong_access(host: object, token: object) -> list[str]:

@@ -159,7 +159,7 @@ class Hub:
             async with asyncio.timeout(self._timeout_s):
                 async with session.request(method, url, allow_redirects=False, **what) as answer:
                     body = await _read_body(answer)
-                    is_ours = body and answer.status in (200, 400, 401, 403, 429)
+                    is_ours = body and answer.status in (200, 400, 401, 403)
                     return answer.status, body if is_ours else f"status {answer.status}".encode()
         except TimeoutError:
             return _SILENCE, f"no answer within {self._timeout_s:g} s".encode()

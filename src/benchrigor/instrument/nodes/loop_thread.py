@@ -5,36 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Coroutine
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from benchrigor.errors import InvalidInput
 
 T = TypeVar("T")
-
-
-class _DaemonThreads(ThreadPoolExecutor):
-    """Runs calls in its own daemon thread.
-
-    The threads of a pool are waited for when the interpreter ends: a name that resolves slowly
-    would hold up the end, and others meanwhile.
-    """
-
-    def submit(self, call: Callable[..., T], /, *args: Any, **more: Any) -> Future[T]:
-        """Begin a call, and return its future."""
-        future = Future[T]()
-
-        def work() -> None:
-            if not future.set_running_or_notify_cancel():
-                return
-            try:
-                future.set_result(call(*args, **more))
-            except BaseException as error:  # noqa: BLE001 - the waiting caller gets it
-                future.set_exception(error)
-
-        threading.Thread(target=work, daemon=True).start()
-        return future
 
 
 class LoopThread:
@@ -43,7 +19,6 @@ class LoopThread:
     def __init__(self, name: str) -> None:
         self._pid = os.getpid()
         self._loop = asyncio.new_event_loop()
-        self._loop.set_default_executor(_DaemonThreads())
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
