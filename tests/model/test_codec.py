@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Floats
+from benchrigor.model import Code, Floats, Notice
 from benchrigor.model.codec import decode, encode
 
 
@@ -42,3 +42,9 @@ def test_an_array_is_rebuilt_in_whatever_form_it_is_annotated(kind):
     assert decode(dict[str, kind], {"time": [1.0]})["time"].tolist() == [1.0]
     with pytest.raises(InvalidInput, match="expected a list of numbers"):
         decode(kind, 7)
+
+
+def test_a_notice_with_a_code_that_is_no_more_is_left_out():
+    known = Notice.note(Code.CONSTANT, "All 12 readings are 3.0.", n=12)
+    data = [encode(known), {**encode(known), "code": "repeated-warm-ups"}]
+    assert decode(tuple[Notice, ...], data) == (known,)

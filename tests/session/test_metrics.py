@@ -169,17 +169,6 @@ def test_without_a_direction_a_change_is_only_different() -> None:
     assert br.compare_runs(*sides, direction="higher").verdict is Verdict.BETTER
 
 
-@pytest.mark.slow
-def test_a_series_of_joined_rounds_is_warned_of() -> None:
-    rng = np.random.default_rng(6)
-    warm = 1.0 + 2.0 * np.exp(-np.arange(300) / 20.0)
-    joined = np.concatenate([warm * rng.normal(1.0, 0.03, 300) for _ in range(15)])
-    for metric, values in ((br.Metric(name="u", unit="ms"), joined), (RATE, 1.0 / joined)):
-        analysis = units_of(metric, values).analysis()
-        assert analysis is not None
-        assert Code.REPEATED_WARM_UPS in {each.code for each in analysis.notices}
-
-
 def test_rounds_of_one_unit_are_single_readings() -> None:
     rng = np.random.default_rng(7)
     session = br.Session(br.Options(target=1e-9, rounds="restarted", max_rounds=12), seed=1)

@@ -69,10 +69,6 @@ def draws(n: int) -> np.ndarray:
     return np.random.default_rng(20261209).normal(1.0, 0.1, n)
 
 
-def cooling(n: int) -> np.ndarray:
-    return 1.0 + 2.0 * np.exp(-np.arange(n) / 8.0) + 0.02 * draws(n)
-
-
 RUNS: dict[str, Callable[[], list[Notice]]] = {
     "one reading": lambda: run(noise(30_000.0), budget_s=10.0),
     "two readings": lambda: run(noise(9_000.0), budget_s=25.0),
@@ -110,7 +106,6 @@ RUNS: dict[str, Callable[[], list[Notice]]] = {
     "a short constant file": lambda: file(np.full(5, 3.0)),
     "a rising file": lambda: file(np.linspace(1.0, 2.0, 400) * (1.0 + draws(400) / 500.0)),
     "slow noise": lambda: file(50.0 + np.convolve(draws(4_000), np.ones(900), "valid")),
-    "joined rounds": lambda: file(np.concatenate([cooling(100) for _ in range(12)])),
     "three rounds": lambda: file(*(draws(20) for _ in range(3))),
     "three rounds of warm-up": lambda: file(*(np.linspace(3.0, 1.0, 20) for _ in range(3))),
     "few outcomes": lambda: file([0.0, 1.0, 1.0, 1.0, 0.0, 1.0]),
@@ -173,16 +168,3 @@ ELSEWHERE = (
 def test_no_notice_advises_what_its_door_does_not_have(name: str) -> None:
     for notice in notices_of(name):
         assert not [each for each in ELSEWHERE if each in notice.sentence], notice
-
-
-def test_joined_rounds_are_told_apart_as_their_door_can() -> None:
-    def joined(call: int, rng: np.random.Generator) -> float:
-        return float(1.0 + 2.0 * np.exp(-(call % 100) / 8.0) + 0.02 * rng.normal())
-
-    of_file, of_function = (
-        notices_of("joined rounds"),
-        run(joined, budget_readings=1_200, target=1e-9),
-    )
-    for notices, advice in ((of_file, "A column that says"), (of_function, "Restarted rounds, ")):
-        (said,) = (each for each in notices if each.code is Code.REPEATED_WARM_UPS)
-        assert advice in said.sentence

@@ -96,7 +96,8 @@ def _decode(kind: Any, data: Any, where: str) -> Any:
         return _decode_dataclass(kind, data, where)
     if origin is tuple:
         _expect(data, list | tuple, "a list", where)
-        return tuple(_decode(inner[0], part, f"{where}[{i}]") for i, part in enumerate(data))
+        known = [part for part in data if _is_known(inner[0], part)]
+        return tuple(_decode(inner[0], part, f"{where}[{i}]") for i, part in enumerate(known))
     if _is_array(kind):
         _expect(data, list | np.ndarray, "a list of numbers", where)
         return as_series(data, name=where) if len(data) else np.zeros(0)
@@ -119,6 +120,14 @@ def _is_array(kind: Any) -> bool:
 def _expect(data: Any, kind: Any, words: str, where: str) -> None:
     if not isinstance(data, kind):
         raise InvalidInput(f"{where} is {short(data)}, expected {words}")
+
+
+def _is_known(kind: Any, data: Any) -> bool:
+    """Whether this version knows the code of a Notice and the like; retired ones are left out."""
+    codes: Any = _hints(kind).get("code") if hasattr(kind, "__dataclass_fields__") else None
+    if not isinstance(codes, enum.EnumMeta) or not isinstance(data, Mapping):
+        return True
+    return "code" not in data or data["code"] in list[Any](codes)
 
 
 def _decode_plain(kind: Any, data: Any, where: str) -> Any:

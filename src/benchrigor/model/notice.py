@@ -41,7 +41,6 @@ class Code(enum.StrEnum):
     END_CUT = "end-cut"
     MOVED_ON = "moved-on"
     TOO_FEW_TO_CALL = "too-few-to-call"
-    REPEATED_WARM_UPS = "repeated-warm-ups"
     CONSTANT = "constant-readings"
     NOT_CONVERGED = "not-converged"
     NO_DATA = "no-data"
@@ -148,7 +147,6 @@ class Code(enum.StrEnum):
 # Codes of one cause, the most informative first, which makes the others redundant.
 CAUSES: tuple[tuple[Code, ...], ...] = (
     (Code.CONSTANT, Code.FEW_IN_TAIL, Code.FEW_READINGS, Code.FEW_EFFECTIVE, Code.SHORT_RUN),
-    (Code.REPEATED_WARM_UPS, Code.PERSISTENT_AND_SKEWED),
     (Code.COARSE_CLOCK, Code.CLOCK_COST),
 )
 

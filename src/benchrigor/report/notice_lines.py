@@ -73,8 +73,6 @@ PAGE: dict[Code, str] = {
     "calls: --batch 1.",
     Code.PERSISTENT_AND_SKEWED: "Slow readings come in bursts: the interval is too narrow. "
     f"{_LONGER}",
-    Code.REPEATED_WARM_UPS: "The readings are several runs in a row, each with its warm-up. Tell "
-    "them apart (--round COLUMN, or --rounds restarted).",
     Code.ROUNDS_REJECTED: "Some processes did nothing but warm up, and do not count. Let each do "
     "more (raise the work of a process).",
     Code.CUT_ROUND: "A call did not end in time and does not count. Check that it cannot hang.",

@@ -30,7 +30,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.notice import is_of_modes, one_each
 from benchrigor.model.series import LARGEST
-from benchrigor.model.text import many, percent
+from benchrigor.model.text import many
 from benchrigor.protocols import Detector
 from benchrigor.session.outcomes import in_units
 from benchrigor.session.schedule.work_schedule import FEWEST_ROUNDS
@@ -64,7 +64,6 @@ from benchrigor.stats.estimators.observation import observe
 from benchrigor.stats.estimators.proportion import are_outcomes, are_shares
 from benchrigor.stats.estimators.variance_components import split_variance
 from benchrigor.stats.phases.one_pace import ReferencesAlong
-from benchrigor.stats.phases.repeated_warm_up import find_repeated_warm_ups
 from benchrigor.stats.phases.trimming import measured_phase, moved_on
 from benchrigor.stats.series.level import all_zero
 from benchrigor.stats.series.subsessions import MERGED
@@ -80,9 +79,6 @@ from benchrigor.stats.wps.line_diagnostics import diagnose_further
 from benchrigor.stats.wps.work_line import check_fit
 from benchrigor.units import Direction, Quantity
 
-# Advice for recorded readings, which cannot be measured again, and for running sessions.
-_APART = "A column that says which round each reading is of tells the warm-ups apart."
-_RESTARTED = "Restarted rounds, each with a process of its own, tell the warm-ups apart."
 _SEVERAL_MODES = 0.01  # chance of taking one mode for several
 
 
@@ -250,7 +246,7 @@ def report(material: Material, looked: Analysis | None = None) -> Analysis:
     if material.kind is Kind.WORK:
         analysis = check_line(material, looked)
     else:
-        analysis = describe(material, doubt_one_series(material, looked))
+        analysis = describe(material, looked)
     if material.whole is not None and analysis.disturbed and analysis.disturbed.matters:
         beside = replace(analysis.disturbed, estimate=look(material.whole).estimate)
         analysis = replace(analysis, disturbed=beside)
@@ -368,30 +364,6 @@ def predict_readings(material: Material, analysis: Analysis) -> Analysis:
     else:  # disturbed readings have to be taken, too
         needed *= analysis.taken / units
     return replace(analysis, required=int(needed + 1.0 - 1e-9))
-
-
-def doubt_one_series(material: Material, analysis: Analysis) -> Analysis:
-    """Warn of a continuous series that looks like restarted rounds joined end to end."""
-    if material.kind is not Kind.UNIT_READINGS:
-        return analysis
-    sign = -1.0 if material.metric.direction is Direction.HIGHER else 1.0
-    rounds = find_repeated_warm_ups(sign * material.series[0])
-    if rounds is None:
-        return analysis
-    sentence = (
-        f"The readings look like rounds of about {rounds.length} joined end to end, each with a "
-        f"warm-up of its own: the mean of all is {percent(abs(rounds.excess))} beside the level "
-        f"after it. {_APART if material.recorded else _RESTARTED}"
-    )
-    notice = Notice.warning(
-        Code.REPEATED_WARM_UPS, sentence, length=rounds.length, rounds=len(rounds.starts)
-    )
-    estimate = analysis.estimate
-    return replace(
-        analysis,
-        notices=one_each((notice, *analysis.notices)),
-        estimate=estimate and replace(estimate, notices=one_each((notice, *estimate.notices))),
-    )
 
 
 def describe(material: Material, analysis: Analysis) -> Analysis:
