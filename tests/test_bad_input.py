@@ -37,7 +37,7 @@ from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.surfaces.designs import d_optimal
 from benchrigor.workbench.surfaces.factors import Factor, Space
 from benchrigor.workbench.surfaces.samples import Sample
-from benchrigor.workloads import CallableWorkload, CommandWorkload, Pick, StreamWorkload
+from benchrigor.workloads import CallableWorkload, CommandWorkload, Pick
 
 Notices = Sequence[Notice]
 
@@ -123,7 +123,6 @@ def fill(folder: Path) -> None:
             session.tell(br.Round(plan=plan, elapsed_ns=1, unit_readings={"time": values}))
 
 
-UNITS_OF_X = (Pick.parse("x=regex:x=([0-9.]+)", unit_readings=True),)
 READS_X = (Pick.parse("x=regex:x=([0-9.]+)"),)
 TALKATIVE = "import sys\nfor _ in range(10): sys.stdout.buffer.write(b'junk line\\n' * 100_000)"
 SUICIDE = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
@@ -288,14 +287,6 @@ TABLE: list[tuple[str, Callable[[Path], object], type[BenchrigorError] | Code, s
         ),
         Code.CUT_ROUND,
         "Round 0 was ended after 200 ms, because the budget was spent: nothing of it counts",
-    ),
-    (
-        "a stream that ends without a reading",
-        lambda _: br.Session(seed=1).run(
-            StreamWorkload(["echo", "1..2"], picks=UNITS_OF_X, clock=WallClock())
-        ),
-        WorkloadFailed,
-        "printed 5 B in 1 line, none of which holds a reading for metric 'x'",
     ),
     (
         "a command that prints nothing",

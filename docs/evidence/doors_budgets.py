@@ -20,28 +20,23 @@ from coverage_tables import Setting, heading, row
 
 import benchrigor as br
 from benchrigor.clocks import WallClock
-from benchrigor.workloads import CommandWorkload, Pick, StreamWorkload
+from benchrigor.workloads import CommandWorkload, Pick
 
 BUDGET_S, GRACE_S, ALLOWED_S = 1.0, 2.0, 1.0
 UNITS = Pick.parse("u:ms=regex:u ([0-9.]+)", unit_readings=True)
 FUNCTION = f"{shlex.quote(sys.executable)} -c 'sum(i * i for i in range(10**9))'"
 IGNORES = "trap '' TERM; while :; do sleep 0.05; done"
 PRINTS = "i=0; while :; do i=$((i + 1)); echo u $i; sleep 0.02; done"
-# What it does, how, whether it is a stream, whether it must be killed.
+# What it does, how, whether it must be killed.
 KINDS = (
-    ("prints without end", PRINTS, False, False),
-    ("sleeps", "exec sleep 600", False, False),
-    ("ends often: 0.1 s a round", "sleep 0.1", False, False),
-    ("ignores the request", IGNORES, False, True),
-    ("has a child in the background", "sleep 600 & exec sleep 600", False, False),
-    ("has one that ignores the request", f"({IGNORES}) & exec sleep 600", False, True),
-    ("ends, and leaves a child behind", "sleep 600 & sleep 0.1", False, False),
-    ("computes, in python -c", f"exec {FUNCTION}", False, False),
-    ("stream", PRINTS, True, False),
-    ("stream as fast as it can", "exec seq -f 'u %.0f' 1000000000", True, False),
-    ("stream that is silent", "exec sleep 600", True, False),
-    ("stream that ignores the request", f"echo u 1; {IGNORES}", True, True),
-    ("stream with children that ignore it", f"({IGNORES}) & {PRINTS}", True, True),
+    ("prints without end", PRINTS, False),
+    ("sleeps", "exec sleep 600", False),
+    ("ends often: 0.1 s a round", "sleep 0.1", False),
+    ("ignores the request", IGNORES, True),
+    ("has a child in the background", "sleep 600 & exec sleep 600", False),
+    ("has one that ignores the request", f"({IGNORES}) & exec sleep 600", True),
+    ("ends, and leaves a child behind", "sleep 600 & sleep 0.1", False),
+    ("computes, in python -c", f"exec {FUNCTION}", False),
 )
 
 
@@ -57,13 +52,12 @@ def left_of(groups: set[int]) -> int:
     return found
 
 
-def measured(script: str, *, is_stream: bool) -> tuple[float, int, int]:
+def measured(script: str) -> tuple[float, int, int]:
     """Return by how many seconds a session passed its budget, its readings, and processes left."""
     with tempfile.TemporaryDirectory() as folder:
         argv = ["sh", "-c", f"echo $$ >> groups; {script}"]
-        kind = StreamWorkload if is_stream else CommandWorkload
-        picks = [UNITS] if is_stream or script == PRINTS else []
-        workload = kind(argv, picks=picks, cwd=folder, clock=WallClock())
+        picks = [UNITS] if script == PRINTS else []
+        workload = CommandWorkload(argv, picks=picks, cwd=folder, clock=WallClock())
         options = br.Options(budget_s=BUDGET_S, target=1e-9)
         began = time.perf_counter()
         record = br.Session(options).run(workload)
@@ -80,9 +74,9 @@ def budgets(setting: Setting) -> None:
     sessions = 1 if setting.quick else 5
     print(f"{sessions} sessions a row, budget {BUDGET_S:g} s, grace {GRACE_S:g} s.\n")
     heading(["the command", "readings", "budget passed by (least to most)", "bar", "left"])
-    measured(PRINTS, is_stream=False)  # imports what analyses need
-    for name, script, is_stream, is_killed in KINDS:
-        found = [measured(script, is_stream=is_stream) for _ in range(sessions)]
+    measured(PRINTS)  # imports what analyses need
+    for name, script, is_killed in KINDS:
+        found = [measured(script) for _ in range(sessions)]
         passed, readings, left = zip(*found, strict=True)
         bar = ALLOWED_S + GRACE_S * is_killed
         verdict = setting.verdict(name, max(passed) <= bar and not any(left))

@@ -60,15 +60,12 @@ import benchrigor as br
 from job import other, work
 br.measure_many({"work": work, "other": other}, store="runs.sqlite", budget_s=30, target=1e-6)
 """
-PRINTS = "i=0; while :; do i=$((i + 1)); echo took $i ms; sleep 0.01; done"
 ENDLESS = ("--budget", "30", "--target", "1e-6")
 SIDES = ("--budget", "30", "--target", "1e-6")
-READ = ("--read-units", "t:ms=regex:took ([0-9]+)")
 MODES = {
     "function": ("run", *ENDLESS, "job:work"),
     "fresh": ("run", "--fresh", *ENDLESS, "job:work"),
     "command": ("run", *ENDLESS, "--", "sleep", "0.01"),
-    "stream": ("run", "--stream", *READ, *ENDLESS, "--", "sh", "-c", PRINTS),
     "timeit": ("timeit", *ENDLESS, "sum(range(99))"),
     "commands": ("commands", *ENDLESS, "sleep 0.01", "sleep 0.02"),
     "ab of functions": ("ab", *SIDES, "job:work", "job:other"),

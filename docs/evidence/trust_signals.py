@@ -20,7 +20,7 @@ SIGNALS = (
     *("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGVTALRM"),
     *("SIGPROF", "SIGXCPU", "SIGPOLL", "SIGPWR", "SIGSTKFLT"),
 )
-QUICK = ("run/SIGHUP", "stream/SIGQUIT", "peak/SIGTERM", "ab revisions/SIGINT", "fresh/SIGTERM")
+QUICK = ("run/SIGHUP", "deaf/SIGQUIT", "peak/SIGTERM", "ab revisions/SIGINT", "fresh/SIGTERM")
 SOON_S = 3.0  # from the signal to the end
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "simulations"))

@@ -166,7 +166,6 @@ def workloads(setting: Setting) -> None:
         "in process": [*FUNCTIONS, *ASYNC],
         "fresh": [*FUNCTIONS, *ASYNC],
         "command": [*COMMANDS],
-        "stream": [name for name, (_, picked) in COMMANDS.items() if picked],
     }
     names = [f"{kind}/{name}" for kind, several in kinds.items() for name in several]
     names = names[::18] if setting.quick else names
@@ -193,10 +192,9 @@ def measured(name: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / "notes.txt").write_text("no program")
-        if kind in {"command", "stream"}:
+        if kind == "command":
             command, picked = COMMANDS[what]
-            read = {"command": "--read", "stream": "--stream --read-units"}[kind]
-            options = shlex.split(f"{read} {picked}") if picked else []
+            options = shlex.split(f"--read {picked}") if picked else []
             words = [*options, "--", *shlex.split(command)]
             bound_s = BUDGET_S + SLACK_S
         else:

@@ -100,8 +100,7 @@ class Workload(Protocol):
 
     A workload that has no more to give raises `StopIteration` before it records anything. One that
     can be interrupted ends when ``plan.seconds`` are up, and says so with ``recorder.cut()``. One
-    with fresh processes as rounds has an attribute ``fresh_process = True``; one with unit readings
-    by the clock, instead of one per unit of work, has ``prints_by_time = True``.
+    with fresh processes as rounds has an attribute ``fresh_process = True``.
     """
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:

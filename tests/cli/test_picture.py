@@ -57,7 +57,6 @@ KINDS = {
         ("--work", "1:9", "--short-round", "0.0001", "--read-units", "u:s=regex:u (.+)"),
         ("{work}",),
     ),
-    "a stream": (("--stream", "--max-readings", "9", "--read-units", "u:s=regex:u (.+)"), ()),
 }
 
 

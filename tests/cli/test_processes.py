@@ -112,21 +112,6 @@ def test_the_second_interrupt_ends_at_once_and_keeps_the_finished_rounds(started
 
 
 @pytest.mark.slow
-def test_the_first_interrupt_ends_a_stream_at_once_and_reports(started, tmp_path):
-    pids = tmp_path / "pids"
-    script = "echo $$ > pids; for i in $(seq 40); do echo u 1.$((i * 5 % 7)); done; exec sleep 600"
-    picks = ("--read-units", "u=regex:u ([0-9.]+)")
-    run = started("run", "--stream", "--budget", "none", *picks, "sh", "-c", script)
-    until(lambda: pids.exists() and pids.read_text().strip())
-    interrupt(run)
-    stdout, stderr = run.communicate(timeout=PATIENCE_S)
-    assert run.returncode in {0, 4}  # 4: nothing was read yet
-    assert "not converged: stop requested" in " ".join(stdout.split())
-    assert stderr == "benchrigor: stopping the command; press Ctrl-C again to kill it\n"
-    assert not is_running(int(pids.read_text()))
-
-
-@pytest.mark.slow
 def test_a_budget_ends_a_command_and_says_so(started, tmp_path):
     pids = tmp_path / "pids"
     run = started(

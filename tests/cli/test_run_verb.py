@@ -30,9 +30,6 @@ def run_for_a_number(cli, *words):
     return result
 
 
-STREAM = ("--stream", "--read-units", "u:ms=regex:u ([0-9.]+)")
-
-
 @pytest.fixture
 def script(tmp_path):
     """Write a Python program and return the words that run it."""
@@ -162,15 +159,6 @@ def test_an_exit_code_may_be_accepted(cli):
         (("no_such_module:f",), "no module 'no_such_module'"),
         (("os:name",), "expected a function"),
         (("os:getcwd", "--target", "1%"), "'--target' follows the function os:getcwd"),
-        (("--stream", "os:getcwd"), "--stream is for commands"),
-        (("--stream", "true"), "--stream needs --read-units"),
-        ((*STREAM, "--read", "x=column:0", "true"), "--stream goes without --read,"),
-        ((*STREAM, "--timeout", "3", "true"), "--stream goes without --timeout"),
-        ((*STREAM, "--rounds", "restarted", "true"), "without --rounds restarted"),
-        ((*STREAM, "--work", "1:9", "echo", "{work}"), "without a range of --work"),
-        ((*STREAM, "--analysis", "wps", "echo", "{work}"), "or --analysis wps"),
-        ((*STREAM, "echo", "u"), "printed 2 B in 1 line, none of which holds a reading"),
-        ((*STREAM, "false"), "exited with code 1, expected 0"),
         (("--gc", "off", "true"), "--gc is for functions"),
         (("--batch", "1", "true"), "--batch is for functions, and true is a command"),
         (("--batch", "0", "os:getcwd"), "'--batch'"),
@@ -515,21 +503,6 @@ def test_a_command_that_an_interrupt_caught_while_it_started_is_started_again(
     assert result.exit_code in {0, 4}  # three times may fall by chance
     assert started == [0, 1, 2, 2]
     assert len(strict(result.stdout)["rounds"]) == 3
-
-
-def test_a_stream_is_measured_in_one_process_and_taken_up_again(cli, store, script, strict):
-    words = script("print('start 1')\nfor i in range(400): print('u', 1 + i * 5 % 7, flush=True)")
-    result = cli("run", *STREAM, "--max-readings", "300", "--json", *words)
-    assert result.exit_code == 0
-    document = strict(result.stdout)
-    assert document["subject"]["kind"] == "stream"
-    assert [each["metric"]["name"] for each in document["analyses"]] == ["u"]
-    assert document["analyses"][0]["kind"] == "unit readings"
-    run = only_run(store)
-    assert run.readings("u").tolist() == [1 + i * 5 % 7 for i in range(300)]
-    resumed = cli("resume", run.run_id, "--max-readings", "350", "--json")
-    assert resumed.exit_code == 0
-    assert only_run(store).readings("u").size == 350
 
 
 @pytest.mark.slow

@@ -65,7 +65,7 @@ def test_so_do_all_signals_that_end_programs(tmp_path, mode, name):
 
 
 KILLED = ("run", "fresh", "peak processes", "pytest fresh")
-KILLED_TOO = [pytest.param(m, marks=MINUTES) for m in ("stream", "ab fresh", "peak", "prepare")]
+KILLED_TOO = [pytest.param(m, marks=MINUTES) for m in ("ab fresh", "peak", "prepare")]
 
 
 @pytest.mark.slow

@@ -146,7 +146,6 @@ def test_a_stored_run_is_listed_shown_explained_planned_exported_and_resumed(cli
     [
         "run --budget 0.3 -- {python} -c pass",
         "run --budget 0.3 --fresh other_job:quick",
-        "run --budget 0.3 --stream --read-units n=regex:(.+) -- {python} -c print(1)",
         "ab --budget 0.3 --fresh other_job:quick other_job:slow",
         "commands --budget 0.3 true 'sleep 0'",
     ],

@@ -185,14 +185,6 @@ def test_a_run_without_readings_gives_figures_where_it_had_no_time() -> None:
     assert analysis.notices[0].evidence == {"metric": "time"}
 
 
-def test_a_stream_that_printed_no_reading_is_not_given_more_time() -> None:
-    session = br.Session(Options(budget_s=10.0), (TIME,), seed=1)
-    printed = {"printed": "60 B in 10 lines"}
-    session.tell(br.Round(plan=session.ask(), elapsed_ns=10**10, cut=True, facts=printed))
-    (analysis,) = session.result().analyses
-    assert analysis.notices[0].sentence.endswith("60 B in 10 lines, and no reading is in that.")
-
-
 def test_a_record_from_before_has_nothing_observed_and_is_shown_without() -> None:
     data = read([30.0]).to_dict()
     del data["analyses"][0]["observed"]

@@ -83,14 +83,12 @@ _PEAK = ("--p95", "1s", "--seed-load", "5", "--budget", "300")
 _COMMAND = ("sh", "-c", CHILD)
 _PRINTING = ("sh", "-c", f"{CHILD}; echo 5 ms")
 _WORD = f"sh -c '{CHILD}'"
-_STREAM = "for i in 1 2 3 4; do echo u 1.$i; done; " + STAYING
 _REVISIONS = ("--rev", "HEAD", "--rev", "HEAD")
 MODES: dict[str, tuple[str, ...]] = {
     "run": ("run", *_TARGET, *_COMMAND),
     "job control": ("run", *_TARGET, "bash", "-c", f"set -m; sh -c '{CHILD}' & wait"),
     "timeout": ("run", *_TARGET, "timeout", "900", *_COMMAND),
     "deaf": ("run", *_TARGET, "sh", "-c", f"trap '' TERM HUP QUIT INT; {CHILD}"),
-    "stream": ("run", "--stream", "--read-units", "u=regex:u (.+)", "sh", "-c", _STREAM),
     "function": ("run", "--in-process", *_TARGET, "trial_module:child"),
     "forking": ("run", "--in-process", *_TARGET, "trial_module:forking"),
     "pooled": ("run", "--in-process", *_TARGET, "trial_module:pooled"),
@@ -165,12 +163,9 @@ def trial(
 def expected_codes(mode: str, number: int) -> set[int]:
     """Return the exit codes that a trial may have.
 
-    The first Ctrl-C ends a stream at once, which then reports its result; the second one may be too
-    late to change that. The second one may also meet pytest itself, whose own code is 2.
+    A second Ctrl-C may meet pytest itself, whose own code is 2.
     """
     codes = {128 + number}
-    if number == signal.SIGINT and mode == "stream":
-        return codes | {0, 3, 4}
     if number == signal.SIGINT and mode.startswith("pytest"):
         return codes | {2}
     return codes

@@ -18,7 +18,7 @@ from benchrigor.protocols import Recorder, Workload
 from benchrigor.session import Session
 from benchrigor.session.controller import Controller
 from benchrigor.session.turns.rotation import Runs, records_of, rotate
-from benchrigor.workloads import CommandWorkload, StreamWorkload
+from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.command_hooks import setting_up
 from benchrigor.workloads.processes.own_signals import end, handle
 
@@ -152,8 +152,7 @@ def gentle_interrupt(
 ) -> Iterator[None]:
     """Let the first Ctrl-C finish the round under way; a second one ends at once.
 
-    A round of a stream is finished with what there is. A setup comes before all rounds: the first
-    Ctrl-C ends it.
+    A setup comes before all rounds: the first Ctrl-C ends it.
     """
 
     def on_interrupt(number: int, frame: FrameType | None) -> None:
@@ -165,11 +164,7 @@ def gentle_interrupt(
             workload.interrupted = True
         for session in sessions:
             session.request_stop()
-        if isinstance(workload, StreamWorkload):
-            workload.stop()
-            line.say("stopping the command; press Ctrl-C again to kill it")
-        else:
-            line.say("stopping after this round; press Ctrl-C again to end at once")
+        line.say("stopping after this round; press Ctrl-C again to end at once")
 
     with handle({signal.SIGINT: on_interrupt}):
         yield

@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # it loads what compares
 # Workload, metrics and subject of a session, and its notices
 Chosen = tuple[Workload, tuple[Metric, ...], dict[str, Any], *tuple[Notice, ...]]
 
-_FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit", "shell")
+_FOR_COMMANDS = ("read", "read_units", "accept_exit", "shell")
 
 
 def chosen_function(

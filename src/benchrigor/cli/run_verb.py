@@ -31,7 +31,7 @@ from benchrigor.session.controller import check_seed, seed_of
 from benchrigor.session.traces import SPEED
 from benchrigor.session.turns.measuring_many import pieces_for
 from benchrigor.storage import Journal
-from benchrigor.workloads import CommandWorkload, Pick, StreamWorkload
+from benchrigor.workloads import CommandWorkload, Pick
 
 if TYPE_CHECKING:
     from benchrigor.session.pairs.against import Against
@@ -137,12 +137,6 @@ _THOROUGH_S = 60.0
     help="Readings of successive units of work from its output, one per match.",
 )
 @click.option(
-    "--stream",
-    is_flag=True,
-    help="The command goes on from round to round, as a server or a load generator does: its "
-    "--read-units are taken in as it prints them, and it is ended with the run.",
-)
-@click.option(
     "--accept-exit",
     type=int,
     multiple=True,
@@ -207,8 +201,9 @@ def run(words: tuple[str, ...], **given: Any) -> None:
     the first; `benchrigor ab` gives a verdict and its exit code.
 
     A command under way when the budget is spent is asked to end, and killed two seconds later; of
-    what it printed, whole lines of --read-units count. Ctrl-C finishes the round under way, ends
-    the command of a stream at once, and reports what there is.
+    what it printed, whole lines of --read-units count. Ctrl-C finishes the round under way,
+    and reports what there is. Readings of a command that goes on, as a server or a load generator
+    does, are piped into `benchrigor analyze -`.
 
     \b
     Examples:
@@ -224,7 +219,6 @@ def run(words: tuple[str, ...], **given: Any) -> None:
       benchrigor run --timeout 30 --accept-exit 0 --accept-exit 1 ./bench.sh
       benchrigor run --read 'rate:req/s=regex:rps: ([0-9.]+)' ./load.sh
       benchrigor run --read 'ok:share,higher=regex:ok ([0-9]+/[0-9]+)' ./load.sh
-      benchrigor run --stream --read-units 'latency:ms=regex:took (.+)' ./load.sh
       benchrigor run --work 1000 ./sort --lines '{work}'
       benchrigor run --work 1MB:1GB -- ./copy.sh --bytes '{work}'
       benchrigor run --work 1000:1e6 mypackage.bench:sort
@@ -341,11 +335,6 @@ def _command(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None
         *(Pick.parse(text, unit_readings=True) for text in given["read_units"]),
     ]
     clock = WallClock()
-    if given["stream"]:
-        stream = _stream(words, picks, given, speed)
-        names = {pick.metric for pick in picks}  # the wall time of its rounds says nothing
-        metrics = tuple(metric for metric in metrics_for(picks) if metric.name in names)
-        return stream, metrics, {**stream.describe(), "name": shlex.join(words)}
     workload = CommandWorkload(
         list(words),
         picks=picks,
@@ -355,24 +344,6 @@ def _command(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None
         meter=meter_for(clock),
     )
     return workload, metrics_for(picks, speed), {**workload.describe(), "name": shlex.join(words)}
-
-
-def _stream(
-    words: tuple[str, ...], picks: list[Pick], given: dict[str, Any], speed: Metric | None
-) -> StreamWorkload:
-    wrong = {
-        "needs --read-units: nothing else can be read while a command goes on": not given[
-            "read_units"
-        ],
-        "goes without --read, which takes the last number of a finished command": given["read"],
-        "goes without --timeout: the budget ends it": given["timeout"],
-        "goes without --rounds restarted: the command is started once": given["rounds"]
-        == "restarted",
-        "goes without a range of --work, or --analysis wps: the command is started once": speed,
-    }
-    refuse(f"--stream {why}" for why, is_so in wrong.items() if is_so)
-    accepted = given["accept_exit"] or (0,)
-    return StreamWorkload(list(words), picks=picks, accept_exit=accepted, clock=WallClock())
 
 
 def _options(given: dict[str, Any], *, in_turn: bool) -> Options:

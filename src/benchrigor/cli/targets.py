@@ -30,7 +30,6 @@ from benchrigor.workloads import (
     Pick,
     StatementWorkload,
     StepwiseWorkload,
-    StreamWorkload,
 )
 from benchrigor.workloads.processes.own_signals import measuring
 
@@ -151,8 +150,6 @@ def workload_of(record: RunRecord) -> Workload:
     subject, clock = record.subject, WallClock()
     if subject.get("kind") == "command":
         return CommandWorkload.from_description(dict(subject), clock=clock, meter=meter_for(clock))
-    if subject.get("kind") == "stream":
-        return StreamWorkload.from_description(dict(subject), clock=clock)
     if subject.get("kind") == "statement":
         return statement_target(subject)
     if subject.get("kind") == "interpreter":

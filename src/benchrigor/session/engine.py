@@ -132,13 +132,6 @@ class Engine(Controller[RoundPlan, Round]):
         if self.options.rounds == "auto":
             self.options = self._traces.options = replace(self.options, rounds="restarted")
 
-    def average_over_time(self) -> None:
-        """Take the readings of rates for equal times, unless their metrics say otherwise."""
-        self._traces.metrics = tuple(
-            replace(metric, averaging="arithmetic") if metric.averaging == "auto" else metric
-            for metric in self._traces.metrics
-        )
-
     def _next_plan(self) -> RoundPlan | None:
         index = len(self._rounds)
         left_s = (self.piece + 1) * self.options.piece_s - self._elapsed_ns / 1e9

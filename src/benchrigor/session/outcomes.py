@@ -91,9 +91,6 @@ def no_readings(rounds: Sequence[Round], metric: str | None = None) -> Notice:
     sentence = f"No round gave {f'a reading of {metric!r}' if metric else 'any reading'}."
     seconds = rounds[-1].plan.seconds if rounds and all(round_.cut for round_ in rounds) else None
     lasted_s = max(seconds or 0.0, rounds[-1].elapsed_ns / 1e9) if rounds else 0.0
-    if rounds and (printed := rounds[-1].facts.get("printed")):
-        sentence += f" It printed {printed}, and no reading is in that."
-        return Notice.refusal(Code.NO_DATA, sentence, metric=metric)
     if seconds is None:
         return Notice.refusal(Code.NO_DATA, sentence, metric=metric)
     index, budget = rounds[-1].plan.index, counted(math.ceil(_MORE_TIME * lasted_s))

@@ -315,8 +315,6 @@ class Session(Engine):
         """
         if getattr(workload, "fresh_process", False):
             self.restart_rounds()
-        if getattr(workload, "prints_by_time", False):
-            self.average_over_time()
         fresh = self.options.rounds == "restarted"
         adapted = as_workload(workload, self._clock, fresh=fresh, meter=self._meter)
         _check_amounts(adapted, self.options)

@@ -1,4 +1,4 @@
-"""What can be measured: functions, generators, commands, streams; the recorder they write to."""
+"""What can be measured: functions, generators, commands; the recorder they write to."""
 
 from benchrigor.workloads.amount import AmountWorkload as AmountWorkload
 from benchrigor.workloads.callable import CallableWorkload as CallableWorkload
@@ -8,4 +8,3 @@ from benchrigor.workloads.processes.picking import Pick as Pick
 from benchrigor.workloads.recorder import RoundRecorder as RoundRecorder
 from benchrigor.workloads.statement import StatementWorkload as StatementWorkload
 from benchrigor.workloads.stepwise import StepwiseWorkload as StepwiseWorkload
-from benchrigor.workloads.stream import StreamWorkload as StreamWorkload

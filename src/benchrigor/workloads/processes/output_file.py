@@ -13,7 +13,7 @@ MOST_PRINTED = 128 * 2**20
 STDERR_KEPT = 2048  # bytes, for error messages
 FLOODED = (
     f"printed more than {show_value(float(MOST_PRINTED), 'B')} and was killed: have it print less, "
-    "or take its readings in as they come with --stream"
+    "or pipe its readings into `benchrigor analyze -`"
 )
 
 

@@ -26,7 +26,6 @@ from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.text import many, show_value
 from benchrigor.units import Quantity, has_time_unit, rest_of_duration, time_in
 from benchrigor.workloads.processes.own_signals import handle
-from benchrigor.workloads.table_rows import TableRows
 
 # Returns the picked items of a line, not yet checked to be numbers.
 Finder = Callable[[str], Iterable[Any]]
@@ -185,8 +184,6 @@ class OutputSearch:
         self._counts = {pick.metric for pick in picks if _may_count(pick)}
         self._durations = {pick.metric for pick in picks if pick.measured.kind is Quantity.TIME}
         self._finders = [(pick, pick.finder()) for pick in picks]
-        tables = (pick.metric for pick in picks if pick.how == "column" and pick.unit_readings)
-        self._tables = {metric: TableRows() for metric in tables}
         self._objects = _JsonObjects()
         self.is_whole = True  # whether all output was given
         self._name = name
@@ -217,22 +214,9 @@ class OutputSearch:
                 self._begun = ""
         for line in self._objects.rest():
             self._pick(line, of_json=True)
-        for metric, rows in self._tables.items():
-            self.found[metric].extend(rows.rest())
-
-    def check_tables(self) -> None:
-        """Raise WorkloadFailed unless most lines that a column was found in are of one table."""
-        for pick, _ in self._finders:
-            rows = self._tables.get(pick.metric)
-            if rows is not None and not rows.is_clear:
-                raise WorkloadFailed(
-                    f"{self._name} printed no clear table for metric {pick.metric!r}: {rows}, "
-                    f"expected most of them. Pick by a pattern (pick: {pick})"
-                )
 
     def check(self) -> None:
-        """Raise WorkloadFailed unless all picks have readings, in most lines of a table."""
-        self.check_tables()
+        """Raise WorkloadFailed unless all picks have readings."""
         for pick, _ in self._finders:
             if not self.found[pick.metric]:
                 none = "none of which holds" if self._size else "expected"
@@ -308,10 +292,7 @@ class OutputSearch:
             self._searching = pick
             for item in find(text):
                 where = f"line {self._lines} of what {self._name} printed"
-                number, rows = self._number(item, pick, where), self._tables.get(pick.metric)
-                self.found[pick.metric].extend(
-                    [number] if rows is None else rows.take(text, number)
-                )
+                self.found[pick.metric].append(self._number(item, pick, where))
 
     def _number(self, item: Any, pick: Pick, line: str) -> float:
         """Return a number, or the share of successes in trials."""
@@ -384,9 +365,7 @@ def read_picks(
         if is_late():
             search.is_whole = not output.read(1)
             break
-    if cut or not search.is_whole:
-        search.check_tables()
-    else:
+    if not cut and search.is_whole:
         search.finish()
         search.check()
     return search
