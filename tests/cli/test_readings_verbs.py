@@ -109,7 +109,7 @@ def test_analyze_cuts_as_asked_and_says_so(cli, recording, trim, said):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("detector", ["edm", "pelt", "binseg", "kernel"])
+@pytest.mark.parametrize("detector", ["edm", "pelt"])
 @pytest.mark.parametrize("verb", ["analyze", "changes"])
 def test_the_detector_can_be_chosen_by_name(cli, recording, verb, detector):
     words = (verb, recording, "--column", "time", "--detector", detector)

@@ -38,6 +38,13 @@ def test_a_record_survives_the_way_through_plain_data_and_files(
     assert [each.name for each in tmp_path.iterdir()] == ["run.json"]
 
 
+@pytest.mark.parametrize("name", ["binseg", "kernel"])
+def test_a_choice_of_earlier_versions_is_read_as_the_default(name: str) -> None:
+    data = record_of().to_dict()
+    data["options"]["detector"] = name
+    assert RunRecord.from_dict(data).options == record_of().options
+
+
 def test_a_record_says_which_versions_made_it() -> None:
     data = record_of().to_dict()
     assert data["schema"] == codec.SCHEMA

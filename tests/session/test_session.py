@@ -512,7 +512,7 @@ class Warming:
 
 @pytest.mark.slow
 def test_a_stored_run_is_analysed_by_the_detector_that_it_names(tmp_path: Path) -> None:
-    options = Options(detector="binseg", readings_per_round=300, max_rounds=4, target=1e-9)
+    options = Options(detector="pelt", readings_per_round=300, max_rounds=4, target=1e-9)
     store = tmp_path / "runs"
     record = Session(options, store=store, clock=FakeClock(), seed=1).run(Warming())
     assert record.run_id is not None

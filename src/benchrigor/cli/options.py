@@ -305,8 +305,7 @@ statistic_options = _together(
 )
 
 DETECTOR = (
-    "What finds the phases: ranks (built in), edm (E-Divisive with medians), or a search of "
-    "ruptures."
+    "What finds the phases: ranks (built in), edm (E-Divisive with medians), or pelt (of ruptures)."
 )
 trim_option = click.option(
     "--trim",

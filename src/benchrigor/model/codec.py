@@ -146,11 +146,11 @@ def _decode_plain(kind: Any, data: Any, where: str) -> Any:
 
 def _decode_dataclass(kind: Any, data: Any, where: str) -> Any:
     _expect(data, Mapping, f"the fields of {kind.__name__}", where)
-    hints = _hints(kind)
+    hints, retired = _hints(kind), getattr(kind, "_retired", {})
     fields = {
         name: _decode(hints[name], value, f"{where}.{name}")
         for name, value in data.items()
-        if name in hints
+        if name in hints and value not in retired.get(name, ())
     }
     try:
         return kind(**fields)

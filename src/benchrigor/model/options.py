@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
+from typing import ClassVar
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import as_share, attempt, is_number, refuse
@@ -22,7 +23,7 @@ CHOICES = {
     "analysis": ("auto", "readings", "wps"),
     "work_order": ("bisecting", "random"),
     "method": ("long-run-variance", "subsessions", "merged-subsessions"),
-    "detector": ("ranks", "edm", "pelt", "binseg", "kernel"),
+    "detector": ("ranks", "edm", "pelt"),
     "preset": (None, "quick", "normal", "strict"),
     "red_rounds": ("keep", "drop", "repeat"),
     "disturbed": ("leave-out", "keep"),
@@ -97,8 +98,8 @@ class Options(OneLine):
     detector
         Change-point detector: "ranks" (built in); "edm" (E-Divisive with medians), whose longest
         segment is measured whole if it holds more than half of the readings, as published; or
-        "pelt", "binseg" or "kernel" of ruptures with the penalty of `stats.RupturesDetector`, which
-        reduce a long series to 2048 means.
+        "pelt" of ruptures with the penalty of `stats.RupturesDetector`, which reduces a long series
+        to 2048 means.
     preset
         Evidence that the session needs: "quick" (first look at 200 readings, effective sample
         size 50), "normal" (500, 100; the default) or "strict" (1000, 200). Two successive looks
@@ -189,6 +190,9 @@ class Options(OneLine):
     state: bool = False
     on_alarm: str | None = None
     target_given: bool | None = None
+
+    # Choices of earlier versions: where a stored run names one, the default stands.
+    _retired: ClassVar[Mapping[str, tuple[str, ...]]] = {"detector": ("binseg", "kernel")}
 
     def __post_init__(self) -> None:
         values = {name: getattr(self, name) for name in (*_NUMBERS, *CHOICES)}

@@ -100,7 +100,7 @@ def _add_how_to_measure(add: Callable[..., None]) -> None:
     )
     add(
         "--bench-detector",
-        choices=("ranks", "edm", "pelt", "binseg", "kernel"),
+        choices=("ranks", "edm", "pelt"),
         help="what finds the stable phase (default: ranks)",
     )
     add(

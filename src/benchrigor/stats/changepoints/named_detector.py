@@ -1,4 +1,4 @@
-"""Detectors that options name, next to the built-in one: the published method, and ruptures."""
+"""Detectors that options name, next to the built-in one: the published method, and PELT."""
 
 from __future__ import annotations
 
@@ -18,20 +18,14 @@ from benchrigor.stats.changepoints.unsettled import settle_ends
 from benchrigor.stats.changepoints.variance_inflation import inflation_across
 from benchrigor.stats.series.long_run_variance import batch_means
 
-BUILT_IN, PUBLISHED = "ranks", "edm"
-# Class and cost. Of kernels "rbf" has by far the fewest false change points at that penalty.
-_SEARCHES: dict[str, tuple[str, dict[str, str]]] = {
-    "pelt": ("Pelt", {"model": "l2"}),
-    "binseg": ("Binseg", {"model": "l2"}),
-    "kernel": ("KernelCPD", {"kernel": "rbf"}),
-}
-# Their cost is quadratic: pelt takes 1 s for so many readings, and a minute for ten times as many.
+BUILT_IN, PUBLISHED, PELT = "ranks", "edm", "pelt"
+# The cost is quadratic: pelt takes 1 s for so many readings, and a minute for ten times as many.
 _MOST_POINTS = 2_048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedDetector:
-    """A detector with a name; ruptures sees a long series as up to 2048 means of neighbours."""
+    """A detector with a name; PELT sees a long series as up to 2048 means of neighbours."""
 
     name: str
     search: Callable[[Any], ChangePoints]
@@ -60,7 +54,7 @@ def takes_longest(detector: object) -> bool:
 
 def detector_to_trim(name: str, trim: object) -> NamedDetector | None:
     """Return the detector of a name; refuse one that is unknown, or has nothing to cut."""
-    problems = wrong_choice("detector", name, (BUILT_IN, PUBLISHED, *_SEARCHES))
+    problems = wrong_choice("detector", name, (BUILT_IN, PUBLISHED, PELT))
     if not (problems or trim or name == BUILT_IN):
         problems = [f"detector is {name!r}, expected one only where phases are looked for"]
     refuse(problems)
@@ -72,10 +66,10 @@ def detector_named(name: str, min_segment: int | None = None) -> NamedDetector |
     if name == BUILT_IN:
         return None
     min_segment = min_segment or MIN_SEGMENTS.get(name, MIN_SEGMENT)
+    search: Callable[[Any], ChangePoints]
     if name == PUBLISHED:
         search = partial(detect_changes, method=name, min_segment=min_segment)
-        return NamedDetector(name=name, search=search, min_segment=min_segment)
-    ruptures: Any = import_module("ruptures")  # only who asks for it waits for it
-    kind, cost = _SEARCHES[name]
-    estimator = getattr(ruptures, kind)(**cost, min_size=min_segment)
-    return NamedDetector(name=name, search=RupturesDetector(estimator), min_segment=min_segment)
+    else:
+        ruptures: Any = import_module("ruptures")  # only who asks for it waits for it
+        search = RupturesDetector(ruptures.Pelt(model="l2", min_size=min_segment))
+    return NamedDetector(name=name, search=search, min_segment=min_segment)
