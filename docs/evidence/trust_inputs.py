@@ -77,7 +77,7 @@ ABSENT = {
     "watch": ("--once", "127.0.0.1:9", "no-such-host:x"),
 }
 LEFT_OUT = {"doctor", "agent"}  # these look at the machine for seconds, or serve
-WAITING = {"--over", "--against", "--watch", "--build", "--rev"}  # these run programs, or wait
+WAITING = {"--over", "--watch", "--build", "--rev"}  # these run programs, or wait
 
 
 class _TooSlowError(BaseException):

@@ -516,38 +516,6 @@ def test_a_reference_is_run_in_turn_with_a_command(cli, store, flags, wanted):
     assert record.options.reference is bool(wanted)
 
 
-@pytest.mark.slow
-def test_a_run_is_compared_with_an_earlier_one(cli, store, module, strict):
-    module("waits", "import time\ndef short(): time.sleep(1e-3)\ndef long(): time.sleep(2e-2)\n")
-    options = ("--no-reference", "--target", "50%", "--budget", "120")
-    assert cli("run", *options, "waits:short").exit_code == 0
-    (baseline,) = Journal(store).runs()
-    result = cli("run", *options, "--json", "--against", baseline["run_id"], "waits:long")
-    assert result.exit_code == 0  # without a reference it may be the machine
-    document = strict(result.stdout)
-    assert document["comparison"]["verdict"] == "worse"
-    assert document["comparison"]["scope"] == "these two runs"
-    assert document["baseline"]["run_id"] == baseline["run_id"]
-    assert document["candidate"]["run_id"] != baseline["run_id"]
-    assert result.stderr == ""
-    narrow = ("--no-reference", "--target", "0.0001%", "--budget", "0.1")
-    told = cli("run", *narrow, "--against", baseline["run_id"], "waits:short").stderr
-    assert told.startswith("benchrigor: A half-width of 0.0001% is out of reach: ")
-
-
-@pytest.mark.parametrize(
-    ("words", "wrong"),
-    [
-        (("--against", "zzz", "true"), "neither a file nor the id"),
-        (("--against", "0", "--pieces", "3", "m:f"), "without --pieces"),
-    ],
-)
-def test_what_does_not_go_with_a_baseline_is_refused(cli, words, wrong):
-    result = cli("run", *words)
-    assert result.exit_code == 2
-    assert wrong in result.stderr
-
-
 def test_nothing_is_kept_with_no_store(cli, store):
     result = cli("run", *TEN_ROUNDS, "--no-store", "true")
     assert "kept as" not in result.stdout
@@ -646,17 +614,6 @@ def test_what_stays_in_this_process_says_so(cli, module, store, words, why):
     assert f"Measured in this process: {why}." in shown
     (run,) = Journal(store).runs()
     assert Journal(store).load(run["run_id"]).subject["kind"] == "target"
-
-
-@pytest.mark.slow
-def test_a_run_against_one_in_process_is_measured_so_as_well(cli, module, store):
-    module("kinds", _KINDS)
-    cli("run", "--in-process", "--budget", "0.1", "kinds:plain")
-    (before,) = Journal(store).runs()
-    cli("run", "--budget", "0.2", "--against", before["run_id"], "kinds:plain")
-    assert {each["name"] for each in Journal(store).runs()} == {"kinds:plain"}
-    kinds = {Journal(store).load(each["run_id"]).subject["kind"] for each in Journal(store).runs()}
-    assert kinds == {"target"}
 
 
 @pytest.mark.slow

@@ -8,12 +8,11 @@ from functools import cache
 
 import numpy as np
 import pytest
-from simulated.paced import TRUE_S, paced_round, told
+from simulated.paced import TRUE_S, told
 
 import benchrigor as br
 from benchrigor.errors import StoreFailed
 from benchrigor.model import Code
-from benchrigor.session.pairs.against import Against
 from benchrigor.session.stored_runs import with_history
 from benchrigor.storage import Journal
 from benchrigor.testing import MemoryStore
@@ -141,21 +140,6 @@ def test_an_unknown_source_is_like_no_other(store):
     assert comparison.verdict is br.Verdict.WORSE
     assert comparison.baseline.low > 0.9 * TRUE_S
     assert Code.STORED_RUNS not in codes(comparison)
-
-
-@pytest.mark.slow
-def test_a_run_under_way_stops_on_the_ratio_that_is_printed(store):
-    baseline, *_ = stored(store, levels(1, 6, spread=0.002), version="a", slow_share=0.0)
-    assert Against(baseline, 0.05).begin(br.Options(target=None)).result().session_notices
-    against = Against(baseline, 0.08, Journal(store))
-    options = br.Options(target=None, budget_s=math.inf, max_rounds=100)
-    session, rng = against.begin(options, name="work", store=store), np.random.default_rng(9)
-    while (plan := session.ask()) is not None:
-        session.tell(paced_round(plan, rng, slow_share=0.0))
-    record = session.result()
-    assert record.decision.satisfied
-    assert against.told is None
-    assert against.ratio == br.compare_runs(baseline, record, store=store).ratio
 
 
 FUNCTIONS = """

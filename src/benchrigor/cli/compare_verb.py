@@ -40,7 +40,6 @@ from benchrigor.report.comparison_text import family_page, show_basis, show_more
 from benchrigor.report.notice_lines import chosen, marked, warnings
 from benchrigor.report.tables.figures import figures_of_pair, figures_of_ranking, figures_of_suites
 from benchrigor.report.tables.suite_page import suite_page
-from benchrigor.session.pairs.against import Against
 from benchrigor.session.pairs.compared_sides import label_of
 from benchrigor.session.pairs.run_comparison import compare_named, rank_runs
 from benchrigor.session.replays.recorded_run import is_bare
@@ -190,29 +189,11 @@ def compare(
     _compare_two(sides, as_json=as_json, fail_on=fail_on, **options)
 
 
-def compare_against(source: str, against: Against, candidate: RunRecord, *, as_json: bool) -> None:
-    """Compare a run that has just ended with an earlier one, as the verb does; leave."""
-    is_reached = candidate.decision is not None and candidate.decision.satisfied
-    sides = [_side_of(source, against.baseline), _side_of(candidate.run_id or "", candidate)]
-    if sides[0].label == sides[1].label:
-        sides[1] = replace(sides[1], label="this run")
-    options = candidate.options
-    _compare_two(
-        sides,
-        as_json=as_json,
-        target_missed=against.is_asked and not is_reached,
-        statistic=options.statistic,
-        confidence=options.confidence,
-        stored=against.stored,
-    )
-
-
 def _compare_two(
     sides: Sequence[_Side],
     *,
     as_json: bool,
     fail_on: str | None = None,
-    target_missed: bool = False,
     **options: Any,
 ) -> None:
     """Print the comparison of two sides, and leave with the exit code of its verdict."""
@@ -227,7 +208,7 @@ def _compare_two(
         candidate=sides[1].origin,
         warnings=[str(notice) for notice in comparison.notices if notice.code in _WARNINGS],
     )
-    leave(code_of(comparison, fail_on, target_missed=target_missed))
+    leave(code_of(comparison, fail_on))
 
 
 def _tell_suites(suites: SuiteComparison, fail_on: str | None, *, as_json: bool) -> NoReturn:

@@ -7,13 +7,12 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchrigor.cli.exits import code_for, leave
-from benchrigor.cli.output import LiveLine, live_line, print_record, print_records, remark
+from benchrigor.cli.output import LiveLine, live_line, print_record, print_records
 from benchrigor.errors import BenchrigorError, WorkloadFailed
 from benchrigor.model import Options, Progress, RoundPlan, RunRecord
-from benchrigor.model.text import percent
 from benchrigor.protocols import Recorder, Workload
 from benchrigor.session import Session
 from benchrigor.session.controller import Controller
@@ -21,9 +20,6 @@ from benchrigor.session.turns.rotation import Runs, records_of, rotate
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.command_hooks import setting_up
 from benchrigor.workloads.processes.own_signals import end, handle
-
-if TYPE_CHECKING:  # it loads what compares
-    from benchrigor.session.pairs.against import Against
 
 
 def drive_and_print(
@@ -35,48 +31,18 @@ def drive_and_print(
 ) -> None:
     """Run a session, print its result, and end with its exit code.
 
-    ``begin`` makes the session from a listener to its progress.
+    ``begin`` makes the session from a listener to its progress. The output of a measured function
+    goes to stderr: stdout is for the result.
     """
-    record = _driven(begin, workload, over_s=over_s)
-    print_record(record, as_json=as_json)
-    leave(code_for(record))
-
-
-def drive_against(
-    begin: Callable[[Callable[[Progress], object]], Session], workload: Workload, against: Against
-) -> RunRecord:
-    """Run a session that is compared with a baseline, and return its record."""
-
-    def so_far() -> str:
-        ratio = against.ratio
-        if ratio is None:
-            return ""
-        return f"ratio {ratio.value:.3f} ±{percent(ratio.relative_half_width)} · "
-
-    def begin_pair(line: Callable[[Progress], object]) -> Session:
-        session = begin(line)
-        if against.told is not None:
-            remark(against.told.sentence)
-        return session
-
-    return _driven(begin_pair, workload, before=so_far)
-
-
-def _driven(
-    begin: Callable[[Callable[[Progress], object]], Session],
-    workload: Workload,
-    *,
-    over_s: float | None = None,
-    before: Callable[[], str] = str,
-) -> RunRecord:
-    """Run a session. The output of a measured function goes to stderr: stdout is for the result."""
     if isinstance(workload, CommandWorkload):
         workload = _Patient(workload)
     with live_line() as line:
         session = begin(line)
-        line.follow(session.name, session.options, before)
+        line.follow(session.name, session.options)
         with gentle_interrupt([session], workload, line), redirect_stdout(sys.stderr):
-            return session.run(workload, over_s=over_s)
+            record = session.run(workload, over_s=over_s)
+    print_record(record, as_json=as_json)
+    leave(code_for(record))
 
 
 def drive_in_turn(

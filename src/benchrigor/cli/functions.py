@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchrigor.cli import options as shared
 from benchrigor.cli.targets import function_target, imported, metrics_for, trailing_words
@@ -24,9 +24,6 @@ from benchrigor.workloads import (
 from benchrigor.workloads.amount import takes_amount
 from benchrigor.workloads.processes.process_group import missing_for_processes
 
-if TYPE_CHECKING:  # it loads what compares
-    from benchrigor.session.pairs.against import Against
-
 # Workload, metrics and subject of a session, and its notices
 Chosen = tuple[Workload, tuple[Metric, ...], dict[str, Any], *tuple[Notice, ...]]
 
@@ -38,7 +35,6 @@ def chosen_function(
     given: Mapping[str, Any],
     speed: Metric | None,
     *,
-    against: Against | None = None,
     in_turn: bool = False,
 ) -> Chosen:
     """Return how the function that the words name is measured; a Notice says if it is in here."""
@@ -49,7 +45,7 @@ def chosen_function(
         if given[name]
     ]
     refuse(problems, trailing_words(words))
-    given = {**given, "speed": speed, "against": against, "in_turn": in_turn}
+    given = {**given, "speed": speed, "in_turn": in_turn}
     why = None if given["fresh"] and not given["in_process"] else _why_in_process(target, given)
     if why is None:
         return _in_interpreters(target, given)
@@ -103,15 +99,13 @@ def _in_interpreters(target: str, given: Mapping[str, Any]) -> Chosen:
 
 def _why_in_process(target: str, given: Mapping[str, Any]) -> str | None:
     """Return why a function is measured in this process; None if fresh interpreters measure it."""
-    against, option = given["against"], next(_for_one_process(given), None)
+    option = next(_for_one_process(given), None)
     if given["in_process"]:
         return "--in-process is given"
     if given["in_turn"]:
         return "several functions take turns in it"
     if option is not None:
         return f"{option} is for one process"
-    if against is not None and against.baseline.options.rounds != "restarted":
-        return "so was the baseline"
     if missing := missing_for_processes():
         return missing[0]
     if given["python"]:  # which may have what this interpreter lacks

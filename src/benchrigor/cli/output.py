@@ -197,15 +197,11 @@ class LiveLine:
         self._draw = draw
         self._drawn_at = 0.0
         self._name, self._options = "", Options()
-        self._before: Callable[[], str] = str
         self._warned: set[str] = set()  # names
 
-    def follow(self, name: str, options: Options, before: Callable[[], str] = str) -> None:
-        """Name the measured code (empty for several in turn), and the target.
-
-        The line begins with the text that ``before`` returns.
-        """
-        self._name, self._options, self._before = name, options, before
+    def follow(self, name: str, options: Options) -> None:
+        """Name the measured code (empty for several in turn), and the target."""
+        self._name, self._options = name, options
 
     def __call__(self, progress: Progress) -> None:
         """Redraw, unless that was done a moment ago: drawing may take longer than a round."""
@@ -216,7 +212,7 @@ class LiveLine:
             remark(f"{progress.name}: {reachable}")
         if self._draw is not None and now - self._drawn_at >= _REDRAWN_EVERY_S:
             name = shortened(self._name or progress.name, _NAME)
-            self._draw(self._before() + _line(name, progress, self._options))
+            self._draw(_line(name, progress, self._options))
             self._drawn_at = now
 
     def say(self, sentence: str) -> None:

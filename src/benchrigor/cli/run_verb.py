@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from benchrigor.cli import options as shared
 from benchrigor.cli.amounts import amounts
-from benchrigor.cli.driving import drive_against, drive_and_print, drive_in_turn
+from benchrigor.cli.driving import drive_and_print, drive_in_turn
 from benchrigor.cli.functions import Chosen, chosen_function
 from benchrigor.cli.session_log import log_option, logged_to
 from benchrigor.cli.targets import command_words, metrics_for, names_function
@@ -33,16 +33,13 @@ from benchrigor.session.turns.measuring_many import pieces_for
 from benchrigor.storage import Journal
 from benchrigor.workloads import CommandWorkload, Pick
 
-if TYPE_CHECKING:
-    from benchrigor.session.pairs.against import Against
-
 _THOROUGH_S = 60.0
 
 
 @click.command(
     cls=Verb,
     usual="--target --statistic --budget --work --read --timeout --in-process "
-    "--against --name --no-store --store --details --json",
+    "--name --no-store --store --details --json",
     # What follows the command belongs to it: `benchrigor run gzip -k file`.
     context_settings={"allow_interspersed_args": False},
 )
@@ -176,12 +173,6 @@ _THOROUGH_S = 60.0
     type=shared.Duration(bare_s=60.0),
     help="Spread the pieces over this long, with pauses between them; a bare number is in minutes.",
 )
-@click.option(
-    "--against",
-    metavar="RUN|FILE",
-    help="Compare with this stored run, or saved record, while readings come: --target is then "
-    "that of the ratio, and the comparison is printed with the exit codes of compare.",
-)
 @click.option("--name", help="Name of the run.")
 @log_option
 @shared.count_option("--seed", text="Seed of the plans; drawn, and kept, when not given.", least=0)
@@ -212,7 +203,6 @@ def run(words: tuple[str, ...], **given: Any) -> None:
       benchrigor run --statistic p99 --batch 1 mypackage.bench:parse
       benchrigor run mypackage.bench:parse mypackage.bench:parse_fast
       benchrigor run --pieces 6 --over 10 mypackage.bench:parse
-      benchrigor run --against 3f2a mypackage.bench:parse
       benchrigor run --in-process mypackage.bench:parse
       benchrigor run --python .venv/bin/python mypackage.bench:parse
       benchrigor run --shell 'sort big.log | uniq -c'
@@ -236,58 +226,29 @@ def run(words: tuple[str, ...], **given: Any) -> None:
         )
     ending = {"as_json": given["as_json"]}
     store = None if given["no_store"] else shared.open_store(given["store"])
-    against = _against(given, targets, store) if given["against"] else None
     if len(targets) > 1:
         _in_turn(targets, given, options, store, over_s=over_s, **ending)
         return
     speed = _metric_of_work(given, options)
-    choose = partial(chosen_function, against=against) if is_function else _command
+    choose = chosen_function if is_function else _command
     workload, metrics, subject, *notices = choose(words, given, speed)
     begin = partial(
         _begin_with_notices,
         notices,
-        against.begin if against else Session,
-        replace(options, target=None) if against else options,
+        options,
         _satisfying(metrics, speed, options),
         name=given["name"] or subject["name"],
         subject=subject,
         seed=given["seed"],
         store=store,
     )
-    if against:
-        from benchrigor.cli.compare_verb import compare_against  # noqa: PLC0415  # slow to load
-
-        with logged_to(given["log"]):
-            record = drive_against(lambda line: begin(progress=line), workload, against)
-        compare_against(given["against"], against, record, **ending)
     with logged_to(given["log"]):
         drive_and_print(lambda line: begin(progress=line), workload, over_s=over_s, **ending)
 
 
-def _against(given: dict[str, Any], targets: tuple[str, ...], store: Journal | None) -> Against:
-    """Return the comparison with the run that --against names."""
-    from benchrigor.cli.recordings import recorded_run  # noqa: PLC0415  # slow to load
-    from benchrigor.session.pairs.against import Against  # noqa: PLC0415  # likewise
-
-    wrong = [
-        f"--against goes without --{name}: the ratio ends the run, not the clock"
-        for name in ("pieces", "over")
-        if given[name]
-    ]
-    refuse(wrong, ["--against is for one function"] if len(targets) > 1 else [])
-    found = recorded_run(given["against"], store=given["store"])
-    if found is None:
-        raise InvalidInput(
-            f"{given['against']} is no saved record, expected one, or the id of a stored run"
-        )
-    return Against(found, given["target"], store)
-
-
-def _begin_with_notices(
-    notices: Iterable[Notice], begin: Callable[..., Session], *given: Any, **more: Any
-) -> Session:
+def _begin_with_notices(notices: Iterable[Notice], *given: Any, **more: Any) -> Session:
     """Begin a session, and give it notices."""
-    session = begin(*given, **more)
+    session = Session(*given, **more)
     for notice in notices:
         session.note(notice)
     return session
@@ -314,7 +275,7 @@ def _in_turn(
         for index, (name, (workload, metrics, subject, *notices)) in enumerate(chosen.items()):
             own: dict[str, Any] = {"name": name, "subject": subject, "seed": seed_of(seed, index)}
             own |= {"store": store, "progress": line}
-            runs[name] = _begin_with_notices(notices, Session, options, metrics, **own), workload
+            runs[name] = _begin_with_notices(notices, options, metrics, **own), workload
         return runs
 
     with logged_to(given["log"]):

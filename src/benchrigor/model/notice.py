@@ -104,7 +104,6 @@ class Code(enum.StrEnum):
     STORED_RUNS = "stored-runs"
     NO_COMMON_PACE = "no-common-pace"
     NOT_COMPARED = "not-compared"
-    OUT_OF_REACH = "target-out-of-reach"
     DISTURBED = "disturbed-run"
     STOPPED = "stopped-process"
     FULL_PACE_NEW = "full-pace-new"

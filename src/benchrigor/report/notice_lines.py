@@ -107,8 +107,6 @@ PAGE: dict[Code, str] = {
     Code.NO_COMMON_PACE: "Runs at different times cannot tell code from machine. Measure in turn "
     "(benchrigor ab, or pytest --bench-against).",
     Code.NOT_COMPARED: "There is no verdict on it: compare runs of one kind.",
-    Code.OUT_OF_REACH: "The target is narrower than one run can show. Ask for less (--target), or "
-    "store several runs of each side.",
     Code.NO_INSTRUCTIONS: "This machine does not count instructions. Leave them out.",
     Code.DELAY_NOT_MEASURED: "It is not known how busy the machine was. Trust the number only "
     "if nothing else ran.",

@@ -301,17 +301,17 @@ def _stop_for(reason: StopReason, *criteria: Criterion) -> StopRule:
 
 
 def default_rules(
-    options: Options, *, narrow: Criterion | None = None, no_narrower: Criterion | None = None
+    options: Options, *, no_narrower: Criterion | None = None
 ) -> tuple[StopRule, ...]:
     """Return the stop rules for options; the first to stop wins.
 
-    A session takes a list of rules instead: ``[*default_rules(options), my_rule]``. ``narrow``
-    replaces the target; ``no_narrower`` says whether more readings cannot help.
+    A session takes a list of rules instead: ``[*default_rules(options), my_rule]``.
+    ``no_narrower`` says whether more readings cannot help.
     """
     least = min_evidence(options, Kind.UNIT_READINGS)
     criteria = [lambda progress: progress.rounds >= options.min_rounds, ends_in_phase]
     enough = minimum_effective(least)
-    rules = [when_satisfied(*criteria, enough, narrow or narrow_enough(options))]
+    rules = [when_satisfied(*criteria, enough, narrow_enough(options))]
     if no_narrower is not None:
         full = after_full_look(options)
         rules.append(when_satisfied(*criteria, full, no_narrower, reason=StopReason.OUT_OF_REACH))

@@ -28,7 +28,7 @@ T = TypeVar("T", RunRecord, Recording)
 _MOST = 0.5  # a larger share of failed runs makes the times those of errors
 # A comparison judges these by itself.
 _SAID_ELSEWHERE = {
-    *(Code.DISTURBED, Code.NOT_CONVERGED, Code.OUT_OF_REACH, Code.THIS_PROCESS_ONLY),
+    *(Code.DISTURBED, Code.NOT_CONVERGED, Code.THIS_PROCESS_ONLY),
 }
 _ONE_PROCESS = Notice.warning(Code.THIS_PROCESS_ONLY, "All rounds ran in one process.")
 
