@@ -63,9 +63,10 @@ class Source:
     def functions(self) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
         """Yield its test functions."""
         for node in self.nodes:
-            is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-            if is_function and node.name.startswith("test"):
-                yield node
+            match node:
+                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                    if name.startswith("test"):
+                        yield node
 
 
 def _docstring(node: ast.AST) -> range:
