@@ -1,0 +1,261 @@
+"""Which golden case holds each number that someone chose, in the statistics and the sessions?
+
+    python tests/golden/rules.py            renew the table: numbers that are new or have changed
+    python tests/golden/rules.py --all      try every number again (an hour of processor time)
+
+Each number at module level of ``stats`` and ``session`` is a rule, or its limit. It is multiplied
+and divided, by 4 and then by 1000, until a golden case finds something else. ``rules.csv`` names
+the case; where it names none, no case depends on the number.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import multiprocessing
+import signal
+import sys
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import click
+
+HERE = Path(__file__).parent
+SOURCE = HERE.parents[1] / "src"
+TABLE = HERE / "rules.csv"
+PACKAGES = ("stats", "session")
+FACTORS = (4.0, 0.25, 1000.0, 0.001)
+NO_RULES = {0, 1, -1}
+LIMIT_S = 300  # for one number with one factor
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A number in a module: the place-th of those that are assigned to a name."""
+
+    module: str
+    name: str
+    place: int
+    value: str
+    line: int = 0
+    column: int = 0
+    case: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, int, str]:
+        """What of it stays the same when lines move."""
+        return self.module, self.name, self.place, self.value
+
+    def changed(self, factor: float) -> str:
+        """Return its value times a factor, as Python text: a whole number stays one."""
+        value = ast.literal_eval(self.value)
+        times = value * factor
+        return repr(max(round(times), 1) if isinstance(value, int) else times)
+
+
+def rules() -> Iterator[Rule]:
+    """Yield all rules, in the order of the source."""
+    for package in PACKAGES:
+        for path in sorted((SOURCE / "benchrigor" / package).rglob("*.py")):
+            module = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+            yield from _rules_of(module.removesuffix(".__init__"), path)
+
+
+def _rules_of(module: str, path: Path) -> Iterator[Rule]:
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            numbers = [each for each in ast.walk(node.value) if _is_rule(each)]
+            for place, number in enumerate(numbers):
+                at = {"line": number.lineno, "column": number.col_offset}
+                yield Rule(module, ast.unparse(target), place, ast.unparse(number), **at)
+
+
+def _is_rule(node: Any) -> bool:
+    is_number = isinstance(node, ast.Constant) and type(node.value) in {int, float}
+    return is_number and node.value not in NO_RULES
+
+
+class _Changed(importlib.machinery.SourceFileLoader):
+    """Loads a module with one number changed."""
+
+    def __init__(self, rule: Rule, factor: float) -> None:
+        path = SOURCE.joinpath(*rule.module.split(".")).with_suffix(".py")
+        super().__init__(rule.module, str(path))
+        self._rule, self._factor = rule, factor
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Return the code of the changed source."""
+        rule, path = self._rule, Path(self.path)
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        line, stop = lines[rule.line - 1], rule.column
+        while line[stop : stop + 1].isalnum() or line[stop] in "._":
+            stop += 1
+            if line[stop - 1] == "e" and line[stop] in "+-":
+                stop += 1
+        lines[rule.line - 1] = line[: rule.column] + rule.changed(self._factor) + line[stop:]
+        return compile("".join(lines), str(path), "exec")
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds the changed module before the one on the path."""
+
+    def __init__(self, rule: Rule, factor: float) -> None:
+        self._rule, self._factor = rule, factor
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> Any:
+        """Return the specification of the changed module."""
+        if fullname != self._rule.module:
+            return None
+        loader = _Changed(self._rule, self._factor)
+        return importlib.util.spec_from_file_location(fullname, loader.path, loader=loader)
+
+
+def cases_by_function() -> tuple[dict[tuple[str, int], list[str]], list[str]]:
+    """Return the cases that call each function, and all cases, the quickest first.
+
+    A function is told by its path, and the line where it begins.
+    """
+    from fence import CASES, records  # noqa: PLC0415
+
+    called: dict[tuple[str, int], list[str]] = defaultdict(list)
+    codes: set[CodeType] = set()
+    seconds: dict[str, float] = {}
+    for name in CASES:
+        codes.clear()
+        begun_s = time.process_time()
+        sys.setprofile(lambda frame, *_: codes.add(frame.f_code))
+        records.found(name)
+        sys.setprofile(None)
+        seconds[name] = time.process_time() - begun_s
+        for place in {(code.co_filename, code.co_firstlineno) for code in codes}:
+            called[place].append(name)
+    return dict(called), sorted(seconds, key=seconds.__getitem__)
+
+
+class Reach:
+    """Tells which cases come to functions that mention a name."""
+
+    def __init__(
+        self, called: Mapping[tuple[str, int], Sequence[str]], quickest: list[str]
+    ) -> None:
+        self._called, self._quickest = called, quickest
+        self._functions: dict[str, set[tuple[str, int]]] = defaultdict(set)
+        self._modules: dict[str, set[str]] = defaultdict(set)
+        for path in sorted((SOURCE / "benchrigor").rglob("*.py")):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            within = set()
+            for node in ast.walk(tree):
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                    first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+                    for part in (part for line in node.body for part in ast.walk(line)):
+                        within.add(part)
+                        self._functions[_named(part)].add((str(path), first))
+            for part in ast.walk(tree):
+                if part not in within and isinstance(getattr(part, "ctx", None), ast.Load):
+                    self._modules[_named(part)].add(str(path))
+
+    def cases(self, name: str) -> list[str]:
+        """Return the cases that call a function which mentions a name.
+
+        Of a name that stands outside of functions: those that call any function of the module.
+        """
+        found = [case for place in self._functions[name] for case in self._called.get(place, ())]
+        for path in self._modules[name]:
+            found += [
+                case
+                for (where, _), cases in self._called.items()
+                if where == path
+                for case in cases
+            ]
+        return sorted(set(found))
+
+
+def _named(node: ast.AST) -> str:
+    """Return the name that a node reads, of a variable or an attribute."""
+    return str(getattr(node, "id", getattr(node, "attr", "")))
+
+
+def case_of(job: tuple[Rule, float, Sequence[str]]) -> str:
+    """Return the first of some cases that finds something else with a changed number.
+
+    "" without one. In a process of its own, which has not imported benchrigor before.
+    """
+    rule, factor, names = job
+    warnings.simplefilter("ignore")
+    sys.meta_path.insert(0, _Finder(rule, factor))
+    signal.signal(signal.SIGALRM, _give_up)
+    signal.alarm(LIMIT_S)
+    try:
+        from fence import records  # noqa: PLC0415
+
+        return next((name for name in names if _differs(name, records)), "")
+    except Exception:  # noqa: BLE001  # no such number is possible
+        return ""
+
+
+def _differs(name: str, records: Any) -> bool:
+    try:
+        return bool(records.changes_of(name, records.found(name)))
+    except TimeoutError:
+        raise
+    except Exception:  # noqa: BLE001  # a number that makes no sense is no rule switched off
+        return False
+
+
+def _give_up(_signal: int, _frame: FrameType | None) -> None:
+    raise TimeoutError
+
+
+def hold(found: Sequence[Rule]) -> dict[Rule, str]:
+    """Return the cases that hold rules; the rules without one are missing."""
+    held: dict[Rule, str] = {}
+    with multiprocessing.get_context("fork").Pool(maxtasksperchild=1) as pool:
+        reach = Reach(*pool.apply(cases_by_function))
+        names = {rule: reach.cases(rule.name) for rule in found}
+        for factor in FACTORS:
+            left = [rule for rule in found if rule not in held and names[rule]]
+            jobs = [(rule, factor, names[rule]) for rule in left]
+            for rule, case in zip(left, pool.imap(case_of, jobs), strict=True):
+                click.echo(f"{rule.module} {rule.name}[{rule.place}] times {factor:g}: {case}")
+                if case:
+                    held[rule] = case
+    return held
+
+
+def read_table() -> list[Rule]:
+    """Return the rules of the table."""
+    with TABLE.open(newline="", encoding="utf-8") as file:
+        _, *rows = csv.reader(file)
+    return [
+        Rule(module, name, int(place), value, case=case)
+        for module, name, place, value, case in rows
+    ]
+
+
+@click.command
+@click.option("--all", "is_all", is_flag=True, help="Try every number again.")
+def renew(*, is_all: bool) -> None:
+    """Find the cases that hold the numbers, and write the table."""
+    known = {rule.key: rule.case for rule in ([] if is_all else read_table())}
+    found = [*rules()]
+    held = hold([rule for rule in found if not known.get(rule.key)])
+    cases = [held.get(rule) or known.get(rule.key, "") for rule in found]
+    with TABLE.open("w", newline="", encoding="utf-8") as file:
+        rows = ((*rule.key, case) for rule, case in zip(found, cases, strict=True))
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerows([("module", "name", "place", "value", "case"), *rows])
+    click.echo(f"{cases.count('')} of {len(cases)} numbers change no case")
+
+
+if __name__ == "__main__":
+    renew()
