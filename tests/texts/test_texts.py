@@ -1,0 +1,23 @@
+"""Texts are as their pages show them: ``python tests/texts/renew.py`` writes these anew."""
+
+import pytest
+from tests.texts.rendering import causes, notices, pages, sections, text_of
+
+SHOWN = {page: sections(page) for page in [*pages(), "notices"]}
+
+
+@pytest.mark.parametrize(
+    ("page", "title"), [(page, title) for page in pages() for title in causes(page)]
+)
+def test_a_text_is_as_its_page_shows_it(page: str, title: str) -> None:
+    assert text_of(causes(page)[title]) == SHOWN[page].get(title)
+
+
+@pytest.mark.parametrize("page", pages())
+def test_a_page_shows_no_text_without_a_cause(page: str) -> None:
+    assert SHOWN[page].keys() == causes(page).keys()
+
+
+@pytest.mark.slow
+def test_the_sentences_of_golden_records_are_as_their_page_shows_them() -> None:
+    assert notices() == SHOWN["notices"]
