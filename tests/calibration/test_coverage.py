@@ -1,6 +1,6 @@
 """The intervals of whole sessions hold the truth as often as they claim: a quick, seeded check.
 
-The full tables come from docs/evidence/coverage.py, whose quick run in CI has the rows that are
+The full tables come from docs/evidence/intervals.py, whose quick run in CI has the rows that are
 marked `minutes` here. Bounds: with 120 sessions at a true coverage of 0.95, fewer than 105 or more
 than 119 hits come up with a chance of about 0.001 and 0.002.
 """

@@ -357,7 +357,7 @@ def in_seconds(elapsed_ns: Sequence[int], *, done: int = 0, inner: int = 1) -> F
 
     Raises ClockFailed for the first negative reading.
     """
-    # From a list of integers a third faster than np.array (measured, docs/evidence/recording.py).
+    # From a list of integers a third faster than np.array (measured, docs/evidence/costs.py).
     whole = np.fromiter(elapsed_ns, dtype=np.int64, count=len(elapsed_ns))
     if whole.min(initial=0) < 0:
         index = int(np.argmax(whole < 0))

@@ -117,7 +117,7 @@ def test_a_map_and_its_choice_on_two_hosts(cli, store, folder: Path) -> None:
 def test_nothing_finished_is_repeated_when_the_controller_is_killed(
     cli, store, folder: Path, hosts: str
 ) -> None:
-    """On this machine, and behind a prefix; `docs/evidence/pools.py` kills it twenty times."""
+    """On this machine, and behind a prefix; `docs/evidence/maps.py` kills it twenty times."""
     (folder / "map.toml").write_text(FACTOR + FULL + RESPONSE + hosts.format(folder=folder))
     journal = Journal(store)
     argv = [sys.executable, "-m", "benchrigor", "map", "map.toml", "--store", str(store)]

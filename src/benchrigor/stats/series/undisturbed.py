@@ -174,7 +174,7 @@ def choose_undisturbed(groups: Groups) -> tuple[Disturbed | None, tuple[Notice, 
 
     Nothing is assumed of when groups are hit. Weights exp(rate d), of a Poisson process of one
     rate, do not do: of disturbances in bursts they make the mean up to 60 % too high, and 340 %
-    where readings have a heavy tail (docs/evidence/undisturbed.py).
+    where readings have a heavy tail (docs/evidence/intervals.py).
     """
     groups = groups.with_stops()
     hit, stopped = groups.are_hit, groups.stopped_s > 0.0
