@@ -2,31 +2,313 @@
 
     OPENBLAS_NUM_THREADS=1 python docs/evidence/queues.py [--quick] [--seed N] [--only a,b]
 
-Every section stands in a module of its own, queues_*.py. Simulated stages, whose rate is known,
-are `benchrigor.testing.SyntheticStage`: one server, arrivals at random, 100,000 items a run. Noisy:
-1 in 1000 items stalls by 20 service times in the mean, 2 % of the periods are stretched by half,
-1 % of the counts miss an item. Every draw is default_rng([seed, section, row, run]). ``--quick``
-runs fewer rows of the simulated sections, and fails when a bar is missed. The other sections want a
-machine that does nothing else.
+Simulated stages have one server of a known rate and arrivals at random, 100,000 items a run. Noisy:
+1 in 1000 items stalls by 20 service times, 2 % of the periods are stretched by half, 1 %
+of the counts miss an item. Every draw is default_rng([seed, section, row, run]). The other sections
+want a machine that does nothing else.
 """
 
 from __future__ import annotations
 
-from front_door import print_sections
+import queue
+import threading
+import time
+import tracemalloc
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import product, repeat
+from typing import NamedTuple
 
-SECTIONS = {
-    "busy": ("Busy time: simulated stages", "queues_simulated"),
-    "quantile": ("The quantile method: simulated stages", "queues_simulated"),
-    "phases": ("A rate that halves midway", "queues_simulated"),
-    "moments": ("Moments of the service time", "queues_simulated"),
-    "series": ("A million periods", "queues_speed"),
-    "taps": ("What a tap costs", "queues_taps"),
-    "monitor": ("What watching costs", "queues_monitor"),
-    "applications": ("Matrix multiply and Rabin-Karp search", "queues_applications"),
-}
-"""Title of each section, and the module whose function of that name prints it."""
+import numpy as np
 
-REAL = {"moments", "series", "taps", "monitor", "applications"}
+import benchrigor as br
+from benchrigor.queues import Monitor, ServiceRateEstimator, Stage, Tap
+from benchrigor.queues.data.service import ServiceRate
+from benchrigor.queues.fakes import StagePeriods, SyntheticStage
+from shared.running import Bar, Interval, Run, Script, by_turns, of, tally
+
+script = Script(__doc__)
+SEED = 20261207
+BUSY, QUANTILE, PHASES, TAPS, SERIES, MONITOR = 91, 92, 93, 94, 95, 97
+ITEMS, PERIOD_S = 100_000, 0.032
+"""32 items a period at the true rate of 1000 a second."""
+LOADS = (0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.99)
+NOISY = {"stalled": 0.001, "stretched": 0.02, "missed": 0.01}
+SLOW = (
+    ("lognormal", 0.5, 0.97),
+    ("lognormal", 0.5, 0.99),
+    ("lognormal", 0.5, 0.999),
+    ("lognormal", 2.0, 0.0),
+    ("pareto", 1.5, 0.0),
+)
+"""Service, its shape, and the correlation of neighbouring items."""
+Cell = tuple[str, bool, float]
+"""Service, whether noisy, and load."""
+
+
+def cells(run: Run, least: float = 0.0) -> list[tuple[str, Cell]]:
+    """Return the rows of a section, by their names."""
+    loads = [load for load in ((0.2, 0.9) if run.quick else LOADS) if load >= least]
+    found = product(("exponential", "deterministic"), (False, True), loads)
+    return [(f"{each[0]}, {'noisy' if each[1] else 'clean'}, {each[2]:g}", each) for each in found]
+
+
+def stage_of(cell: Cell, **changes: float) -> SyntheticStage:
+    """Return the stage under these conditions."""
+    service, noisy, load = cell
+    return SyntheticStage(
+        utilisation=load, service=service, **{**(NOISY if noisy else {}), **changes}
+    )
+
+
+def told(
+    found: ServiceRateEstimator, seen: StagePeriods, start: int = 0, stop: int | None = None
+) -> None:
+    """Tell an estimator of periods; the quantile method only learns if the stage waited at all."""
+    part = slice(start, stop)
+    blocked_s = seen.blocked_s[part]
+    known_s = blocked_s if found.method == "busy-time" else 0.0
+    found.tell_many(seen.items[part], seen.period_s[part], known_s, blocked_s > 0.0)
+
+
+def off(rate: ServiceRate, truth: float) -> float:
+    """Return by how much a rate is off; infinite if there is none."""
+    return np.inf if rate.estimate is None else abs(rate.estimate.value / truth - 1.0)
+
+
+def watched(
+    key: tuple[int, ...], cell: Cell, method: str, number: int
+) -> list[tuple[float, Interval | None]]:
+    """Return how far the converged rates of a run are off, and their intervals."""
+    stage, found = stage_of(cell), ServiceRateEstimator(method)
+    rng = np.random.default_rng([*key, number])
+    told(found, stage.watch(ITEMS, period_s=PERIOD_S, rng=rng))
+    truth = stage.true_rate
+    return [(off(r, truth), of(r.estimate, truth)) for r in found.rates if r.converged]
+
+
+@script.section("Busy time: the last rate of each run", seed=SEED)
+def busy(run: Run) -> None:
+    """Print errors and coverage; service without any noise has no interval to be judged by."""
+    run.heading("service, noise, load", "within 5 %", "bar", "most off", "bar", "held", "bar")
+    every: list[Interval | None] = []
+    for number, (name, cell) in enumerate(cells(run)):
+        trial = partial(watched, (run.seed, BUSY, number), cell, "busy-time")
+        last = [
+            each[-1] if each else (np.inf, None) for each in run.repeated(trial, run.runs(100, 12))
+        ]
+        errors = np.array([error for error, _ in last])
+        held = tally(each for _, each in last)
+        every += [each for _, each in last]
+        near = float(np.mean(errors <= 0.05))
+        bar = None if cell[:2] == ("deterministic", False) else Bar(0.90, 0.99)
+        run.row(
+            *(name, f"{near:.3f}", run.bar(f"within 5 %, {name}", near, ">=", 0.95)),
+            *(f"{errors.max():.1%}", run.bar(f"within 10 %, {name}", errors.max(), "<=", 0.10)),
+            *(held, run.judged(f"coverage, {name}", bar, held)),
+        )
+    held = tally(every)
+    run.say(f"\nall rows: {held}, {run.judged('coverage of all', Bar(0.90, 0.99), held)}")
+
+
+@script.section("The quantile method, told no more than a flag where the stage waited", seed=SEED)
+def quantile(run: Run) -> None:
+    """Print converged rates from a load of .8 on, runs without one, and wild ones at any load."""
+    run.heading("service, noise, load", "answers", "within 10 %", "refused", "most off")
+    near, refused, wild = list[bool](), list[bool](), 0.0
+    for number, (name, cell) in enumerate(cells(run)):
+        trial = partial(watched, (run.seed, QUANTILE, number), cell, "quantile")
+        found = run.repeated(trial, run.runs(100, 12))
+        errors = [error for each in found for error, _ in each]
+        without = [not each for each in found]
+        if cell[2] >= 0.8:
+            near += [error <= 0.10 for error in errors]
+            refused += without
+        most = max(errors, default=0.0)
+        wild = max(wild, most)
+        share = f"{np.mean(np.array(errors) <= 0.10):.1%}" if errors else "-"
+        run.row(name, len(errors), share, f"{np.mean(without):.0%}", f"{most:.1%}")
+    run.say(f"\nwithin 10 %: {run.bar('quantile, near', float(np.mean(near)), '>=', 0.90)}")
+    run.say(f"refused: {run.bar('quantile, refused', float(np.mean(refused)), '<=', 0.15)}")
+    run.say(f"most off at any load: {run.bar('quantile, wild', wild, '<=', 0.20)}")
+
+
+def halved(key: tuple[int, ...], cell: Cell, number: int) -> bool:
+    """Whether both rates of a run that halves are found, the second when 5 % have passed since."""
+    stage, rng = stage_of(cell, later=0.5), np.random.default_rng([*key, number])
+    seen = stage.watch(ITEMS, period_s=PERIOD_S, rng=rng)
+    assert seen.changed is not None
+    latest, truth = seen.changed + int(0.05 * len(seen.items)), stage.true_rate
+    found = ServiceRateEstimator()
+    told(found, seen, 0, latest)
+    soon = off(found.rates[-1], truth / 2.0)
+    told(found, seen, latest)
+    rates = found.rates
+    return max(soon, off(rates[0], truth), off(rates[-1], truth / 2.0)) <= 0.10
+
+
+def steady(key: tuple[int, ...], kind: tuple[str, float, float], load: float, number: int) -> bool:
+    """Whether a run without a change has more than one phase."""
+    service, shape, correlation = kind
+    stage = SyntheticStage(utilisation=load, service=service, shape=shape, correlation=correlation)
+    found = ServiceRateEstimator()
+    rng = np.random.default_rng([*key, number])
+    told(found, stage.watch(ITEMS, period_s=PERIOD_S, rng=rng))
+    return len(found.rates) > 1
+
+
+@script.section("A rate that halves midway, and one that does not change", seed=SEED)
+def phases(run: Run) -> None:
+    """Print whether both rates are found, and false phases of service that wanders slowly."""
+    rows = [
+        (f"found: {name}", partial(halved, (run.seed, PHASES, number), cell), Bar(0.95))
+        for number, (name, cell) in enumerate(cells(run, 0.5))
+    ]
+    loads = (0.9,) if run.quick else (0.5, 0.9, 0.99)
+    rows += [
+        (f"false: {kind}, {load:g}", partial(steady, (run.seed, SERIES, number), kind, load), None)  # type: ignore[misc]
+        for number, (kind, load) in enumerate(product(SLOW, loads))
+    ]
+    run.shares(rows, run.runs(100, 12), "share")
+
+
+@script.section("A million periods", seed=SEED, quick=False)
+def series(run: Run) -> None:
+    """Print time and memory of estimates from a long series."""
+    rng, n = run.rng(SERIES), 1_000_000
+    items = rng.poisson(30.0, n).astype(np.float64)
+    blocked_s = (rng.random(n) < 0.5) * rng.integers(0, 40_000_000, n) / 1e9
+
+    def estimated(method: str) -> ServiceRateEstimator:
+        found = ServiceRateEstimator(method)
+        found.tell_many(items, 0.05, blocked_s, blocked_s > 0.0)
+        assert found.rates
+        return found
+
+    for method in ("busy-time", "quantile"):
+        (wall_s,) = by_turns(2, partial(estimated, method))
+        tracemalloc.start()
+        before = tracemalloc.get_traced_memory()[0]
+        kept = estimated(method)
+        held = tracemalloc.get_traced_memory()[0] - before
+        tracemalloc.stop()
+        assert kept.rates
+        verdicts = (
+            run.bar(f"a million periods, {method}", wall_s, "<=", 2.0),
+            run.bar(f"memory, {method}", held, "<=", 2e6),
+        )
+        run.say(f"{method}: {wall_s:.2f} s, {verdicts[0]}; {held / 1e3:.0f} kB, {verdicts[1]}")
+
+
+@script.section("What a tap adds to put and get of a queue.Queue", seed=SEED, quick=False)
+def taps(run: Run) -> None:
+    """Print processor time of the thread, in batches without and with a tap in random order."""
+    rng, events = run.rng(TAPS, 0), 250
+    plain: queue.Queue[int] = queue.Queue()
+    sources = plain, Tap(queue.Queue[int]()).queue
+
+    def timed(event: Callable[[], object]) -> float:
+        start_ns = time.thread_time_ns()
+        for _ in repeat(None, events):
+            event()
+        return (time.thread_time_ns() - start_ns) / events / 1e3
+
+    costs: dict[str, list[list[float]]] = {"put": [], "get": []}
+    for _ in range(run.runs(400, 60)):
+        turn = {name: [0.0, 0.0] for name in costs}
+        for each in rng.permutation(2).tolist():
+            turn["put"][each] = timed(partial(sources[each].put, 1))
+            turn["get"][each] = timed(sources[each].get)
+        for name, pair in turn.items():
+            costs[name].append(pair)
+    for name, pairs in costs.items():
+        adds = float(np.median(np.diff(pairs, axis=1)))
+        run.say(f"{name}: {adds:.2f} us, {run.bar(f'tap, {name}', adds, '<=', 0.3)}")
+
+
+class Pipeline(NamedTuple):
+    """A source, a stage and a sink that run until they are ended."""
+
+    work: Tap
+    done: Tap
+
+    def rate(self) -> float:
+        """Return items per second of this process's processor time, within a window."""
+        cpu_s, before = time.process_time(), self._passed()
+        time.sleep(0.2)
+        return (self._passed() - before) / (time.process_time() - cpu_s)
+
+    def _passed(self) -> int:
+        return sum(each.items for each in self.done.head.read())
+
+
+@contextmanager
+def pipeline() -> Iterator[Pipeline]:
+    """Run a pipeline of threads that compute for 100 microseconds an item."""
+    running, ended = Pipeline(Tap(queue.Queue(64)), Tap(queue.Queue(64))), threading.Event()
+    block = bytes(range(256)) * 16  # short enough to be summed without letting others run
+
+    def feed() -> None:
+        while not ended.is_set():
+            running.work.queue.put(0)
+        running.work.queue.put(None)
+
+    def serve() -> None:
+        while (item := running.work.queue.get()) is not None:
+            for _ in range(60):
+                zlib.crc32(block)
+            running.done.queue.put(item)
+        running.done.queue.put(None)
+
+    def drain() -> None:
+        while running.done.queue.get() is not None:
+            pass
+
+    threads = [threading.Thread(target=each) for each in (feed, serve, drain)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield running
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+        running.work.close()
+        running.done.close()
+
+
+@script.section("What watching costs a pipeline that computes", seed=SEED, quick=False)
+def monitor(run: Run) -> None:
+    """Print the loss of items per second of processor time, that of the watching thread included.
+
+    Windows with and without the monitor alternate in random order. A loss whose interval reaches to
+    both sides of the bar leaves it open.
+    """
+    for place, period_s in enumerate((0.05, 0.02)):
+        rng, rates = run.rng(MONITOR, 0, place), ([], [])  # type: tuple[np.random.Generator, tuple[list[float], list[float]]]
+        with pipeline() as running:
+            stages = [
+                Stage("source", writes=[running.work.tail]),
+                Stage("serve", reads=[running.work.head], writes=[running.done.tail]),
+                Stage("sink", reads=[running.done.head]),
+            ]
+            for _ in range(run.runs(150, 4)):
+                for on in rng.permutation(2).tolist():
+                    if on:
+                        with Monitor(*stages, period_s=period_s, where="thread"):
+                            rates[1].append(running.rate())
+                    else:
+                        rates[0].append(running.rate())
+        ratio = br.stats.compare(rates[0], rates[1], paired=True).ratio
+        assert ratio is not None
+        shown = f"{1.0 - ratio.value:+.1%} [{1.0 - ratio.high:+.1%}, {1.0 - ratio.low:+.1%}]"
+        verdict = "2 %: open"
+        if not 1.0 - ratio.high <= 0.02 < 1.0 - ratio.low:
+            verdict = run.bar(f"watching each {period_s} s", 1.0 - ratio.low, "<=", 0.02)
+        run.say(f"a thread each {1e3 * period_s:.0f} ms: {shown}, {verdict}")
+
 
 if __name__ == "__main__":
-    raise SystemExit(print_sections(SECTIONS, __doc__, seed=20261207, not_quick=REAL))
+    raise SystemExit(script.main())
