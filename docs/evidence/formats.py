@@ -8,18 +8,471 @@ command line: make sure that the machine does nothing else.
 
 from __future__ import annotations
 
-from front_door import print_sections
+import csv
+import gzip
+import io
+import json
+import math
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from functools import cache, partial
+from itertools import starmap
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest.mock import patch
 
-SECTIONS = {
-    "round-trip": ("Written for pyperf, and read by its own loader", "formats_files"),
-    "samples": ("Samples of other tools: what is warned of", "formats_files"),
-    "mutants": ("Damaged files of all formats, read and compared", "formats_mutants"),
-    "false": ("The same code, with 3 % between processes: verdicts", "formats_verdicts"),
-    "metadata": ("What pyperf's metadata cost a run", "formats_speed"),
-    "suites": ("Two suites compared on the command line", "formats_speed"),
-    "rows": ("A large table on the command line", "formats_speed"),
+import click.testing
+import numpy as np
+import pyperf  # type: ignore[import-untyped]
+
+import benchrigor as br
+from benchrigor.cli import main as command_line
+from benchrigor.cli.exits import ExitCode
+from benchrigor.formats.fields import in_base_unit
+from benchrigor.model import Code, RunRecord, Severity
+from benchrigor.report.writers.formats import write_records
+from shared.running import Bar, Run, Script
+from shared.watching import within
+
+script = Script(__doc__)
+SEED = 20401127
+DATA = Path(__file__).parents[2] / "tests" / "formats" / "data"
+FEW = {Code.SHORT_RUN, Code.FEW_READINGS, Code.FEW_EFFECTIVE, Code.FEW_INVOCATIONS}
+WITH_FAILURES = {"jmeter.csv", "k6.csv", "k6.ndjson", "vegeta.csv", "vegeta.json"}
+
+
+def suite_of(levels: dict[str, np.ndarray]) -> str:
+    """Return a file of pyperf: each row of an array holds the values of a process."""
+    benchmarks = []
+    for name, rows in levels.items():
+        made = partial(pyperf.Run, metadata={"name": name, "unit": "second"})
+        runs = [made(values, collect_metadata=False) for values in rows.tolist()]
+        benchmarks.append(pyperf.Benchmark(runs))
+    text = io.StringIO()
+    pyperf.BenchmarkSuite(benchmarks).dump(text)
+    return text.getvalue()
+
+
+def records_of(text: str) -> list[RunRecord]:
+    """Read a file of pyperf."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "suite.json")
+        path.write_text(text)
+        return br.read_results(path)
+
+
+def counted(record: RunRecord) -> list[float]:
+    """Return the readings that count by the table, or all if there is no number."""
+    head, *rows = csv.reader(io.StringIO(write_records([record], "csv").text))
+    name, value, kept = (head.index(each) for each in ("metric", "value", "kept"))
+    main = [each for each in rows if each[name] == record.metrics[0].name]
+    found = [float(each[value]) for each in main if each[kept] == "yes"]
+    return found if record.estimate() else record.readings().tolist()
+
+
+def session_of(run: Run, number: int) -> RunRecord:
+    """Return the record of a session: of processes, or a single series with a warm-up."""
+    rng, restarted = run.rng(1, number), bool(number % 2)
+    options = br.Options(rounds="restarted" if restarted else "continuous", max_rounds=12)
+    session = br.Session(options, name=f"session {number}", seed=number)
+    level = 10.0 ** rng.uniform(-8, 1)
+    while (plan := session.ask()) is not None:
+        n = int(rng.integers(3, 200))
+        values = level * rng.lognormal(0.0, 0.05, n)
+        if restarted or plan.index == 0:
+            values[: n // 10] *= 2.0
+        session.tell(br.Round(plan=plan, elapsed_ns=1000, unit_readings={"time": values}))
+    return session.result()
+
+
+@script.section("Written for pyperf, and read by its own loader", seed=SEED)
+def round_trip(run: Run) -> None:
+    """Print how far means of pyperf's loader are from those of what was written."""
+    rng, runs = run.rng(0), run.runs(400, 40)
+    shapes = [(int(rng.integers(2, 40)), int(rng.integers(1, 12))) for _ in range(runs)]
+    made = {
+        f"benchmark {number}": 10.0 ** rng.uniform(-8, 1) * rng.lognormal(0.0, 0.05, shape)
+        for number, shape in enumerate(shapes)
+    }
+    samples_read = [record for path in sorted(DATA.iterdir()) for record in br.read_results(path)]
+    groups = {
+        "files of pyperf": records_of(suite_of(made)),
+        "samples": [r for r in samples_read if r.rounds and r.metrics[0].direction == "lower"],
+        "sessions": [session_of(run, number) for number in range(runs)],
+    }
+    for title, records in groups.items():
+        furthest = 0.0
+        for record in records:
+            (benchmark,) = pyperf.BenchmarkSuite.loads(write_records([record], "pyperf").text)
+            factor, kept = in_base_unit(record.metrics[0].unit)[1], counted(record)
+            mean = factor * math.fsum(kept) / len(kept)
+            furthest = max(furthest, abs(benchmark.mean() / mean - 1.0))
+        verdict = run.bar(f"round trip of {title}", furthest, "<=", 1e-12)
+        run.say(f"{len(records)} {title}: off by {furthest:.1g}, {verdict}")
+
+
+def is_deserved(path: Path, record: RunRecord, code: Code) -> bool:
+    """Whether a warning is of what the file really lacks."""
+    size = record.readings().size
+    return {
+        Code.NO_RAW_READINGS: not record.rounds,
+        Code.TOO_FEW_READINGS: size < 2,
+        Code.FAILED_RUNS: path.name in WITH_FAILURES,
+    }.get(code, code in FEW and (size < 100 or len(record.rounds) in range(2, 10)))
+
+
+@script.section("Samples of other tools: what is warned of", seed=SEED)
+def samples(run: Run) -> None:
+    """Print the warnings of each sample, and whether it deserves them."""
+    run.heading("sample", "benchmarks", "warnings", "undeserved", "bar")
+    for path in sorted(DATA.iterdir()):
+        records = br.read_results(path)
+        told = {
+            (f"{notice.code} of {record.name}", is_deserved(path, record, notice.code))
+            for record in records
+            for notice in record.notices
+            if notice.severity is not Severity.NOTE
+        }
+        undeserved = sorted(what for what, deserved in told if not deserved)
+        verdict = run.bar(f"undeserved of {path.name}", len(undeserved), "==", 0)
+        run.row(path.name, len(records), len(told), ", ".join(undeserved) or "none", verdict)
+
+
+# --- damaged files
+
+LONGEST_S = 30.0
+VALUES: tuple[Any, ...] = (
+    *(None, True, False, 0, -1, 1, 1.5, -0.5, float("nan"), float("inf"), 10**400, 1e300, 5e-324),
+    *("", "x", "12.5", "-1", "NaN", "1e999", "1.0", "2", "\x00", "\ud800", "\u202e", "a\nb"),
+    *([], {}, [[]], [{}], [None], ["x"], [1, "x"], [[1, 2]], {"a": 1}, {"value": "x"}, {"": []}),
+)
+LINES = (
+    *("", "#", "# started on Thu Nov 28 18:54:42 2026", "PASS", "FAIL", "{", "[", "}", "null"),
+    *("goos: linux", "cpu: x", "BenchmarkX-8", "BenchmarkX-8 1 x ns/op", "a,b", '"', ",,,,"),
+    *("[]", "1", "Warning: a program prints this", "{}", '{"type": "Point"}', "\ufeff", "Unit"),
+)
+TABLES = {
+    "one.txt": "".join(f"{1 + 0.1 * (n % 7):.2f}\n" for n in range(60)),
+    "labels.csv": "name,time\n" + "".join(f"sort,{n % 7 + 0.5}\n" for n in range(60)),
+    "perf.csv": "# started on Sat Nov 28 18:54:42 2026\n\n"
+    + "".join(f"1.2{n % 7},msec,task-clock,126,100.00,0.001,CPUs\n" for n in range(20)),
+    "rows.json": json.dumps([{"name": "sort", "time": n % 7 + 0.5} for n in range(60)]),
+    "lists.json": json.dumps({"unit": "s", "times": [n % 7 + 0.5 for n in range(60)]}),
+    "github.json": json.dumps([{"name": n, "unit": "s", "value": 1.5} for n in "abab"]),
 }
-"""Title of each section, and the module whose function of that name prints it."""
+CELLS = (*("", "x", "-1", "nan", "inf", "1e999", "12,5", '"', "1.5s", "3/4", "0x10", "9" * 400),)
+
+
+@cache
+def sample_files() -> dict[str, dict[str, bytes]]:
+    """Return the bytes of each sample by path; that of a file is its name."""
+    record = br.read_results(DATA / "hyperfine.json")[0].to_dict()
+    made = {"record.json": json.dumps(record), **TABLES}
+    found = {name: {name: held.encode()} for name, held in made.items()}
+    for path in sorted(DATA.iterdir()):
+        files = [path] if path.is_file() else sorted(filter(Path.is_file, path.rglob("*")))
+        found[path.name] = {str(file.relative_to(DATA)): file.read_bytes() for file in files}
+    return found
+
+
+def mutant(seed: int, index: int) -> tuple[str, dict[str, bytes]]:
+    """Return the path of a damaged sample, and its files; made anew by seed and index alone."""
+    rng = random.Random(f"{seed}:{index}")
+    names = [*sample_files()]
+    name = names[index // 4 % len(names)]  # four doors each
+    files = dict(sample_files()[name])
+    damaged = rng.choice([*files])
+    packed = damaged.endswith(".gz")
+    raw = gzip.decompress(files[damaged]) if packed else files[damaged]
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        raw = damage_of(rng, raw)
+    if rng.random() < 0.02:
+        raw = raw.decode("utf-8", "replace").encode(
+            rng.choice(("utf-16", "utf-16-le", "latin-1")), "replace"
+        )
+    raw = gzip.compress(raw, mtime=0) if packed else raw
+    files[damaged] = raw[: rng.randrange(len(raw) + 1)] if rng.random() < 0.02 else raw
+    return name, files
+
+
+def damage_of(rng: random.Random, raw: bytes) -> bytes:
+    """Damage a file somehow."""
+    text = raw.decode("utf-8", "replace")
+    kinds: list[Callable[[random.Random, str], str | None]] = [in_json, in_json, in_json]
+    damage = rng.choice([*kinds, in_lines, in_cells, in_whole])
+    done = damage(rng, text)
+    done = in_cells(rng, text) if done is None else done
+    return done.encode("utf-8", "surrogatepass" if "\ud800" in done else "replace")
+
+
+def in_json(rng: random.Random, text: str) -> str | None:
+    """Change a value at any depth of a document, or of a line; None if there is no JSON."""
+    try:
+        return json.dumps(changed(rng, json.loads(text)))
+    except ValueError:
+        pass
+    lines = text.splitlines()
+    at = rng.randrange(len(lines)) if lines else 0
+    try:
+        lines[at] = json.dumps(changed(rng, json.loads(lines[at])))
+    except (ValueError, IndexError):
+        return None
+    return "\n".join(lines) + "\n"
+
+
+def changed(rng: random.Random, whole: Any) -> Any:
+    """Change a value at any depth."""
+    place = whole
+    while isinstance(place, dict | list) and place:
+        key = rng.choice([*place]) if isinstance(place, dict) else rng.randrange(len(place))
+        if isinstance(place[key], dict | list) and place[key] and rng.random() < 0.6:
+            place = place[key]
+            continue
+        kind = rng.random()
+        if kind < 0.15:
+            del place[key]
+        elif kind < 0.25 and isinstance(place, dict):
+            place[rng.choice(("", "x", "name", "unit", "values", "runs"))] = place.pop(key)
+        elif kind < 0.35:
+            place[key] = [place[key]]
+        elif kind < 0.45:
+            place[key] = str(place[key])
+        else:
+            place[key] = rng.choice(VALUES)
+        return whole
+    return rng.choice(VALUES)
+
+
+def in_lines(rng: random.Random, text: str) -> str:
+    """Lose, repeat, exchange, cut or add a line."""
+    lines = text.splitlines() or [""]
+    one, other = (rng.randrange(len(lines)) for _ in range(2))
+    kind = rng.randrange(5)
+    if kind == 0:
+        del lines[one]
+    elif kind == 1:
+        lines.insert(other, lines[one])
+    elif kind == 2:
+        lines[one], lines[other] = lines[other], lines[one]
+    elif kind == 3:
+        lines[one] = lines[one][: rng.randrange(len(lines[one]) + 1)]
+    else:
+        lines.insert(one, rng.choice(LINES))
+    return "\n".join(lines) + rng.choice(("\n", "\n", ""))
+
+
+def in_cells(rng: random.Random, text: str) -> str:
+    """Change what stands between two marks."""
+    marks = [at for at, sign in enumerate(text) if sign in ',;:\t "\n']
+    if len(marks) < 2:
+        return rng.choice(CELLS)
+    at = rng.randrange(len(marks) - 1)
+    return text[: marks[at] + 1] + rng.choice(CELLS) + text[marks[at + 1] :]
+
+
+def in_whole(rng: random.Random, text: str) -> str:
+    """Cut a text, repeat it, or join it with another sample."""
+    place = rng.randrange(len(text) + 1)
+    other = next(iter(sample_files()[rng.choice([*sample_files()])].values())).decode(
+        "utf-8", "replace"
+    )
+    return rng.choice(
+        (
+            *(text[:place], text[place:], text[:place] + rng.choice(CELLS) + text[place:]),
+            *(text + text, text + "\n" + other, other + text, rng.choice(LINES) + "\n" + text),
+        )
+    )
+
+
+def fault_of(seed: int, index: int) -> str | None:
+    """Read a damaged file by the library or the command line; return how it fails, if it does."""
+    name, files = mutant(seed, index)
+    with tempfile.TemporaryDirectory() as folder:
+        for each, raw in [
+            *files.items(),
+            *((f"whole/{n}", r) for n, r in sample_files()[name].items()),
+        ]:
+            path = Path(folder, each)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(raw)
+        damaged, whole = str(Path(folder, name)), str(Path(folder, "whole", name))
+        doors: tuple[Callable[[], None], ...] = (
+            lambda: read_or_refused(damaged),
+            lambda: called("analyze", damaged),
+            lambda: called("compare", whole, damaged),
+            lambda: called("analyze", damaged, "--json"),
+        )
+        try:
+            with within(LONGEST_S), warnings.catch_warnings():
+                warnings.simplefilter("error")
+                doors[index % len(doors)]()
+        except BaseException:  # noqa: BLE001  # what is looked for
+            return f"{index}: {name}\n{traceback.format_exc()}"
+    return None
+
+
+def read_or_refused(path: str) -> None:
+    """Read a file; a refusal says why."""
+    try:
+        br.read_results(path)
+    except br.BenchrigorError as error:
+        if not str(error):
+            raise AssertionError("an error without a message") from error
+
+
+def called(*words: str) -> None:
+    """Call the command line, which ends with an exit code of its own."""
+    ran = click.testing.CliRunner().invoke(command_line, words)
+    if ran.exception is not None and not isinstance(ran.exception, SystemExit):
+        raise ran.exception
+    if ran.exit_code not in [*ExitCode] or "Traceback (most recent" in ran.output:
+        raise AssertionError(f"exit code {ran.exit_code}: {ran.output}")
+
+
+def batch(task: tuple[int, int, int]) -> list[str]:
+    """Return the faults of the mutants of a seed, from an index on."""
+    seed, first, size = task
+    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ):
+        os.environ["BENCHRIGOR_STORE"] = str(Path(folder, "runs.sqlite"))
+        found = starmap(fault_of, ((seed, index) for index in range(first, first + size)))
+        return [fault for fault in found if fault]
+
+
+def batch_of(seed: int, number: int) -> list[str]:
+    """Return the faults of one of the batches of 250."""
+    return batch((seed, 250 * number, 250))
+
+
+@script.section("Damaged files of all formats, read and compared", seed=SEED)
+def mutants(run: Run) -> None:
+    """Print how many damaged files made a traceback, and each cause once."""
+    count = run.runs(10_000, 500) // 250
+    found = run.repeated(partial(batch_of, run.seed), count)
+    faults = [fault for several in found for fault in several]
+    run.say(f"{250 * count:,} files: {run.bar('tracebacks', len(faults), '==', 0)}")
+    for fault in {"".join(fault.splitlines()[-3:]): fault for fault in faults}.values():
+        run.say(f"\n{fault}")
+
+
+# --- the same code, with 3 % between processes
+
+CHANGES = (br.Verdict.BETTER, br.Verdict.WORSE, br.Verdict.DIFFERENT)
+
+
+def is_told_apart(seed: int, row: int, counts: tuple[int, int], margin: float, pair: int) -> bool:
+    """Whether two files of the same code are told apart."""
+    sides = []
+    for side, count in enumerate(counts):
+        rng = np.random.default_rng([seed, 2, row, side, pair])
+        levels = 0.01 * rng.lognormal(0.0, 0.03, (count, 1))
+        values = np.asarray(levels * rng.lognormal(0.0, 0.01, (count, 3)))
+        sides += records_of(suite_of({"benchmark": values}))
+    return br.compare_runs(*sides, margin=margin).verdict in CHANGES
+
+
+@script.section("The same code, with 3% between processes of 3 values", seed=SEED)
+def false(run: Run) -> None:
+    """Print how often two files of the same code are told apart."""
+    rows = [
+        (
+            f"{counts[0]} and {counts[1]} processes, margin {margin:g}",
+            partial(is_told_apart, run.seed, row, counts, margin),
+            Bar(0.0, 0.05),
+        )
+        for row, counts in enumerate(((20, 20), (20, 19)))
+        for margin in (0.0, 0.01)
+    ]
+    run.shares(rows, run.runs(300, 60), "told apart")
+
+
+# --- what files and metadata cost
+
+FIRST = """
+import time
+import benchrigor as br
+import sys
+from benchrigor.machine import host
+loaded = set()
+def work():
+    loaded.update({"pyperf", "psutil"} & sys.modules.keys())
+br.measure(work, budget_s=0.2)
+host._environment.cache_clear()
+cpu = time.process_time()
+host.environment()
+print(len(loaded), time.process_time() - cpu)
+"""
+
+
+@script.section("What pyperf's metadata cost a run", seed=SEED)
+def metadata(run: Run) -> None:
+    """Print what the first record of a process pays for the metadata, after its last reading."""
+    words = [sys.executable, "-c", FIRST]
+    found = [subprocess.check_output(words).split() for _ in range(run.runs(15, 5))]
+    loaded = max(int(each[0]) for each in found)
+    cost_ms = 1e3 * statistics.median(float(each[1]) for each in found)
+    run.say(f"loaded while readings are taken: {run.bar('metadata', loaded, '==', 0)}")
+    run.say(f"once per process: {cost_ms:.0f} ms of CPU")
+
+
+class Spent(NamedTuple):
+    """Seconds, peak memory in GB and exit code of a call of the command line."""
+
+    seconds: float
+    gigabytes: float
+    code: int
+
+
+def spent(*words: str) -> Spent:
+    """Run the command line."""
+    start = time.perf_counter()
+    with tempfile.TemporaryFile() as out:
+        argv = [sys.executable, "-m", "benchrigor", *words]
+        process = subprocess.Popen(argv, stdout=out, stderr=out)
+        _, status, usage = os.wait4(process.pid, 0)
+    seconds, process.returncode = time.perf_counter() - start, os.waitstatus_to_exitcode(status)
+    return Spent(seconds, usage.ru_maxrss / 1e6, process.returncode)
+
+
+@script.section("Two suites of 200 benchmarks, and a large table, on the command line", seed=SEED)
+def speed(run: Run) -> None:
+    """Print what it takes to compare two suites, and to analyse 10^7 rows."""
+    with tempfile.TemporaryDirectory() as place:
+        paths = [Path(place, f"{side}.json") for side in ("old", "new")]
+        for side, path in enumerate(paths):
+            rng = run.rng(3, side)
+            levels = 0.01 * rng.lognormal(0.0, 0.01, (200, 20, 1))
+            values = levels * rng.lognormal(0.0, 0.01, (200, 20, 3))
+            path.write_text(suite_of({f"benchmark {n}": each for n, each in enumerate(values)}))
+        calls = [spent("compare", *map(str, paths)) for _ in range(run.runs(5, 1))]
+        seconds = min(each.seconds for each in calls)
+        run.say(f"two suites: {seconds:.1f} s, {run.bar('two suites, s', seconds, '<=', 5.0)}")
+        size, path, rng = (
+            1_000_000 if run.quick else 10_000_000,
+            Path(place, "readings"),
+            run.rng(4),
+        )
+        distinct = rng.lognormal(0.0, 0.05, 1_000_000)
+        blocks = [
+            "".join(map("{:.9g}\n".format, block.tolist()))
+            for block in np.array_split(distinct, 1000)
+        ]
+        with path.open("w") as file:
+            file.write("time\n")
+            for _ in range(size // distinct.size):
+                file.writelines(blocks[each] for each in rng.permutation(len(blocks)))
+        call = spent("analyze", str(path), "--column", "time", "--unit", "s")
+    run.say(f"{size:,} rows: {call.seconds:.1f} s, {call.gigabytes:.2f} GB, exit code {call.code}")
+    run.say(run.bar("a large table, s", call.seconds, "<=", 6.0))
+    run.say(run.bar("a large table, GB", call.gigabytes, "<=", 1.2))
+
 
 if __name__ == "__main__":
-    raise SystemExit(print_sections(SECTIONS, __doc__, seed=20401127))
+    raise SystemExit(script.main())

@@ -141,5 +141,5 @@ def test_settings_nested_deeply_are_refused(cli, store):
 @pytest.mark.parametrize("count", [100, pytest.param(1500, marks=pytest.mark.slow)])
 def test_inputs_at_random_make_no_traceback(monkeypatch, count):
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs/evidence")
-    fuzzer = importlib.import_module("trust_inputs")
+    fuzzer = importlib.import_module("trust")
     assert fuzzer.fuzz(seed=1, count=count) == []

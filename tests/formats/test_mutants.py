@@ -9,17 +9,17 @@ import pytest
 @pytest.mark.parametrize("count", [52, pytest.param(520, marks=pytest.mark.slow)])
 def test_no_damaged_file_ends_in_a_traceback(monkeypatch, count) -> None:
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs/evidence")
-    mutants = importlib.import_module("formats_mutants")
+    mutants = importlib.import_module("formats")
     assert mutants.batch((1, 0, count)) == []
 
 
 def test_a_mutant_is_made_anew_by_its_number(monkeypatch) -> None:
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs/evidence")
-    mutants = importlib.import_module("formats_mutants")
+    mutants = importlib.import_module("formats")
     made = [mutants.mutant(7, index) for index in range(60)]
     assert made == [mutants.mutant(7, index) for index in range(60)]
     whole = sum(
-        files[name] == mutants.samples()[name][name] for name, files in made if name in files
+        files[name] == mutants.sample_files()[name][name] for name, files in made if name in files
     )
     assert whole <= 6  # a change may be of nothing
 
@@ -33,4 +33,4 @@ def test_a_mutant_is_made_anew_by_its_number(monkeypatch) -> None:
 )
 def test_files_that_ended_in_a_traceback_do_not(monkeypatch, seed, index) -> None:
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs/evidence")
-    assert importlib.import_module("formats_mutants").fault_of(seed, index) is None
+    assert importlib.import_module("formats").fault_of(seed, index) is None
