@@ -2,28 +2,375 @@
 
     python docs/evidence/peaks.py [--quick] [--seed N] [--only shapes,real] [--repetitions N]
 
-The sections generator, real and rates are on this machine: make sure that it does nothing else.
+Every draw is default_rng([seed, kind, run]). The sections real and rates are on this machine: make
+sure that it does nothing else.
 """
 
 from __future__ import annotations
 
-from front_door import print_sections
+import asyncio
+import json
+import math
+import multiprocessing
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from importlib import import_module
+from itertools import pairwise, product
+from multiprocessing.connection import Connection
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
-SECTIONS = {
-    "shapes": ("Servers of eight shapes: error, coverage, cost", "peaks_simulated"),
-    "users": ("Users who wait for answers", "peaks_users"),
-    "rivals": ("What published policies and MLRsearch cost there", "peaks_rivals"),
-    "orderings": ("The orderings of the paper", "peaks_rivals"),
-    "bounds": ("Never and always saturated", "peaks_simulated"),
-    "anomalies": ("Servers with something wrong", "peaks_simulated"),
-    "speed": ("One decision, and one trial of a million responses", "peaks_speed"),
-    "generator": ("The load generator", "peaks_real"),
-    "real": ("Real servers of known peak", "peaks_real"),
-    "rates": ("Servers of 1 to 2,000 requests a second, with all defaults", "peaks_rates"),
-}
-"""Title of each section, and the module whose function of that name prints it."""
+import numpy as np
 
-NOT_QUICK = ("rivals", "orderings", "generator", "real", "rates")
+import benchrigor as br
+from benchrigor.testing import cpu_hog
+from benchrigor.workbench import PeakRun, PeakSearch
+from benchrigor.workbench.loadgen import HttpRequest, HttpRequests, OpenLoop
+from benchrigor.workbench.loadgen.judging import judge
+from benchrigor.workbench.loadgen.sending import Sent
+from shared.running import Bar, Run, Script, tally
+from shared.servers import ANOMALIES, SHAPES, search, server_of, troubled_server
+
+script = Script(__doc__)
+SEED = 20320417
+
+
+class Found(NamedTuple):
+    """What became of a search: relative error (NaN for no number), and whether a Notice warns."""
+
+    status: str
+    error: float
+    held: bool
+    cost_s: float
+    warned: bool = False
+
+
+def found_of(peak: br.PeakRate, truth: float) -> Found:
+    """Compare a peak with the truth."""
+    load = peak.load
+    held = load is not None and load.low <= truth <= load.high
+    error = math.nan if load is None else load.value / truth - 1.0
+    return Found(str(peak.status), error, held, peak.cost_s, bool(peak.notices))
+
+
+def one(seed: int, kind: int, number: int) -> Found:
+    """Search with a server of a kind, of which the first are shapes, the others anomalies."""
+    rng = np.random.default_rng([seed, kind, number])
+    if kind < len(SHAPES):
+        server = server_of(SHAPES[kind], rng)
+    else:
+        server = troubled_server([*ANOMALIES][kind - len(SHAPES)], rng)
+    return found_of(search(server), server.peak)
+
+
+def mean_cost(found: Sequence[Found]) -> float:
+    """Return the geometric mean of the costs."""
+    return math.exp(float(np.mean([math.log(each.cost_s) for each in found])))
+
+
+@script.section("Servers of eight shapes: error, coverage, cost", seed=SEED)
+def shapes(run: Run) -> None:
+    """Print them for each shape, and judge all together."""
+    run.heading("shape", "cost", "median error", "within 5 %", "held")
+    every: list[Found] = []
+    for kind, shape in enumerate(SHAPES):
+        found = run.repeated(partial(one, run.seed, kind), run.runs(50, 10))
+        every += found
+        errors = np.abs([each.error for each in found])
+        near, held = np.mean(errors <= 0.05), np.mean([each.held for each in found])
+        cost = f"{mean_cost(found):.0f} s"
+        run.row(shape, cost, f"{np.nanmedian(errors):.3f}", f"{near:.2f}", f"{held:.2f}")
+    run.say(f"all: {mean_cost(every):.0f} s")
+    for name, bar, hits in (
+        ("within 5 %", Bar(0.95), [abs(each.error) <= 0.05 for each in every]),
+        ("within 10 %", Bar(0.98), [abs(each.error) <= 0.10 for each in every]),
+        ("intervals hold the peak", Bar(0.92, 0.98), [each.held for each in every]),
+    ):
+        counted = tally(hits)
+        run.say(f"{name}: {counted}, {run.judged(name, bar, counted)}")
+
+
+@script.section("Servers with something wrong", seed=SEED)
+def anomalies(run: Run) -> None:
+    """Print how often a wrong number, or none, is told without a word."""
+    run.heading("anomaly", "statuses", "within 10 %", "wrong without a word", "bar")
+    for number, what in enumerate(ANOMALIES):
+        found = run.repeated(partial(one, run.seed, len(SHAPES) + number), run.runs(100, 10))
+        bounds_only = ("saturated-at-lowest", "not-saturated")
+        silent = tally(
+            (abs(each.error) > 0.10 or each.status in bounds_only) and not each.warned
+            for each in found
+        )
+        statuses = ", ".join(f"{n} {name}" for name, n in Counter(f.status for f in found).items())
+        near = np.mean([abs(each.error) <= 0.10 for each in found])
+        verdict = run.judged(f"wrong without a word: {what}", Bar(0.0, 0.05), silent)
+        run.row(what, statuses, f"{near:.2f}", silent, verdict)
+
+
+def bounded(seed: int, response_s: float, number: int) -> str:
+    """Return the status of a search with a server whose response does not depend on the load."""
+    rng = np.random.default_rng([seed, 99, number])
+    found = PeakSearch(threshold_s=0.04, setup_s=20.0, max_load=rng.uniform(300.0, 30_000.0))
+    while (trial := found.ask()) is not None:
+        mean_s = response_s * math.exp(rng.normal(0.0, 0.1))
+        found.tell(trial, br.LoadResult(mean_response_s=mean_s))
+    return str(found.result().status)
+
+
+@script.section("Never and always saturated", seed=SEED)
+def bounds(run: Run) -> None:
+    """Print how often searches say that no load saturates, or that all do."""
+    for response_s, status in ((0.01, "not-saturated"), (0.1, "saturated-at-lowest")):
+        told = run.repeated(partial(bounded, run.seed, response_s), run.runs(50, 10))
+        share = told.count(status) / len(told)
+        run.say(f"{status}: {share:.3f}, {run.bar(status, share, '==', 1.0)}")
+
+
+def responses_s(demands_s: np.ndarray, pause_s: float, most: int) -> np.ndarray:
+    """Return mean responses to 0, 1, ... users, by exact mean value analysis.
+
+    Reiser and Lavenberg, Journal of the ACM 27 (1980).
+    """
+    queues, found = np.zeros_like(demands_s), [0.0]
+    for users in range(1, most + 1):
+        each_s = demands_s * (1.0 + queues)
+        found.append(float(each_s.sum()))
+        queues = each_s * users / (found[-1] + pause_s)
+    return np.array(found)
+
+
+def is_held(seed: int, kind: int, number: int) -> bool:
+    """Search with a closed loop drawn anew, of one station or more."""
+    rng = np.random.default_rng([seed, 77, kind, number])
+    others = 0 if kind == 0 else int(rng.integers(1, 3))
+    demands_s = rng.uniform(0.001, 0.02) * np.append(1.0, rng.uniform(0.1, 1.0, others))
+    pause_s = demands_s[0] * math.exp(rng.uniform(0.0, math.log(100.0)))
+    peak = int(math.exp(rng.uniform(math.log(5.0), math.log(500.0))))
+    most = 64 * peak  # the response of more users is taken for a line
+    known_s = responses_s(demands_s, pause_s, most)
+    noise = rng.uniform(0.03, 0.15)  # of a trial of a minute
+    limit_s = float(known_s[peak] + known_s[peak + 1]) / 2.0
+    searching = PeakSearch(threshold_s=limit_s, setup_s=20.0, whole=True, seed_load=4)
+    while (trial := searching.ask()) is not None:
+        mean_s = known_s[min(int(trial.load), most)] * max(trial.load / most, 1.0)
+        mean_s *= math.exp(rng.normal(0.0, noise * math.sqrt(60.0 / trial.duration_s)))
+        searching.tell(trial, br.LoadResult(mean_response_s=float(mean_s)))
+    return found_of(searching.result(), peak).held
+
+
+@script.section("Users who wait for answers", seed=SEED)
+def users(run: Run) -> None:
+    """Print how often the interval holds the greatest number of users that keeps the limit."""
+    loops = ("one station", "two or three stations")
+    rows = ((loop, partial(is_held, run.seed, kind), Bar(0.92)) for kind, loop in enumerate(loops))
+    run.shares(rows, run.runs(150, 20))
+
+
+PUBLISHED = {"width": 0.10, "accuracy": 0.10}
+
+
+def by_policy(seed: int, policy: str, options: dict[str, float], number: int) -> Found:
+    """Search by a published policy, perhaps seeded by a neighbour's peak that is up to 30 % off."""
+    kind, again = number % len(SHAPES), number // len(SHAPES)
+    server = server_of(SHAPES[kind], np.random.default_rng([seed, kind, again]))
+    given: dict[str, object] = {"policy": policy.removeprefix("seeded "), **options}
+    if policy.startswith("seeded"):
+        given["seed_load"] = server.peak * math.exp(server.rng.uniform(-0.3, 0.3))
+    return found_of(search(server, **given), server.peak)
+
+
+@script.section(
+    "What published policies cost, and the orderings of the paper", seed=SEED, quick=False
+)
+def rivals(run: Run) -> None:
+    """Print costs as often as ours, and whether they are ordered as sections 5.2 and 5.3 say."""
+    runs = len(SHAPES) * run.runs(50, 2)
+
+    def cost(policy: str, **options: float) -> float:
+        given = {} if policy == "adaptive" else {**PUBLISHED, **options}
+        return mean_cost(run.repeated(partial(by_policy, run.seed, policy, given), runs))
+
+    ours = cost("adaptive")
+    costs = {policy: cost(policy) for policy in ("strawman", "linear", "binsearch")}
+    for (policy, spent), least in zip(costs.items(), (50.0, 8.0, 3.5), strict=True):
+        verdict = run.bar(f"cost of {policy}", spent / ours, ">=", least)
+        run.say(f"{policy}: {spent / ours:.2f} times ours ({ours:.0f} s), {verdict}")
+    runs //= 5
+    wide, narrow = (cost("linear", width=s) / cost("binsearch", width=s) for s in (0.20, 0.02))
+    for name, values in (
+        ("policies", [*costs.values(), cost("seeded binsearch")]),
+        ("accuracy", [cost("binsearch", accuracy=each) for each in (0.05, 0.1, 0.2)]),
+        ("confidence", [cost("binsearch", confidence=each) for each in (0.99, 0.95, 0.8)]),
+        ("linear over binsearch, by width", [wide, narrow]),
+    ):
+        met = all(a > b for a, b in pairwise(values))
+        shown = " > ".join(f"{each:,.4g}" for each in values)
+        run.say(f"{name}: {run.verdict(f'ordering by {name}', values, shown, met=met)}")
+
+
+@script.section("One decision, and a million responses", seed=SEED)
+def speed(run: Run) -> None:
+    """Print processor time of both."""
+    rng, slower = run.rng(7), 3.0 if run.quick else 1.0  # where others share the caches
+    searching = PeakSearch(threshold_s=0.04, accuracy=1e-4)
+    for _ in range(100):
+        trial = searching.ask()
+        assert trial is not None
+        mean_s = 1.0 / max(200.0 - trial.load, 0.2) * np.exp(rng.normal(0.0, 0.3))
+        searching.tell(trial, br.LoadResult(mean_response_s=float(mean_s)))
+    times = []
+    for _ in range(run.runs(20, 5)):
+        begun = time.process_time()
+        searching.ask()
+        times.append(time.process_time() - begun)
+    took = float(np.median(times))
+    run.say(f"at 100 trials: {took:.3f} s, {run.bar('decision', took, '<=', slower * 0.1)}")
+    limits = [br.Limit(metric="mean", at_most=1.0), br.Limit(metric="p99", at_most=1.0)]
+    for load, n in ((0.5, 1_000_000), (1.05, 1_000_000)):
+        service, between = rng.exponential(0.005, n), rng.exponential(0.005 / load, n)
+        steps = np.append(0.0, np.cumsum(service[:-1] - between[1:]))
+        sent = Sent(
+            at_s=np.cumsum(between),
+            lag_s=np.zeros(n),
+            response_s=steps - np.minimum.accumulate(steps) + service,
+            first_byte_s=np.full(n, np.nan),
+            chunk_gap_s=np.full(n, np.nan),
+            failed=np.zeros(n, dtype=np.bool_),
+            failures=Counter(),
+            cpu_s=1.0,
+            elapsed_s=float(between.sum()),
+            gave_up=False,
+        )
+        begun = time.process_time()
+        judge(sent, duration_s=sent.elapsed_s, limits=limits, spent_s={"run": sent.elapsed_s})
+        took = time.process_time() - begun
+        verdict = run.bar(f"responses at a load of {load}", took, "<=", slower)
+        run.say(f"{n:,} responses at a load of {load}: {took:.2f} s, {verdict}")
+
+
+# --- real servers
+
+SERVERS = Path(__file__).parents[2] / "tests" / "simulations"
+RATE, LIMIT_S = 200.0, 0.06
+
+
+@contextmanager
+def queue_server() -> Iterator[str]:
+    """Run a server with exponential service, one request after the other."""
+    command = [sys.executable, str(SERVERS / "queue_server.py"), str(RATE)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        yield f"http://127.0.0.1:{server.stdout.readline().strip()}/"
+        server.kill()
+
+
+@contextmanager
+def nginx() -> Iterator[str]:
+    """Run nginx with a limit of requests per second."""
+    sys.path.insert(0, str(SERVERS))
+    running = import_module("nginx_server").running  # of the tests
+    with TemporaryDirectory() as folder, running(Path(folder), f"{RATE:g}r/s") as url:
+        yield url
+
+
+def searched(kind: str, seed: int) -> br.PeakRate:
+    """Search with a real server for three minutes."""
+    with (nginx if kind == "nginx" else queue_server)() as url:
+        limits = [br.Limit(metric="mean", at_most=LIMIT_S)]
+        offering = OpenLoop(HttpRequests(kinds=[HttpRequest(url=url)]), limits, seed=seed)
+        searching = PeakSearch(threshold_s=LIMIT_S, budget_s=180.0, max_load=2000.0)
+        return PeakRun(searching, name="a real server").carry_out(offering)
+
+
+@script.section("Real servers of known peak, six searches at once", seed=SEED, quick=False)
+def real(run: Run) -> None:
+    """Print searches with two servers, and how many of their intervals hold."""
+    waiting = 2.0 * RATE * LIMIT_S  # M/D/1 waits load share / (1 - share) / 2 RATE
+    kinds = {"M/M/1": RATE - 1.0 / LIMIT_S, "nginx": RATE * waiting / (1.0 + waiting)}
+    for number, (kind, truth) in enumerate(kinds.items()):
+        if kind == "nginx" and shutil.which("nginx") is None:
+            continue
+        seeds = [
+            int(np.random.SeedSequence([run.seed, number, each]).generate_state(1)[0])
+            for each in range(run.runs(40, 2) // (6 if number else 1))
+        ]
+        with ProcessPoolExecutor(6) as pool:
+            peaks = pool.map(partial(searched, kind), seeds)
+            found = [found_of(each, truth) for each in peaks]
+        held, most = tally(each.held for each in found), max(abs(each.error) for each in found)
+        run.say(f"{kind}, peak {truth:.1f}: most off {run.bar(f'{kind}, error', most, '<=', 0.08)}")
+        run.say(f"intervals hold: {held}, {run.judged(f'{kind}, intervals', Bar(0.92), held)}")
+
+
+async def serve(pipe: Connection, rate: float) -> None:
+    """Serve one request after the other, each for so long."""
+    alone = asyncio.Lock()
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while await reader.readline():
+                while await reader.readline() not in (b"\r\n", b""):
+                    pass
+                async with alone:
+                    await asyncio.sleep(1.0 / rate)
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+                await writer.drain()
+        except OSError:
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0, backlog=4096)
+    pipe.send(server.sockets[0].getsockname()[1])
+    async with server:
+        await server.serve_forever()
+
+
+def serve_forever(pipe: Connection, rate: float) -> None:
+    """Serve in a process of its own."""
+    asyncio.run(serve(pipe, rate))
+
+
+@script.section(
+    "Servers of 25 to 2,000 requests a second, with all defaults", seed=SEED, quick=False
+)
+def rates(run: Run) -> None:
+    """Print the peak of each, idle and beside a hog, and its cost over that at 100 a second."""
+    context, costs = multiprocessing.get_context("spawn"), dict[tuple[float, str], float]()
+    run.heading("requests a second", "beside", "status", "peak", "cost")
+    for rate, beside in product((100.0, 25.0, 400.0, 2000.0), ("nothing", "a hog")):
+        here, there = context.Pipe()
+        server = context.Process(target=serve_forever, args=(there, rate))
+        server.start()
+        url = f"http://127.0.0.1:{here.recv()}/"
+        words = [sys.executable, "-m", "benchrigor", "peak", "--url", url, "--p95=200ms", "--json"]
+        with cpu_hog(1) if beside == "a hog" else nullcontext():
+            done = subprocess.run(words, capture_output=True, text=True, check=False)
+        server.terminate()
+        told = json.loads(done.stdout)
+        peak = told.get("peak", told)
+        load, cost_s = peak.get("load"), float(peak.get("cost_s", math.nan))
+        costs[rate, beside] = cost_s
+        value = (
+            "none"
+            if load is None
+            else f"{load['value']:.3g} [{load['low']:.3g}, {load['high']:.3g}]"
+        )
+        run.row(f"{rate:g}", beside, peak.get("status"), value, f"{cost_s:.0f} s")
+        run.verdict(f"a peak at {rate:g} beside {beside}", value, "found", met=load is not None)
+        if rate != 100.0:
+            name, most = f"cost at {rate:g} beside {beside}", 4.0 if rate == 25.0 else 1.5
+            times = cost_s / costs[100.0, beside]
+            run.say(f"{name}: {times:.2f}, {run.bar(name, times, '<=', most)}")
+
 
 if __name__ == "__main__":
-    raise SystemExit(print_sections(SECTIONS, __doc__, seed=20320417, not_quick=NOT_QUICK))
+    raise SystemExit(script.main())
