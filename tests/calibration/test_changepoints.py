@@ -26,7 +26,7 @@ def evidence(name: str) -> ModuleType:
     return module
 
 
-known = evidence("changepoint_series")
+known = evidence("shared/series")
 RUNS = {200: 100, 1_000: 100, 10_000: 40}
 
 
