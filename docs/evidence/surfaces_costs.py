@@ -41,7 +41,7 @@ class Mapped(NamedTuple):
     found: int
 
 
-def _mapped(  # noqa: PLR0917  # the first five are bound
+def _mapped(
     seed: int, kind: str, policy: str, options: Mapping[str, object], most: int, run: int
 ) -> Mapped:
     """Search for the peak of each configuration, in the order of a full map; of so many at most."""
