@@ -31,7 +31,7 @@ def queue() -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_hosts_send_together_and_their_clocks_are_told(cli, store, strict, queue, tmp_path):
+def test_hosts_send_together_whatever_their_clocks_say(cli, store, strict, queue, tmp_path):
     words = ("--mean", "9s", "--url", queue, "--seed-load", "30", "--min-load", "30")
     words += ("--max-load", "30", "--trial-time", "0.5", "--budget", "500")
     result = cli(
@@ -45,17 +45,15 @@ def test_hosts_send_together_and_their_clocks_are_told(cli, store, strict, queue
         f"{OWN.format(folder=tmp_path)} {AHEAD}",
     )
     assert result.exit_code == 0, result.stderr
-    assert "hosts     elm " in result.stdout
-    assert "; oak 60 min ahead ± " in result.stdout
+    assert "hosts     elm; oak\n" in result.stdout
     (kept,) = Journal(store).runs()
     record = Journal(store).load(kept["run_id"])
     assert record.subject["generator"]["hosts"]["names"] == ["elm", "oak"]
     for words in (("show", kept["run_id"]), ("resume", kept["run_id"])):
         assert cli(*words).stdout == result.stdout
-    assert "; oak 60 min ahead" in cli("explain", kept["run_id"]).stdout
     document = strict(cli("resume", kept["run_id"], "--json").stdout)
     told = document["trials"][-1]["result"]
-    assert abs(told["clock_offset_s"]["oak"] - 3600.0) <= told["clock_error_s"]["oak"]
+    assert sum(told["shares"].values()) == told["scheduled"]
     assert told["sent"] == told["scheduled"]
     locks = {path.parts[-4]: path.read_text() for path in tmp_path.rglob("hosts/*.lock")}
     assert locks == {"elm": "", "oak": ""}

@@ -214,8 +214,8 @@ class LoadResult(OneLine):
         "run" and "teardown"; empty for the set-up and duration that the search assumes.
     invalid
         Why the trial did not measure the server, if the generator knows it; else empty.
-    clock_offset_s, clock_error_s
-        The leads of the clocks of sending hosts, and the maximum errors of these.
+    shares
+        The numbers of requests that hosts were given to send; empty where none but this one sends.
 
     Raises
     ------
@@ -239,11 +239,10 @@ class LoadResult(OneLine):
     failures: Mapping[str, int] = field(default_factory=dict)
     spent_s: Mapping[str, float] = field(default_factory=dict)
     invalid: str = ""
-    clock_offset_s: Mapping[str, float] = field(default_factory=dict)
-    clock_error_s: Mapping[str, float] = field(default_factory=dict)
+    shares: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        names = ("metrics", "failures", "spent_s", "clock_offset_s", "clock_error_s")
+        names = ("metrics", "failures", "spent_s", "shares")
         by_name = {name: getattr(self, name) for name in names}
         refuse(
             f"{name} is {short(value)}, expected values by name"
@@ -255,11 +254,7 @@ class LoadResult(OneLine):
             for name in ("mean_response_s", "p95_response_s", "lag_p99_s", "cpu_share")
         }
         for name, values in by_name.items():
-            signed = name == "clock_offset_s"  # a clock may be late
-            numbers |= {
-                f"{name}[{key!r}]": abs(value) if signed and is_number(value) else value
-                for key, value in values.items()
-            }
+            numbers |= {f"{name}[{key!r}]": value for key, value in values.items()}
         counts = {
             name: getattr(self, name)
             for name in ("scheduled", "sent", "completed", "within_limits")

@@ -57,7 +57,7 @@ def peak_lines(peak: PeakRate, *, whole: bool = True) -> list[Part]:
     lines += row("limits", [kept, f"{show_metric(peak.binding)} binds" if peak.binding else ""])
     if peak.goodput is not None:
         lines += row("goodput", [f"{peak.goodput:.4g}/s within the limits"])
-    lines += row("hosts", _clocks(peak))
+    lines += row("hosts", _hosts(peak))
     if peak.trials and whole:
         cells = [_cells(trial) for trial in peak.trials]
         head = ("load", "seconds", "of the limit", "by", "why")
@@ -65,19 +65,14 @@ def peak_lines(peak: PeakRate, *, whole: bool = True) -> list[Part]:
     return [*lines, *marked_all(peak.notices, whole=whole)]
 
 
-def _clocks(peak: PeakRate) -> list[str]:
-    """Show the offsets of the clocks of sending hosts, and mark lost hosts."""
-    clocks = {host: trial.result for trial in peak.trials for host in trial.result.clock_offset_s}
-    shown = []
-    for host, result in clocks.items():
-        offset_s, error_s = result.clock_offset_s[host], result.clock_error_s[host]
-        ahead = "ahead" if offset_s >= 0.0 else "behind"
-        lost = "" if host in peak.trials[-1].result.clock_offset_s else ", left out: it was lost"
-        shown.append(
-            f"{escaped(host)} {show_duration(abs(offset_s))} {ahead} "
-            f"± {show_duration(error_s)}{lost}"
-        )
-    return shown
+def _hosts(peak: PeakRate) -> list[str]:
+    """Name the sending hosts, and mark those that were lost."""
+    hosts = dict.fromkeys(host for trial in peak.trials for host in trial.result.shares)
+    return [
+        f"{escaped(host)}"
+        + ("" if host in peak.trials[-1].result.shares else ", left out: it was lost")
+        for host in hosts
+    ]
 
 
 def _cells(trial: Trial) -> tuple[str, ...]:

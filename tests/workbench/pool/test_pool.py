@@ -106,21 +106,6 @@ def test_what_comes_after_its_lease_does_not_count() -> None:
             pool.submit(CALL, {}).result()
 
 
-@pytest.mark.parametrize("ahead_s", [-3600.0, 0.0, 3600.0])
-def test_clocks_an_hour_apart_harm_nothing_and_are_told(ahead_s: float) -> None:
-    def instead(_: Job) -> Outcome:
-        now_s = time.time() + ahead_s
-        return Outcome(value=1, received_s=now_s, sent_s=now_s + 1e-6)
-
-    with pool_of(["elm"], instead) as pool:
-        done = pool.submit(CALL, {}).result()
-    (attempt,) = done.attempts
-    assert done.value == 1
-    assert attempt.offset_s is not None
-    assert attempt.offset_error_s is not None
-    assert abs(attempt.offset_s - ahead_s) <= attempt.offset_error_s + 1e-3
-
-
 class Holding(FakeExecutor):
     """Tells what becomes of the locks of the other hosts of a gang."""
 

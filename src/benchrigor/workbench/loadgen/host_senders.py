@@ -1,4 +1,4 @@
-"""Hosts that send the requests of a trial together, from one start by compared clocks."""
+"""Hosts that send the requests of a trial together, from one start."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchrigor.model import Floats
 from benchrigor.model.series import short
 from benchrigor.model.text import show_duration
 from benchrigor.workbench.loadgen.http_requests import HttpRequest, HttpRequests
-from benchrigor.workbench.loadgen.senders import ClockOffset, PartLost, most_connections
+from benchrigor.workbench.loadgen.senders import PartLost, most_connections
 from benchrigor.workbench.loadgen.sending import ARRAYS, Requests, Send, Sent, merge, send_requests
 from benchrigor.workbench.pool.on_host import LOST
 from benchrigor.workbench.pool.pool import JobDone, Pool
@@ -26,11 +26,14 @@ _SPARE_S, _TIMES = 0.3, 1.5  # lead of the start: the slowest host so far, times
 
 
 class HostSenders:
-    """Sends from n hosts of a pool; a host sends every n-th request of one schedule.
+    """Sends from n hosts of a pool; a host sends an n-th of one schedule, drawn at random.
 
-    Before a trial all hosts receive its start, by their own clocks, with a lead for the slowest. A
-    lost host spoils the trial, and later trials continue without it. All hosts are held from the
-    check until the end.
+    Before a trial all hosts receive its start, with a lead for the slowest. A lost host spoils the
+    trial, and later trials continue without it. All hosts are held from the check until the end.
+
+    Requests of independent users stay so when hosts do not start quite together, since parts drawn
+    at random are independent, too. If hosts took turns, a start 50 ms too early or late would make
+    arrivals more even, and peaks too high.
 
     Parameters
     ----------
@@ -43,17 +46,11 @@ class HostSenders:
     def __init__(self, begin: Callable[[], Pool], *, is_kept: bool = False) -> None:
         self._begin, self._is_kept = begin, is_kept
         self._pool: Pool | None = None
-        self._measured: dict[str, ClockOffset] = {}
-        self._sending: tuple[str, ...] = ()
+        self.shares: Mapping[str, int] = {}
         self._lead_s = 0.0
 
-    @property
-    def clocks(self) -> Mapping[str, ClockOffset]:
-        """The clocks of the hosts of the last trial."""
-        return {host: self._measured[host] for host in self._sending}
-
     def check(self, requests: Requests | Send) -> None:
-        """Take all hosts, open the resources of requests there, and compare clocks.
+        """Take all hosts, and open the resources of requests there.
 
         Raises
         ------
@@ -69,8 +66,8 @@ class HostSenders:
         if self._pool is not None:
             return
         self._pool = self._begin()
-        self._sending = self._pool.table.hosts
-        for host, done in self._all_done("get_ready", {host: {} for host in self._sending}).items():
+        given: dict[str, dict[str, Any]] = {host: {} for host in self._pool.table.hosts}
+        for host, done in self._all_done("get_ready", given).items():
             if done.failure:
                 raise WorkloadFailed(f"{host} cannot send: {done.failure}")
             self._lead_s = max(self._lead_s, _lead_for(done.attempts[-1].elapsed_s))
@@ -82,23 +79,19 @@ class HostSenders:
         self.check(requests)
         assert isinstance(requests, HttpRequests)  # noqa: S101  # it was checked
         assert self._pool is not None  # noqa: S101  # it was made
-        self._sending = hosts = self._pool.table.hosts
+        hosts = self._pool.table.hosts
         if not hosts:
             raise WorkloadFailed("no host is left that sends")
-        shared = {
+        shared: dict[str, Any] = {
             "requests": {**asdict(requests), "kinds": [asdict(kind) for kind in requests.kinds]},
             "timeout_s": timeout_s,
             "give_up_s": min(give_up_s, 1e9),
         }
-        start_s = time.time() + self._lead_s
-        given = {
-            host: shared
-            | {
-                "at_s": _pack(at_s[index :: len(hosts)]),
-                "start_s": start_s + self._measured[host].corrected_s,
-            }
-            for index, host in enumerate(hosts)
-        }
+        whose = np.random.default_rng(at_s.size).permutation(at_s.size) % len(hosts)
+        parts = {host: at_s[whose == index] for index, host in enumerate(hosts)}
+        self.shares = {host: part.size for host, part in parts.items()}
+        shared["start_s"] = time.time() + self._lead_s
+        given = {host: shared | {"at_s": _pack(part)} for host, part in parts.items()}
         found = self._all_done("send_part", given)
         lost = [host for host, done in found.items() if done.attempts[-1].outcome.kind == LOST]
         for host in lost:
@@ -128,14 +121,7 @@ class HostSenders:
             host: self._pool.submit(f"{__name__}:{name}", arguments, among=[host])
             for host, arguments in given.items()
         }
-        found = {host: job.result() for host, job in jobs.items()}
-        for host, done in found.items():
-            last = done.attempts[-1]
-            if last.offset_s is not None and last.offset_error_s is not None:
-                low_s, high_s = (last.offset_s + sign * last.offset_error_s for sign in (-1, 1))
-                clock = ClockOffset(low_s=low_s, high_s=high_s)
-                self._measured[host] = self._measured.get(host, clock).narrow(clock)
-        return found
+        return {host: job.result() for host, job in jobs.items()}
 
     def close(self) -> None:
         """Release the hosts."""

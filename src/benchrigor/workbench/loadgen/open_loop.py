@@ -136,12 +136,7 @@ class OpenLoop:
             result = LoadResult(crashed=True, spent_s=spent_s, failures=dict(found.failures))
         else:
             result = judge(found, duration_s=duration_s, limits=self._limits, spent_s=spent_s)
-        clocks = self._senders.clocks
-        return replace(
-            result,
-            clock_offset_s={host: clock.offset_s for host, clock in clocks.items()},
-            clock_error_s={host: clock.error_s for host, clock in clocks.items()},
-        )
+        return replace(result, shares=self._senders.shares)
 
     def close(self) -> None:
         """Release the senders."""

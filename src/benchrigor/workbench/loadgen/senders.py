@@ -8,7 +8,6 @@ import signal
 import time
 from collections.abc import Mapping
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from multiprocessing import active_children, get_context, parent_process
 from multiprocessing.process import BaseProcess
@@ -18,7 +17,6 @@ import numpy as np
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Floats
-from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.workbench.loadgen.sending import Requests, Send, Sent, merge, send_requests
 from benchrigor.workloads.processes.kinship import kill_when_closed
@@ -29,49 +27,6 @@ _MOST_WAITING = 20_000
 _BUSY = 0.8  # of its processors: a generator that uses more takes further processes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClockOffset(OneLine):
-    """The lead of a host's clock over this one.
-
-    A message takes time on either way: the way there shows an upper bound of the offset, and the
-    way back a lower bound (Cristian 1989). The estimate is the midpoint (Mills 1991).
-
-    Parameters
-    ----------
-    low_s, high_s
-        Its bounds in seconds.
-
-    Examples
-    --------
-    >>> clock = ClockOffset(low_s=-0.1, high_s=0.5)
-    >>> clock.offset_s, clock.error_s, clock.corrected_s
-    (0.2, 0.3, 0.0)
-    """
-
-    low_s: float
-    high_s: float
-
-    @property
-    def offset_s(self) -> float:
-        """The midpoint."""
-        return (self.low_s + self.high_s) / 2.0
-
-    @property
-    def error_s(self) -> float:
-        """The maximum error of the midpoint."""
-        return (self.high_s - self.low_s) / 2.0
-
-    @property
-    def corrected_s(self) -> float:
-        """The correction from a time of this clock to that host's; 0 if both may be equal."""
-        return 0.0 if self.low_s <= 0.0 <= self.high_s else self.offset_s
-
-    def narrow(self, other: ClockOffset) -> ClockOffset:
-        """Return the overlap; without one, the other: then the clock was set in between."""
-        low_s, high_s = max(self.low_s, other.low_s), min(self.high_s, other.high_s)
-        return ClockOffset(low_s=low_s, high_s=high_s) if low_s <= high_s else other
-
-
 class PartLost(WorkloadFailed):
     """A part of the requests was not sent: the trial did not measure the server."""
 
@@ -80,8 +35,8 @@ class Senders(Protocol):
     """Sends requests once, at times that were drawn beforehand, from any of its places."""
 
     @property
-    def clocks(self) -> Mapping[str, ClockOffset]:
-        """The leads of the clocks of other hosts that send."""
+    def shares(self) -> Mapping[str, int]:
+        """The numbers of requests of the last trial that other hosts were given."""
 
     def check(self, requests: Requests | Send) -> None:
         """Start the senders; WorkloadFailed if they cannot send."""
@@ -115,7 +70,7 @@ class ProcessSenders:
     """
 
     def __init__(self, requests: Requests | Send, processes: int | None = None) -> None:
-        self.clocks: Mapping[str, ClockOffset] = {}
+        self.shares: Mapping[str, int] = {}
         self._processes = processes or 1
         alone = not _is_picklable(requests)  # then no further process can have them
         self._most_processes = 1 if alone else max(self._processes, os.cpu_count() or 1)

@@ -97,7 +97,8 @@ class DaskExecutor:
             return Outcome(kind=LOST, failure=f"{host} has no worker of Dask")
         try:
             own = {"workers": [address], "allow_other_workers": False, "resources": {RESOURCE: 1}}
-            future = self._client.submit(_on_worker, job, **own, retries=0, pure=False)
+            asked = replace(job, asked_s=time.time())
+            future = self._client.submit(_on_worker, asked, **own, retries=0, pure=False)
             self._futures.add(future)
             try:
                 return self._await_outcome(host, address, future)
@@ -152,13 +153,11 @@ def _on_worker(job: Job) -> Any:
     """Run a job on a worker, until it is cancelled, or its client has gone."""
     from distributed import get_worker  # noqa: PLC0415  # an extra
 
-    received_s, worker = time.time(), get_worker()
+    job, worker = job.arrived(time.time()), get_worker()
     key = worker.get_current_task()
 
     def is_wanted() -> bool:
         task = worker.state.tasks.get(key)
         return task is not None and task.state == "executing"
 
-    outcome = run_job([sys.executable, *MODULE], job, is_wanted=is_wanted)
-    # The clock is compared over the whole way between client and worker.
-    return codec.encode(replace(outcome, asked_s=0.0, received_s=received_s, sent_s=time.time()))
+    return codec.encode(run_job([sys.executable, *MODULE], job, is_wanted=is_wanted))

@@ -128,7 +128,7 @@ def run_job(
         reader.start()
     try:
         line = _await_words(lines, is_wanted, job.limit_s)
-        if line == BEGUN:  # now the host answers at once, so that its clock can be compared
+        if line == BEGUN:  # now the job arrives at once
             _send(process.stdin, job)
             line = _await_words(lines, is_wanted, job.limit_s)
         if line:

@@ -53,7 +53,8 @@ class Job(OneLine):
     call
         "module:function", which takes and returns plain data.
     arguments
-        By name.
+        By name. ``start_s`` among them is a time by the clock of the asker, and becomes one by that
+        of the host.
     host, token
         The host, and the token of the lease.
     lock_folder
@@ -81,6 +82,16 @@ class Job(OneLine):
     asked_s: float = 0.0
     version: str = __version__
 
+    def arrived(self, now_s: float) -> Job:
+        """Return the job with its start by the clock of the host, at which it has just arrived.
+
+        Whatever clocks say, hosts start apart by as much as the ways of their jobs differ.
+        """
+        if "start_s" not in self.arguments:
+            return self
+        start_s = self.arguments["start_s"] + now_s - self.asked_s
+        return replace(self, arguments={**self.arguments, "start_s": start_s})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome(OneLine):
@@ -100,9 +111,6 @@ class Outcome(OneLine):
         Other uses of the host meanwhile; empty without any.
     before, after
         Processors that others used, before and after the job.
-    asked_s, sent_s, received_s
-        When the job was sent, by the calendar clock of the asker; and, by the host's clock, when
-        the host had announced itself and when the job arrived.
     taken_over_from
         The owner of a stale lock of the host.
     """
@@ -113,9 +121,6 @@ class Outcome(OneLine):
     disturbed: str = ""
     before: float | None = None
     after: float | None = None
-    asked_s: float = 0.0
-    sent_s: float = 0.0
-    received_s: float = 0.0
     taken_over_from: str = ""
 
 
@@ -124,17 +129,14 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # the output of the job is not its outcome
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background of a shell
-    begun_s = time.time()
     print(BEGUN, end="", file=out, flush=True)
     line, came_s = sys.stdin.readline(), time.time()
     asked = json.loads(line)
     try:
-        outcome = _outcome_of(asked, lambda: print(file=out, flush=True))
+        outcome = _outcome_of(asked, came_s, lambda: print(file=out, flush=True))
     except KeyboardInterrupt:
         os.killpg(0, signal.SIGKILL)  # with what the job has started
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is over
-    asked_s = asked.get("asked_s", 0.0)
-    outcome = replace(outcome, asked_s=asked_s, sent_s=begun_s, received_s=came_s)
     print(json.dumps(codec.encode(outcome)), file=out, flush=True)
     os._exit(0)  # also if threads of the job still run
 
@@ -148,13 +150,13 @@ def _end_with_asker() -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def _outcome_of(asked: Mapping[str, Any], alive: Any) -> Outcome:
+def _outcome_of(asked: Mapping[str, Any], came_s: float, alive: Any) -> Outcome:
     """Do a job of this version; jobs of other versions may have other fields."""
     if asked.get("version") != __version__:
         host, version = (escaped(str(asked.get(name))) for name in ("host", "version"))
         said = f"{host} has benchrigor {__version__}, expected {version} as here"
         return Outcome(kind=REFUSED, failure=said)
-    job = codec.decode(Job, asked)
+    job = codec.decode(Job, asked).arrived(came_s)
     threading.Thread(target=_end_with_asker, daemon=True).start()
     return carry_out_job(job, alive)
 

@@ -46,16 +46,11 @@ class Attempt(OneLine):
         Its outcome.
     elapsed_s
         Seconds until the outcome was known.
-    offset_s, offset_error_s
-        The lead of the host's clock over this one, and the maximum error of that (the midpoint of
-        the round trip, Mills 1991).
     """
 
     host: str
     outcome: Outcome
     elapsed_s: float = 0.0
-    offset_s: float | None = None
-    offset_error_s: float | None = None
 
     def __str__(self) -> str:
         outcome = self.outcome
@@ -241,21 +236,14 @@ class Pool:
         begun_s = time.monotonic()
         self._held_s.update(dict.fromkeys(lease.hosts, math.inf))
         missed = self._hold_others(lease)
-        sent_s = time.time()
         outcome = missed or self._executor.submit(host, self._job(call, given, lease)).result()
-        got_s, end_s = time.time(), time.monotonic()
+        end_s = time.monotonic()
         self._held_s.update(dict.fromkeys(lease.hosts, end_s))
         if not self.table.is_current(lease.token):
             outcome = Outcome(kind=LATE, failure="it came after its lease had ended")
         if missed is None:
             self._count_lost(host, is_lost=outcome.kind == LOST)
-        attempt = Attempt(host=host, outcome=outcome, elapsed_s=end_s - begun_s)
-        if not outcome.received_s:
-            return attempt
-        high_s = outcome.received_s - (outcome.asked_s or sent_s)
-        low_s = outcome.sent_s - (outcome.asked_s or got_s)
-        offset_s, error_s = (low_s + high_s) / 2, (high_s - low_s) / 2
-        return replace(attempt, offset_s=offset_s, offset_error_s=error_s)
+        return Attempt(host=host, outcome=outcome, elapsed_s=end_s - begun_s)
 
     def _hold_others(self, lease: Lease) -> Outcome | None:
         """Lock the other hosts of a lease; return the outcome of the first failure."""
