@@ -120,7 +120,6 @@ def main() -> None:
     sessions: dict[str, dict[str, Any]] = {
         "as it comes": {},
         "rounds of 1 ms": {"readings_per_round": 10},
-        "full status": {"state": True},
     }
     for name, options in sessions.items():
         took_ms, share, rounds = in_session(**options)

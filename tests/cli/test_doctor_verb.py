@@ -56,12 +56,3 @@ def test_this_machine_is_examined_end_to_end() -> None:
     assert {"clock", "noise", "others"} <= {row.split()[1] for row in rows if row[2:3].strip()}
     assert max(map(len, rows)) <= 80
     assert done.stderr == ""
-
-
-def test_a_run_may_be_ended_by_an_alarm_and_keep_the_whole_state(cli, store) -> None:
-    (store.parent / "watched.py").write_text("def f(): pass")
-    words = ("--on-alarm", "refuse", "--state", "--budget", "0.1", "--json", "--no-store")
-    done = cli("run", *words, "watched:f")
-    assert '"on_alarm": "refuse"' in done.stdout
-    assert '"state": true' in done.stdout
-    assert cli("run", "--on-alarm", "panic", "watched:f").exit_code == 2

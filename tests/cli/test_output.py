@@ -128,12 +128,6 @@ def test_what_is_to_be_known_of_several_is_told_once(
     assert "The light tells it" not in shown
 
 
-def test_an_alarm_that_is_waited_for_is_named_with_the_longest_wait() -> None:
-    assert shown(alarms=("hot", "stolen"), waiting_s=41.2) == (
-        "waits for hot, stolen to end, 42 s at most · 12 readings"
-    )
-
-
 def on_terminal(columns: int, **variables: str) -> str:
     """Return what a comparison of two files prints on a terminal of so many columns."""
     words = ["-m", "benchrigor", "compare", "old.csv", "new.csv", "--unit", "s"]

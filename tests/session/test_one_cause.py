@@ -80,15 +80,15 @@ RUNS: dict[str, Callable[[], list[Notice]]] = {
     "climbing, few": lambda: run(lambda call, _: 1_000.0 + 100.0 * call),
     "disturbed": lambda: run(noise(4.0, 0.01), lambda call, _: 4.0 * (call % 3 == 0)),
     "all red, kept": lambda: run(noise(4.0, 0.01), lambda *_: 4.0),
-    "some red, dropped": lambda: run(
+    "some red, repeated": lambda: run(
         noise(4.0, 0.01),
         lambda call, _: 4.0 * (call // 100 % 3 == 0),
-        red_rounds="drop",
+        red_rounds="repeat",
         readings_per_round=100,
         max_rounds=12,
     ),
-    "all red, dropped": lambda: run(
-        noise(4.0, 0.01), lambda *_: 4.0, red_rounds="drop", max_rounds=6
+    "all red, repeated": lambda: run(
+        noise(4.0, 0.01), lambda *_: 4.0, red_rounds="repeat", max_rounds=6
     ),
     "a tail of few": lambda: run(noise(200.0), statistic="p99"),
     "single calls of a coarse clock": lambda: run(

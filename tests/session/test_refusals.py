@@ -77,8 +77,10 @@ def by_rejecting_detector() -> RunRecord:
 
 
 def by_red_rounds() -> RunRecord:
-    session = br.Session(Options(red_rounds="drop", max_rounds=3), seed=1)
-    while (plan := session.ask()) is not None:
+    session = br.Session(Options(red_rounds="repeat"), seed=1)
+    for _ in range(3):
+        plan = session.ask()
+        assert plan is not None
         session.tell(
             br.Round(
                 plan=plan,

@@ -257,10 +257,7 @@ def _line(name: str, progress: Progress, options: Options) -> str:
         parts = [*_figure(progress, wanted), *_half_width(wanted, options)]
     if options.pieces > 1:
         parts.append(f"piece {progress.piece + 1} of {options.pieces}")
-    if progress.alarms:
-        until = show_duration(math.ceil(progress.waiting_s))
-        parts.append(f"waits for {', '.join(progress.alarms)} to end, {until} at most")
-    elif progress.waiting_s:
+    if progress.waiting_s:
         parts.append(f"the next one in {show_duration(math.ceil(progress.waiting_s))}")
     elif progress.seconds_left is not None and progress.decision is None:
         parts.append(f"at most {show_value(progress.seconds_left, 's')}")

@@ -113,12 +113,6 @@ _THOROUGH_S = 60.0
     default=True,
     help="Time no fixed work in turn with the readings, which tells the pace of the machine.",
 )
-@shared.choice_option(
-    "--on-alarm",
-    "What follows while an alarm of the machine stands: rounds are marked; the run ends; or they "
-    "wait, a minute at most.  [default: nobody looks]",
-)
-@click.option("--state", is_flag=True, help="Keep the full status of the machine with each round.")
 @click.option(
     "--read",
     multiple=True,

@@ -148,14 +148,19 @@ def _decode_dataclass(kind: Any, data: Any, where: str) -> Any:
     _expect(data, Mapping, f"the fields of {kind.__name__}", where)
     hints, retired = _hints(kind), getattr(kind, "_retired", {})
     fields = {
-        name: _decode(hints[name], value, f"{where}.{name}")
+        name: _decode(hints[name], _current(value, retired.get(name, {})), f"{where}.{name}")
         for name, value in data.items()
-        if name in hints and value not in retired.get(name, ())
+        if name in hints
     }
     try:
         return kind(**fields)
     except TypeError as error:
         raise InvalidInput(f"{where} is no {kind.__name__}: {error}") from error
+
+
+def _current(value: Any, retired: Mapping[str, str]) -> Any:
+    """Return what stands for a value that a version before had."""
+    return retired.get(value, value) if isinstance(value, str) else value
 
 
 _hints = cache(typing.get_type_hints)

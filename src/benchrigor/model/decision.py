@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from benchrigor.model.analysis import Analysis
 from benchrigor.model.checks import refuse, wrong_choice
@@ -27,7 +29,6 @@ class StopReason(enum.StrEnum):
     WORKLOAD_FAILED = "workload-failed"
     WORK_TOO_SHORT = "work-too-short"
     INTERRUPTED = "interrupted"
-    ALARM_STANDS = "alarm-stands"
 
 
 COMPLETE = frozenset({StopReason.SATISFIED, StopReason.OUT_OF_REACH})
@@ -42,6 +43,11 @@ class Decision(OneLine):
 
     stop: bool
     reason: StopReason | None = None
+
+    # A reason of earlier versions, and what stands for it where a stored run names it.
+    _retired: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "reason": {"alarm-stands": "stop-requested"}
+    }
 
     def __post_init__(self) -> None:
         if self.stop:
@@ -110,9 +116,7 @@ class Progress(OneLine):
     piece
         The piece of the latest round, counted from 0.
     waiting_s
-        Seconds until the next piece begins, or the longest wait for alarms; 0 during a round.
-    alarms
-        Codes of the alarms that the session waits for.
+        Seconds until the next piece begins; 0 during a round.
     """
 
     rounds: int
@@ -136,7 +140,6 @@ class Progress(OneLine):
     name: str = ""
     piece: int = 0
     waiting_s: float = 0.0
-    alarms: tuple[str, ...] = ()
 
     @property
     def half_width(self) -> float | None:

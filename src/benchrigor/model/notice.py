@@ -132,7 +132,6 @@ class Code(enum.StrEnum):
     NO_DIRECTION = "no-direction"
     RATE_OF_0 = "rate-of-0"
     PROBE_COST = "probe-cost"
-    ALARM_STANDS = "alarm-stands"
     TOO_FEW_SAMPLES = "too-few-samples"
     SAMPLES_WITHOUT_NUMBER = "samples-without-number"
     LACK_OF_FIT = "lack-of-fit"

@@ -25,9 +25,8 @@ CHOICES = {
     "method": ("long-run-variance", "subsessions", "merged-subsessions"),
     "detector": ("ranks", "edm", "pelt"),
     "preset": (None, "quick", "normal", "strict"),
-    "red_rounds": ("keep", "drop", "repeat"),
+    "red_rounds": ("keep", "repeat"),
     "disturbed": ("leave-out", "keep"),
-    "on_alarm": (None, "mark", "refuse", "wait"),
 }
 
 
@@ -122,9 +121,8 @@ class Options(OneLine):
     max_rejected
         Successive rounds without a result after which the session gives up.
     red_rounds
-        Treatment of a round that lost more than 15 % of its time to interference: "keep"; "drop"
-        keeps it in the record but not in the analysis; "repeat" does the same, and the round does
-        not count for ``max_rounds``.
+        Treatment of a round that lost more than 15 % of its time to interference: "keep"; or
+        "repeat" keeps it in the record but not in the analysis, and makes one more for it.
     disturbed
         Treatment of readings during which the kernel counted delay: "leave-out" (if enough other
         readings remain) or "keep".
@@ -136,12 +134,6 @@ class Options(OneLine):
     reference
         Whether to time fixed work on the wall clock, alternating with the readings. It shows the
         pace of the machine, and takes 3 % of the time, with commands up to 5 %.
-    state
-        Whether the facts of rounds hold the full status of the machine instead of the short one.
-    on_alarm
-        Reaction to an alarm of the machine (see `machine.Alarms`): None ignores it; "mark"
-        marks the rounds and adds a Notice; "wait" lets rounds wait, up to a minute in all, then
-        marks them; "refuse" ends the session.
     target_given
         Whether somebody asked for the target although it is the default; for any other target it
         does not matter. None if the arguments tell it.
@@ -187,12 +179,13 @@ class Options(OneLine):
     disturbed: str = "leave-out"
     reference: bool = True
     pieces: int = 1
-    state: bool = False
-    on_alarm: str | None = None
     target_given: bool | None = None
 
-    # Choices of earlier versions: where a stored run names one, the default stands.
-    _retired: ClassVar[Mapping[str, tuple[str, ...]]] = {"detector": ("binseg", "kernel")}
+    # Choices of earlier versions, and what stands for them where a stored run names one.
+    _retired: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "detector": {"binseg": "ranks", "kernel": "ranks"},
+        "red_rounds": {"drop": "repeat"},
+    }
 
     def __post_init__(self) -> None:
         values = {name: getattr(self, name) for name in (*_NUMBERS, *CHOICES)}
@@ -209,7 +202,7 @@ class Options(OneLine):
             )
         problems += [
             f"{name} is {short(getattr(self, name))}, expected True or False"
-            for name in ("reference", "state", "target_given")
+            for name in ("reference", "target_given")
             if not isinstance(getattr(self, name), bool)
             and (name, self.target_given) != ("target_given", None)
         ]

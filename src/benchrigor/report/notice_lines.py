@@ -55,8 +55,6 @@ PAGE: dict[Code, str] = {
     Code.STOPPED: "The process stood still for a while (Ctrl-Z, or a paused machine). The readings "
     "meanwhile do not count; measure again if they should.",
     Code.RED_ROUNDS: f"Other programs disturbed some rounds, which do not count. {_AGAIN}",
-    Code.ALARM_STANDS: "The machine has a fault: benchrigor doctor says which. Mend it, and "
-    "measure again.",
     Code.SEVERAL_MODES: "Measure each by itself: find out what makes them.",
     Code.NO_STABLE_PHASE: f"The speed of the machine changed meanwhile. {_AGAIN}",
     Code.THIS_PROCESS_ONLY: "This holds for one process: another start may be faster or slower. "

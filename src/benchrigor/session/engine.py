@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,6 @@ import numpy as np
 
 from benchrigor.errors import WorkTooShort
 from benchrigor.model import (
-    Alarm,
     Analysis,
     Code,
     Decision,
@@ -38,11 +37,6 @@ from benchrigor.session.conditions.red_rounds import (
     say_left_out,
     warn_of_loss,
     with_light,
-)
-from benchrigor.session.conditions.standing_alarms import (
-    must_wait,
-    refuse_for_alarms,
-    warn_of_alarms,
 )
 from benchrigor.session.conditions.stopped import report_stops, with_stops
 from benchrigor.session.controller import FIGURE_READINGS, Controller
@@ -220,21 +214,9 @@ class Engine(Controller[RoundPlan, Round]):
             self._traces.end()
         super().end(reason, notice)
 
-    def heed(self, alarms: Collection[Alarm], waited_s: float) -> bool:
-        """Return whether to wait while alarms stand; end if the options refuse to go on."""
-        if alarms and self.options.on_alarm == "refuse":
-            self.end(StopReason.ALARM_STANDS, refuse_for_alarms(alarms))
-        if not must_wait(self.options, alarms, waited_s):
-            return False
-        if self._stop_requested:
-            self.end(StopReason.STOP_REQUESTED)
-        return self._decision is None
-
-    def waiting(self, seconds: float, alarms: Collection[Alarm] = ()) -> Progress:
-        """Return the state of the session while it waits, for alarms or for its next piece."""
-        codes = tuple(alarm.code for alarm in alarms)
-        progress = self._progress or self._current(fresh=False)
-        return replace(progress, waiting_s=seconds, alarms=codes)
+    def waiting(self, seconds: float) -> Progress:
+        """Return the state of the session while it waits for its next piece."""
+        return replace(self._progress or self._current(fresh=False), waiting_s=seconds)
 
     def tell(self, finished: Round) -> Decision:
         """Add a finished round and decide whether to go on.
@@ -268,14 +250,14 @@ class Engine(Controller[RoundPlan, Round]):
     def _take(self, finished: Round) -> Decision:
         """Add a round that was checked."""
         restarted = self.options.rounds == "restarted"
-        is_dropped = self.options.red_rounds != "keep" and is_red(
+        is_left_out = self.options.red_rounds == "repeat" and is_red(
             with_stops([*self._rounds, finished], restarted=restarted)[-1],
             self._rounds,
             compare_whole=restarted,
             varies=self._traces.schedule is not None,
         )
         self._rounds.append(finished)
-        if is_dropped:
+        if is_left_out:
             self._red[finished.plan.index] = None
             self._traces.rejected += 1
         else:
@@ -320,10 +302,9 @@ class Engine(Controller[RoundPlan, Round]):
         traces = self._traces.by_name.values()
         analyses = tuple(trace.analysis for trace in traces if trace.analysis is not None)
         readings = max((trace.n for trace in traces), default=0)
-        repeated = len(self._red) if self.options.red_rounds == "repeat" else 0
         return self._progress_of(
             readings=readings,
-            rounds=len(self._rounds) - repeated,
+            rounds=len(self._rounds) - len(self._red),
             rejected_rounds=self._traces.rejected,
             analyses=analyses,
             fresh=fresh,
@@ -356,7 +337,7 @@ class Engine(Controller[RoundPlan, Round]):
         """Return the record of all rounds so far, also while the session runs."""
         reports = self._traces.reports()
         counted = self._counted_rounds()
-        red = say_left_out(len(self._red), len(self._rounds), self.options.red_rounds)
+        red = say_left_out(len(self._red), len(self._rounds))
         all_red = self._describe_red_rounds(red)
         analyses = all_red or tuple(
             self._flag(reports[metric.name])
@@ -377,7 +358,6 @@ class Engine(Controller[RoundPlan, Round]):
             decision=self._decision,
             session_notices=(
                 *with_light(self._all_notices(), interference, self._rounds),
-                *warn_of_alarms(self._rounds),
                 *disagreement(counted, tuple(reports.values())),
                 *(() if all_red else red),
                 *report_stops(interference),

@@ -57,15 +57,12 @@ def drive(
     ``perform`` carries out a plan. It returns a function that makes the finished round from its
     wall time in nanoseconds, or None if the workload is exhausted. ``pause`` says whether to return
     before the next plan; the time until the next call belongs to no round. ``ready`` is called
-    before every round, and may end the session; the nanoseconds that it returns belong to no
-    round either.
+    before every round; the nanoseconds that it returns belong to no round either.
     """
     controller.min_seconds, pid = least_span_s(clock, controller.options), os.getpid()
     since = clock.now_ns()
     while not pause() and (plan := controller.ask()) is not None:
         since += ready()
-        if controller.decision is not None:
-            return
         if not call_hook(controller, "before_round", hooks.before_round, plan):
             return
         finish = perform(plan)

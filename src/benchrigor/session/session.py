@@ -109,9 +109,6 @@ class Session(Engine):
     before_round, after_round, progress
         Called with the plan before a round, with the finished round, and with the session's
         `Progress` after it. A hook that raises ends the session.
-    alarms
-        Possible faults of the machine, for ``on_alarm`` of the options. They get every status that
-        is read around rounds, and you may raise some; None for the thresholds of the package.
 
     Examples
     --------
@@ -140,10 +137,7 @@ class Session(Engine):
         before_round: Callable[[RoundPlan], object] | None = None,
         after_round: Callable[[Round], object] | None = None,
         progress: Callable[[Progress], object] | None = None,
-        alarms: machine.Alarms | None = None,
     ) -> None:
-        fits = alarms is None or isinstance(getattr(alarms, "changes", None), dict)
-        refuse(wrong_values([("alarms", alarms, fits, "machine.Alarms, or None")]))
         super().__init__(
             options,
             metrics,
@@ -158,7 +152,6 @@ class Session(Engine):
         self._meter = meter or meter_for(clock)
         self._hooks = Hooks(before_round=before_round, after_round=after_round, progress=progress)
         self._store = None if store is None else as_store(store)
-        self._alarms = alarms
         self._ready: Callable[[], int] = lambda: 0
         self._is_paced = False  # whether a reference is measured in turn
         self._run_id: str | None = None
@@ -342,11 +335,11 @@ class Session(Engine):
                 host.start()
             if self._is_paced and not slowed_by():
                 self.kept_levels = kept_levels(self._machine)
-            watch = watch_for(self.options, self._clock, self._alarms)
+            watch = watch_for(self.options, self._clock)
             if watch is None:
                 yield performer(adapted, self._clock, host)
                 return
-            self._ready = partial(watch.before, self, self._hooks.progress)
+            self._ready = watch.before
             yield performer(adapted, self._clock, host, watch.after)
 
     def _piece_by_piece(

@@ -48,7 +48,7 @@ _MOST = 12  # runs of a name that are loaded, the newest first: they may hold ma
 _LENGTH = {  # options about the length of a run and its reports, not about its number
     *("target", "confidence", "preset", "budget_readings", "budget_s", "min_seconds"),
     *("quick_s", "quick_rounds", "readings_per_round", "min_rounds", "max_rounds", "max_rejected"),
-    *("state", "on_alarm", "target_given"),
+    "target_given",
 }
 
 

@@ -17,13 +17,15 @@ ABSOLUTE = 1e-14
 """Likewise around zero (processors round differently: the bend of an exact line is 1.5e-15 on one
 and -.5e-15 on another); far below a variance of microseconds, which is no rounding."""
 DEFAULTS = plain(Options())
+RETIRED = {"state": False, "on_alarm": None}
+"""Options that are no more, with the defaults that records hold."""
 
 
 def differences(recorded: Any, found: Any, path: str = "") -> Iterator[str]:
     """Yield a line for each place where a result is no longer what was recorded.
 
-    Everything counts but rounding, new keys that hold nothing (None, 0, False, empty), and new
-    options at their defaults.
+    Everything counts but rounding, new keys that hold nothing (None, 0, False, empty), and new or
+    retired options at their defaults.
     """
     if isinstance(recorded, dict) and isinstance(found, dict):
         yield from _between_dicts(recorded, found, path)
@@ -34,13 +36,14 @@ def differences(recorded: Any, found: Any, path: str = "") -> Iterator[str]:
 
 
 def _between_dicts(recorded: dict[str, Any], found: dict[str, Any], path: str) -> Iterator[str]:
+    are_options = path.rpartition(".")[2] == "options"
     for key, value in recorded.items():
         below = f"{path}.{key}" if path else key
         if key in found:
             yield from differences(value, found[key], below)
-        else:
+        elif not (are_options and key in RETIRED and value == RETIRED[key]):
             yield f"{below}: {_short(value)} is gone"
-    usual = DEFAULTS if path.rpartition(".")[2] == "options" else {}
+    usual = DEFAULTS if are_options else {}
     for key, value in found.items():
         if key not in recorded and value and value != usual.get(key):
             yield f"{path}.{key}: {_short(value)} is new".removeprefix(".")

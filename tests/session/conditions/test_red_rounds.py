@@ -153,8 +153,8 @@ def test_rounds_of_various_work_tell_measured_delay(clock: FakeClock, meter: Fak
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fate", ["keep", "drop", "repeat"])
-def test_red_rounds_are_kept_dropped_or_repeated_and_never_silently(
+@pytest.mark.parametrize("fate", ["keep", "repeat"])
+def test_red_rounds_are_kept_or_repeated_and_never_silently(
     clock: FakeClock, meter: FakeMeter, fate: str
 ) -> None:
     strike = lambda calls: meter.lose(2 * MS) if 201 < calls <= 301 else None  # noqa: E731  # as short as its use
@@ -176,7 +176,7 @@ def test_red_rounds_are_kept_dropped_or_repeated_and_never_silently(
         assert not notices(record, Code.RED_ROUNDS)
         return
     assert record.red_rounds == (2,)
-    assert len(record.rounds) == (12 if fate == "drop" else 13)
+    assert len(record.rounds) == 13
     assert record.readings().size == 100 * len(record.rounds)  # nothing is thrown away
     assert record.counted().size == pytest.approx(100 * (len(record.rounds) - 1), abs=2)
     assert found.value == pytest.approx(0.004, rel=0.005)
@@ -190,7 +190,7 @@ def test_a_round_is_red_by_what_it_took_beside_the_others(clock: FakeClock) -> N
         clock,
         None,
         Job(clock, strike),
-        red_rounds="drop",
+        red_rounds="repeat",
         readings_per_round=100,
         max_rounds=10,
         target=1e-6,
@@ -200,7 +200,7 @@ def test_a_round_is_red_by_what_it_took_beside_the_others(clock: FakeClock) -> N
 
 def test_rounds_that_start_anew_are_compared_as_wholes(clock: FakeClock) -> None:
     engine = Engine(
-        Options(rounds="restarted", red_rounds="drop", max_rounds=12, target=1e-6), seed=1
+        Options(rounds="restarted", red_rounds="repeat", max_rounds=12, target=1e-6), seed=1
     )
     rng = np.random.default_rng(20261206)
     while (plan := engine.ask()) is not None:
@@ -230,7 +230,7 @@ def test_a_run_that_was_cut_off_leaves_the_same_rounds_out(
         clock,
         meter,
         Job(clock, strike),
-        red_rounds="drop",
+        red_rounds="repeat",
         readings_per_round=100,
         max_rounds=8,
         target=1e-6,
@@ -242,13 +242,13 @@ def test_where_every_round_is_red_the_light_is_red_and_nothing_is_claimed(
     clock: FakeClock, meter: FakeMeter
 ) -> None:
     job = Job(clock, lambda _: meter.lose(4 * MS))
-    record = measured(clock, meter, job, red_rounds="drop", max_rounds=6)
+    record = measured(clock, meter, job, red_rounds="repeat", max_rounds=6)
     assert record.estimate() is None
     assert record.interference is not None
     assert record.interference.light is Light.RED
     assert record.interference.measured_percent == pytest.approx(50.0, abs=1.0)
     (said,) = notices(record, Code.RED_ROUNDS)
-    assert said.sentence.endswith("were dropped: no round is left.")
+    assert said.sentence.endswith("were repeated: no round is left.")
     assert said.severity is Severity.REFUSAL
     assert not notices(record, Code.DISTURBED) + notices(record, Code.NO_DATA)
     assert "● red: 50" in render(record)
@@ -263,7 +263,7 @@ def test_slow_moments_that_every_round_has_are_the_programs_own(
 ) -> None:
     job = Job(clock, every(often, clock.advance, int((times - 1.0) * 4 * MS)))
     record = measured(
-        clock, None, job, red_rounds="drop", readings_per_round=100, max_rounds=15, target=1e-6
+        clock, None, job, red_rounds="repeat", readings_per_round=100, max_rounds=15, target=1e-6
     )
     assert record.red_rounds == ()
 
@@ -272,7 +272,7 @@ def test_slow_moments_that_every_round_has_are_the_programs_own(
 def test_a_program_that_has_changed_for_good_is_not_left_out_for_good(clock: FakeClock) -> None:
     slower = Job(clock, lambda calls: clock.advance(2 * MS) if calls > 1000 else None)
     record = measured(
-        clock, None, slower, red_rounds="drop", readings_per_round=100, max_rounds=30, target=1e-6
+        clock, None, slower, red_rounds="repeat", readings_per_round=100, max_rounds=30, target=1e-6
     )
     assert 1 <= len(record.red_rounds) <= 6
 

@@ -106,7 +106,7 @@ def test_who_keeps_disturbed_readings_keeps_it_and_is_told() -> None:
 
 
 def test_red_rounds_are_those_that_were_stopped() -> None:
-    record = measured({7: STOP_S}, in_round=2, red_rounds="drop")
+    record = measured({7: STOP_S}, in_round=2, red_rounds="repeat")
     assert record.red_rounds == (2,)
 
 

@@ -1,1 +1,1 @@
-"""The machine during the rounds of a run: lost time, alarms, stops and pace."""
+"""The machine during the rounds of a run: lost time, stops and pace."""

@@ -220,19 +220,18 @@ def with_light(
     return (*others, *why)
 
 
-def say_left_out(red: int, rounds: int, policy: str) -> tuple[Notice, ...]:
+def say_left_out(red: int, rounds: int) -> tuple[Notice, ...]:
     """Say how many red rounds do not count, if any."""
     if not red:
         return ()
-    done = "repeated" if policy == "repeat" else "dropped"
     result = "the estimate is of undisturbed rounds" if red < rounds else "no round is left"
     return (
         Notice(
             code=Code.RED_ROUNDS,
             severity=Severity.WARNING if red < rounds else Severity.REFUSAL,
             sentence=f"{red} of {many(rounds, 'round')} lost more than 15% of their time, or took "
-            f"so much longer than the others, and were {done}: {result}.",
-            evidence={"red": red, "rounds": rounds, "red_rounds": policy},
+            f"so much longer than the others, and were repeated: {result}.",
+            evidence={"red": red, "rounds": rounds, "red_rounds": "repeat"},
         ),
     )
 

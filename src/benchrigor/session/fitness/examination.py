@@ -13,15 +13,16 @@ from benchrigor.clocks import WallClock
 from benchrigor.machine import capabilities, health
 from benchrigor.machine.kernel_files import ROOT
 from benchrigor.machine.states.status_readers import StatusReader
+from benchrigor.machine.thresholds import read_thresholds
 from benchrigor.model import Finding
 from benchrigor.model.checks import is_number, refuse, wrong_number
 from benchrigor.session.fitness.findings import Examined, judge
-from benchrigor.session.fitness.status_watch import of_machines
 from benchrigor.workloads.processes.worker import Reference
 from benchrigor.workloads.timing import Stopwatch
 
 _PARTS = 10
 _SEEN = 0.02  # of a processor
+_OF_PROGRAMS = {"under-used"}  # alarms that a function in one thread raises wherever it runs
 
 
 def examine(*, seconds: float = 1.0, root: Path = ROOT) -> tuple[Finding, ...]:
@@ -76,7 +77,7 @@ def examine(*, seconds: float = 1.0, root: Path = ROOT) -> tuple[Finding, ...]:
             busy=max(busy * cores / 100.0 - own_s / took_s, 0.0) if is_number(busy) else None,
             others=sorted((use for use in others if use[1] >= _SEEN), key=lambda use: -use[1]),
             work_s=work_s,
-            thresholds=of_machines(),
+            thresholds=[each for each in read_thresholds() if each.code not in _OF_PROGRAMS],
         )
     )
 

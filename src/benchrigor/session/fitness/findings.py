@@ -190,10 +190,12 @@ def _alarm(threshold: Threshold, known: Mapping[str, Sample]) -> Finding:
     elif any(condition.is_over(values[condition.sample]) for condition in told):
         verdict = Fitness.OK
     advice = threshold.sentence[:1].lower() + threshold.sentence[1:].rstrip(".")
-    return _finding(threshold.code, _list_samples(samples), verdict, advice, Code.ALARM_STANDS)
+    return _finding(threshold.code, _list_samples(samples), verdict, advice)
 
 
-def _finding(name: str, found: str, verdict: Fitness, advice: str, code: Code) -> Finding:
+def _finding(
+    name: str, found: str, verdict: Fitness, advice: str, code: Code | None = None
+) -> Finding:
     """Make a finding; one that is OK has neither advice nor code."""
     if verdict is Fitness.OK:
         return Finding(name=name, found=found, verdict=verdict)
