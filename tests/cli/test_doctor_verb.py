@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchrigor.cli import doctor_verb
 from benchrigor.model import Code, Finding, Fitness
+from benchrigor.session import examine
 
 TURBO = {"name": "turbo", "found": "on", "advice": "turn it off", "code": Code.CHANGING_PACE}
 
@@ -45,6 +48,13 @@ def test_what_is_unknown_is_fit(cli, found) -> None:
 @pytest.mark.parametrize("word", ["now", "--fix", "--json=yes"])
 def test_it_takes_nothing_else(cli, word) -> None:
     assert cli("doctor", word).exit_code == 2
+
+
+def test_each_finding_is_explained_on_its_page() -> None:
+    page = Path(__file__).parents[2] / "docs" / "doctor.md"
+    rows = [row for row in page.read_text().splitlines() if row.startswith("| `")]
+    told = {name for row in rows for name in re.findall("`([^`]+)`", row.split("|")[1])}
+    assert {finding.name for finding in examine(seconds=0.02)} == told
 
 
 @pytest.mark.slow
