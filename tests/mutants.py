@@ -2,7 +2,7 @@
 
     python tests/mutants.py                     sixteen modules, drawn with the seed
     python tests/mutants.py --only stats --only cli
-    python tests/mutants.py --module benchrigor.model.estimate --mutants 50
+    python tests/mutants.py --module benchrigor.units --among tests/test_units.py
 
 One module of each package and one of the root, 25 changes each. A change is tried by the tests that
 reach its line, until one fails; it is killed if one does, or does not end. Needs ``coverage``.
@@ -30,6 +30,8 @@ import click
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
+Reached = Mapping[int, list[str]]
+"""Tests by the line to which they come."""
 MOST_TESTS = 200  # of one change: those that reach the fewest lines
 LIMIT_S = 120
 FEWEST_CHANGES = 40  # of a module that may be drawn
@@ -138,7 +140,9 @@ class Tree:
             "XDG_DATA_HOME": str(folder / "data"),
         }
 
-    def reach(self, modules: Sequence[str]) -> dict[str, dict[int, list[str]]]:
+    def reach(
+        self, modules: Sequence[str], among: Sequence[str]
+    ) -> dict[str, dict[int, list[str]]]:
         """Return the tests that come to each line of modules, the most particular first."""
         paths = [str(self.path(module)) for module in modules]
         rules = self.folder / "coverage.ini"
@@ -147,9 +151,9 @@ class Tree:
             f"data_file = {self.folder}/reached\ninclude =\n  " + "\n  ".join(paths) + "\n"
         )
         words = ["-m", "coverage", "run", f"--rcfile={rules}", "-m", "pytest", "-q", "-n", "0"]
-        words += ["-p", "no:cacheprovider", "-m", "not slow or slow and not minutes", "tests"]
-        slow = [f"--ignore=tests/{name}" for name in ("calibration", "e2e", "typing")]
-        self._run([*words, *slow], None)
+        words += ["-p", "no:cacheprovider", "-m", "not slow or slow and not minutes", *among]
+        left_out = [f"--ignore=tests/{name}" for name in ("calibration", "e2e", "typing")]
+        self._run([*words, *left_out], None)
         report = self.folder / "reached.json"
         words = [
             "-m",
@@ -229,7 +233,7 @@ def _node_id(context: str) -> str:
     return "::".join([f"{'/'.join(parts[:n_path])}.py", *parts[n_path:]])
 
 
-def try_module(tree: Tree, module: str, reached: Mapping[int, list[str]], n: int, seed: int) -> str:
+def try_module(tree: Tree, module: str, reached: Reached, n: int, seed: int) -> str:
     """Try a module's changes; return its line of the table."""
     changes = [*mutants_of(tree.path(module).read_text())]
     rng = np.random.default_rng([seed, *module.encode()])
@@ -249,14 +253,22 @@ def try_module(tree: Tree, module: str, reached: Mapping[int, list[str]], n: int
 @click.option("--mutants", "n", default=25, show_default=True, help="Changes of each module.")
 @click.option("--only", multiple=True, help="A package.")
 @click.option("--module", "modules", multiple=True, help="This one, in place of those drawn.")
+@click.option("--among", multiple=True, default=["tests"], help="Only tests below this path.")
 @click.option("--tests", default=str(ROOT), help="Tree with the tests.")
-def main(seed: int, n: int, only: Sequence[str], modules: Sequence[str], tests: str) -> None:
+def main(  # noqa: PLR0917
+    seed: int,
+    n: int,
+    only: Sequence[str],
+    modules: Sequence[str],
+    among: Sequence[str],
+    tests: str,
+) -> None:
     """Print how many changes of each module the tests find."""
     modules = modules or draw_modules(seed, only)
     begun_s = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         tree = Tree(Path(folder), Path(tests))
-        reached = tree.reach(modules)
+        reached = tree.reach(modules, among)
         click.echo(f"seed {seed}; lines reached after {time.monotonic() - begun_s:.0f} s")
         for module in modules:
             click.echo(try_module(tree, module, reached[module], n, seed))
