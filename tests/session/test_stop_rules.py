@@ -84,13 +84,13 @@ def test_the_prediction_counts_what_a_stable_share_takes() -> None:
 @pytest.mark.slow
 def test_restarted_rounds_that_share_no_steady_state_end_the_session() -> None:
     rng = np.random.default_rng(2)
-    engine = Engine(Options(rounds="restarted", max_rejected=20, max_rounds=40))
+    engine = Engine(Options(rounds="restarted", max_rounds=200))
     while (plan := engine.ask()) is not None:
         values = np.linspace(1.0, 2.0, plan.readings) + rng.normal(0.0, 0.02, plan.readings)
         engine.tell(Round(plan=plan, elapsed_ns=1, unit_readings={"time": values}))
     record = engine.result()
     assert record.decision == Decision(stop=True, reason=StopReason.TOO_MANY_REJECTED)
-    assert len(record.rounds) == 23  # the looks are at 10, 15 and 23
+    assert len(record.rounds) == 120  # the looks are at 10, 15, 23, 35, 53, 80 and 120
     assert record.estimate() is None
     assert [notice.code for notice in record.notices] == [Code.NO_STABLE_PHASE]
 

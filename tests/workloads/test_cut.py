@@ -151,7 +151,7 @@ def test_a_budget_ends_the_round_and_the_session_and_counts_what_was_printed(lef
 
 @pytest.mark.slow
 def test_a_budget_ends_a_session_that_gives_nothing_at_all(left: Left) -> None:
-    record = Session(Options(budget_s=0.3, max_rejected=1)).run(shell("exec sleep 60"))
+    record = Session(Options(budget_s=0.3)).run(shell("exec sleep 60"))
     assert record.decision is not None
     assert record.decision.reason is StopReason.TIME_BUDGET
     assert record.estimate() is None

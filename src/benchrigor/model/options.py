@@ -46,7 +46,6 @@ _COUNTS = {  # with their minimum
     "readings_per_round": 1,
     "min_rounds": 1,
     "max_rounds": 1,
-    "max_rejected": 1,
     "quick_rounds": FEWEST_QUICK_ROUNDS,
     "pieces": 1,
 }
@@ -118,8 +117,6 @@ class Options(OneLine):
         Unit readings of a round; None lets the schedule choose.
     min_rounds, max_rounds
         Minimum and maximum number of rounds.
-    max_rejected
-        Successive rounds without a result after which the session gives up.
     red_rounds
         Treatment of a round that lost more than 15 % of its time to interference: "keep"; or
         "repeat" keeps it in the record but not in the analysis, and makes one more for it.
@@ -174,7 +171,6 @@ class Options(OneLine):
     readings_per_round: int | None = None
     min_rounds: int = 1
     max_rounds: int | None = None
-    max_rejected: int = 100
     red_rounds: str = "keep"
     disturbed: str = "leave-out"
     reference: bool = True

@@ -31,6 +31,7 @@ HOPELESS = 1e6  # an interval this many times too wide takes "very many" reading
 # Readings of all metrics that a session keeps: about a gigabyte at the peak of its last analysis
 # (0.11 kB per reading, measured at 4 million), and 200 s or more of the fastest functions.
 MOST_READINGS = 10_000_000
+MOST_REJECTED = 100  # rounds in a row without a result
 LITTLE = 0.2  # share of a variance, without which an interval is a tenth narrower
 SETTLED_S, FEWEST_BLOCKS = 3.0, 10  # a busy machine changes from one second to the next
 _END_LOOKS, _END_S = 4.0, 2.0  # looks that an end is worth; seconds of it beyond a budget
@@ -317,7 +318,7 @@ def default_rules(
         rules.append(when_satisfied(*criteria, full, no_narrower, reason=StopReason.OUT_OF_REACH))
     limits = {
         StopReason.STOP_REQUESTED: 1,
-        StopReason.TOO_MANY_REJECTED: options.max_rejected,
+        StopReason.TOO_MANY_REJECTED: MOST_REJECTED,
         StopReason.TIME_BUDGET: options.budget_s,
         StopReason.READINGS_BUDGET: options.budget_readings,
         StopReason.MEMORY_LIMIT: MOST_READINGS,

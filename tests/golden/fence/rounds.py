@@ -78,7 +78,7 @@ def rounds_of_one_reading() -> object:
 
 @case
 def rounds_that_give_nothing() -> object:
-    return record_of(lambda _: Told({}), max_rejected=5)
+    return record_of(lambda _: Told({}))
 
 
 @case
