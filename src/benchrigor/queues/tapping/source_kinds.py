@@ -19,6 +19,7 @@ from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
 _CLASSES = (
     ("queue", "Queue", "thread_queues", "tap_queue"),
     ("queue", "SimpleQueue", "polled_queues", "tap_polled"),
+    ("multiprocessing.queues", "Queue", "polled_queues", "FedQueue"),
     ("multiprocessing.queues", "SimpleQueue", "polled_queues", "PipeQueue"),
     ("asyncio.queues", "Queue", "async_sources", "tap_async_queue"),
     ("asyncio.streams", "StreamReader", "async_sources", "_StreamHead"),
