@@ -1,7 +1,8 @@
 """Which golden case holds each number that someone chose, in the statistics and the sessions?
 
-    python tests/golden/rules.py            renew the table: numbers that are new or have changed
-    python tests/golden/rules.py --all      try every number again (an hour of processor time)
+    python tests/golden/rules.py                       numbers that the table does not have yet
+    python tests/golden/rules.py benchrigor.stats.wps  those of these modules
+    python tests/golden/rules.py --all                 every number again (hours)
 
 Each number at module level of ``stats`` and ``session`` is a rule, or its limit. It is multiplied
 and divided, by 4 and then by 1000, until a golden case finds something else. ``rules.csv`` names
@@ -243,18 +244,24 @@ def read_table() -> list[Rule]:
 
 
 @click.command
+@click.argument("modules", nargs=-1)
 @click.option("--all", "is_all", is_flag=True, help="Try every number again.")
-def renew(*, is_all: bool) -> None:
+def renew(modules: tuple[str, ...], *, is_all: bool) -> None:
     """Find the cases that hold the numbers, and write the table."""
     known = {rule.key: rule.case for rule in ([] if is_all else read_table())}
     found = [*rules()]
-    held = hold([rule for rule in found if not known.get(rule.key)])
-    cases = [held.get(rule) or known.get(rule.key, "") for rule in found]
+    wanted = [rule for rule in found if rule.module.startswith(modules or "")]
+    held = hold([rule for rule in wanted if not known.get(rule.key)])
+    known |= {rule.key: held.get(rule, known.get(rule.key, "")) for rule in wanted}
+    tried = [rule for rule in found if rule.key in known]
     with TABLE.open("w", newline="", encoding="utf-8") as file:
-        rows = ((*rule.key, case) for rule, case in zip(found, cases, strict=True))
+        rows = ((*rule.key, known[rule.key]) for rule in tried)
         writer = csv.writer(file, lineterminator="\n")
         writer.writerows([("module", "name", "place", "value", "case"), *rows])
-    click.echo(f"{cases.count('')} of {len(cases)} numbers change no case")
+    idle = sum(not known[rule.key] for rule in tried)
+    click.echo(
+        f"{idle} of {len(tried)} numbers change no case; {len(found) - len(tried)} not tried"
+    )
 
 
 if __name__ == "__main__":
