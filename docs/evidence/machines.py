@@ -1,63 +1,440 @@
-"""What two runs of the same code differ by on a machine whose pace changes, and what is found.
+"""What runs and comparisons are worth on a machine whose pace changes, and how soon they are over.
 
-    python docs/evidence/machines.py record --folder F [--runs 12] [--seconds 10] [--minutes M]
-    python docs/evidence/machines.py --folder F
-    python docs/evidence/machines.py record --folder F --quick
+    python docs/evidence/machines.py [--quick] [--seed N] [--only light,threads]
 
-The first measures, in rotation and each in a process of its own, and goes on where it was ended;
-the second prints every bar from what is recorded so far. Full speed is that of the recording, kept
-in F/data. ``record --only default`` takes the default runs of eight functions alone, of which the
-bars of headlines are. ``--rivals PYTHON`` is an interpreter that has pyperf, pytest-benchmark and
-numpy; ``--only`` chooses doors, workloads and conditions by name; ``--quick`` two default runs of
-two functions, idle and beside one hog and two. Make sure that the machine does nothing else.
+Everything is real and on this machine: make sure that it does nothing else.
 """
 
 from __future__ import annotations
 
-import argparse
+import hashlib
 import json
+import math
+import multiprocessing
+import os
+import random
+import shlex
+import statistics
+import subprocess
 import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from functools import lru_cache, partial
+from itertools import combinations, product
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
-from machines_recording import Recording, record, run_cell
-from machines_runs import CONDITIONS, DOORS, Cell, Machine
+import numpy as np
+from click.testing import CliRunner
 
-SEED = 20271207
-QUICK = ("default", "empty", "loop", "idle", "one hog", "two hogs")
+import benchrigor as br
+from benchrigor.cli import main as command_line
+from benchrigor.clocks import WallClock, processors
+from benchrigor.machine import Alarms, RunDelay, StatusReader, capabilities, health
+from benchrigor.model import Light, Status
+from benchrigor.testing import cpu_hog
+from benchrigor.workloads import CommandWorkload, Pick
+from shared.running import Bar, Run, Script, tally
+
+script = Script(__doc__)
+CONDITIONS: dict[str, Callable[[], AbstractContextManager[object]]] = {
+    "idle": nullcontext,
+    "one hog": partial(cpu_hog, 1),
+    "two hogs": partial(cpu_hog, 2),
+    "bursts": partial(cpu_hog, 2, bursts_s=(0.2, 5.0)),
+}
+ROWS = [{"id": each, "name": str(each) * 3, "tags": [each] * 5} for each in range(5)]
+NUMBERS = [random.Random(1).random() for _ in range(400)]
+BLOCK = bytes(range(256)) * 64
 
 
-def main() -> int:
-    """Record, or evaluate what is recorded."""
-    if sys.argv[1:2] == ["cell"]:
-        cell, machine = (json.loads(each) for each in sys.argv[2:])
-        print(json.dumps(run_cell(Cell(*cell), Machine(*machine))))
-        return 0
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+def loop() -> int:
+    """Compute by byte code."""
+    total = 0
+    for each in range(300):
+        total += each * each % 7
+    return total
+
+
+FUNCTIONS: dict[str, Callable[[], object]] = {
+    "empty": int,
+    "loop": loop,
+    "dumps": lambda: json.dumps(ROWS),
+    "sorted": lambda: sorted(NUMBERS),
+    "sha256": lambda: hashlib.sha256(BLOCK).digest(),
+    "objects": lambda: [[each] for each in range(500)],
+    "copy 4 MB": lambda: bytearray(4_000_000)[:],
+    "sleep 2 ms": lambda: time.sleep(0.002),
+}
+
+
+def default_run(name: str, path: Path) -> None:
+    """Measure a function with defaults, in a process of its own, and save the record."""
+    br.measure(FUNCTIONS[name], name=name).save(path)
+
+
+def longer(record: br.RunRecord, by: float) -> br.RunRecord:
+    """Return a run whose readings took longer by a factor, at the same references."""
+    rounds = tuple(
+        replace(each, unit_readings={n: by * values for n, values in each.unit_readings.items()})
+        for each in record.rounds
     )
-    parser.add_argument("what", nargs="?", choices=("record", "evaluate"), default="evaluate")
-    parser.add_argument("--folder", type=Path, required=True)
-    parser.add_argument("--runs", type=int, default=12, help="of every cell")
-    parser.add_argument("--seconds", type=float, default=10.0, help="that a run lasts")
-    parser.add_argument("--minutes", type=float, help="after which no further run begins")
-    parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--rivals", default=sys.executable, help="interpreter of other tools")
-    workloads = {each for door in DOORS.values() for each in door.workloads}
-    known = [*DOORS, *CONDITIONS, *sorted(workloads)]
-    parser.add_argument("--only", nargs="+", default=(), choices=known, metavar="NAME")
-    parser.add_argument("--quick", action="store_true")
-    asked = parser.parse_args()
-    if asked.quick:
-        asked.runs, asked.seconds, asked.only = 2, 3.0, QUICK
-    if asked.what == "record":
-        given = {name: getattr(asked, name) for name in Recording._fields}
-        missing = record(Recording(**given))
-        print(f"{missing} runs are missing")
-        return 0
-    from machines_figures import evaluate  # noqa: PLC0415  # what measures does without
+    return replace(record, rounds=rounds)
 
-    return evaluate(asked.folder, asked.seed)
+
+def recorded(
+    run: Run, names: Sequence[str], folder: Path
+) -> tuple[dict[str, list[br.RunRecord]], float]:
+    """Return default runs by function, over all conditions in random order, and the longest."""
+    cells = [*product(names, CONDITIONS, range(run.runs(10, 1)))]
+    random.Random(run.seed).shuffle(cells)
+    found: dict[str, list[br.RunRecord]] = {name: [] for name in names}
+    longest, context = 0.0, multiprocessing.get_context("spawn")
+    # Full speed is that of this recording.
+    with patch.dict(os.environ, XDG_DATA_HOME=str(folder)):
+        for number, (name, condition, _) in enumerate(cells):
+            path = folder / f"{number}.json"
+            process = context.Process(target=default_run, args=(name, path))
+            with CONDITIONS[condition]():
+                start = time.perf_counter()
+                process.start()
+                process.join()
+                longest = max(longest, time.perf_counter() - start)
+            found[name].append(br.RunRecord.load(path))
+    return found, longest
+
+
+@script.section("Default runs, idle and beside hogs and bursts", seed=20271207, quick=False)
+def defaults(run: Run) -> None:
+    """Print how many intervals hold the median of the function's other runs, and stored pairs."""
+    names = ("loop", "sorted") if run.quick else tuple(FUNCTIONS)
+    run.heading("function", "runs", "held", "median half-width", "sd between runs")
+    every, widths, spreads = list[bool](), list[float](), list[float]()
+    with tempfile.TemporaryDirectory() as place:
+        found, longest = recorded(run, names, Path(place))
+        for name, records in found.items():
+            known = [each for record in records if (each := record.estimate()) is not None]
+            values = np.array([each.value for each in known])
+            held = [
+                each.low <= float(np.median(np.delete(values, at))) <= each.high
+                for at, each in enumerate(known)
+            ] + [False] * (len(records) - len(known))
+            width = statistics.median(each.relative_half_width for each in known)
+            spreads.append(float(values.std(ddof=1) / values.mean()))
+            every, widths = every + held, widths + [each.relative_half_width for each in known]
+            shown = f"{sum(held)} of {len(records)}"
+            run.row(name, len(records), shown, f"{width:.1%}", f"{spreads[-1]:.1%}")
+        pairs = [pair for records in found.values() for pair in combinations(records, 2)]
+        chosen = random.Random(run.seed).sample(pairs, min(100, len(pairs)))
+        same = [br.compare_runs(one, two).verdict for one, two in chosen]
+        more = [br.compare_runs(one, longer(two, 1.2)).verdict for one, two in chosen]
+    counted = tally(every)
+    run.say(f"\nheld: {counted}, {run.judged('held', Bar(0.93), counted)}")
+    run.say(f"median half-width {run.bar('half-width', statistics.median(widths), '<=', 0.07)}")
+    run.say(f"sd between runs {run.bar('sd', statistics.median(spreads), '<=', 0.04)}")
+    run.say(f"longest {longest:.1f} s, start included: {run.bar('longest', longest, '<=', 13.0)}")
+    told = tally(each in (br.Verdict.BETTER, br.Verdict.WORSE) for each in same)
+    run.say(f"same code different: {told}, {run.judged('stored, same', Bar(0.0, 0.02), told)}")
+    told = tally(each is br.Verdict.WORSE for each in more)
+    run.say(f"1.2 times the work: {told}, {run.judged('stored, found', Bar(0.75), told)}")
+
+
+JOB = """
+import sys
+def work(steps):
+    total = 0
+    for step in range(steps):
+        total += step * step
+    return total
+def old(): return work(3_000)
+def new(): return work(3_150)
+def twice(): return work(6_000)
+if __name__ == "__main__":
+    work(int(sys.argv[1]))
+"""
+
+
+@script.section("Two in turn, each comparison a process of its own", seed=20310211, quick=False)
+def comparisons(run: Run) -> None:
+    """Print verdicts of `ab` on the same code, on 5 % more work within a minute, and on twice."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "job.py")
+        path.write_text(JOB)
+        old, more = (f"{sys.executable} -I -S {path} {n}" for n in (1_500_000, 1_583_333))
+        cases: dict[str, tuple[tuple[str, ...], ...]] = {
+            "same": (("job:old",) * 2, ("--fresh", "job:old", "job:old"), (old, old)),
+            "5 % more": (("job:old", "job:new"), ("--fresh", "job:old", "job:new"), (old, more)),
+            "twice": (("job:old", "job:twice"),),
+        }
+        for what, kinds in cases.items():
+            told: list[str] = []
+            for (row, words), number in product(enumerate(kinds), range(run.runs(16, 1))):
+                budget = "60" if what == "5 % more" else "10"
+                asked = [
+                    "--json",
+                    "--no-store",
+                    "--budget",
+                    budget,
+                    "--seed",
+                    f"{100 * row + number}",
+                ]
+                argv = [sys.executable, "-m", "benchrigor", "ab", *asked, *words]
+                done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
+                told.append(json.loads(done.stdout)["comparison"]["verdict"])
+            hits = tally(
+                each in (("worse", "better") if what == "same" else ("worse",)) for each in told
+            )
+            bar = {"same": Bar(0.0, 0.05), "5 % more": Bar(0.9), "twice": Bar(0.98)}[what]
+            run.say(f"{what}: {hits}, {run.judged(what, bar, hits)}")
+
+
+# --- commands
+
+# A hash of 16 MB takes about 10 ms and leaves the other threads of the interpreter alone.
+SPIN = """
+import hashlib, subprocess, sys, threading, time
+DATA = bytes(1 << 24)
+def spin(cpu_s):
+    began, used = time.perf_counter(), time.thread_time()
+    while time.thread_time() - used < cpu_s:
+        hashlib.sha256(DATA)
+    took, ran = time.perf_counter() - began, time.thread_time() - used
+    print(f"lost {took - ran:.9f} took {took:.9f}", flush=True)
+"""
+CHILD = f"subprocess.run([sys.executable, '-S', '-c', {SPIN + 'spin(%s)'!r}], check=True)"
+SPINNING = {
+    "one process": SPIN + "spin(0.6)",
+    "a child": SPIN + CHILD % "0.6",
+    "three children in turn": SPIN + f"for _ in range(3): {CHILD % '0.3'}",
+    "two threads": SPIN
+    + "both = [threading.Thread(target=spin, args=(0.6,)) for _ in range(2)]\n"
+    + "[each.start() for each in both]; [each.join() for each in both]",
+}
+"""Programs by name; each prints what it lost, thread by thread."""
+
+
+@contextmanager
+def hogs(n: int) -> Iterator[None]:
+    """Keep processors busy, each from a session of its own as a command has one.
+
+    Linux shares processors among sessions first: those of `cpu_hog` count as one with this script.
+    """
+    argv = [sys.executable, "-I", "-S", "-c", "while True: pass"]
+    running = [subprocess.Popen(argv, start_new_session=True) for _ in range(n)]
+    try:
+        time.sleep(0.2)
+        yield
+    finally:
+        for each in running:
+            each.kill()
+            each.wait()
+
+
+@script.section(
+    "The light of commands beside processes that keep processors busy", seed=1, quick=False
+)
+def light(run: Run) -> None:
+    """Print what was lost, as the command knows it, beside what the light says."""
+    picks = ("lost:s=regex:lost ([0-9.]+)", "took:s=regex:took ([0-9.]+)")
+    run.heading("hogs", "command", "lost", "told", "light", "bar")
+    for n, (kind, code) in product((0, 2) if run.quick else (0, 1, 2, 4), SPINNING.items()):
+        workload = CommandWorkload(
+            [sys.executable, "-S", "-c", code],
+            picks=[Pick.parse(each, unit_readings=True) for each in picks],
+            clock=WallClock(),
+            meter=RunDelay(),
+        )
+        options = br.Options(
+            max_rounds=run.runs(10, 2), target=1e-6, budget_s=600.0, rounds="restarted"
+        )
+        with hogs(n):
+            record = br.Session(options, name="command", seed=1).run(workload)
+        lost, took = (float(record.readings(name).sum()) for name in ("lost", "took"))
+        found, truth = record.interference, 100.0 * lost / took
+        assert found is not None  # delay was measured
+        off, name = abs(found.total_percent - truth), f"{n} hogs, {kind}"
+        is_hidden = found.light is Light.UNKNOWN or (truth > 15.0 and found.light is Light.GREEN)
+        verdict = run.bar(name, math.inf if is_hidden else off, "<=", 5.0)
+        run.row(n, kind, f"{truth:.1f}%", f"{found.total_percent:.1f}%", found.light, verdict)
+
+
+IGNORES = "trap '' TERM; while :; do sleep 0.05; done"
+# What it does, how, whether it must be killed.
+ENDLESS = (
+    ("prints", "i=0; while :; do i=$((i + 1)); echo u $i; sleep 0.02; done", False),
+    ("sleeps", "exec sleep 600", False),
+    ("ends often: 0.1 s a round", "sleep 0.1", False),
+    ("ignores the request", IGNORES, True),
+    ("has a child in the background", "sleep 600 & exec sleep 600", False),
+    ("has one that ignores the request", f"({IGNORES}) & exec sleep 600", True),
+    ("ends, and leaves a child behind", "sleep 600 & sleep 0.1", False),
+)
+
+
+def left_of(groups: set[int]) -> int:
+    """Count the processes of groups that are not dead."""
+    found = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, group, _ = stat.read_text(errors="replace").rpartition(")")[2].split(None, 3)
+        except OSError:
+            continue
+        found += int(group) in groups and state not in "ZX"
+    return found
+
+
+@script.section("By how much commands pass a budget of 1 s, and what they leave", seed=1)
+def budgets(run: Run) -> None:
+    """Print both; one that ignores the request to end has a grace of 2 s."""
+    run.heading("the command", "passed by at most", "bar", "left", "bar")
+    for name, text, is_killed in ENDLESS:
+        passed_s, left = 0.0, 0
+        for _ in range(run.runs(5, 1)):
+            with tempfile.TemporaryDirectory() as folder:
+                argv = ["sh", "-c", f"echo $$ >> groups; {text}"]
+                workload = CommandWorkload(argv, cwd=folder, clock=WallClock())
+                began = time.perf_counter()
+                br.Session(br.Options(budget_s=1.0, target=1e-9)).run(workload)
+                passed_s = max(passed_s, time.perf_counter() - began - 1.0)
+                time.sleep(1.0)
+                left += left_of({*map(int, Path(folder, "groups").read_text().split())})
+        bar = run.bar(f"budget, {name}", passed_s, "<=", 1.0 + 2.0 * is_killed + run.quick)
+        run.row(name, f"{passed_s:.2f} s", bar, left, run.bar(f"left, {name}", left, "==", 0))
+
+
+HASH = """
+import hashlib, sys, threading
+def work(n, data=bytes(1 << 20)):
+    found = hashlib.sha256()
+    for _ in range(n): found.update(data)
+threads = int(sys.argv[1])
+made = [threading.Thread(target=work, args=(int(sys.argv[2]) // threads,)) for _ in range(threads)]
+for each in made: each.start()
+for each in made: each.join()
+"""
+SIZES = ((2, 120), (4, 164), (2, 220), (4, 296))  # threads, MiB; in the order of their times
+
+
+def ranked(seed: int, budget_s: float) -> tuple[float, bool]:
+    """Run `commands` once; return the least figure over what is possible, and if all are in order.
+
+    Possible is processor time by processors. Every second run compares with a baseline.
+    """
+    python = shlex.join([sys.executable, "-I", "-S", "-c", HASH])
+    programs = [f"{python} {threads} {size}" for threads, size in SIZES]
+    pipeline = shlex.join(["sh", "-c", "head -c 60000000 /dev/zero | gzip -1 | cksum"])
+    words = ["commands", *programs, pipeline, "--no-store", "--json", "--seed", str(seed)]
+    words += ["--budget", str(budget_s), *(["--baseline", "1"] if seed % 2 else [])]
+    found = json.loads(CliRunner().invoke(command_line, words).stdout)
+    least = math.inf
+    for each in found["commands"].values():
+        by_metric: Mapping[str, Any] = {a["metric"]["name"]: a for a in each["run"]["analyses"]}
+        used = [by_metric[name]["estimate"] for name in ("user_time", "system_time")]
+        spent = sum(each["value"] for each in used if each)
+        figures = [by_metric["time"].get(name) for name in ("estimate", "at_full_pace")]
+        known = [figure["value"] for figure in figures if figure]
+        least = min([least, *(value * processors() / spent for value in known)])
+    if seed % 2:
+        compared = found["family"]["comparisons"]
+        ratios = [1.0, *(compared[each]["ratio"]["value"] for each in programs[1:])]
+        return least, ratios == sorted(ratios)
+    return least, [e["name"] for e in found["places"] if e["name"] in programs] == programs
+
+
+@script.section("Commands of several threads, each 1.35 times the one before", seed=0, quick=False)
+def threads(run: Run) -> None:
+    """Print the least figure over what is possible, and runs in the right order."""
+    for n in (0, 1):
+        with cpu_hog(n) if n else nullcontext():
+            found = [ranked(seed, 2.0 if run.quick else 5.0) for seed in range(run.runs(20, 2))]
+        least, ordered = min(each for each, _ in found), tally(each for _, each in found)
+        run.say(f"{n} hogs: least figure {run.bar(f'possible, {n} hogs', least, '>=', 1.0)}")
+        run.say(f"in order: {ordered}, {run.judged(f'in order, {n} hogs', Bar(1.0), ordered)}")
+
+
+# --- functions with a slow start, and the status
+
+
+class SlowStart:
+    """A function whose first calls are slow: they sleep, miss a cache, or run code not compiled."""
+
+    def __init__(self, kind: str, calls: int) -> None:
+        self.kind, self.left, self.longest_s = kind, calls, 0.0
+        self._cached = lru_cache(maxsize=None)(lambda number: sum(range(20_000 + number)))
+
+    def __call__(self) -> None:
+        """Do something, slowly at first."""
+        began, self.left = time.perf_counter(), self.left - 1
+        if self.kind == "cache":
+            self._cached(max(self.left, 0))
+        elif self.left >= 0 and self.kind == "sleep":
+            time.sleep(0.002)
+        else:
+            for _ in range(20 if self.left >= 0 else 1):
+                sum(range(2_000))
+        self.longest_s = max(self.longest_s, time.perf_counter() - began)
+
+
+@script.section("Default runs of functions with a slow start", seed=20261128, quick=False)
+def starts(run: Run) -> None:
+    """Print how long they take, and how many are later than the budget, one call and 3 s."""
+    rng, took, late = run.rng(7), list[float](), 0
+    for number in range(run.runs(100, 3)):
+        kind = ("sleep", "cache", "compile")[number % 3]
+        func = SlowStart(kind, int(np.exp(rng.uniform(0.0, np.log(2_000)))))
+        began = time.perf_counter()
+        br.measure(func)
+        took.append(time.perf_counter() - began)
+        late += took[-1] > br.Options().budget_s + func.longest_s + 3.0
+    run.say(f"median {statistics.median(took):.1f} s, at most {max(took):.1f} s")
+    run.say(f"late: {late}, {run.bar('late', late, '==', 0)}")
+
+
+@script.section("What it costs to read the state of the machine", seed=1)
+def state(run: Run) -> None:
+    """Print milliseconds of each reading once a second, and its share of a session."""
+    reader, short, alarms = StatusReader(), StatusReader(short=True), Alarms()
+    status: Status = reader.read()
+    now_s = iter(range(10_000))
+    run.heading("what", "ms of processor time", "of wall time")
+    spent = {}
+    calls: dict[str, Callable[[], object]] = {
+        "full": reader.read,
+        "short": short.read,
+        "alarms": lambda: alarms.tell(status, next(now_s)),
+        "capabilities": lambda: capabilities(full=True),
+        "health": health,
+    }
+    for name, read in calls.items():
+        rows = []
+        for _ in range(run.runs(30, 3) + 1):
+            time.sleep(1.0 if name in ("full", "short") else 0.2)
+            cpu_ns, wall_ns = time.thread_time_ns(), time.perf_counter_ns()
+            read()
+            rows.append((time.thread_time_ns() - cpu_ns, time.perf_counter_ns() - wall_ns))
+        cpu, wall = np.array(rows[1:]).T / 1e6
+        spent[name] = float(cpu.mean()), float(np.median(wall))
+        run.row(name, f"{cpu.mean():.2f}", f"{np.median(wall):.2f}")
+    run.say(f"\nfull, of a core: {run.bar('full', spent['full'][0] / 1e3, '<=', 0.005)}")
+    run.say(f"short, ms: {run.bar('short', spent['short'][1], '<=', 5.0)}")
+    took, read_status = list[float](), StatusReader.read
+
+    def timed(self: StatusReader) -> Status:
+        began = time.perf_counter()
+        found = read_status(self)
+        took.append(time.perf_counter() - began)
+        return found
+
+    with patch.object(StatusReader, "read", timed):
+        began = time.perf_counter()
+        br.Session(br.Options(budget_s=10.0, target=None), seed=1).run(lambda: sum(range(1_000)))
+        share = sum(took) / (time.perf_counter() - began)
+    run.say(f"of a session: {share:.2%}, {run.bar('share', share, '<=', 0.01)}")
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(script.main())

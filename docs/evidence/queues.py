@@ -10,6 +10,7 @@ want a machine that does nothing else.
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
 import time
@@ -24,6 +25,9 @@ from typing import NamedTuple
 import numpy as np
 
 import benchrigor as br
+from benchrigor.instrument.advice import partition_kernels
+from benchrigor.instrument.data.batches import KernelPartition
+from benchrigor.model import Floats
 from benchrigor.queues import Monitor, ServiceRateEstimator, Stage, Tap
 from benchrigor.queues.data.service import ServiceRate
 from benchrigor.queues.fakes import StagePeriods, SyntheticStage
@@ -308,6 +312,66 @@ def monitor(run: Run) -> None:
         if not 1.0 - ratio.high <= 0.02 < 1.0 - ratio.low:
             verdict = run.bar(f"watching each {period_s} s", 1.0 - ratio.low, "<=", 0.02)
         run.say(f"a thread each {1e3 * period_s:.0f} ms: {shown}, {verdict}")
+
+
+# --- partitions of kernels over nodes
+
+KernelGraph = tuple[Floats, Floats, Floats]
+"""Times of kernels, symmetric traffic between them, and speeds of nodes."""
+
+
+def small_graph(rng: np.random.Generator) -> KernelGraph:
+    """Return a graph over 2 to 4 nodes, with few enough kernels to try every partition."""
+    nodes = int(rng.integers(2, 5))
+    kernels = min(int(rng.integers(6, 12)), int(math.log(300_000, nodes)))
+    linked = rng.random((kernels, kernels)) < rng.choice([0.2, 0.4, 0.8])
+    traffic = np.triu(linked, 1) * rng.lognormal(0.0, 1.5, (kernels, kernels))
+    speeds = rng.choice([0.5, 1.0, 2.0, 3.0], nodes)
+    return rng.lognormal(0.0, 1.0, kernels), traffic + traffic.T, speeds
+
+
+def large_graph(rng: np.random.Generator) -> KernelGraph:
+    """Return 1,000 kernels in a plane, linked to their neighbours, over eight nodes."""
+    places = rng.random((1_000, 2))
+    apart = np.hypot(*(places[:, None] - places).T)
+    traffic = np.triu(apart < math.sqrt(3.0 / 1_000), 1) * rng.lognormal(size=apart.shape)
+    return rng.lognormal(0.0, 1.0, 1_000), traffic + traffic.T, rng.choice([0.5, 1.0, 2.0], 8)
+
+
+def partition_of(graph: KernelGraph) -> KernelPartition:
+    """Return our partition, with a tolerance of 5 %."""
+    times, traffic, speeds = graph
+    rows, columns = np.nonzero(np.triu(traffic))
+    return partition_kernels(
+        {f"{index}": float(each) for index, each in enumerate(times)},
+        {(f"{i}", f"{j}"): float(traffic[i, j]) for i, j in zip(rows, columns, strict=True)},
+        {f"{index}": float(each) for index, each in enumerate(speeds)},
+        tolerance=0.05,
+    )
+
+
+def is_best(seed: int, number: int) -> bool:
+    """Whether no partition whose busiest node is within 5 % of the least load cuts less."""
+    times, traffic, speeds = graph = small_graph(np.random.default_rng([seed, number]))
+    kernels, nodes = len(times), len(speeds)
+    every = (np.arange(nodes**kernels) // nodes ** np.arange(kernels)[:, None] % nodes).T
+    loads = np.max([(every == node) @ times / speed for node, speed in enumerate(speeds)], axis=0)
+    cuts = np.zeros(len(every))
+    for one, other in zip(*np.nonzero(np.triu(traffic)), strict=True):
+        cuts += traffic[one, other] * (every[:, one] != every[:, other])
+    most = 1.05 * loads.min() * (1.0 + 1e-7)
+    found = partition_of(graph)
+    is_even = max(node.load_s for node in found.nodes) <= most
+    return bool(is_even and found.traffic_cut <= cuts[loads <= most].min() * (1.0 + 1e-7) + 1e-12)
+
+
+@script.section("Partitions of kernels over nodes", seed=1)
+def partitions(run: Run) -> None:
+    """Print how many are the best there is, and the time of a large one."""
+    run.shares([("the best", partial(is_best, run.seed), Bar(0.95))], run.runs(200, 20), "share")
+    graph = large_graph(run.rng(2))
+    (took_s,) = by_turns(0, partial(partition_of, graph))
+    run.say(f"1,000 kernels: {took_s:.2f} s, {run.bar('large graph, s', took_s, '<=', 2.0)}")
 
 
 if __name__ == "__main__":
