@@ -78,8 +78,7 @@ def analysed() -> br.RunRecord:
     """Return what a session makes of the readings."""
     with RECORDING.open(newline="", encoding="utf-8") as lines:
         seconds = [float(row["seconds"]) for row in csv.DictReader(lines)]
-    options = br.Options(readings_per_round=len(seconds))
-    engine = Engine(options, name="20 look-ups through a cache")
+    engine = Engine(name="20 look-ups through a cache")
     plan = engine.ask()
     assert plan is not None  # noqa: S101  # a new engine always has a plan
     engine.tell(br.Round(plan=plan, elapsed_ns=0, unit_readings={"time": seconds}))

@@ -48,7 +48,7 @@ RUNS: dict[str, Callable[[], RunRecord]] = {
     "missed": lambda: measured(target=1e-5, budget_readings=2000),
     "restarted": lambda: measured(rounds="restarted"),
     "of the median": lambda: measured(statistic="median"),
-    "one reading": lambda: measured(max_rounds=1, readings_per_round=1),
+    "one reading": lambda: measured(max_rounds=1),
     "nothing": lambda: br.Session(name="empty", seed=1).result(),
 }
 

@@ -64,7 +64,7 @@ RECORDS = {
     "out of budget": lambda: run(target=1e-5, budget_readings=2000),
     "restarted": lambda: run(rounds="restarted"),
     "nothing measured": lambda: br.Session(name="empty", seed=1).result(),
-    "single reading": lambda: run(max_rounds=1, readings_per_round=1),
+    "single reading": lambda: run(max_rounds=1),
     "modes": lambda: told(bimodal(), inner_loop=8),
     "median": lambda: told(bimodal(), statistic="median", inner_loop=8),
     "rate": lambda: told(bimodal(1e3), RATE),

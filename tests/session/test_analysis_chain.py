@@ -26,15 +26,20 @@ SIGMA = 0.5
 RATE = Metric(name="rate", averaging="harmonic", direction="higher")  # type: ignore[arg-type]
 
 
-def told(engine: Engine, draw: Draw, facts: Mapping[str, int] | None = None) -> RunRecord:
-    """Tell unit readings until the engine has enough."""
+def told(
+    engine: Engine,
+    draw: Draw,
+    facts: Mapping[str, int] | None = None,
+    size: int | None = None,
+) -> RunRecord:
+    """Tell unit readings, ``size`` a round, until the engine has enough."""
     name = "rate" if RATE in engine.result().metrics else "time"
     for _ in range(300):
         plan = engine.ask()
         if plan is None:
             return engine.result()
-        values = {name: draw(plan.readings)}
-        elapsed_ns = plan.readings * 1000
+        values = {name: draw(size or plan.readings)}
+        elapsed_ns = (size or plan.readings) * 1000
         engine.tell(
             Round(plan=plan, elapsed_ns=elapsed_ns, unit_readings=values, facts=facts or {})
         )
@@ -103,15 +108,15 @@ def test_a_quantile_waits_for_a_hundred_effective_readings_though_it_is_narrow()
 
 
 def test_the_width_of_a_quantile_is_half_of_its_interval_and_not_its_longer_side() -> None:
-    first = Options(statistic="p90", target=0.04, readings_per_round=500, max_rounds=2)
-    found = told(Engine(first), lognormal()).estimate()
+    first = Options(statistic="p90", target=0.04, max_rounds=2)
+    found = told(Engine(first), lognormal(), size=500).estimate()
     assert found is not None
     width = found.relative_half_width
     longer = max(found.high - found.value, found.value - found.low) / found.value
     assert width > 0.04  # the cut is the same for all targets from there on
     assert longer > 1.02 * width
     wide, narrow = (
-        told(Engine(Options(statistic="p90", target=target, readings_per_round=500)), lognormal())
+        told(Engine(Options(statistic="p90", target=target)), lognormal(), size=500)
         for target in ((width + longer) / 2.0, 0.99 * width)
     )
     assert wide.decision == narrow.decision == SATISFIED
@@ -236,7 +241,7 @@ def test_merging_is_named_on_the_estimate_of_a_session_that_asked_for_it() -> No
 
 def test_a_walk_that_no_merging_decorrelates_has_no_number() -> None:
     walk = 10.0 + np.random.default_rng(6).normal(size=19).cumsum()
-    options = Options(method="subsessions", readings_per_round=19, max_rounds=1)
+    options = Options(method="subsessions", max_rounds=1)
     record = told(Engine(options), lambda _: walk)
     assert record.estimate() is None
     assert Code.STILL_CORRELATED in codes(record.notices)
@@ -354,8 +359,8 @@ def test_one_restarted_round_speaks_of_one_invocation_whatever_is_estimated() ->
 
 
 def test_quantiles_of_rounds_too_short_for_them_are_warned_of() -> None:
-    options = Options(rounds="restarted", statistic="p99", max_rounds=10, readings_per_round=300)
-    record = told(Engine(options), invocations(few_slow))
+    options = Options(rounds="restarted", statistic="p99", max_rounds=10)
+    record = told(Engine(options), invocations(few_slow), size=300)
     assert Code.FEW_IN_TAIL in codes(record.notices)
 
 
@@ -367,7 +372,7 @@ def test_the_same_readings_give_the_same_number_through_every_door(
     draw: Draw, statistic: str
 ) -> None:
     series = draw(800)
-    options = Options(statistic=statistic, max_rounds=1, readings_per_round=series.size)
+    options = Options(statistic=statistic, max_rounds=1)
     q = None if statistic == "mean" else 0.5
     live, recorded = (
         told(Engine(options, recorded=each), lambda _: series) for each in (False, True)
@@ -402,8 +407,8 @@ def test_rounds_without_a_steady_state_in_common_are_cut_each_for_itself() -> No
         slow = np.arange(n) < 0.4 * n if rng.random() < 0.5 else np.arange(n) >= 0.67 * n
         return rng.normal(1.0, 0.02) * (1.0 + 0.5 * slow) + 0.01 * rng.normal(size=n)
 
-    options = Options(rounds="restarted", target=0.0001, max_rounds=40, readings_per_round=300)
-    record = told(Engine(options), uneven)
+    options = Options(rounds="restarted", target=0.0001, max_rounds=40)
+    record = told(Engine(options), uneven, size=300)
     estimate = record.estimate()
     assert estimate is not None
     assert estimate.value == pytest.approx(1.0, abs=0.02)  # with what is slow it would be 1.18
@@ -428,7 +433,7 @@ def test_subsessions_are_merged_up_to_the_limit_asked_for(method: str) -> None:
     series, found = autoregressive(4000), {}
     for limit in (0.05, 0.5):
         engine = Engine(
-            Options(method=method, autocorrelation_limit=limit, readings_per_round=4000),
+            Options(method=method, autocorrelation_limit=limit),
             recorded=True,
         )
         plan = engine.ask()
@@ -460,13 +465,13 @@ def warming_up(n: int, seed: int = 1) -> np.ndarray:
 )
 def test_what_is_cut_is_what_was_asked_for_at_every_door(trim: Any, start: int, stop: int) -> None:
     series = 4.0 + warming_up(1000)
-    options = Options(trim=trim, target=1e-6, max_rounds=4, readings_per_round=250)
+    options = Options(trim=trim, target=1e-6, max_rounds=4)
     running = Engine(options)
     for part in np.split(series, 4):
         plan = running.ask()
         assert plan is not None
         running.tell(Round(plan=plan, elapsed_ns=1000, unit_readings={"time": part}))
-    whole = Engine(replace(options, readings_per_round=1000), recorded=True)
+    whole = Engine(options, recorded=True)
     plan = whole.ask()
     assert plan is not None
     whole.tell(Round(plan=plan, elapsed_ns=1000, unit_readings={"time": series}))

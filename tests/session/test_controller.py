@@ -26,8 +26,6 @@ BEGUN = Pace(readings=100, elapsed_s=1.0, last_readings=100, last_s=0.1, to_next
         (replace(BEGUN, last_s=0.0, last_readings=10**6, to_next_check=10**7), {}, 10**6),
         (BEGUN, {"budget_readings": 150}, 50),
         (BEGUN, {"budget_readings": 50}, 1),
-        (BEGUN, {"readings_per_round": 7}, 7),
-        (BEGUN, {"readings_per_round": 70, "budget_readings": 150}, 50),
         (BEGUN, {"rounds": "restarted"}, 500),
     ],
 )
@@ -59,7 +57,6 @@ SLOW = replace(BEGUN, readings=50, elapsed_s=3.0, invocations=5, busy_s=2.5)
         (replace(SLOW, least_invocations=40), {"budget_s": 11.0}, 3),
         # Starts take 0.62 s, more than a fortieth of the time: readings take as long.
         (replace(SLOW, least_invocations=40, elapsed_s=5.6), {}, 12),
-        (replace(STARTED, split=SPLIT), {"readings_per_round": 30}, 30),
         (replace(STARTED, split=SPLIT), {"budget_readings": 2_510}, 10),
     ],
 )

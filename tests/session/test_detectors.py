@@ -28,7 +28,7 @@ def phased(seed: int) -> np.ndarray:
 
 def by_session(series: np.ndarray) -> br.RunRecord:
     """Tell a session the readings of what ends by itself, and return its record."""
-    options = br.Options(detector="edm", target=None, readings_per_round=series.size)
+    options = br.Options(detector="edm", target=None)
     session = br.Session(options, (METRIC,), clock=FakeClock())
     plan = session.ask()
     assert plan is not None
@@ -43,7 +43,7 @@ def by_restarted_rounds(series: np.ndarray) -> br.RunRecord:
 
 
 def test_a_detector_cuts_longer_rounds_after_one_of_a_single_reading() -> None:
-    options = br.Options(detector="edm", target=None, rounds="restarted", readings_per_round=50)
+    options = br.Options(detector="edm", target=None, rounds="restarted")
     session, sizes = br.Session(options, (METRIC,), clock=FakeClock()), (1, 1, 50, 50, 1, 50)
     for round_index, size in enumerate(sizes):
         plan = session.ask()

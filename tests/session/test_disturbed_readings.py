@@ -166,7 +166,7 @@ def test_other_metrics_are_of_the_same_readings() -> None:
 
 @pytest.mark.slow
 def test_each_restarted_round_leaves_its_own_out() -> None:
-    record = session(rounds="restarted", max_rounds=12, target=1e-6, readings_per_round=500)
+    record = session(rounds="restarted", max_rounds=12, target=1e-6, budget_s=1e4)
     analysis, disturbed = record.analysis(), left_out(record)
     assert analysis is not None
     assert analysis.kind is Kind.INVOCATIONS

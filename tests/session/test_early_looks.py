@@ -13,11 +13,13 @@ from benchrigor.testing import ExponentialWarmUp, FakeClock, SyntheticWorkload
 _SLOW_S = 0.02
 
 
-def run(series: Floats, reading_s: float = _SLOW_S, **options: object) -> RunRecord:
-    """Give a session the readings that it asks for, until it ends or none is left."""
+def run(
+    series: Floats, reading_s: float = _SLOW_S, size: int | None = None, **options: object
+) -> RunRecord:
+    """Give a session the readings that it asks for, or ``size``, until it ends or none is left."""
     engine, n = Engine(Options(**options), seed=1), 0  # type: ignore[arg-type]
     while n < series.size and (plan := engine.ask()) is not None:
-        values = series[n : n + plan.readings]
+        values = series[n : n + (size or plan.readings)]
         n += values.size
         elapsed_ns = round(values.size * reading_s * 1e9)
         engine.tell(Round(plan=plan, elapsed_ns=elapsed_ns, unit_readings={"time": values}))
@@ -46,7 +48,7 @@ def test_the_wider_the_interval_the_more_readings_it_takes(cv, fewest, most):
         (1.0, {"budget_s": math.inf}),
         (1.0, {"budget_s": 800.0}),
         (1.0, {"budget_s": math.inf, "budget_readings": 750}),
-        (1.0, {"budget_s": math.inf, "readings_per_round": 10, "max_rounds": 75}),
+        (1.0, {"budget_s": math.inf, "size": 10, "max_rounds": 75}),
     ],
 )
 def test_a_session_whose_budget_holds_the_full_looks_ends_at_none_before(reading_s, limits):
@@ -60,7 +62,7 @@ def test_a_session_whose_budget_holds_the_full_looks_ends_at_none_before(reading
     [
         {"budget_s": 600.0},
         {"budget_s": math.inf, "budget_readings": 600},
-        {"budget_s": math.inf, "readings_per_round": 10, "max_rounds": 60},
+        {"budget_s": math.inf, "size": 10, "max_rounds": 60},
     ],
 )
 def test_any_budget_that_ends_before_the_second_full_look_forces_an_early_end(limits):
@@ -93,7 +95,7 @@ def in_modes(seed: int, n: int) -> Floats:
 
 
 def test_slow_readings_without_limit_hold_the_mean_of_modes_that_last():
-    limits = {"target": 0.05, "budget_s": math.inf, "readings_per_round": 25}
+    limits = {"target": 0.05, "budget_s": math.inf, "size": 25}
     records = [run(in_modes(seed, 8000), 1.0, **limits) for seed in range(20)]
     assert min(record.readings().size for record in records) >= 750
     estimates = [record.estimate() for record in records]

@@ -27,14 +27,14 @@ def steady(seed: int = 1, level: float = 1.0, cv: float = 0.1) -> Draw:
     return lambda n: rng.normal(level, cv * level, n)
 
 
-def drive(engine: Engine, draw: Draw, *, limit: int = 500) -> RunRecord:
-    """Tell unit readings of 1 ms each until the engine has enough."""
+def drive(engine: Engine, draw: Draw, *, limit: int = 500, size: int | None = None) -> RunRecord:
+    """Tell unit readings of 1 ms each, ``size`` a round, until the engine has enough."""
     for _ in range(limit):
         plan = engine.ask()
         if plan is None:
             return engine.result()
-        values = draw(plan.readings)
-        elapsed_ns = plan.readings * 1_000_000
+        values = draw(size or plan.readings)
+        elapsed_ns = values.size * 1_000_000
         engine.tell(Round(plan=plan, elapsed_ns=elapsed_ns, unit_readings={"time": values}))
     raise AssertionError(f"the session did not end within {limit} rounds")
 
@@ -135,16 +135,16 @@ def test_looks_are_taken_at_sample_sizes_that_grow_by_half() -> None:
         if progress.fresh:
             sizes.append(progress.readings)
 
-    options = Options(target=1e-6, readings_per_round=50, budget_readings=4000)
-    drive(Engine(options, rules=[note, *default_rules(options)]), steady())
+    options = Options(target=1e-6, budget_readings=4000)
+    drive(Engine(options, rules=[note, *default_rules(options)]), steady(), size=50)
     assert sizes == [500, 750, 1150, 1750, 2650, 4000]
 
 
 def test_a_narrow_interval_does_not_suffice_without_effective_readings() -> None:
     walk = np.random.default_rng(3).normal(0.0, 1e-5, 2000).cumsum() + 1.0
     position = iter(range(0, 2000, 50))
-    options = Options(target=0.05, readings_per_round=50, budget_readings=2000)
-    record = drive(Engine(options), lambda n: walk[(i := next(position)) : i + n])
+    options = Options(target=0.05, budget_readings=2000)
+    record = drive(Engine(options), lambda n: walk[(i := next(position)) : i + n], size=50)
     assert record.decision is not None
     assert record.decision.reason is StopReason.READINGS_BUDGET
 
@@ -176,15 +176,15 @@ def test_budgets_are_not_overdrawn_by_the_schedule() -> None:
 
 @pytest.mark.slow
 def test_a_session_without_limits_goes_on_beyond_every_default() -> None:
-    engine = Engine(Options(target=1e-4, budget_s=float("inf"), readings_per_round=4000))
-    record = drive(engine, steady(cv=0.02))
+    engine = Engine(Options(target=1e-4, budget_s=float("inf")))
+    record = drive(engine, steady(cv=0.02), size=4000)
     assert record.decision == Decision(stop=True, reason=StopReason.SATISFIED)
     assert record.elapsed_s > 60.0
 
 
 def test_minimum_rounds_are_run() -> None:
-    options = Options(target=0.05, min_rounds=7, readings_per_round=500)
-    record = drive(Engine(options), steady())
+    options = Options(target=0.05, min_rounds=7)
+    record = drive(Engine(options), steady(), size=500)
     assert len(record.rounds) >= 7
 
 
@@ -192,7 +192,7 @@ def test_a_warm_up_and_a_cool_down_are_left_out() -> None:
     rng = np.random.default_rng(4)
     levels = np.repeat([3.0, 1.0, 1.2], [80, 840, 80])
     series = iter(np.split(levels + rng.normal(0.0, 0.05, 1000), 10))
-    options = Options(target=1e-6, readings_per_round=100)
+    options = Options(target=1e-6)
     engine = Engine(options)
     for part in series:
         plan = engine.ask()
@@ -216,8 +216,8 @@ def test_a_warm_up_and_a_cool_down_are_left_out() -> None:
 def test_readings_without_a_stable_phase_give_no_number_and_say_why() -> None:
     levels = iter(np.repeat([1.0, 2.0, 3.0, 4.0], 5))
     rng = np.random.default_rng(5)
-    options = Options(target=1e-6, readings_per_round=50, max_rounds=20)
-    record = drive(Engine(options), lambda n: next(levels) + rng.normal(0.0, 0.01, n))
+    options = Options(target=1e-6, max_rounds=20)
+    record = drive(Engine(options), lambda n: next(levels) + rng.normal(0.0, 0.01, n), size=50)
     assert record.estimate() is None
     assert codes(record) == [Code.NO_STABLE_PHASE]
     assert "no number" in str(record)
@@ -306,7 +306,7 @@ def test_what_counts_depends_on_the_readings_and_not_on_the_target(target: float
     # 0.8 % is more than a quarter of the 0.1 % that these readings reach.
     levels = np.repeat([1.008, 1.0], [1_500, 3_500])
     noise = 0.01 * np.random.default_rng(1).normal(size=5_000)
-    engine = Engine(Options(target=target, max_rounds=1, readings_per_round=5_000))
+    engine = Engine(Options(target=target, max_rounds=1))
     analysis = drive(engine, lambda _: levels + noise).analysis()
     assert analysis is not None
     assert analysis.phases[0].change_points.indices
@@ -332,13 +332,11 @@ def test_rounds_that_give_nothing_are_rejected() -> None:
 
 
 def test_a_requested_stop_lets_the_round_finish() -> None:
-    engine = Engine(Options(target=1e-6, readings_per_round=300))
+    engine = Engine(Options(target=1e-6))
     plan = engine.ask()
     assert plan is not None
     engine.request_stop()
-    decision = engine.tell(
-        Round(plan=plan, elapsed_ns=1, unit_readings={"time": steady()(plan.readings)})
-    )
+    decision = engine.tell(Round(plan=plan, elapsed_ns=1, unit_readings={"time": steady()(300)}))
     assert decision == Decision(stop=True, reason=StopReason.STOP_REQUESTED)
     assert engine.ask() is None
     assert engine.result().estimate() is not None
@@ -365,7 +363,7 @@ def test_looking_at_the_result_changes_nothing() -> None:
 
 
 def test_progress_tells_what_is_still_needed() -> None:
-    engine = Engine(Options(target=0.004, readings_per_round=500))
+    engine = Engine(Options(target=0.004))
     plan = engine.ask()
     assert plan is not None
     engine.tell(Round(plan=plan, elapsed_ns=10**9, unit_readings={"time": steady()(500)}))
@@ -378,7 +376,7 @@ def test_progress_tells_what_is_still_needed() -> None:
 
 
 def test_a_narrow_first_look_still_needs_a_second_one() -> None:
-    engine = Engine(Options(target=0.05, readings_per_round=500))
+    engine = Engine(Options(target=0.05))
     plan = engine.ask()
     assert plan is not None
     engine.tell(Round(plan=plan, elapsed_ns=10**9, unit_readings={"time": steady()(500)}))
@@ -415,7 +413,7 @@ def test_a_detector_of_ones_own_is_asked() -> None:
         return ChangePoints(indices=(), n=len(values), level=0.5, inflation=1.0)  # type: ignore[arg-type]
 
     levels = np.repeat([2.0, 1.0], [100, 400])
-    engine = Engine(Options(max_rounds=1, readings_per_round=500), detector=nothing_changes)
+    engine = Engine(Options(max_rounds=1), detector=nothing_changes)
     analysis = drive(engine, lambda _: levels + steady()(500)).analysis()
     assert analysis is not None
     assert analysis.n_kept == 490  # the first ten may be cold
@@ -460,9 +458,9 @@ def test_a_spent_budget_never_makes_too_little_evidence_satisfied(
 def test_a_satisfied_session_meets_its_target_for_metrics_of_every_rate() -> None:
     for seed in range(5):
         rng = np.random.default_rng(seed)
-        engine = Engine(Options(target=0.02, readings_per_round=60))
+        engine = Engine(Options(target=0.02))
         while (plan := engine.ask()) is not None:
-            given = {"slow": rng.normal(1.0, 0.1, plan.readings), "fast": rng.normal(1.0, 0.3, 600)}
+            given = {"slow": rng.normal(1.0, 0.1, 60), "fast": rng.normal(1.0, 0.3, 600)}
             engine.tell(Round(plan=plan, elapsed_ns=1, unit_readings=given))
         record = engine.result()
         assert record.decision == Decision(stop=True, reason=StopReason.SATISFIED)
@@ -491,8 +489,8 @@ def test_a_rule_that_says_go_on_changes_nothing() -> None:
         looks.append(progress.fresh)
         return Decision(stop=False)
 
-    options = Options(target=1e-6, readings_per_round=50, budget_readings=2000)
-    drive(Engine(options, rules=[go_on, *default_rules(options)]), steady())
+    options = Options(target=1e-6, budget_readings=2000)
+    drive(Engine(options, rules=[go_on, *default_rules(options)]), steady(), size=50)
     assert sum(looks) == 5
 
 

@@ -38,7 +38,7 @@ def test_a_metric_that_never_comes_ends_it_with_an_estimate_of_the_other(
 
 def test_readings_of_all_metrics_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stop_rules, "MOST_READINGS", 300)
-    session = br.Session(br.Options(readings_per_round=100), seed=1)
+    session = br.Session(seed=1)
     for _ in range(2):
         plan = session.ask()
         assert plan is not None

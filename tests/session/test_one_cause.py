@@ -7,11 +7,12 @@ from functools import cache
 
 import numpy as np
 import pytest
+from simulated.rounds import InRoundsOf
 
 import benchrigor as br
 from benchrigor.model import Code, Metric, Notice, Options
 from benchrigor.model.notice import CAUSES, one_each
-from benchrigor.session import Session, compare_runs
+from benchrigor.session import Session, as_workload, compare_runs
 from benchrigor.session.replays.recorded_run import record_of_readings
 from benchrigor.testing import FakeClock, FakeMeter
 
@@ -43,13 +44,18 @@ class Job:
 
 
 def run(
-    lasting: Durations, lost: Durations = lambda *_: 0.0, resolution_ns: int = 1, **options: object
+    lasting: Durations,
+    lost: Durations = lambda *_: 0.0,
+    resolution_ns: int = 1,
+    size: int | None = None,
+    **options: object,
 ) -> list[Notice]:
     clock = FakeClock(resolution_ns=resolution_ns)
     meter = FakeMeter(clock)
     given = {"target": 0.01, "budget_s": 30.0, **options}
     session = Session(Options(**given), seed=1, clock=clock, meter=meter)  # type: ignore[arg-type]
-    record = session.run(Job(clock, lasting, lost, meter))
+    job = Job(clock, lasting, lost, meter)
+    record = session.run(InRoundsOf(size, as_workload(job, clock, meter=meter)) if size else job)
     light = () if record.interference is None else record.interference.notices
     return [*record.notices, *(each for each in light if each not in record.notices)]
 
@@ -84,7 +90,7 @@ RUNS: dict[str, Callable[[], list[Notice]]] = {
         noise(4.0, 0.01),
         lambda call, _: 4.0 * (call // 100 % 3 == 0),
         red_rounds="repeat",
-        readings_per_round=100,
+        size=100,
         max_rounds=12,
     ),
     "all red, repeated": lambda: run(

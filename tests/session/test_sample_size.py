@@ -100,7 +100,7 @@ def test_a_run_without_a_number_says_why() -> None:
         plan(br.Session(name="empty", seed=1).result())
     assert caught.value.notice.code is Code.NO_DATA  # type: ignore[attr-defined]
     with pytest.raises(NotEstimable) as caught:
-        plan(pilot(max_rounds=1, readings_per_round=1))
+        plan(pilot(max_rounds=1))
     assert caught.value.notice.code is Code.TOO_FEW_READINGS  # type: ignore[attr-defined]
 
 

@@ -205,7 +205,7 @@ def test_ask_and_tell_keep_rounds_too(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_run_cut_off_is_taken_up_with_every_round_once(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
-    options = Options(target=0.001, readings_per_round=100, budget_readings=2000)
+    options = Options(target=0.001, budget_readings=2000)
     clock = FakeClock()
     whole = Session(options, seed=1, clock=clock).run(synthetic(clock))
 
@@ -223,7 +223,7 @@ def test_a_run_cut_off_is_taken_up_with_every_round_once(tmp_path: Path) -> None
     assert resumed.readings() == pytest.approx(whole.readings())
     assert resumed.estimate() == whole.estimate()
     assert Code.RESUMED in [notice.code for notice in resumed.notices]
-    assert len(Journal(path).load(run_id).rounds) == 20
+    assert len(Journal(path).load(run_id).rounds) == len(whole.rounds) == 8
 
 
 def test_a_satisfied_run_is_not_taken_up(tmp_path: Path) -> None:
@@ -322,7 +322,7 @@ def test_a_store_that_cannot_keep_the_result_hides_neither_record_nor_error() ->
 
 def test_a_plain_function_is_no_invocation() -> None:
     clock = FakeClock()
-    options = Options(rounds="restarted", readings_per_round=20, max_rounds=3)
+    options = Options(rounds="restarted", max_rounds=3)
     record = Session(options, seed=1, clock=clock).run(lambda: clock.advance(10**6))
     assert Code.THIS_PROCESS_ONLY in [notice.code for notice in record.notices]
 
@@ -512,7 +512,7 @@ class Warming:
 
 @pytest.mark.slow
 def test_a_stored_run_is_analysed_by_the_detector_that_it_names(tmp_path: Path) -> None:
-    options = Options(detector="pelt", readings_per_round=300, max_rounds=4, target=1e-9)
+    options = Options(detector="pelt", max_rounds=4, target=1e-9)
     store = tmp_path / "runs"
     record = Session(options, store=store, clock=FakeClock(), seed=1).run(Warming())
     assert record.run_id is not None

@@ -35,12 +35,12 @@ from benchrigor.session.stop_rules import (
 SATISFIED = Decision(stop=True, reason=StopReason.SATISFIED)
 
 
-def stepping(engine: Engine) -> RunRecord:
+def stepping(engine: Engine, size: int) -> RunRecord:
     """Tell a series of which the first 200 readings take two and a half times as long."""
     rng, taken = np.random.default_rng(1), 0
     while (plan := engine.ask()) is not None:
-        levels = np.where(np.arange(taken, taken + plan.readings) < 200, 2.5, 1.0)
-        taken += plan.readings
+        levels = np.where(np.arange(taken, taken + size) < 200, 2.5, 1.0)
+        taken += size
         values = rng.normal(levels, 0.05)
         engine.tell(Round(plan=plan, elapsed_ns=1, unit_readings={"time": values}))
     return engine.result()
@@ -72,7 +72,7 @@ def test_a_session_is_satisfied_once_its_latest_readings_are_of_the_longest_phas
 def test_the_prediction_counts_what_a_stable_share_takes() -> None:
     # 200 readings do not belong to the phase: they are a tenth of 2000.
     found = [
-        stepping(Engine(Options(target=target, readings_per_round=500, max_rounds=1))).analysis()
+        stepping(Engine(Options(target=target, max_rounds=1)), 500).analysis()
         for target in (0.05, 0.001)
     ]
     wide, narrow = (analysis.required for analysis in found if analysis is not None)
@@ -111,7 +111,7 @@ def test_a_warm_up_that_ends_just_before_a_look_does_not_bias_the_estimate() -> 
 
 def test_a_session_that_ends_behind_its_phase_averages_over_time() -> None:
     rng = np.random.default_rng(13)
-    engine = Engine(Options(target=0.02, max_rounds=1, readings_per_round=500))
+    engine = Engine(Options(target=0.02, max_rounds=1))
     plan = engine.ask()
     assert plan is not None
     values = 1.0 + 0.1 * rng.normal(size=500) + 0.5 * (np.arange(500) < 460)
@@ -237,7 +237,7 @@ def test_a_look_without_a_number_agrees_with_none() -> None:
 
 
 def test_readings_that_run_out_at_the_first_look_satisfy_nobody() -> None:
-    engine = Engine(Options(target=0.1, budget_readings=500, readings_per_round=500))
-    (look,) = looks_of(engine, units(500, 0.0))
+    engine, tell = Engine(Options(target=0.1, budget_readings=500)), units(500, 0.0)
+    (look,) = looks_of(engine, lambda plan: tell(replace(plan, readings=500)))
     assert narrow(look, 0.1)
     assert engine.decision == Decision(stop=True, reason=StopReason.READINGS_BUDGET)

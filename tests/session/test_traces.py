@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import ruptures as rpt
 from fence.telling import analysed_again
+from simulated.rounds import InRoundsOf
 
 import benchrigor as br
 from benchrigor.errors import DetectorFailed, InvalidInput
@@ -436,10 +437,11 @@ def measured(detector: Any, *, restarted: bool = False, readings: int = 100) -> 
     options = br.Options(
         target=0.02,
         rounds="restarted" if restarted else "continuous",
-        readings_per_round=readings,
         budget_readings=4 * readings,
     )
-    return br.Session(options, seed=1, clock=clock, detector=detector).run(workload)
+    return br.Session(options, seed=1, clock=clock, detector=detector).run(
+        InRoundsOf(readings, workload)
+    )
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -556,7 +558,7 @@ def test_a_detector_that_fails_loses_no_round(name: str, restarted: bool) -> Non
 
 
 def test_told_rounds_stay_when_the_detector_fails() -> None:
-    session = br.Session(br.Options(readings_per_round=100), seed=1, detector=raising)
+    session = br.Session(seed=1, detector=raising)
     plan = session.ask()
     assert plan is not None
     told = br.Round(plan=plan, elapsed_ns=10**9, unit_readings={"time": np.ones(600)})

@@ -86,7 +86,7 @@ def test_a_run_ends_with_what_was_measured(clock: FakeClock, name: str, kind: st
         "steps": func.steps,
         "workload": OwnWorkload(func),
     }[kind]
-    options = br.Options(target=None, readings_per_round=30, budget_s=60)
+    options = br.Options(target=None, budget_s=60)
     session = br.Session(options, clock=clock, seed=1)
     exit_before = os._exit
     with pytest.raises(WorkloadFailed) as raised:

@@ -43,7 +43,6 @@ _POSITIVE = ("target", "budget_s", "short_round_s", "quick_s")
 _FROM_0 = ("min_seconds",)
 _COUNTS = {  # with their minimum
     "budget_readings": 1,
-    "readings_per_round": 1,
     "min_rounds": 1,
     "max_rounds": 1,
     "quick_rounds": FEWEST_QUICK_ROUNDS,
@@ -51,7 +50,7 @@ _COUNTS = {  # with their minimum
 }
 _SHARES = ("confidence", "autocorrelation_limit")
 _NUMBERS = (*_POSITIVE, *_FROM_0, *_COUNTS, *_SHARES)
-_OPTIONAL = {"target", "budget_readings", "readings_per_round", "max_rounds"}
+_OPTIONAL = {"target", "budget_readings", "max_rounds"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,8 +112,6 @@ class Options(OneLine):
         work; they set the length of the longest round. 10 rounds is the minimum.
     short_round_s
         Rounds of various work shorter than this are kept, but not analysed.
-    readings_per_round
-        Unit readings of a round; None lets the schedule choose.
     min_rounds, max_rounds
         Minimum and maximum number of rounds.
     red_rounds
@@ -168,7 +165,6 @@ class Options(OneLine):
     quick_s: float = 60.0
     quick_rounds: int = 50
     short_round_s: float = 0.01
-    readings_per_round: int | None = None
     min_rounds: int = 1
     max_rounds: int | None = None
     red_rounds: str = "keep"

@@ -19,7 +19,7 @@ from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed, withou
 from benchrigor.model import Code, Comparison, Estimate, Options, RunRecord
 from benchrigor.protocols import DelayMeter
 from benchrigor.pytest_plugin.suite import Benchmarked, Suite
-from benchrigor.session import Session, measure_pair, meter_for
+from benchrigor.session import Session, default_rules, measure_pair, meter_for
 from benchrigor.session.measuring import run_in_loop
 from benchrigor.session.pairs.measuring_processes import measure_processes
 from benchrigor.storage.project_settings import time_metric
@@ -267,14 +267,13 @@ class Bench(Benchmarked):
             metric = replace(metric, relative_half_width=None)
             limits["target_given"] = True
         if rounds is not None:
-            limits |= {
-                "budget_readings": rounds,
-                "readings_per_round": rounds,
-                "budget_s": math.inf,
-            }
+            limits |= {"budget_readings": rounds, "budget_s": math.inf}
+        options = Options(**limits)
+        # The first rule ends a session that is satisfied.
+        rules = None if rounds is None else default_rules(options)[1:]
         subject = {"kind": "function", "name": self.name, "test": self.fullname}
         store = self._suite.store
-        return Session(Options(**limits), (metric,), name=name, subject=subject, store=store)
+        return Session(options, (metric,), name=name, subject=subject, store=store, rules=rules)
 
     def _keep(self, record: RunRecord) -> None:
         """Keep a record; WorkloadFailed says why it has no readings, such as a call that hangs."""

@@ -47,7 +47,7 @@ PART_OF = "part of"  # in the subject of a run: the id of the one that it belong
 _MOST = 12  # runs of a name that are loaded, the newest first: they may hold many readings
 _LENGTH = {  # options about the length of a run and its reports, not about its number
     *("target", "confidence", "preset", "budget_readings", "budget_s", "min_seconds"),
-    *("quick_s", "quick_rounds", "readings_per_round", "min_rounds", "max_rounds"),
+    *("quick_s", "quick_rounds", "min_rounds", "max_rounds"),
     "target_given",
 }
 

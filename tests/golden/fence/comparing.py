@@ -17,7 +17,7 @@ ABSOLUTE = 1e-14
 """Likewise around zero (processors round differently: the bend of an exact line is 1.5e-15 on one
 and -.5e-15 on another); far below a variance of microseconds, which is no rounding."""
 DEFAULTS = plain(Options())
-RETIRED = {"state": False, "on_alarm": None, "max_rejected": 100}
+RETIRED = {"state": False, "on_alarm": None, "max_rejected": 100, "readings_per_round": None}
 """Options that are no more, with the defaults that records hold."""
 
 

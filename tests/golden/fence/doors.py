@@ -54,12 +54,10 @@ def of_one_series(series: Floats) -> dict[str, object]:
 
 def of_invocations(several: list[Floats]) -> dict[str, object]:
     """Ask every door that takes one series per invocation for their mean."""
-    shortest = min(series.size for series in several)
     record = record_of(
         lambda plan: Told({"unit_readings": {"time": several[plan.index]}}),
         metrics=(TIME,),
         rounds="restarted",
-        readings_per_round=shortest,
         max_rounds=len(several),
         target=NEVER,
     )
@@ -73,7 +71,7 @@ def of_invocations(several: list[Floats]) -> dict[str, object]:
 
 def analysed(series: Floats, *, recorded: bool, **options: str) -> object:
     """Tell an engine all readings in one round."""
-    how = Options(target=NEVER, readings_per_round=series.size, **options)
+    how = Options(target=NEVER, **options)
     engine = Engine(how, (TIME,), seed=1, recorded=recorded)
     plan = engine.ask()
     assert plan is not None

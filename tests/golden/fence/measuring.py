@@ -84,7 +84,7 @@ def run_steps_of_a_generator() -> object:
 @case
 def run_a_plain_function_that_nothing_restarts() -> object:
     clock = FakeClock()
-    options = Options(rounds="restarted", readings_per_round=100, max_rounds=6, target=1e-4)
+    options = Options(rounds="restarted", max_rounds=6, target=1e-4)
     session = Session(options, seed=1, clock=clock, name="job")
     return session.run(Job(clock, 2 * MS, seed=7))
 

@@ -26,13 +26,13 @@ def restarted_rounds() -> object:
 
 @case
 def restarted_rounds_of_a_quantile() -> object:
-    how = {"rounds": "restarted", "statistic": "p90", "readings_per_round": 300}
+    how = {"rounds": "restarted", "statistic": "p90", "by": 300}
     return record_of(restarted, **how, target=0.01)
 
 
 @case
 def restarted_rounds_by_subsessions() -> object:
-    how = {"rounds": "restarted", "method": "subsessions", "readings_per_round": 300}
+    how = {"rounds": "restarted", "method": "subsessions", "by": 300}
     return record_of(restarted, **how, max_rounds=8, target=1e-4)
 
 
@@ -49,7 +49,7 @@ def restarted_rounds_of_real_readings() -> object:
     def tell(plan: RoundPlan) -> Told:
         return Told({"unit_readings": {"time": series[plan.index]}})
 
-    how = {"rounds": "restarted", "readings_per_round": 150, "max_rounds": len(series)}
+    how = {"rounds": "restarted", "by": 150, "max_rounds": len(series)}
     return record_of(tell, **how, target=1e-3)
 
 
@@ -62,7 +62,7 @@ def restarted_rounds_some_of_which_are_rejected() -> object:
             return restarted(plan)
         return Told({"unit_readings": {"time": drifting(plan.readings, seed=plan.index)}})
 
-    how = {"rounds": "restarted", "readings_per_round": 300, "max_rounds": 9}
+    how = {"rounds": "restarted", "by": 300, "max_rounds": 9}
     return record_of(tell, **how, target=1e-4)
 
 
@@ -88,7 +88,7 @@ def rounds_of_several_metrics_one_of_which_is_missing() -> object:
         return Told({"unit_readings": {"time": series}})
 
     metrics = (Metric(name="time", unit="s"), Metric(name="rate", direction="higher"))
-    return record_of(tell, metrics=metrics, readings_per_round=100, max_rounds=6)
+    return record_of(tell, metrics=metrics, by=100, max_rounds=6)
 
 
 def disturbed(plan: RoundPlan) -> Told:
@@ -124,11 +124,11 @@ def rounds_that_lose_a_tenth_of_their_time() -> object:
 
 
 for red in ("keep", "repeat"):
-    how = {"red_rounds": red, "readings_per_round": 50, "max_rounds": 24, "target": 1e-4}
+    how = {"red_rounds": red, "by": 50, "max_rounds": 24, "target": 1e-4}
     register(f"red_rounds_{red}", lambda how=how: record_of(disturbed, **how))
 
 
 @case
 def red_rounds_by_their_excess() -> object:
-    how = {"red_rounds": "repeat", "readings_per_round": 100, "max_rounds": 27, "target": 1e-4}
+    how = {"red_rounds": "repeat", "by": 100, "max_rounds": 27, "target": 1e-4}
     return record_of(struck, **how)

@@ -139,7 +139,7 @@ def session_of_constant_readings() -> object:
 def session_with_a_step_near_its_end() -> object:
     """Measures what is over when it ends."""
     series = stepping(1300, seed=15, at=1100)
-    return record_of(Tape(time=series), target=1e-4, readings_per_round=100)
+    return record_of(Tape(time=series), target=1e-4, by=100)
 
 
 @case

@@ -47,22 +47,32 @@ class Tape:
         return Told({"unit_readings": readings}, more=self._given < size)
 
 
-def told(engine: Engine, tell: Tell, *, per_reading_ns: int = PER_READING_NS) -> RunRecord:
-    """Ask, and tell what comes of it, until there is enough or nothing more to tell."""
+def told(
+    engine: Engine, tell: Tell, *, per_reading_ns: int = PER_READING_NS, by: int | None = None
+) -> RunRecord:
+    """Ask, and tell what comes of it, until there is enough or nothing more to tell.
+
+    Rounds have ``by`` readings, whatever was asked for.
+    """
     while (plan := engine.ask()) is not None:
-        fields, more = tell(plan)
+        readings = by or plan.readings
+        fields, more = tell(replace(plan, readings=readings))
         if not more:
             engine.request_stop()
-        elapsed_ns = per_reading_ns * plan.readings
+        elapsed_ns = per_reading_ns * readings
         engine.tell(Round(**{"plan": plan, "elapsed_ns": elapsed_ns, **fields}))
     return engine.result()
 
 
 def record_of(
-    tell: Tell, *, metrics: tuple[Metric, ...] | None = None, **options: Any
+    tell: Tell,
+    *,
+    metrics: tuple[Metric, ...] | None = None,
+    by: int | None = None,
+    **options: Any,
 ) -> RunRecord:
     """Return what a session of these options finds, in which a reading takes a millisecond."""
-    return told(Session(Options(**options), metrics, seed=1), tell)
+    return told(Session(Options(**options), metrics, seed=1), tell, by=by)
 
 
 def analysed_again(record: RunRecord) -> RunRecord:

@@ -137,12 +137,10 @@ def test_without_references_and_with_other_threads_it_is_the_estimate():
 
 def of_steps(followed):
     """Return a run of rounds of 90 readings, of which a reference follows so many."""
-    session = br.Session(
-        br.Options(target=1e-4, max_rounds=12, readings_per_round=90), name="steps", seed=1
-    )
+    session = br.Session(br.Options(target=1e-4, max_rounds=12), name="steps", seed=1)
     session.kept_levels, rng = KEPT, np.random.default_rng(4)
     while (plan := session.ask()) is not None:
-        values = TRUE_S * (1.0 + rng.normal(0.0, 0.01, plan.readings))
+        values = TRUE_S * (1.0 + rng.normal(0.0, 0.01, 90))
         session.tell(
             br.Round(
                 plan=plan,

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fence.telling import analysed_again
+from simulated.rounds import InRoundsOf
 
 from benchrigor.machine import RunDelay
 from benchrigor.model import (
@@ -25,7 +26,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.interference import DELAY_ELSEWHERE
 from benchrigor.report import explain, render
-from benchrigor.session import Session, compare_runs
+from benchrigor.session import Session, as_workload, compare_runs
 from benchrigor.session.engine import Engine
 from benchrigor.testing import FakeClock, FakeMeter
 
@@ -54,10 +55,15 @@ def notices(record: RunRecord, code: Code) -> list[Notice]:
 
 
 def measured(
-    clock: FakeClock, meter: FakeMeter | None, job: Callable[..., object], **options: object
+    clock: FakeClock,
+    meter: FakeMeter | None,
+    job: Callable[..., object],
+    size: int | None = None,
+    **options: object,
 ) -> RunRecord:
     chosen = Options(**{"target": 0.05, "budget_s": 120.0, **options})  # type: ignore[arg-type]
-    return Session(chosen, seed=1, clock=clock, meter=meter, name="job").run(job)
+    work = InRoundsOf(size, as_workload(job, clock, meter=meter)) if size else job
+    return Session(chosen, seed=1, clock=clock, meter=meter, name="job").run(work)
 
 
 def test_a_run_that_nobody_disturbs_is_green_and_says_so(
@@ -163,7 +169,7 @@ def test_red_rounds_are_kept_or_repeated_and_never_silently(
         meter,
         Job(clock, strike),
         red_rounds=fate,
-        readings_per_round=100,
+        size=100,
         max_rounds=12,
         target=1e-6,
     )
@@ -191,7 +197,7 @@ def test_a_round_is_red_by_what_it_took_beside_the_others(clock: FakeClock) -> N
         None,
         Job(clock, strike),
         red_rounds="repeat",
-        readings_per_round=100,
+        size=100,
         max_rounds=10,
         target=1e-6,
     )
@@ -229,7 +235,7 @@ def test_a_run_that_was_cut_off_leaves_the_same_rounds_out(
         meter,
         Job(clock, strike),
         red_rounds="repeat",
-        readings_per_round=100,
+        size=100,
         max_rounds=8,
         target=1e-6,
     )
@@ -260,9 +266,7 @@ def test_slow_moments_that_every_round_has_are_the_programs_own(
     clock: FakeClock, often: int, times: float
 ) -> None:
     job = Job(clock, every(often, clock.advance, int((times - 1.0) * 4 * MS)))
-    record = measured(
-        clock, None, job, red_rounds="repeat", readings_per_round=100, max_rounds=15, target=1e-6
-    )
+    record = measured(clock, None, job, red_rounds="repeat", size=100, max_rounds=15, target=1e-6)
     assert record.red_rounds == ()
 
 
@@ -270,7 +274,7 @@ def test_slow_moments_that_every_round_has_are_the_programs_own(
 def test_a_program_that_has_changed_for_good_is_not_left_out_for_good(clock: FakeClock) -> None:
     slower = Job(clock, lambda calls: clock.advance(2 * MS) if calls > 1000 else None)
     record = measured(
-        clock, None, slower, red_rounds="repeat", readings_per_round=100, max_rounds=30, target=1e-6
+        clock, None, slower, red_rounds="repeat", size=100, max_rounds=30, target=1e-6
     )
     assert 1 <= len(record.red_rounds) <= 6
 

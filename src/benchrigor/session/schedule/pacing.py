@@ -52,15 +52,12 @@ def next_readings(pace: Pace, options: Options) -> int:
 
     The first round of a continuous session takes one reading, to learn its cost. Later ones last
     until the next analysis is due, but up to one second, and within the rest of the budgets. If
-    possible, no reading ends more than a tenth of a piece, or of the whole time, too late. Only
-    the budget of readings limits rounds of a given size. Restarted rounds are also short enough
-    that the time holds enough of them.
+    possible, no reading ends more than a tenth of a piece, or of the whole time, too late.
+    Restarted rounds are also short enough that the time holds enough of them.
     """
     most = _MOST_OF_A_ROUND
     if options.budget_readings is not None:
         most = max(1, min(most, options.budget_readings - pace.readings))
-    if options.readings_per_round is not None:
-        return int(min(options.readings_per_round, most))
     if options.rounds == "restarted":
         return int(min(_of_an_invocation(pace, options), most))
     if pace.readings == 0:
