@@ -9,7 +9,6 @@ import pytest
 
 from benchrigor.model import Options
 from benchrigor.model.options import CHOICES
-from benchrigor.stats import find_stable_phase
 from benchrigor.stats.changepoints.named_detector import detector_named
 
 NAMES = CHOICES["detector"]
@@ -37,17 +36,6 @@ def test_each_finds_a_warm_up_in_series_of_any_length(name: str, n: int) -> None
     assert (points.n, points.level) == (n, None)
     assert min(abs(index - n // 10) for index in points.indices) <= n // 100
     assert all(isinstance(index, int) for index in points.indices)
-
-
-@pytest.mark.slow
-def test_pelt_cuts_as_the_built_in_one_does_where_that_is_plain() -> None:
-    series = warming_up(1000)
-    own = find_stable_phase(series)
-    detect = detector_named("pelt")
-    assert detect is not None
-    found = find_stable_phase(series, change_points=detect(series))
-    assert found.start == pytest.approx(own.start, abs=4)
-    assert found.stop == own.stop == 1000
 
 
 @pytest.mark.slow

@@ -6,8 +6,7 @@ from scipy import stats as scipy_stats
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Notice, Verdict
-from benchrigor.stats import estimate_invocations
-from benchrigor.stats.comparison.two_sample import compare
+from benchrigor.stats import compare, estimate_invocations
 
 
 def test_few_pairs_are_compared_by_the_paired_test_of_student() -> None:
@@ -64,7 +63,7 @@ def test_series_that_are_never_stable_together_have_no_ratio() -> None:
     old, new = rng.normal(1.0, 0.02, (2, 1_000))
     old[:480] += 1.0
     new[520:] += 1.0
-    with pytest.raises(NotEstimable, match="The pairs have no ratio: ") as caught:
+    with pytest.raises(NotEstimable) as caught:
         compare(old, new, paired=True, trim=True)
     assert isinstance(caught.value.notice, Notice)
     assert caught.value.notice.code is Code.NO_STABLE_PHASE
@@ -75,7 +74,7 @@ def test_a_stall_of_one_side_is_not_equivalent() -> None:
     one, two = 1.0 + 0.01 * rng.standard_normal((2, 1_000))
     assert compare(one, two, paired=True, trim=True).verdict is Verdict.EQUIVALENT
     two[300:400] *= 1.5
-    with pytest.raises(NotEstimable, match="several levels"):
+    with pytest.raises(NotEstimable):
         compare(one, two, paired=True, trim=True)
 
 
@@ -93,10 +92,7 @@ def test_an_estimate_of_one_process_says_so_in_a_comparison_too() -> None:
     rng = np.random.default_rng(9)
     runs = [rng.normal(1.0, 0.1, 30) for _ in range(10)]
     honest = estimate_invocations(runs)
-    said = Notice.warning(Code.THIS_PROCESS_ONLY, "Nothing restarts it.")
+    said = Notice.warning(Code.THIS_PROCESS_ONLY, "Said.")
     one = replace(honest, notices=(said, *honest.notices))
     assert Code.THIS_PROCESS_ONLY not in {each.code for each in compare(honest, honest).notices}
-    (found,) = [
-        each for each in compare(honest, one).notices if each.code is Code.THIS_PROCESS_ONLY
-    ]
-    assert found.sentence.startswith("The candidate is one process")
+    assert [each.code for each in compare(honest, one).notices] == [Code.THIS_PROCESS_ONLY]

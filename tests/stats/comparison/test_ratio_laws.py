@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from collections.abc import Callable
 
 import numpy as np
@@ -13,7 +12,6 @@ from scipy import stats as scipy_stats
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Comparison, Floats, Verdict, codec
-from benchrigor.session.pairs.pair_engine import PairEngine
 from benchrigor.stats import compare
 
 DECIDED = {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}
@@ -181,7 +179,6 @@ def test_a_slow_outlier_leaves_the_ratio_without_an_end(paired: bool) -> None:
     assert back.ratio.low == 0.0
     assert found.verdict is back.verdict is Verdict.UNDECIDED
     assert found.required is None
-    assert re.search(r"no limit\]|x lower \[0", str(found))
     plain = json.loads(json.dumps(codec.encode(found), allow_nan=False))
     assert plain["ratio"]["high"] == "inf"
     assert codec.decode(Comparison, plain) == found
@@ -190,7 +187,6 @@ def test_a_slow_outlier_leaves_the_ratio_without_an_end(paired: bool) -> None:
     if paired:
         assert found.median_ratio is not None
         assert found.median_ratio.low < 1.0 < found.median_ratio.high
-        assert f"{100.0 * abs(found.median_ratio.value - 1.0):.1f}%" in str(found)
 
 
 def test_many_alike_pairs_do_not_need_their_median() -> None:
@@ -210,15 +206,3 @@ def test_common_drift_does_not_open_the_interval() -> None:
         assert found.ratio is not None
         assert found.ratio.half_width < 0.005
         assert found.verdict is Verdict.WORSE
-
-
-def test_a_ratio_of_times_is_positive_even_if_some_are_0() -> None:
-    rng = np.random.default_rng(2)
-    engine = PairEngine(by_round=True, budget_s=1.0, seed=1)
-    one = [np.array([each]) for each in rng.lognormal(0.0, 0.05, 12)]
-    two = [np.array([each]) for each in np.r_[np.zeros(11), 3.0]]
-    engine.add(one, two, None)
-    found = engine.result()
-    assert found.ratio is not None
-    assert found.ratio.low == 0.0
-    assert found.verdict is Verdict.UNDECIDED

@@ -8,11 +8,8 @@ from scipy import stats as scipy_stats
 from simulated.comparisons import DECIDED, invocations
 from simulated.estimates import estimated
 
-from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Comparison, Estimate, Floats, Verdict
-from benchrigor.stats import estimate_mean, rank
-from benchrigor.stats.comparison.samples import Values
-from benchrigor.stats.comparison.two_sample import compare
+from benchrigor.stats import compare, estimate_mean
 
 
 def exactly(low: float, high: float) -> Estimate:
@@ -62,18 +59,11 @@ def test_invocations_are_compared_by_the_test_of_welch() -> None:
     assert (found.ratio.n, found.unit, found.notices) == (42, "invocation", ())
 
 
-def test_a_table_has_one_row_per_invocation() -> None:
-    table = np.random.default_rng(2).normal(5.0, 0.1, (12, 30))
-    assert compare(table, table).unit == "invocation"
-    assert compare(table, list(table)) == compare(table, table)
-
-
 def test_single_series_get_one_warning_that_the_verdict_holds_for_their_processes_only() -> None:
     rng = np.random.default_rng(3)
     first, second = rng.normal(5.0, 0.1, (2, 200))
     found = compare(first, second)
     assert codes(found) == [Code.THIS_PROCESS_ONLY]
-    assert "drift between them" in found.notices[0].sentence
     assert found.unit == "reading"
     assert compare([first], [second]) == found
     assert found.ratio is not None
@@ -85,13 +75,11 @@ def test_an_estimate_compares_like_its_series() -> None:
     assert compare(estimate_mean(first), second) == compare(first, second)
 
 
-def test_a_notice_names_the_sample_that_it_is_about() -> None:
+def test_few_invocations_of_one_side_are_told_once() -> None:
     rng = np.random.default_rng(5)
     many, few = rng.normal(1.0, 0.1, 12), rng.normal(1.0, 0.1, 4)
     found = compare(invocations(many), invocations(few))
     assert codes(found) == [Code.FEW_INVOCATIONS]
-    assert found.notices[0].sentence.startswith("Candidate: Only 4 invocations")
-    assert not compare(invocations(few), invocations(few)).notices[0].sentence.startswith("Base")
 
 
 def test_constant_samples_are_compared_exactly() -> None:
@@ -119,16 +107,6 @@ levels = st.lists(st.floats(0.9, 1.1), min_size=3, max_size=12, unique=True).map
 
 
 @pytest.mark.slow
-@given(levels, levels, st.sampled_from([0.5, 0.9, 0.95]))
-def test_without_a_margin_the_verdict_is_the_classical_test(
-    old: Floats, new: Floats, confidence: float
-) -> None:
-    found = compare(invocations(old), invocations(new), margin=0.0, confidence=confidence)
-    assume(found.ratio is not None and abs(found.p_value - (1.0 - confidence)) > 1e-4)
-    assert (found.verdict in DECIDED) == (found.p_value < 1.0 - confidence)
-
-
-@pytest.mark.slow
 @given(levels, levels, st.sampled_from([0.0, 0.01, 0.03]))
 def test_beyond_the_margin_is_as_probable_as_the_least_error_at_which_it_is_decided(
     old: Floats, new: Floats, margin: float
@@ -140,19 +118,6 @@ def test_beyond_the_margin_is_as_probable_as_the_least_error_at_which_it_is_deci
     bolder = compare(*samples, margin=margin, confidence=1.0 - 1.01 * chance)
     assert surer.verdict not in DECIDED
     assert bolder.verdict in DECIDED
-
-
-@pytest.mark.slow
-@given(levels, levels, st.floats(1e-9, 1e9))
-def test_the_unit_does_not_matter(old: Floats, new: Floats, unit: float) -> None:
-    plain = compare(invocations(old), invocations(new)).ratio
-    scaled = compare(invocations(unit * old), invocations(unit * new)).ratio
-    if plain is None or scaled is None:
-        assert plain is scaled
-        return
-    assert (scaled.low, scaled.value, scaled.high) == pytest.approx(
-        (plain.low, plain.value, plain.high), rel=1e-4
-    )
 
 
 def test_further_invocations_bring_the_width_that_was_wanted() -> None:
@@ -172,7 +137,7 @@ def test_samples_of_different_kinds_are_compared_without_a_common_unit() -> None
     rng = np.random.default_rng(8)
     found = compare(rng.normal(1.0, 0.1, 300), invocations(rng.normal(1.0, 0.1, 12)))
     assert (found.unit, found.required) == (None, None)
-    assert found.notices[0].sentence.startswith("The baseline is one process")
+    assert found.notices[0].code is Code.THIS_PROCESS_ONLY
 
 
 def test_medians_of_skewed_series_are_equivalent_though_means_differ() -> None:
@@ -199,99 +164,7 @@ def test_quantiles_of_invocations_are_compared_like_means() -> None:
     assert codes(compare(old[:, :40], new[:, :40], statistic="p90")) == [Code.FEW_IN_TAIL]
 
 
-def test_trim_removes_the_warm_up() -> None:
-    rng = np.random.default_rng(11)
-    warm_up = np.repeat([1.0, 0.0], [80, 720])
-    old, new = rng.normal(1.0, 0.02, (2, 10, 800))
-    plain = compare(old, list(new + warm_up))
-    trimmed = compare(old, list(new + warm_up), trim=True)
-    assert plain.verdict is Verdict.WORSE
-    assert trimmed.verdict is Verdict.EQUIVALENT
-
-
-def test_invocations_without_a_steady_state_allow_no_number() -> None:
-    rng = np.random.default_rng(12)
-    restless = [np.repeat([1.0, 2.0, 3.0], 100) + rng.normal(0.0, 0.01, 300) for _ in range(3)]
-    with pytest.raises(NotEstimable, match="in the average of 3"):
-        compare(restless, restless, trim=True)
-
-
-def test_all_problems_are_named_at_once() -> None:
-    with pytest.raises(InvalidInput) as caught:
-        compare(
-            [1.0, math.nan],
-            [],
-            statistic="p100",
-            confidence=1.0,
-            margin=-0.1,
-            direction="up",
-        )
-    assert [problem.split(" ")[0] for problem in caught.value.problems] == [
-        "baseline[1]",
-        "candidate",
-        "statistic",
-        "confidence",
-        "direction",
-        "margin",
-    ]
-
-
-SERIES = [1.0, 1.1, 1.2]
-
-
-@pytest.mark.parametrize(
-    ("baseline", "candidate", "options", "message"),
-    [
-        ([SERIES, [1.0, math.inf]], SERIES, {}, r"baseline\[1\]\[1\] is inf"),
-        ([SERIES, 3.0], SERIES, {}, r"baseline\[1\] is 3.0"),
-        ("fast", SERIES, {}, "baseline is 'fast'"),
-        (SERIES, np.ones((2, 2, 2)), {}, r"candidate has shape \(2, 2, 2\)"),
-        (exactly(math.nan, 1.0), SERIES, {}, "baseline is an estimate of nan"),
-        (exactly(2.0, 1.0), SERIES, {}, "the lower end first"),
-        (SERIES, SERIES, {"margin": True}, "margin is True"),
-        (SERIES, SERIES, {"margin": math.inf}, "margin is inf"),
-        (SERIES, SERIES, {"margin": "few"}, "margin is 'few'"),
-        (SERIES, [*SERIES, 1.0], {"paired": True}, "3 and 4 readings"),
-        ([SERIES] * 2, [SERIES] * 3, {"paired": True}, "2 and 3 invocations"),
-        ([SERIES] * 3, SERIES, {"paired": True}, "one series and several"),
-        (ONE, SERIES, {"paired": True}, "rather than an estimate"),
-    ],
-)
-def test_wrong_input_is_named(
-    baseline: Values, candidate: Values, options: dict[str, bool], message: str
-) -> None:
-    with pytest.raises(InvalidInput, match=message):
-        compare(baseline, candidate, **options)
-
-
-@pytest.mark.parametrize("paired", [False, True])
-def test_one_reading_each_allows_no_number(paired: bool) -> None:
-    with pytest.raises(NotEstimable):
-        compare([1.0], [2.0], paired=paired)
-
-
 # Bounds below: at most one seeded run in 1000 would miss them if the true share were the one named.
-
-
-@pytest.mark.slow
-def test_steady_identical_code_is_equivalent() -> None:
-    rng = np.random.default_rng(22)
-    for _ in range(100):
-        old, new = rng.normal(1.0, 0.002, (2, 10))
-        assert compare(invocations(old), invocations(new)).verdict is Verdict.EQUIVALENT
-
-
-@pytest.mark.parametrize("paired", [False, True])
-def test_bare_readings_that_are_all_0_are_refused(paired: bool) -> None:
-    values = np.random.default_rng(1).lognormal(0.0, 0.05, 40)
-    for sides, name in (
-        ((values, 0.0 * values), "candidate"),
-        ((0.0 * values, values), "baseline"),
-    ):
-        with pytest.raises(NotEstimable, match=f"{name}: 40 readings, all 0"):
-            compare(*sides, paired=paired)
-        with pytest.raises(NotEstimable, match=f"{name}: 40 readings, all 0"):
-            rank(dict(zip(("baseline", "candidate"), sides, strict=True)))
 
 
 @pytest.mark.parametrize("paired", [False, True])
@@ -306,7 +179,6 @@ def test_a_level_of_zero_is_no_time_of_either_side(statistic: str, paired: bool)
         assert found.verdict is Verdict.UNDECIDED
         assert found.ratio is None
         assert Code.NO_RATIO in {each.code for each in found.notices}
-    assert "candidate is 0" in compare(times, coarse, **options).notices[0].sentence
 
 
 @pytest.mark.parametrize("paired", [False, True])

@@ -11,7 +11,6 @@ from simulated.estimates import within
 from benchrigor.model import Estimate, Pace
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
 from benchrigor.model.series import Floats
-from benchrigor.report.pace_text import show_pace
 from benchrigor.stats.estimators.command_pace import (
     SENSITIVITY,
     SENSITIVITY_SD,
@@ -94,32 +93,6 @@ def test_runs_of_an_idle_and_of_a_busy_machine_agree_where_wall_times_do_not() -
     assert at_full(busy).value == pytest.approx(at_full(idle).value, rel=0.1)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("starts", "idle_s"), [(5, 0.01), (30, 0.01), (30, 0.0)])
-def test_intervals_hold_the_time_of_a_command_that_waits_however_busy_the_machine(
-    starts: int, idle_s: float
-) -> None:
-    runs, hits = 300, 0
-    for seed in range(runs):
-        rng = np.random.default_rng([2, seed])
-        options = {"slower": rng.uniform(1.0, 1.6), "unseen_s": rng.choice([0.0003, 0.003, 0.01])}
-        alike = rng.uniform(0.0, 1.0)  # those that sleep wait less unseen than those that run
-        shape = {"idle_s": idle_s, "alike": alike, "starts": starts, "switches": 2.0}
-        estimate = at_full(measured(rng, cpu_s=0.002, **shape, **options))
-        hits += estimate.low <= 0.0022 + idle_s <= estimate.high
-    assert hits >= scipy.stats.binom.ppf(0.001, runs, 0.95)
-
-
-def test_no_rest_is_dropped_without_an_error_where_nothing_tells_whose_it_is() -> None:
-    rng = np.random.default_rng(13)
-    pure, unknown = (
-        at_full(measured(rng, cpu_s=0.002, unseen_s=0.01, switches=each)) for each in (1.0, np.inf)
-    )
-    assert pure.value == pytest.approx(0.0022, rel=0.1)
-    assert unknown.low < pure.value
-    assert unknown.high > 0.01
-
-
 def test_what_a_command_does_beside_running_counts() -> None:
     found = measured(np.random.default_rng(3), cpu_s=0.002, idle_s=0.1, slower=1.5)
     assert at_full(found).value == pytest.approx(0.1022, rel=0.02)
@@ -169,22 +142,6 @@ def test_a_quantile_is_that_of_commands_that_sleep_for_various_times() -> None:
     assert pace.factor == pytest.approx(0.093, rel=0.05)
 
 
-def test_nothing_is_faster_than_at_full_pace() -> None:
-    for seed in range(20):
-        found = measured(np.random.default_rng(seed), cpu_s=0.02, slower=0.95, unseen_s=0.0)
-        pace = pace_of(found)
-        assert max(pace.mean, pace.slowest, pace.fastest, pace.factor, pace.share) <= 1.0
-
-
-def test_the_pace_of_a_command_is_its_time_at_full_pace_over_that_measured() -> None:
-    found = measured(np.random.default_rng(10), cpu_s=0.002, slower=1.25, unseen_s=0.01)
-    pace = pace_of(found)
-    assert pace.share == at_full(found).value / found.wall.mean() < 0.25
-    assert pace.mean > 0.7
-    said = f"the command ran at {100 * pace.share:.0f}% of its full speed, processors at "
-    assert show_pace(pace).startswith(said)
-
-
 def test_the_pace_is_that_of_the_starts() -> None:
     pace = pace_of(measured(np.random.default_rng(6), cpu_s=0.02, slower=1.25))
     assert pace.mean == pytest.approx(0.8, rel=0.05)
@@ -195,11 +152,6 @@ def test_the_pace_is_that_of_the_starts() -> None:
 def test_few_starts_tell_no_pace() -> None:
     few = measured(np.random.default_rng(7), cpu_s=0.02, starts=3)
     assert command_pace(few, FULL, 1.0, version=1) is None
-
-
-def test_a_few_starts_tell_little() -> None:
-    few, many = (measured(np.random.default_rng(8), cpu_s=0.02, starts=k) for k in (4, 64))
-    assert at_full(few).relative_half_width > 1.3 * at_full(many).relative_half_width
 
 
 @pytest.mark.parametrize("idle_s", [0.2, 0.02])

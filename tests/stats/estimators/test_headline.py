@@ -48,21 +48,6 @@ def test_the_variance_is_that_assumed_pooled_with_that_of_groups():
     assert reach == pytest.approx(student_t(8.0, 0.95) * math.sqrt(pooled))
 
 
-def test_runs_of_larger_error_tell_less_of_the_mean():
-    steady = runs([0.0, 0.0])
-    wild = Told(log_value=1.0, variance=100.0)
-    squares, freedom = spread_of([[*steady, wild]])
-    assert freedom == 2.0
-    assert squares < 0.02
-
-
-@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
-def test_the_interval_has_the_scale_of_the_value(scale):
-    found, unit = with_spread(figure(scale), NONE), with_spread(figure(), NONE)
-    assert found.low / scale == pytest.approx(unit.low)
-    assert found.high / scale == pytest.approx(unit.high)
-
-
 def test_a_figure_without_error_keeps_its_interval():
     constant = replace(within(1.0), low=1.0, high=1.0, standard_error=0.0, degrees_of_freedom=9.0)
     assert (with_spread(constant, NONE).low, with_spread(constant, NONE).high) == (1.0, 1.0)
@@ -79,20 +64,6 @@ def test_intervals_hold_the_level_as_often_as_they_claim(others):
         held += found.low <= 1.0 <= found.high
     least, _ = scipy_stats.binom.ppf([0.001, 0.999], trials, 0.95)
     assert least <= held
-
-
-def test_the_interval_narrows_with_use_where_runs_agree_and_widens_where_they_do_not():
-    rng = np.random.default_rng(1)
-
-    def half_width(spread, count):
-        told = spread_of([runs(rng.normal(0.0, spread, count))])
-        return with_spread(figure(), told).relative_half_width
-
-    alone = with_spread(figure(), NONE).relative_half_width
-    assert half_width(0.005, 10) == pytest.approx(
-        alone * student_t(14.0, 0.95) / student_t(5.0, 0.95), rel=0.01
-    )
-    assert half_width(0.1, 10) > 1.5 * alone
 
 
 def test_runs_of_one_evening_do_not_narrow_what_is_assumed_of_all():

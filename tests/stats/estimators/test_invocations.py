@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Kind, Notice
 from benchrigor.stats import estimate_invocations, estimate_mean
 from benchrigor.stats.estimators.estimation import Policy, estimate
@@ -20,11 +20,6 @@ def test_the_interval_is_students_t_of_the_invocation_means() -> None:
     assert (below.low, below.high) == pytest.approx((mean - 9.0 - reach, mean - 9.0 + reach))
     assert found.n == 12
     assert found.notices == ()
-
-
-def test_few_invocations_are_named() -> None:
-    found = estimate_invocations([[1.0, 1.1], [1.2, 1.3], [1.1, 1.2]])
-    assert [notice.code for notice in found.notices] == [Code.FEW_INVOCATIONS]
 
 
 @pytest.mark.parametrize("q", [None, 0.5])
@@ -95,23 +90,6 @@ def test_an_invocation_that_the_cut_swallows_does_not_count() -> None:
     assert found.value == estimate_invocations(whole, trim=True).value
 
 
-@pytest.mark.parametrize("invocations", [[], "abc", 3.0])
-def test_what_is_no_sequence_of_series_is_refused(invocations: object) -> None:
-    with pytest.raises(InvalidInput, match="invocations is"):
-        estimate_invocations(invocations)  # type: ignore[arg-type]
-
-
-def test_a_bad_series_is_named_by_its_index() -> None:
-    with pytest.raises(InvalidInput, match=r"invocations\[1\]\[0\] is nan"):
-        estimate_invocations([[1.0, 2.0], [float("nan"), 1.0]])
-
-
-def test_an_invocation_of_one_reading_counts() -> None:
-    found = estimate_invocations([[1.0], [1.1], [1.2], [1.05]])
-    assert (found.value, found.n) == (pytest.approx(1.0875), 4)
-    assert estimate_invocations([[1.0, 1.1, 1.2], [1.3], [1.1, 1.0]]).n == 3
-
-
 @pytest.mark.parametrize("kind", [Kind.INVOCATIONS, Kind.PIECES])
 def test_equal_levels_of_rates_are_said_as_rates(kind: Kind) -> None:
     policy = Policy(kind=kind, harmonic=True)
@@ -119,7 +97,6 @@ def test_equal_levels_of_rates_are_said_as_rates(kind: Kind) -> None:
         found = estimate([np.resize(rates, size) for size in sizes], policy)
         assert found.estimate.value == pytest.approx(level)
         (constant,) = (each for each in found.notices if each.code is Code.CONSTANT)
-        assert f"{kind.value[:-1]}s are at {level}: the interval" in constant.sentence
         assert constant.evidence["value"] == pytest.approx(level)
         assert found.levels(policy) == pytest.approx([level] * len(sizes))
 

@@ -123,20 +123,6 @@ def test_figures_at_full_speed_hold_what_the_work_takes_there():
     assert abs(np.mean(errors)) < 0.01
 
 
-def test_without_slow_and_fast_segments_the_sensitivity_is_assumed():
-    pace = pace_of(segments(1, slow_share=0.0), FULL_S, version=1)
-    assert (pace.sensitivity, pace.sensitivity_sd) == (SENSITIVITY, SENSITIVITY_SD)
-    assert pace.factor == pytest.approx(1.0, abs=0.01)
-
-
-def test_a_machine_that_was_never_fast_has_a_wide_interval():
-    given = segments(1, slow_share=1.0)
-    pace = pace_of(given, FULL_S, version=1)
-    found = at_full_speed(estimate_of(given), pace)
-    assert found.relative_half_width > 2.0 * SENSITIVITY_SD * SLOW
-    assert found.low < 1e-4 < found.high
-
-
 @pytest.mark.slow
 @given(scale=st.floats(1e-3, 1e3), seed=st.integers(0, 100))
 def test_scaling_the_readings_scales_the_figure(scale, seed):
@@ -175,16 +161,6 @@ def test_few_segments_tell_no_pace():
     assert few.blocks == 29
 
 
-def test_figures_of_few_long_readings_hold_the_level():
-    held = 0
-    for seed in range(60):
-        given = segments(seed, n=6, dwell=4.0)
-        pace = pace_of(given, FULL_S, version=1)
-        found = at_full_speed(estimate_of(given), pace)
-        held += found.low <= 1e-4 <= found.high
-    assert held >= 54
-
-
 def test_waiting_is_in_no_figure_at_full_speed():
     own = segments(1)
     rng = np.random.default_rng(1)
@@ -214,14 +190,6 @@ def slower_throughout(given: Segments, by: float, sensitivity: float = SENSITIVI
         before=by * given.before,
         after=by * given.after,
     )
-
-
-def test_two_runs_of_like_work_share_what_they_tell_of_its_sensitivity():
-    paces = [pace_of(segments(seed), FULL_S, version=1) for seed in (1, 2)]
-    shared = common_sensitivity(*paces)
-    first, last = sorted(each.sensitivity for each in paces)
-    assert first < shared.value < last
-    assert all(shared.sd < each.sensitivity_sd for each in paces)
 
 
 def test_what_the_fastest_moments_are_from_full_speed_by_counts_by_the_difference_of_two():
@@ -280,26 +248,6 @@ def test_the_level_is_that_of_moments_at_full_speed_however_the_others_slow_down
         assert pace.level == pytest.approx(1e-4, rel=0.03)
 
 
-def test_ends_that_tell_nothing_of_the_inside_leave_all_segments():
-    """Segments so long that the pace flips many times inside of each."""
-    given = segments(3, dwell=1.0, slow_share=0.5, n=2_000)
-    pace = pace_of(given, FULL_S, version=1)
-    assert pace.away == pytest.approx(-math.log(pace.mean), rel=0.25)
-    full = at_full_speed(estimate_of(given), pace)
-    assert full.low < 1e-4 < full.high
-
-
-def test_a_reference_that_is_slower_in_one_process_makes_its_figure_doubtful():
-    given = segments(4)
-    biased = replace(given, before=1.12 * given.before, after=1.12 * given.after)
-    sure, doubtful = (pace_of(each, FULL_S, version=1) for each in (given, biased))
-    assert sure.fastest_reference < 0.01
-    assert doubtful.fastest_reference == pytest.approx(math.log(1.12), abs=0.04)
-    assert doubtful.between > sure.between
-    full = at_full_speed(estimate_of(given), doubtful)
-    assert full.low < 1e-4 < full.high
-
-
 def test_a_run_that_was_never_near_full_speed_counts_by_the_whole_distance():
     slower = slower_throughout(segments(4, sensitivity=1.0), 1.4, sensitivity=1.0)
     pace = pace_of(slower, FULL_S, version=1)
@@ -339,21 +287,6 @@ def test_only_the_time_of_the_processor_is_moved_to_full_speed(rest_s):
         errors.append((found.value - true_s) / 1e-4)  # of the work alone
         assert found.relative_half_width < 2.5 * BETWEEN * 1e-4 / true_s + 0.01
     assert abs(np.mean(errors)) < 0.02
-
-
-@pytest.mark.slow
-@given(share=st.floats(0.0, 1.0), seed=st.integers(0, 20))
-def test_the_figure_is_continuous_in_the_share_of_work(share, seed):
-    """It moves in proportion to the share; at 0 it is what was measured."""
-    work = segments(seed, n=300)
-    all_of_it = pace_of(work, FULL_S, version=1)
-    level = work.level.mean()
-    part = replace(work, level=share * work.level + (1.0 - share) * level)
-    part = replace(part, busy=share * work.level / part.level)
-    found = pace_of(part, FULL_S, version=1)
-    assert found.busy == pytest.approx(share)
-    assert found.factor == pytest.approx(1.0 - share + share * all_of_it.factor, abs=0.002)
-    assert found.between <= all_of_it.between + 1e-9
 
 
 def test_a_sleep_is_neither_corrected_nor_called_unlike_the_reference():

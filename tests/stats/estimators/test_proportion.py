@@ -8,9 +8,8 @@ from scipy import stats as scipy_stats
 from simulated.series import persistent
 from statsmodels.stats.proportion import proportion_confint
 
-from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code
-from benchrigor.stats.estimators.proportion import estimate_proportion
+from benchrigor.stats import estimate_proportion
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.999])
@@ -84,42 +83,6 @@ def test_persistent_outcomes_count_for_fewer() -> None:
 def test_outcomes_that_repel_each_other_never_count_for_more() -> None:
     found = estimate_proportion([True, False] * 500)
     assert found.n_effective == 1000.0
-
-
-def test_a_single_outcome_is_refused() -> None:
-    with pytest.raises(NotEstimable, match="1 reading, expected at least 2"):
-        estimate_proportion([True])
-
-
-@pytest.mark.parametrize("series", [[0, 1, 2], [0.0, 1.0, 0.5], np.array([1, 0, -1])])
-def test_an_outcome_neither_0_nor_1_is_named(series: object) -> None:
-    with pytest.raises(InvalidInput, match=r"successes\[2\] is .*expected 0 or 1"):
-        estimate_proportion(series)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("successes", "n", "said"),
-    [
-        (3, 2, "expected at most n, which is 2"),
-        (-1, 2, "successes is -1"),
-        (0, 0, "n is 0"),
-        (1.0, 2, "successes is 1.0, expected a whole number"),
-        (1, 2.5, "n is 2.5, expected a whole number"),
-        (True, 2, "successes is True"),
-        ([1, 0], 2, r"successes is \[1, 0\]"),
-        ("1", None, "successes is '1'"),
-        (5, None, "successes is 5"),
-    ],
-)
-def test_counts_that_are_none_are_named(successes: object, n: object, said: str) -> None:
-    with pytest.raises(InvalidInput, match=said):
-        estimate_proportion(successes, n)  # type: ignore[arg-type]
-
-
-def test_all_problems_of_counts_are_named_at_once() -> None:
-    with pytest.raises(InvalidInput) as caught:
-        estimate_proportion(-1, 0)
-    assert len(caught.value.problems) == 2
 
 
 def test_numpys_whole_numbers_are_counts() -> None:

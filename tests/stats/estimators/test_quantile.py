@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 from simulated.series import autoregressive
 
-from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Notice, Severity
 from benchrigor.stats import estimate_quantile
 from benchrigor.stats.estimators.order_statistics import (
@@ -60,15 +60,6 @@ def test_below_thirty_readings_the_interval_is_the_binomial_one(
     expected = scipy_stats.quantile_test(values, q=0.0, p=q).confidence_interval(confidence)
     assert (found.low, found.high) == tuple(expected)
     assert [notice.code for notice in found.notices] == [Code.FEW_READINGS]
-
-
-def test_on_white_noise_the_ends_are_those_of_the_binomial_within_a_few_ranks() -> None:
-    for q in (0.1, 0.5, 0.9):
-        values = np.sort(NORMAL_READINGS)
-        found = estimate_quantile(NORMAL_READINGS, q)
-        expected = scipy_stats.quantile_test(values, q=0.0, p=q).confidence_interval(0.95)
-        ranks = np.searchsorted(values, [found.low, found.high])
-        assert np.abs(ranks - np.searchsorted(values, list(expected))).max() <= 4
 
 
 NORMAL_READINGS = np.random.default_rng(41).normal(size=2000)
@@ -194,39 +185,13 @@ def test_many_readings_that_are_binned_cross_each_share_where_all_of_them_sorted
                 assert binned.between(low, max(high, 0.0)) == whole.between(low, max(high, 0.0))
 
 
-def test_the_weights_of_long_series_are_stepwise_and_hardly_differ() -> None:
-    n = 50_001
-    weights = weights_of(n)
-    assert weights.size == n
-    assert weights.sum() == pytest.approx(1.0)
-    transient = np.exp(-np.arange(n) / n * 7.0)
-    assert abs(weights @ transient) < 1e-3 < transient.mean()
-
-
-@BOTH
-def test_long_series_are_averaged_and_give_a_like_interval(transients: tuple[float, ...]) -> None:
-    values = np.random.default_rng(42).normal(size=40_000)
-    found = quantile_of(values, 0.5, 0.95, transients=transients)
-    error = np.sqrt(np.pi / 2.0 / 40_000) * (1.24 if transients else 1.0)
-    assert found.low < 0.0 < found.high
-    assert found.half_width == pytest.approx(1.96 * error, rel=0.15)
-
-
 def test_a_tail_with_fewer_than_five_readings_is_refused() -> None:
     notice = refusal(lambda: estimate_quantile(NORMAL_READINGS[:400], 0.99))
     assert (notice.code, notice.severity) == (Code.FEW_IN_TAIL, Severity.REFUSAL)
     required = notice.evidence["required"]
     assert isinstance(required, int)
     assert 500 <= required < 700
-    assert "above the 99% quantile, 5 are wanted" in notice.sentence
-    assert f"{required:,} readings" in notice.sentence
     assert estimate_quantile(NORMAL_READINGS[:required], 0.99).high in NORMAL_READINGS
-
-
-def test_one_reading_in_the_tail_is_not_several() -> None:
-    spread_out = np.arange(100.0) * 0.618034 % 1.0
-    sentence = refusal(lambda: estimate_quantile(spread_out, 0.99)).sentence
-    assert sentence.startswith("Only 1 effective reading lies above the 99% quantile, 5 are")
 
 
 @pytest.mark.parametrize("q", [0.1, 0.9])
@@ -250,38 +215,6 @@ def test_more_confidence_wants_more_readings_in_the_tail() -> None:
     assert estimate_quantile(SKEWED[:15], 0.5, confidence=0.9999).low == SKEWED[:15].min()
 
 
-def test_a_single_reading_is_refused() -> None:
-    assert refusal(lambda: estimate_quantile([1.0], 0.5)).code is Code.TOO_FEW_READINGS
-
-
-def test_the_interval_is_much_too_narrow_without_regard_to_autocorrelation() -> None:
-    hits = 0
-    for repetition in range(100):
-        values = np.sort(autoregressive(np.random.default_rng([44, repetition]), 1000))
-        hits += values[469] <= 0.0 <= values[530]
-    assert hits < 60
-
-
-def test_trimming_refuses_where_there_is_no_stable_phase() -> None:
-    trend = np.linspace(1.0, 2.0, 1000) + 0.01 * NORMAL_READINGS[:1000]
-    notice = refusal(lambda: estimate_quantile(trend, 0.5, trim=True))
-    assert notice.code is Code.NO_STABLE_PHASE
-
-
-@pytest.mark.parametrize("q", [0, 1, 0.0, 1.0, -0.1, 50, float("nan"), True, "0.5", None])
-def test_a_share_out_of_range_is_named(q: object) -> None:
-    with pytest.raises(InvalidInput, match=r"q is .*between 0 and 1"):
-        estimate_quantile(SKEWED, q)  # type: ignore[arg-type]
-
-
-def test_what_is_no_reading_is_named() -> None:
-    with pytest.raises(InvalidInput, match=r"values\[1\] is nan"):
-        estimate_quantile([1.0, float("nan")], 0.5)
-    with pytest.raises(InvalidInput, match="confidence is 95"):
-        estimate_quantile(SKEWED, 0.5, confidence=95)
-
-
 @pytest.mark.parametrize("q", [5e-324, 1e-300, 1.0 - 2**-53])
 def test_a_quantile_at_the_edge_of_floats_is_refused_with_a_number(q: float) -> None:
-    with pytest.raises(NotEstimable, match=r"about [\d,]+ readings"):
-        estimate_quantile([1.0, 1.1, 1.2] * 20, q)
+    assert refusal(lambda: estimate_quantile([1.0, 1.1, 1.2] * 20, q)).evidence["required"]

@@ -27,16 +27,6 @@ def test_one_reading_has_a_value_and_no_end() -> None:
     assert (found.value, found.low, found.high) == (3.0, -math.inf, math.inf)
 
 
-@pytest.mark.slow
-def test_of_independent_readings_the_interval_covers() -> None:
-    rng, covered = np.random.default_rng(7), 0
-    for _ in range(1_000):
-        found = rough_figure(rng.exponential(2.0, 400), q=None, confidence=0.95)
-        assert found is not None
-        covered += found.low <= 2.0 <= found.high
-    assert covered >= stats.binom.ppf(0.001, 1_000, 0.94)
-
-
 def test_a_quantile_and_a_ratio() -> None:
     rng = np.random.default_rng(8)
     values = rng.normal(10.0, 1.0, 2_000)

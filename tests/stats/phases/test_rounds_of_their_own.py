@@ -53,14 +53,6 @@ def test_cool_downs_are_cut_where_warm_ups_fade(seed: int) -> None:
     assert mean.half_width < 0.01
 
 
-@pytest.mark.slow
-def test_rounds_that_are_alike_keep_the_cut_that_they_have_in_common() -> None:
-    for seed in range(3):
-        estimation = estimate(rounds(seed, 1.0, varied=False), RESTARTED)
-        assert Code.CUT_ONE_BY_ONE not in {notice.code for notice in estimation.notices}
-        assert len({(phase.start, phase.stop) for phase in estimation.phases}) == 1
-
-
 def at_two_paces(seed: int) -> list[np.ndarray]:
     """Draw rounds on a machine that is slower by 30% for a quarter of the time, in turns."""
     rng, drawn = np.random.default_rng([37, seed]), []

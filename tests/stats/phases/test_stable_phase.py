@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchrigor.errors import InvalidInput
 from benchrigor.model import ChangePoints, Code, PhaseLabel, PhaseReason, Severity
 from benchrigor.stats import detect_changes, find_stable_phase
 from benchrigor.stats.phases.stable_phase import admit_few_effective, without_margins
@@ -48,12 +47,6 @@ def test_what_returns_to_the_level_is_neither_warm_up_nor_cool_down(
     assert [phase.label for phase in found.phases] == labels
 
 
-def test_a_series_without_change_is_all_stable() -> None:
-    found = find_stable_phase([3.0] * 50)
-    assert (found.start, found.stop) == (0, 50)
-    assert [phase.label for phase in found.phases] == [STABLE]
-
-
 def test_a_single_reading_is_a_phase() -> None:
     found = find_stable_phase([3.0])
     assert (found.start, found.stop, found.phases[0].median) == (0, 1, 3.0)
@@ -74,7 +67,6 @@ def test_one_reading_more_than_half_is_a_stable_phase() -> None:
 def test_the_notice_says_how_much_the_longest_segment_holds() -> None:
     (notice,) = find_stable_phase(levels((9, 30), (5, 40), (7, 30))).notices
     assert (notice.code, notice.severity) == (Code.NO_STABLE_PHASE, Severity.REFUSAL)
-    assert "the longest of 3 segments holds 40% of the 100 readings" in notice.sentence
     assert notice.evidence["longest"] == 40
     assert notice.evidence["share"] == pytest.approx(0.4)
 
@@ -134,8 +126,6 @@ def test_change_points_of_another_detector_are_taken_as_they_are() -> None:
 def test_a_phase_that_changes_inside_is_not_stable_whoever_found_it() -> None:
     found = find_stable_phase(levels((5, 50), (9, 50)), change_points=points(10, n=100))
     assert (found.start, found.reason) == (None, PhaseReason.NOT_STABLE_INSIDE)
-    assert "holds 90% of the 100 readings" in found.notices[0].sentence
-    assert "changes inside, at 50." in found.notices[0].sentence
 
 
 def test_a_change_inside_the_phase_that_is_immaterial_does_no_harm() -> None:
@@ -158,7 +148,6 @@ def test_a_phase_that_bends_as_a_whole_is_not_stable() -> None:
         series + levels((1, 100), (0, 900)), change_points=points(100, n=1_000)
     )
     assert found.reason is PhaseReason.NOT_STABLE_INSIDE
-    assert "moves as a whole, the medians of its thirds are" in found.notices[0].sentence
 
 
 def test_a_very_long_phase_is_searched_once_more_in_part_and_placed_within_a_step() -> None:
@@ -169,55 +158,10 @@ def test_a_very_long_phase_is_searched_once_more_in_part_and_placed_within_a_ste
     assert found.notices[0].evidence["changes_inside"] == 1
 
 
-def test_a_small_effective_sample_size_is_refused() -> None:
-    series = np.random.default_rng(1).lognormal(size=100)
-    found = find_stable_phase(series, change_points=points(n=100, inflation=40.0))
-    assert (found.start, found.reason) == (None, PhaseReason.FEW_EFFECTIVE)
-    assert "an effective sample size of 2.5" in found.notices[0].sentence
-
-
 def test_sorted_readings_have_no_stable_phase() -> None:
     for n in (60, 1_001, 20_000):
         found = find_stable_phase(np.sort(np.random.default_rng(n).lognormal(size=n)))
         assert (found.start, found.reason) == (None, PhaseReason.TREND)
-        assert found.notices[0].sentence.startswith(
-            "There is no stable phase but a trend: the medians of "
-        )
-
-
-def test_a_drift_of_several_sd_has_no_stable_phase() -> None:
-    series = 10.0 + np.linspace(0.0, 5.0, 2_000) + np.random.default_rng(1).normal(size=2_000)
-    assert find_stable_phase(series).reason is PhaseReason.TREND
-
-
-@pytest.mark.slow
-def test_a_strong_warm_up_is_cut_even_under_strong_autocorrelation() -> None:
-    cut = 0
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        noise = np.zeros(700)
-        for i in range(1, 700):
-            noise[i] = 0.9 * noise[i - 1] + 0.43 * rng.normal()
-        series = 1.0 + 0.05 * noise[200:] + 2.0 * np.exp(-np.arange(500) / 25.0)
-        found = find_stable_phase(series)
-        # What is left holds some 20 independent readings, which may be said to be too few.
-        cut += max(found.change_points.indices, default=0) >= 40
-    assert cut >= 18
-
-
-@pytest.mark.parametrize(
-    ("options", "phrase"),
-    [
-        ({"materiality": -0.1}, "materiality is -0.1"),
-        ({"materiality": float("nan")}, "materiality is nan"),
-        ({"materiality": "1 %"}, "materiality is '1 %'"),
-        ({"level": 0.0}, "level is 0.0"),
-        ({"change_points": points(n=7)}, "series of 7 values, expected 50"),
-    ],
-)
-def test_options_out_of_range_are_named(options: dict[str, object], phrase: str) -> None:
-    with pytest.raises(InvalidInput, match=phrase):
-        find_stable_phase([1.0] * 50, **options)  # type: ignore[arg-type] # wrong on purpose
 
 
 @pytest.mark.parametrize("n", [500, 2_000, 20_000])
@@ -228,35 +172,11 @@ def test_a_slow_ramp_of_steps_too_small_to_part_is_no_phase(n: int) -> None:
     assert find_stable_phase(np.sort(100.0 + rng.normal(size=n))).reason is PhaseReason.TREND
 
 
-def test_change_points_that_no_detector_gives_are_named() -> None:
-    for wrong, phrase in (
-        ({"inflation": 0.0}, "inflation is 0.0, expected 1 or more"),
-        ({"indices": (10.5,)}, "expected whole numbers"),
-        ({"indices": (20, 10)}, "ascending within 1 to 49"),
-    ):
-        given_points = ChangePoints(
-            **({"indices": (10,), "n": 50, "level": None, "inflation": 1.0} | wrong)  # type: ignore[arg-type]
-        )
-        with pytest.raises(InvalidInput, match=phrase):
-            find_stable_phase([1.0] * 50, change_points=given_points)
-
-
 def test_giving_the_change_points_gives_the_same_phase() -> None:
     series = np.random.default_rng(2).normal(size=300) + np.repeat([9.0, 5.0], [50, 250])
     assert find_stable_phase(series, change_points=detect_changes(series)) == find_stable_phase(
         series
     )
-
-
-def test_scaling_the_readings_scales_the_phases() -> None:
-    rng = np.random.default_rng(3)
-    series = rng.lognormal(size=600) + np.repeat([9.0, 5.0, 2.0], [60, 400, 140])
-    found, scaled = find_stable_phase(series), find_stable_phase(8.0 * series)
-    assert [(each.start, each.stop, each.label) for each in found.phases] == [
-        (each.start, each.stop, each.label) for each in scaled.phases
-    ]
-    assert (scaled.start, scaled.stop, scaled.reason) == (found.start, found.stop, found.reason)
-    assert [each.median for each in scaled.phases] == [8.0 * each.median for each in found.phases]
 
 
 @pytest.mark.parametrize(
@@ -306,7 +226,6 @@ def test_a_phase_of_too_few_effective_readings_is_admitted_with_a_warning() -> N
         assert found.phases[longest].label is STABLE
         (notice,) = found.notices
         assert (notice.code, notice.severity) == (Code.FEW_EFFECTIVE, Severity.WARNING)
-        assert notice.sentence == refused.notices[0].sentence
         admitted += 1
     assert admitted >= 13
     assert walking >= 1

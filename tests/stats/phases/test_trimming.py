@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from simulated.series import autoregressive
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import ChangePoints, Code, PhaseReason
-from benchrigor.stats import detect_changes, estimate_mean, find_stable_phase
+from benchrigor.model import ChangePoints, PhaseReason
+from benchrigor.stats import estimate_mean
 from benchrigor.stats.phases.trimming import (
     MATERIALITY,
     measured_phase,
@@ -19,18 +18,6 @@ from benchrigor.stats.phases.trimming import (
 
 def points(*indices: int, n: int) -> ChangePoints:
     return ChangePoints(indices=indices, n=n, level=None, inflation=1.0)
-
-
-@pytest.mark.slow
-def test_a_clear_step_is_cut_all_the_same() -> None:
-    rng = np.random.default_rng([500, 20])
-    for _ in range(20):
-        series = 10.0 + autoregressive(rng, 500, 0.5)
-        series[:100] += 4.0
-        found = phase_at_materiality(series, MATERIALITY)
-        assert found.stop == 500
-        assert found.start == pytest.approx(100, abs=10)
-        assert found == find_stable_phase(series)
 
 
 def test_a_detector_that_finds_nothing_is_believed() -> None:
@@ -52,33 +39,6 @@ def test_the_change_points_of_a_detector_are_checked() -> None:
     with pytest.raises(NotEstimable) as caught:
         trimmed(series, found)
     assert caught.value.notice == found.notices[0]
-
-
-@pytest.mark.slow
-def test_too_few_effective_readings_are_measured() -> None:
-    admitted = 0
-    rng = np.random.default_rng([250, 40])
-    for _ in range(40):
-        series = 10.0 + autoregressive(rng, 250, 0.9)
-        refused = find_stable_phase(series).reason is PhaseReason.FEW_EFFECTIVE
-        found = phase_at_materiality(series, MATERIALITY)
-        if refused and found.start is not None:
-            admitted += 1
-            assert [each.code for each in found.notices] == [Code.FEW_EFFECTIVE]
-    # Measured two thirds: the others might be random walks.
-    assert admitted >= 16
-
-
-def test_a_shift_is_joined_if_the_interval_is_wide() -> None:
-    # A few far outliers: the shift is seen in the ranks, and small beside the noise of the mean.
-    rng = np.random.default_rng(1)
-    series = rng.normal(1.0, 0.001, 1_000) + 2.0 * (rng.random(1_000) < 0.05)
-    series[300:] += 0.003
-    assert detect_changes(series).indices
-    for confidence, start in ((0.3, 300), (0.95, 0)):
-        estimate = estimate_mean(series, confidence=confidence, trim=True)
-        assert (estimate.relative_half_width / 4.0 > 0.003) == (start == 0)
-        assert measured_phase(series, confidence).start == start
 
 
 def test_a_shift_of_a_percent_is_never_joined() -> None:

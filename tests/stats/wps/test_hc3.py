@@ -9,7 +9,6 @@ from statsmodels.regression.linear_model import OLS, WLS
 from statsmodels.robust.robust_linear_model import RLM
 from statsmodels.robust.scale import HuberScale
 
-from benchrigor.stats.series.long_run_variance import autoregression
 from benchrigor.stats.wps.hc3 import (
     ESTIMATORS,
     coefficient_errors,
@@ -23,15 +22,6 @@ SLOPE = [[0.0, 1.0]]
 
 def design_of(work: np.ndarray) -> np.ndarray:
     return np.column_stack([np.ones(work.size), work - work.mean()])
-
-
-def slow(rng: np.random.Generator, n: int, persistence: float) -> np.ndarray:
-    """An autoregressive series of order 1 and variance 1, in its steady state."""
-    noise = rng.normal(size=n)
-    series = [noise[0]]
-    for each in noise[1:]:
-        series.append(persistence * series[-1] + np.sqrt(1.0 - persistence**2) * each)
-    return np.array(series)
 
 
 def independent(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -94,16 +84,6 @@ def test_the_degrees_of_freedom_are_those_of_the_matrices() -> None:
     assert coefficient_errors(fit, SLOPE)[0].degrees_of_freedom == pytest.approx(known)
 
 
-def test_slow_noise_along_a_ramp_widens_the_error() -> None:
-    rng = np.random.default_rng(3)
-    work = np.linspace(0.1, 1.0, 200)
-    duration = 0.2 + work + 0.05 * slow(rng, 200, 0.9)
-    fit = regress(design_of(work), duration)
-    plain = OLS(duration, design_of(work)).fit(cov_type="HC3").bse[1]
-    # The variance of a slope over a ramp rises nearly as that of a mean does: 19-fold.
-    assert 2.5 < coefficient_errors(fit, SLOPE)[0].standard_error / plain < 7.0
-
-
 @pytest.mark.slow
 @given(st.integers(0, 1000), st.integers(5, 30), st.sampled_from(ESTIMATORS))
 def test_errors_are_never_below_hc3_and_scale_with_the_response(
@@ -122,15 +102,6 @@ def test_errors_are_never_below_hc3_and_scale_with_the_response(
     assert doubled.standard_error == pytest.approx(2.0 * found.standard_error, rel=1e-5)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_residuals_of_rounding_leave_no_error(estimator: str) -> None:
-    work = np.linspace(0.1, 1.0, 20)
-    fit = regress(design_of(work), 0.1 + 0.7 * work, estimator=estimator)
-    found = coefficient_errors(fit, SLOPE)[0]
-    assert (found.standard_error, found.inflation) == (0.0, 1.0)
-    assert found.value == pytest.approx(0.7)
-
-
 def test_a_robust_fit_limits_the_pull_of_a_far_point() -> None:
     work, duration = independent(0, 40)
     pulled = duration.copy()
@@ -141,16 +112,6 @@ def test_a_robust_fit_limits_the_pull_of_a_far_point() -> None:
     assert fits["robust"].left_out.max() == pytest.approx(1.0, abs=0.05)
     errors = {each: coefficient_errors(fit, SLOPE)[0] for each, fit in fits.items()}
     assert errors["robust"].standard_error < errors["ols"].standard_error / 5.0
-
-
-def test_a_robust_fit_bears_most_points_on_the_line() -> None:
-    work = np.linspace(0.1, 1.0, 20)
-    duration = 0.1 + 0.7 * work
-    duration[4] += 0.5
-    fit = regress(design_of(work), duration, estimator="robust")
-    assert fit.coefficients[1] == pytest.approx(0.7, abs=1e-6)
-    assert not fit.residuals.any()
-    assert fit.left_out[4] == pytest.approx(0.5, rel=0.1)
 
 
 def test_a_robust_fit_keeps_small_noise() -> None:
@@ -174,16 +135,6 @@ def test_points_that_alone_decide_a_coefficient_do_not_determine_it() -> None:
     assert not is_determined(design_of(np.array([1.0, 1.0, 1.0, 2.0])))
     assert not is_determined(design_of(np.full(5, 0.1)))
     assert is_determined(design_of(np.array([1.0, 1.0, 2.0, 2.0])))
-
-
-def test_the_highest_order_bounds_that_of_an_autoregression() -> None:
-    rng = np.random.default_rng(5)
-    series = np.repeat(rng.normal(size=100), 8) + 0.01 * rng.normal(size=800)
-    free, _, covariances = autoregression(series)
-    bounded, innovation, few = autoregression(series, highest=3)
-    assert free.size > 3 >= bounded.size
-    assert few.size == 4
-    assert innovation < covariances[0] == few[0] == pytest.approx(float(series @ series) / 800)
 
 
 @pytest.mark.slow

@@ -14,14 +14,12 @@ def test_a_bend_is_the_growth_of_the_time_per_unit_as_a_share_of_the_slope() -> 
     assert fit.bend.value == pytest.approx(2.0 * 0.95 / fit.slope.value, rel=1e-3)
     notice = next(each for each in fit.notices if each.code is Code.NOT_LINEAR)
     assert notice.severity is Severity.WARNING
-    assert notice.sentence.startswith("Duration is not linear in work: the time per unit of work")
 
 
 def test_a_quadratic_is_named_where_duration_is_not_linear() -> None:
     level = 0.1 + CURVES["quadratic"](WORK)
     fit = fit_wps(WORK, level * (1.0 + 0.01 * np.random.default_rng(1).normal(size=40)))
     notice = next(each for each in fit.notices if each.code is Code.NOT_LINEAR)
-    assert notice.sentence.endswith("(duration grows like quadratic).")
     assert notice.evidence["shape"] == "quadratic"
 
 
@@ -58,12 +56,6 @@ def test_few_amounts_have_no_bend_or_growth(work: list[float], bend: bool, growt
     assert (fit.bend is not None, fit.growth is not None) == (bend, growth)
 
 
-def test_duration_that_does_not_depend_on_work_has_no_bend_and_no_shape() -> None:
-    rng = np.random.default_rng(5)
-    fit = fit_wps(WORK, 1.0 - 0.1 * WORK / 1e6 + 0.01 * rng.normal(size=40))
-    assert (fit.bend, fit.growth, fit.shape) == (None, None, None)
-
-
 def test_two_outlying_rounds_do_not_hide_each_other() -> None:
     rng = np.random.default_rng(7)
     duration = 0.3 + WORK / 1e6 + 0.01 * rng.normal(size=40)
@@ -72,7 +64,6 @@ def test_two_outlying_rounds_do_not_hide_each_other() -> None:
     assert fit.outliers == (5, 20)
     notice = next(each for each in fit.notices if each.code is Code.OUTLYING_ROUNDS)
     assert notice.severity is Severity.NOTE
-    assert notice.sentence == "2 of 40 rounds lie far from the line."
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
@@ -90,10 +81,6 @@ def test_outlying_rounds_that_change_the_speed_are_warned_of(sign: float) -> Non
     notice = next(each for each in fit.notices if each.code is Code.OUTLYING_ROUNDS)
     assert notice.severity is Severity.WARNING
     assert notice.evidence["faster"] == pytest.approx(faster)
-    way = "higher" if sign > 0.0 else "lower"
-    assert notice.sentence.endswith(
-        f"and change the result: without them the speed is {abs(faster):.1%} {way}."
-    )
 
 
 def test_a_speed_that_rests_on_the_outlying_rounds_alone_is_warned_of() -> None:
@@ -107,7 +94,6 @@ def test_a_speed_that_rests_on_the_outlying_rounds_alone_is_warned_of() -> None:
     notice = next(each for each in fit.notices if each.code is Code.OUTLYING_ROUNDS)
     assert fit.speed is not None
     assert notice.severity is Severity.WARNING
-    assert notice.sentence.endswith("change the result: without them there is no speed.")
     assert notice.evidence["faster"] is None
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 from simulated.lines import bisecting, ramp
 
-from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Notice, Severity
 from benchrigor.stats import autocorrelation, fit_wps
 from benchrigor.stats.wps.hc3 import ESTIMATORS
@@ -39,32 +39,6 @@ def test_speed_and_overhead_are_told_apart() -> None:
     assert fit.naive_speed == pytest.approx(work.sum() / duration.sum())
     assert fit.naive_speed < 0.8 * SPEED
     assert fit.notices == ()
-
-
-def test_the_interval_of_the_speed_is_that_of_the_slope_turned_over() -> None:
-    fit = fit_wps(*rounds(noise=0.1))
-    assert fit.speed is not None
-    assert fit.speed.low == pytest.approx(1.0 / fit.slope.high)
-    assert fit.speed.high == pytest.approx(1.0 / fit.slope.low)
-    assert fit.speed.high - fit.speed.value > fit.speed.value - fit.speed.low
-    assert fit.speed.standard_error is not None
-    assert fit.slope.standard_error is not None
-    assert fit.speed.standard_error / fit.speed.value == pytest.approx(
-        fit.slope.standard_error / fit.slope.value
-    )
-
-
-@pytest.mark.slow
-def test_weights_narrow_the_interval_where_noise_grows_with_the_duration() -> None:
-    work, _ = rounds()
-    level = OVERHEAD + work / SPEED
-    rng = np.random.default_rng(4)
-    pairs = [
-        [fit_wps(work, duration, estimator=each).slope.half_width for each in ("weighted", "ols")]
-        for duration in (level * (1.0 + 0.05 * rng.normal(size=40)) for _ in range(30))
-    ]
-    weighted, plain = np.mean(pairs, axis=0)
-    assert weighted < 0.9 * plain
 
 
 POWERS = st.integers(-9, 9).map(lambda power: 10.0**power)
@@ -113,34 +87,12 @@ def test_whatever_the_amounts_the_fit_is_finite_or_refused(powers: list[int], se
     assert math.isfinite(fit.naive_speed)
 
 
-def test_a_warm_up_faster_than_the_stable_phase_gives_a_negative_overhead() -> None:
-    work, duration = rounds()
-    fit = fit_wps(work + 3e6, duration)
-    assert fit.overhead.high < 0.0
-    assert fit.naive_speed > SPEED
-
-
 def test_a_speed_beyond_every_float_stays_finite() -> None:
     work, duration = rounds(n=12)
     fit = fit_wps(work / work.max() * 1e300, duration * 1e-30)
     assert fit.speed is not None
     assert math.isfinite(fit.speed.high)
     assert fit.speed.low > 1e300
-
-
-def test_work_that_makes_no_difference_gives_no_speed_but_what_to_do() -> None:
-    work, duration = rounds(n=12)
-    fit = fit_wps(work, duration[::-1])
-    assert fit.speed is None
-    refusal = next(each for each in fit.notices if each.code is Code.NO_SPEED)
-    assert refusal.severity is Severity.REFUSAL
-    assert "more rounds" in refusal.sentence
-    assert "larger range" in refusal.sentence
-
-
-def test_duration_that_falls_with_work_gives_no_speed() -> None:
-    work, duration = rounds(n=12)
-    assert fit_wps(work, duration.max() - duration).speed is None
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -171,25 +123,15 @@ def test_a_slight_rise_is_a_speed() -> None:
     assert fit.slope.value * work.max() == pytest.approx(1e-11, rel=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("estimator", "said"), [("robust", "Most of the 12 rounds"), ("ols", None)]
-)
-def test_a_robust_line_that_most_rounds_lie_on_has_no_width(
-    estimator: str, said: str | None
-) -> None:
+@pytest.mark.parametrize("estimator", ["robust", "ols"])
+def test_a_robust_line_that_most_rounds_lie_on_has_no_width(estimator: str) -> None:
     duration = np.arange(1.0, 13.0)
     duration[4] += 0.1
     fit = fit_wps(range(1, 13), duration, estimator=estimator)
-    sentences = [each.sentence for each in fit.notices if each.code is Code.CONSTANT]
-    assert [each.split(" lie exactly")[0] for each in sentences] == ([said] if said else [])
-    assert (fit.slope.half_width == 0.0) == (said is not None)
-    assert not any("change the result" in each.sentence for each in fit.notices if said)
-
-
-def test_five_rounds_of_which_four_lie_on_a_line_have_no_width() -> None:
-    fit = fit_wps([1, 2, 3, 4, 5], [1.0, 2.0, 3.1, 4.0, 5.0], estimator="robust")
-    assert Code.CONSTANT in codes(fit.notices)
-    assert fit.slope.half_width == 0.0
+    is_exact = estimator == "robust"
+    assert (fit.slope.half_width == 0.0) == (Code.CONSTANT in codes(fit.notices)) == is_exact
+    severity = {each.code: each.severity for each in fit.notices}
+    assert not is_exact or severity.get(Code.OUTLYING_ROUNDS) is not Severity.WARNING
 
 
 def test_without_checks_nothing_else_changes() -> None:
@@ -212,12 +154,6 @@ def test_without_checks_nothing_else_changes() -> None:
     )
 
 
-def test_a_line_that_predicts_badly_is_warned_of() -> None:
-    fit = fit_wps(*rounds(noise=0.3))
-    assert fit.prediction_error == pytest.approx(0.3 / 1.4, rel=0.3)
-    assert Code.WPS_DOUBTFUL in codes(fit.notices)
-
-
 def test_the_prediction_error_is_that_of_rounds_left_out() -> None:
     work, duration = rounds(n=12, noise=0.1)
     errors = []
@@ -231,53 +167,6 @@ def test_the_prediction_error_is_that_of_rounds_left_out() -> None:
 def test_fewer_than_ten_rounds_are_warned_of() -> None:
     assert Code.FEW_READINGS in codes(fit_wps(*rounds(n=9)).notices)
     assert Code.FEW_READINGS not in codes(fit_wps(*rounds(n=10)).notices)
-
-
-@pytest.mark.parametrize(
-    ("work", "duration", "code", "phrase"),
-    [
-        ([1.0, 2.0], [1.0, 2.0], Code.TOO_FEW_READINGS, "2 rounds"),
-        ([3.0, 3.0, 3.0, 3.0], [1.0, 2.0, 1.0, 1.0], Code.TOO_FEW_READINGS, "several amounts"),
-        ([3.0, 3.0, 9.0, 3.0], [1.0, 2.0, 1.0, 1.0], Code.TOO_FEW_READINGS, "several amounts"),
-        ([1.0, 2.0, 3.0], [0.0, 0.0, 0.0], Code.COARSE_CLOCK, "0 s"),
-    ],
-)
-def test_what_determines_no_line_is_refused(
-    work: list[float], duration: list[float], code: Code, phrase: str
-) -> None:
-    with pytest.raises(NotEstimable, match=phrase) as caught:
-        fit_wps(work, duration)
-    assert isinstance(caught.value.notice, Notice)
-    assert caught.value.notice.code is code
-
-
-@pytest.mark.parametrize(
-    ("work", "duration", "phrase"),
-    [
-        ([1.0, 2.0, 0.0], [1.0] * 3, r"work\[2\] is 0.0, expected an amount above 0"),
-        ([1.0, math.nan, 2.0], [1.0] * 3, r"work\[1\] is nan"),
-        ([1.0, 2.0, 1e301], [1.0] * 3, r"work\[2\] is 1e\+301"),
-        ([1.0, "2", 3.0], [1.0] * 3, r"work\[1\] is '2'"),
-        ([1.0, (2.0, 3.0), 3.0], [1.0] * 3, r"work\[1\] is \(2.0, 3.0\)"),
-        (np.ones((3, 2)), [1.0] * 3, r"work\[0\] is \["),
-        ("123", [1.0] * 3, "work is '123'"),
-        (5.0, [1.0] * 3, "work is 5.0"),
-        ([1.0, 2.0, 3.0], [1.0, -0.5, 1.0], r"duration_s\[1\] is -0.5, expected at least 0"),
-        ([1.0, 2.0, 3.0], [1.0, math.inf, 1.0], r"duration_s\[1\] is inf"),
-        ([1.0, 2.0, 3.0], [1.0, 2.0], "3 amounts and duration_s 2 durations"),
-        ([], [1.0, 2.0], "0 amounts"),
-    ],
-)
-def test_bad_rounds_are_named(work: object, duration: object, phrase: str) -> None:
-    with pytest.raises(InvalidInput, match=phrase):
-        fit_wps(work, duration)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("option", ["confidence", "estimator", "method"])
-@pytest.mark.parametrize("value", [7, np.array([1, 2])])
-def test_bad_options_are_named(option: str, value: object) -> None:
-    with pytest.raises(InvalidInput, match=option):
-        fit_wps(*rounds(), **{option: value})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("order", ["ramp", "bisecting"])
@@ -309,34 +198,6 @@ def test_the_standard_error_is_how_the_line_moves_without_each_subsession() -> N
     assert fit.slope.degrees_of_freedom == count - 2
 
 
-def test_a_line_that_rests_on_one_subsession_is_refused() -> None:
-    work = np.ones(100)
-    work[:4] = [1.0, 2.0, 3.0, 4.0]
-    _, slow = ramp(0)
-    with pytest.raises(NotEstimable, match="differs in one subsession of"):
-        fit_wps(work, 9.0 + work + slow - np.linspace(0.1, 4.0, 100), method="subsessions")
-
-
-@pytest.mark.parametrize("limit", [0.1, 0.6])
-def test_rounds_are_merged_up_to_the_limit_asked_for(limit: float) -> None:
-    fit = fit_wps(*ramp(0), method="subsessions", autocorrelation_limit=limit)
-    assert (fit.merged > 3) == (limit == 0.1)
-
-
-def test_merging_that_does_not_decorrelate_is_refused() -> None:
-    work = np.linspace(0.1, 4.0, 12)
-    with pytest.raises(NotEstimable, match="autocorrelation of the residuals"):
-        fit_wps(work, 0.3 + work + 0.1 * np.sin(work), method="subsessions")
-
-
-def test_independent_rounds_are_not_merged() -> None:
-    work = np.linspace(0.1, 4.0, 1000)
-    for seed in range(3):
-        duration = 0.3 + work + 0.1 * np.random.default_rng(seed).normal(size=1000)
-        fit, plain = fit_wps(work, duration, method="subsessions"), fit_wps(work, duration)
-        assert (fit.merged, fit.slope.value) == (1, plain.slope.value)
-
-
 @pytest.mark.parametrize("order", ["ramp", "bisecting"])
 def test_merged_subsessions_are_the_line_through_mean_pairs(order: str) -> None:
     work, duration = ramp(0)
@@ -355,12 +216,6 @@ def test_merged_subsessions_are_the_line_through_mean_pairs(order: str) -> None:
     assert fit.slope.degrees_of_freedom == h - 2
     times = (duration / work)[: h * fit.merged].reshape(h, -1).mean(axis=1)
     assert abs(autocorrelation(times)) <= 0.1
-
-
-def test_merging_that_leaves_fewer_than_five_pairs_is_refused() -> None:
-    work = np.linspace(1.0, 4.0, 12)
-    with pytest.raises(NotEstimable, match="autocorrelation of 12 rounds"):
-        fit_wps(work, work * np.linspace(1.0, 3.0, 12), method="merged-subsessions")
 
 
 def test_whole_amounts_are_amounts() -> None:

@@ -1,20 +1,146 @@
-"""What the functions of ``benchrigor.stats`` refuse, and why there is no number."""
+"""What the functions of ``benchrigor.stats`` refuse of one series, and why there is no number."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
-from benchrigor.stats import estimate_mean, estimate_quantile, required_readings
+import benchrigor as br
+from benchrigor import stats
+from benchrigor.errors import BenchrigorError
+from benchrigor.model import Estimate, VarianceSplit
+from benchrigor.stats import (
+    estimate_invocations,
+    estimate_mean,
+    estimate_proportion,
+    estimate_quantile,
+    estimate_rate,
+    merge_subsessions,
+    required_readings,
+)
 
 NORMAL = np.random.default_rng(1).normal(10.0, 1.0, 100)
+THREE = [1.0, 2.0, 3.0]
+PILOT = Estimate(
+    value=1.0, low=0.9, high=1.1, confidence=0.95, n=100, n_effective=100.0, method="any"
+)
+SPLIT = VarianceSplit(level=2.0, between=1.0, within=1.0, invocations=9, readings=9.0)
+
+
+def each(call: Callable[..., object], *inputs: object) -> Iterator[str]:
+    """Yield what a function says to each of several inputs: positional ones, or a mapping."""
+    for given in inputs:
+        try:
+            if isinstance(given, dict):
+                call(**given)
+            else:
+                call(*given if isinstance(given, tuple) else (given,))
+        except BenchrigorError as error:
+            yield str(error)
+        else:
+            raise AssertionError(f"not refused: {given!r}")
+
 
 CAUSES = {
     "a reading that is no number": lambda: estimate_mean([1.0, float("nan")]),
-    "confidence in per cent": lambda: estimate_mean(NORMAL, confidence=95),
+    "confidence out of range": lambda: each(
+        lambda wrong: estimate_mean(NORMAL, confidence=wrong), 95, 0.0, math.nan, "95%", True
+    ),
     "an unknown method": lambda: estimate_mean(NORMAL, method="bootstrap"),
-    "a share out of range": lambda: estimate_quantile(NORMAL, 1.5),
+    "a share out of range": lambda: each(
+        lambda wrong: estimate_quantile(NORMAL, wrong), 1.5, 0, 50, math.nan, True, "0.5", None
+    ),
+    "a width out of range": lambda: each(
+        lambda wrong: required_readings(PILOT, wrong), 0.0, -0.1, math.inf, math.nan, None
+    ),
     "readings to narrow what is near 0": lambda: required_readings(
         estimate_mean(NORMAL - NORMAL.mean()), 0.1
     ),
+    "readings to narrow what is no estimate": lambda: required_readings([1, 2], 0.01),
     "a target out of reach": lambda: required_readings(estimate_mean(NORMAL), 1e-12),
     "too few readings above a quantile": lambda: estimate_quantile(NORMAL, 0.99),
+    "a quantile at the edge of numbers": lambda: estimate_quantile([1.0, 1.1, 1.2] * 20, 5e-324),
+    "one reading": lambda: estimate_mean([1.0]),
+    "one reading for a quantile": lambda: estimate_quantile([1.0], 0.5),
     "too few readings to merge": lambda: estimate_mean([1.0, 2.0], method="subsessions"),
+    "readings that no merging makes independent": lambda: estimate_mean(
+        np.random.default_rng(5).normal(size=30).cumsum(), method="subsessions"
+    ),
+    "a limit out of range": lambda: each(
+        lambda wrong: merge_subsessions(THREE, limit=wrong), 0.0, 1.5, math.nan, "0.1"
+    ),
+    "a harmonic mean with a zero": lambda: merge_subsessions([1.0, 0.0, 2.0], mean="harmonic"),
+    "a lag out of range": lambda: each(
+        lambda wrong: stats.autocorrelation(THREE, wrong), -1, 3, 1.5, True
+    ),
+    "nothing to observe": lambda: stats.observe([]),
+    "invocations that are none": lambda: each(
+        estimate_invocations, [], "abc", 3.0, [[1.0, 2.0], [math.nan, 1.0]]
+    ),
+    "few invocations": lambda: estimate_invocations([[1.0, 1.1], [1.2, 1.3]]).notices,
+    "rates that are all alike": lambda: estimate_rate([49.0] * 12).notices,
+    "times that are all alike": lambda: estimate_mean([0.0625] * 40).notices,
+    "one rate": lambda: estimate_rate([1.0]),
+    "rates that are none": lambda: each(
+        estimate_rate, [1.0, 0.0], [-2.0], [1.0, 1e-200], [1.0, math.inf]
+    ),
+    "durations that are none": lambda: each(
+        lambda wrong: estimate_rate(THREE, weights=wrong),
+        "harmonic",
+        [1.0, 2.0],
+        [1.0, 0.0, 1.0],
+        [1.0, 2.0, math.nan],
+        [[1.0, 2.0, 3.0]],
+        None,
+    ),
+    "one outcome": lambda: estimate_proportion([True]),
+    "outcomes that are none": lambda: each(estimate_proportion, [0, 1, 2], [0.0, 1.0, 0.5], "1", 5),
+    "counts that are none": lambda: each(
+        estimate_proportion,
+        (3, 2),
+        (-1, 0),
+        (1.0, 2),
+        (1, 2.5),
+        (True, 2),
+        ([1, 0], 2),
+    ),
+    "a wrong plan of readings and starts": lambda: each(
+        lambda split, longest: stats.readings_per_invocation(
+            split, start_cost=-1.0, reading_cost=0.0, longest=longest
+        ),
+        (SPLIT, 1),
+        (SPLIT, 2.5),
+    ),
+    "a plan for a change that is none": lambda: each(
+        lambda **wrong: br.plan(PILOT, **wrong),
+        {"change": 0.0},
+        {"change": math.nan},
+        {"change": "3%"},
+        {"change": 0.01, "margin": 0.01},
+        {"margin": -0.01},
+        {"power": 1.0},
+        {"power": True},
+        {"confidence": 95},
+        {"half_widths": (0.01, 0.0)},
+        {"half_widths": 0.05},
+        {"half_widths": None},
+        {"half_widths": "5%"},
+        {"change": 1e-9},
+        {"change": -1.0, "power": 2.0, "margin": -1.0, "half_widths": (math.inf,)},
+    ),
+    "a plan from what has no noise": lambda: br.plan(estimate_mean([3.0] * 40)),
+    "a plan from one invocation": lambda: br.plan(estimate_invocations([[1.0, 1.1, 1.2]])),
+    "a plan from few invocations": lambda: (
+        br.plan(
+            estimate_invocations([NORMAL + 0.01 * each for each in range(12)]), change=0.03
+        ).notices
+    ),
+    "a plan from few readings": lambda: br.plan(PILOT, change=0.5).notices,
+    "pairs of runs that are none": lambda: each(
+        lambda pairs, names: stats.track_record(pairs, names=names),
+        ([], ()),
+        ([(PILOT, PILOT)], ("a", "b")),
+        ([(PILOT, PILOT), (replace(PILOT, confidence=0.9), PILOT)], ()),
+    ),
 }
