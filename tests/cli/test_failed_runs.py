@@ -189,7 +189,7 @@ def test_errors_are_not_converted_to_what_cannot_say_so(cli, load, tmp_path, to)
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("told", ['{"code": 1}', "[1", '[{"code": "none"}]', "[3]", ""])
+@pytest.mark.parametrize("told", ['{"code": 1}', "[1", '[{"code": "too-wide"}]', "[3]", ""])
 def test_warnings_in_metadata_that_are_damaged_are_named(cli, load, told):
     assert cli("convert", load()["some"], "some.json").exit_code == 0
     suite = json.loads(Path("some.json").read_text())
