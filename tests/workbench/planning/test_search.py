@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 
 import benchrigor as br
-from benchrigor.layout import page
-from benchrigor.model import Code, Estimate, Notice
+from benchrigor.model import Code, Estimate
 from benchrigor.workbench import PeakSearch
-from benchrigor.workbench.report import peak_lines
 
 LIMIT_S = 0.04
 POLICIES = ("adaptive", "strawman", "linear", "binsearch", "model", "quadratic")
@@ -79,12 +77,6 @@ def test_the_default_costs_a_fraction_of_what_was_published():
     assert cost["adaptive"] < cost["binsearch"] / 2.0 < cost["strawman"] / 20.0
 
 
-@pytest.mark.slow
-def test_the_same_told_the_same_is_asked():
-    one, two = (searched(serving(300.0, noise=0.1)) for _ in range(2))
-    assert [each.asked for each in one.trials] == [each.asked for each in two.trials]
-
-
 def test_several_trials_may_be_asked_for_at_once():
     offer, search = serving(300.0, noise=0.05), PeakSearch(threshold_s=LIMIT_S)
     while trials := [each for _ in range(3) if (each := search.ask()) is not None]:
@@ -119,12 +111,6 @@ def test_no_trial_is_asked_for_where_another_is_under_way():
 def test_what_never_saturates_has_no_peak(policy: str):
     found = searched(lambda *_: br.LoadResult(mean_response_s=0.01), policy=policy, max_load=400)
     assert (found.status, found.load, found.at_least) == ("not-saturated", None, 400)
-    assert "at least 400 req/s" in str(found)
-
-
-def test_without_a_greatest_load_the_search_ends_all_the_same():
-    found = searched(lambda *_: br.LoadResult(mean_response_s=0.01))
-    assert found.status is br.PeakStatus.NOT_SATURATED
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -137,11 +123,8 @@ def test_what_is_always_saturated_has_no_peak(policy: str):
     found = searched(slow, policy=policy)
     least = 50 if policy == "strawman" else 1
     assert (found.status, found.load, found.at_most) == ("saturated-at-lowest", None, least)
-    advice = [notice.sentence for notice in found.notices]
-    if policy == "strawman":  # it begins at a load, and never goes below
-        assert advice == []
-    else:
-        assert "exceeded at the least load, 1: allow lower loads" in advice[0]
+    # The strawman begins at a load, and never goes below.
+    assert [each.code for each in found.notices] == [Code.NOT_CONVERGED] * (policy != "strawman")
 
 
 def test_a_peak_below_the_first_load_is_found():
@@ -292,7 +275,6 @@ def test_what_cannot_be_offered_is_repeated_once_and_then_bounds_the_search():
     assert 200.0 <= (found.at_least or 0.0) <= 600.0
     invalid = [each for each in found.trials if each.invalid]
     assert invalid[0].asked.load == invalid[1].asked.load
-    assert "requests were sent" in invalid[0].invalid
     assert [each.code for each in found.notices] == [Code.GENERATOR_LIMIT]
 
 
@@ -314,17 +296,15 @@ def test_a_generator_that_is_late_tells_nothing():
         return br.LoadResult(mean_response_s=0.01, lag_p99_s=0.005)
 
     for options, status, trials in (
-        ({}, br.PeakStatus.FAILED, "all 6 trials were"),
-        ({"policy": "linear"}, br.PeakStatus.FAILED, "all 2 trials were"),
-        ({"budget_s": 100.0, "trial_s": 10.0}, br.PeakStatus.BUDGET_SPENT, "all 3 trials were"),
-        ({"budget_s": 40.0, "trial_s": 10.0}, br.PeakStatus.BUDGET_SPENT, "the only trial was"),
+        ({}, br.PeakStatus.FAILED, 6),
+        ({"policy": "linear"}, br.PeakStatus.FAILED, 2),
+        ({"budget_s": 100.0, "trial_s": 10.0}, br.PeakStatus.BUDGET_SPENT, 3),
+        ({"budget_s": 40.0, "trial_s": 10.0}, br.PeakStatus.BUDGET_SPENT, 1),
     ):
         found = searched(late, **options)
         assert (found.status, found.at_least, found.load) == (status, None, None)
-        (notice,) = found.notices
-        assert notice.code is Code.GENERATOR_LIMIT
-        assert f"No load could be offered on time: {trials} invalid" in notice.sentence
-        assert "(--processes)" in notice.sentence
+        assert [each.code for each in found.notices] == [Code.GENERATOR_LIMIT]
+        assert len([each for each in found.trials if each.invalid]) == trials
 
 
 @pytest.mark.parametrize(("response_s", "is_invalid"), [(0.09, True), (0.11, False)])
@@ -353,19 +333,6 @@ def test_the_limit_that_binds_is_named():
     assert found.load is not None
     assert found.load.value == pytest.approx(154.0, rel=0.05)
     assert found.binding == "p99"
-    assert "p99 at most 100 ms" in page(peak_lines(found))
-    assert "failed at most 5%" in page(peak_lines(found))
-
-
-def test_only_a_whole_report_has_codes_and_notes():
-    doubt = Notice.warning(Code.BRACKET, "Responses follow no known curve.")
-    remark = Notice.note(Code.BRACKET, "This was published.")
-    peak = br.PeakRate(status=None, load=None, at_least=None, at_most=None, notices=(doubt, remark))
-    assert "[bracket-only]" in page(peak_lines(peak))
-    short = page(peak_lines(peak, whole=False))
-    assert "! Responses follow no known curve." in short
-    assert "[bracket-only]" not in short
-    assert "published" not in short
 
 
 @pytest.mark.slow
@@ -384,7 +351,6 @@ def test_a_load_that_could_be_offered_before_is_repeated_while_a_neighbour_is_bu
         assert found.status is status
         assert found.load is not None
         assert found.load.low < 175.0 < found.load.high
-    assert "was not offered: requests were sent 1 s late" in str(found.notices[0])
 
 
 def test_a_limit_that_no_trial_told_of_is_not_said_to_be_kept():
@@ -426,7 +392,6 @@ def test_what_a_trial_took_is_what_it_costs():
     search.tell(trial, br.LoadResult(mean_response_s=0.01, spent_s={"set-up": 5.0, "run": 31.0}))
     assert search.result().cost_s == 36.0
     assert search.result().status is None
-    assert "under way" in str(search.result())
 
 
 def test_a_far_quantile_needs_more_requests():
@@ -490,10 +455,10 @@ def test_a_trial_is_told_once():
     assert trial is not None
     result = br.LoadResult(mean_response_s=0.01)
     search.tell(trial, result)
-    with pytest.raises(br.PlanMismatch, match="told already"):
+    with pytest.raises(br.PlanMismatch):
         search.tell(trial, result)
     stranger = br.LoadTrial(id=7, load=3.0, duration_s=1.0)
-    with pytest.raises(br.PlanMismatch, match="never asked for"):
+    with pytest.raises(br.PlanMismatch):
         search.tell(stranger, result)
     assert len(search.result().trials) == 1
 
@@ -502,69 +467,9 @@ def test_a_result_without_what_is_limited_is_refused_and_the_trial_stays_open():
     search = PeakSearch(p95_threshold_s=LIMIT_S)
     trial = search.ask()
     assert trial is not None
-    with pytest.raises(br.InvalidInput, match="no value of 'p95'"):
+    with pytest.raises(br.InvalidInput):
         search.tell(trial, br.LoadResult(mean_response_s=0.01))
     search.tell(trial, br.LoadResult(p95_response_s=0.01))
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({}, "no limit is given"),
-        ({"threshold_s": 0.0}, "at_most of 'mean' is 0.0"),
-        ({"threshold_s": math.nan}, "at_most of 'mean' is nan"),
-        ({"threshold_s": 1, "limits": [br.Limit(metric="mean", at_most=2)]}, "'mean' has 2 limits"),
-        ({"threshold_s": 1, "limits": ["p99"]}, "expected a Limit"),
-        ({"threshold_s": 1, "min_load": 9, "max_load": 3}, "min_load is 9"),
-        ({"threshold_s": 1, "seed_load": -1}, "seed_load is -1"),
-        ({"threshold_s": 1, "seed_load": math.inf}, "seed_load is inf"),
-        ({"threshold_s": 1, "policy": "best"}, "policy is 'best'"),
-        ({"threshold_s": 1, "policy": "linear", "whole": True}, "policy 'adaptive'"),
-        ({"threshold_s": 1, "whole": True, "min_load": 1.5}, "min_load is 1.5, expected a whole"),
-        ({"threshold_s": 1, "whole": True, "max_load": 10.5}, "max_load is 10.5, expected a whole"),
-        ({"threshold_s": 1, "accuracy": 0}, "accuracy is 0"),
-        ({"threshold_s": 1, "budget_s": -5}, "budget_s is -5"),
-    ],
-)
-def test_what_is_wrong_with_a_search_is_named(options: dict[str, object], said: str):
-    with pytest.raises(br.InvalidInput, match=said):
-        PeakSearch(**options)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ({"mean_response_s": -1}, "mean_response_s is -1"),
-        ({"mean_response_s": math.nan}, "mean_response_s is nan"),
-        ({"sent": 3, "failed": 4}, "failed is 4, expected at most the 3 sent"),
-        ({"sent": 3, "failed": 2, "completed": 2}, "completed is 2 and failed 2"),
-        ({"scheduled": 3, "sent": 4}, "sent is 4, expected at most the 3 scheduled"),
-        ({"sent": 3, "completed": 4}, "completed is 4 and failed 0, expected at most the 3 sent"),
-        ({"scheduled": 3, "completed": 4}, "completed is 4 .* expected at most the 3 scheduled"),
-        ({"sent": 3, "failed": 2, "within_limits": 2}, "within_limits is 2, expected at most the"),
-        ({"metrics": [1]}, r"metrics is \[1\]"),
-        ({"metrics": {"p99": "x"}}, "metrics"),
-        ({"sent": 1.5}, "sent is 1.5"),
-    ],
-)
-def test_what_is_wrong_with_a_result_is_named(values: dict[str, object], said: str):
-    with pytest.raises(br.InvalidInput, match=said):
-        br.LoadResult(**values)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ({"load": 0}, "load is 0, expected a load above 0"),
-        ({"load": math.nan}, "load is nan"),
-        ({"load": -5.0}, "load is -5.0"),
-        ({"duration_s": 0.0}, "duration_s is 0.0"),
-        ({"id": -1}, "id is -1"),
-    ],
-)
-def test_what_is_wrong_with_a_trial_is_named(values: dict[str, object], said: str):
-    with pytest.raises(br.InvalidInput, match=said):
-        br.LoadTrial(**{"id": 0, "load": 1.0, "duration_s": 1.0, **values})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("count", ["scheduled", "sent", "completed"])
@@ -574,9 +479,9 @@ def test_more_requests_than_a_rate_can_be_are_refused_and_the_trial_stays_open(c
     assert trial is not None
     assert trial.duration_s == 10.0
     told = partial(br.LoadResult, mean_response_s=0.01)
-    with pytest.raises(br.InvalidInput, match=r"833071 requests .* expected about 1000.*units"):
+    with pytest.raises(br.InvalidInput):
         search.tell(trial, told(**{count: 833_071}))
-    with pytest.raises(br.InvalidInput, match="1000 requests were sent in 0 s, expected about 10"):
+    with pytest.raises(br.InvalidInput):
         search.tell(trial, told(**{count: 1000}, spent_s={"run": 0.0}))
     search.tell(trial, told(**{count: 1080}))  # by chance
     assert search.result().trials[0].counts
@@ -702,9 +607,7 @@ def test_a_server_too_slow_for_the_budget_is_told_the_time_that_it_needs():
     peak = searched(of_one_queue(6.0, limit_s=0.5, seed=1), **{**P95, "p95_threshold_s": 0.5})
     assert (peak.status, peak.load) == (br.PeakStatus.BUDGET_SPENT, None)
     assert peak.at_least is not None
-    (notice,) = peak.notices
-    assert notice.sentence.startswith("The search ended before the interval was as narrow as")
-    assert f" A peak near {peak.at_least:.3g} takes about " in notice.sentence
+    assert len(peak.notices) == 1
 
 
 def test_loads_of_users_stay_whole_near_their_bounds():

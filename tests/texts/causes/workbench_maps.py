@@ -1,0 +1,356 @@
+"""What maps say: their pages and plans, and all that is refused of files, factors and answers."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import click.testing
+from tests.simulations.known_maps import FS, THREADS, known, surface_of
+from tests.texts.rendering import run
+
+from benchrigor.storage import Journal
+from benchrigor.workbench import Factor, SurfaceMap
+from benchrigor.workbench.maps.map_report import progress_line, surface_page
+from benchrigor.workbench.surfaces.samples import Measured, Sample
+from benchrigor.workbench.surfaces.surface import Surface
+
+GOOD = """\
+budget = "2h"
+
+[factors.threads]
+levels = [1, 2, 4, 8]
+scale = "log2"
+change = "30s"
+
+[factors.size]
+levels = ["small", "large one"]
+workload = true
+
+[design]
+samples = 8
+target = "5%"
+
+[server]
+configure = "make THREADS={threads}"
+start = [
+    "my-server",        # [not a table]
+    "--threads={threads}",
+]
+ready = "http://127.0.0.1:8000/"
+warm_up = "my-client --once {size}"
+timeouts = {ready = "20s", stop = "5s"}
+
+[response.peak]
+url = "http://127.0.0.1:8000/{size}"
+headers = {Size = "{size}"}
+p95 = "{threads}00ms"
+mean = {size = {small = "10ms", "large one" = "40ms"}}
+limits = {p99 = "500ms"}
+accuracy = "4%"
+max_load = 2000
+prepare = "sync {size}"
+timeout = "3s"
+"""
+COMMAND = """\
+[factors.threads]
+levels = [1, 2]
+[response]
+command = "my-program --threads {threads}"
+"""
+FACTOR = "[factors.size]\nlevels = [1, 2, 4, 8]\n"
+RESPONSE = '[response]\nfunction = "answers:rate"\ndirection = "higher"\n'
+HOSTS = '[hosts]\nnames = ["elm", "oak"]\n'
+PEAK = """[factors.size]
+levels = [1, 2]
+[response.peak]
+url = "http://{host}:8000/{size}"
+mean = "9s"
+"""
+TOLD = (1.0, 0.9, 1.1)
+FULL = f'{FACTOR}[design]\nkind = "full"\n{RESPONSE}'
+ANSWERS = """
+from benchrigor.errors import WorkloadFailed
+
+def rate(size):
+    return 100.0 * size
+
+def fail(size):
+    raise RuntimeError(f"no {size}")
+
+def negative(size):
+    return -1.0
+
+def word(size):
+    return "fast"
+
+def beyond(size):
+    return 5, 6, 7
+"""
+SERVED = """[server]
+configure = "sh -c 'echo the disk is full; exit 7' {size}"
+clean = "true"
+"""
+
+
+def mapped(text: str, *words: str) -> click.testing.Result:
+    """Measure the map of a file."""
+    return run("map", "map.toml", *words, files={"map.toml": text, "answers.py": ANSWERS})
+
+
+def changed(old: str, new: str) -> click.testing.Result:
+    """Measure the map of a good file, with one change."""
+    return mapped(GOOD.replace(old, new, 1))
+
+
+def shown(text: str, *words: str) -> str:
+    """Measure a map, or call the command line with its run; return what is said, without times.
+
+    It stands on long lines: where a line breaks depends on the times.
+    """
+    os.environ["COLUMNS"] = "999"
+    found = mapped(text)
+    if words:
+        run_id = Journal("runs.sqlite").runs()[0]["run_id"]
+        found = run(*(word.replace("ID", run_id) for word in words))
+        found.stderr_bytes = (found.stderr_bytes or b"").replace(run_id.encode(), b"RUN_ID")
+    said = f"exit code {found.exit_code}\n{found.stdout}\n{found.stderr}"
+    return re.sub(r" {2,}", "  ", re.sub(r"\b\d[\d.]* [nµm]?s\b", "TIME", said))
+
+
+def answered(answer: object, **options: Any) -> None:
+    """Tell a map an answer that it refuses."""
+    search = SurfaceMap([Factor("disks", levels=[1, 2])], **options)
+    sample = search.ask()
+    search.tell(sample, answer)
+    search.tell(sample, answer)
+
+
+def cramped(answer: Callable[[dict[str, Any]], object], **options: Any) -> object:
+    """Return what is said of a map of few answers."""
+    search = SurfaceMap([Factor("disks", [1, 2, 3, 4]), Factor("fs", ["a", "b"])], **options)
+    while (sample := search.ask()) is not None:
+        search.tell(sample, answer(sample.point))
+    return search.result().notices
+
+
+def mapped_peaks(lost: dict[int, Any] | None = None, **options: Any) -> Surface:
+    """Return a map of peaks that are known."""
+    return surface_of([THREADS, FS], lost, **options)
+
+
+SAMPLE = Sample(id=4, point={"fs": "x\x1b[3m\nfs", "disks": 2})
+OUTSIDE = {"at_most": 5.0, "reason": "p95"}
+LOST = {
+    0: OUTSIDE,
+    1: OUTSIDE,
+    5: {"at_least": 5000.0},
+    10: {"reason": "exit code 1, \x1b[31mno space"},
+}
+UNITS = {"peak": "1/s", "goodput": "1/s"}
+CHANGED = [
+    ('"2h"', "7200"),
+    ('"2h"', '"2x"'),
+    ("budget", "bugdet"),
+    ("[1, 2, 4, 8]", "4"),
+    ("[1, 2, 4, 8]", "[4]"),
+    ("[1, 2, 4, 8]", "[0, 4]"),
+    ("levels = [1, 2, 4, 8]", ""),
+    ('"log2"', "2"),
+    ('"log2"', '"log3"'),
+    ("true", '"yes"'),
+    ("samples", "sample"),
+    ("samples = 8", "samples = 8.5"),
+    ("samples = 8", 'kind = "box"'),
+    ("samples = 8", 'kind = "d-optimal"'),
+    ("samples = 8", 'kind="d-optimal"\nsamples = 3'),
+    ('"5%"', "5"),
+    ('"make THREADS={threads}"', "3"),
+    ('"make THREADS={threads}"', '"make \'x"'),
+    ("THREADS={threads}", "{size}"),
+    ("THREADS={threads}", "{cores}"),
+    ("ready = ", "port = "),
+    ('"20s"', "20"),
+    ('"20s"', '"-20s"'),
+    ("stop = ", "nap = "),
+    ("url = ", "command = "),
+    ('"http://127.0.0.1:8000/{size}"', '"x{size}"'),
+    ("p95 =", "p95x ="),
+    ('"{threads}00ms"', "200"),
+    ('"{threads}00ms"', '"200"'),
+    ('"{threads}00ms"', '"{threads}{size}"'),
+    ("small =", "tiny ="),
+    ("{size = {", "{depth = {"),
+    ('8000/"\nwarm', '80{threads}000/"\nwarm'),
+    ('8000/"\nwarm', '{cores}"\nwarm'),
+    ('8000/{size}"', '{size}/"'),
+    ('8000/{size}"', '{threads}8000/"'),
+    ('"500ms"', "500"),
+    ('"4%"', '"400%"'),
+    ("2000", '"many"'),
+    ("max_load = 2000", "max_load = 0.5"),
+]
+WRONG = {
+    "an empty file": "",
+    "no tables": "factors = 3\nresponse = 4",
+    "no factors": "[factors]\n[response]",
+    "two responses": COMMAND + "function = 'a:b'",
+    "an unused factor": COMMAND.replace("threads}", "}"),
+    "a variable of the shell": COMMAND.replace("{threads}", "${threads}"),
+    "a place to read that is none": COMMAND + "read = 'x'",
+    "no direction": COMMAND + "read = 'x=regex:(.+)'",
+    "no direction of one of two": COMMAND + "read = ['score=json:a', 'p99:ms=json:b']",
+    "two of a name": COMMAND + "read = ['a:ms=json:a', 'a:ms=json:b']",
+    "a direction of none": COMMAND + "read = 'a:ms=json:a'\ndirection = {b = 'lower'}",
+    "a direction that is none": COMMAND + "read = 'a:ms=json:a'\ndirection = {a = 'up'}",
+    "a number for a direction": COMMAND + "direction = 7",
+    "a start of which nothing tells": COMMAND + "[server]\nstart = 'x'",
+    "a port that is none": COMMAND + "[server]\nport = true\nstart = 'x'",
+    "all that is wrong with a server": COMMAND
+    + "[server]\nstart = 'x'\nready = 'x'\nport = 0\nstop = []\ntimeouts = {stop = '-1s'}",
+    "a function without a module": FACTOR + "[response]\nfunction = 'f'",
+    "a function that is not there": FULL.replace(":rate", ":raet"),
+    "a peak without a limit": FACTOR + "[response.peak]\nurl='http://x/{size}'",
+    "a factor that is a number": "[factors]\na = 3\n[response]\nfunction = 'a:b'",
+    "what is no TOML": "a = ",
+    "a name given twice": "a = 1\na = 2",
+    "a budget shorter than a sample": 'budget = "2s"\n' + COMMAND,
+    "a budget shorter than a trial": PEAK.replace("{host}", "x")
+    + 'budget = "9s"\ntrial_time = "10s"',
+    "a host twice": FACTOR + RESPONSE + '[hosts]\nnames = ["elm", "elm"]',
+    "no hosts": FACTOR + RESPONSE + "[hosts]\ninterchangeable = true",
+    "an option as a host": FACTOR + RESPONSE + '[hosts]\nnames = ["-oProxyCommand=x"]',
+    "a number as a host": FACTOR + RESPONSE + "[hosts]\nnames = [7]",
+    "a prefix without a place": FACTOR + RESPONSE + HOSTS + 'prefix = "ssh elm"',
+    "a prefix with a scheduler": FACTOR
+    + RESPONSE
+    + f'{HOSTS}scheduler = "tcp://a:1"\nprefix = "ssh {{host}}"',
+    "a deadline without a unit": f"{FACTOR}{RESPONSE}{HOSTS}deadline = 7\nlimit = 7",
+    "too many generators": f"{FACTOR}{RESPONSE}{HOSTS}generators = 2",
+    "no generators": f"{FACTOR}{RESPONSE}{HOSTS}generators = 0",
+    "a margin above 1": f"{FACTOR}{RESPONSE}{HOSTS}[best]\nmargin = 2",
+    "a name of a user": f"{FACTOR}{RESPONSE}{HOSTS}user = 'me'",
+    "a factor named host": f"{FACTOR}{RESPONSE}{HOSTS}[factors.host]\nlevels = [1, 2]",
+    "a host without hosts": FACTOR + '[response]\ncommand = "run {size} {host}"',
+    "generators of a function": f"{FACTOR}{RESPONSE}{HOSTS}generators = 1",
+    "generators of another server": PEAK.replace("{host}", "elm") + f"{HOSTS}generators = 1",
+    "generators and processes": PEAK + f"processes = 2\n{HOSTS}generators = 1",
+}
+FACTORS: list[tuple[Any, dict[str, Any]]] = [
+    ([], {}),
+    ([3], {}),
+    (["x", "x"], {}),
+    ([1, 1.0], {}),
+    ([1, 1 + 1e-15], {"scale": "log2"}),
+    ([0, 1], {"scale": "log10"}),
+    ([1, math.nan], {}),
+    ([1, "x"], {"scale": "linear"}),
+    ([1, 2], {"scale": "cubic"}),
+    ([1, 2], {"change_s": -1}),
+    ("ab", {}),
+    ([[1, 2], "small"], {"scale": "category"}),
+    ([None, "small"], {"scale": "category"}),
+]
+MAPS: list[dict[str, Any]] = [
+    {"design": "random"},
+    {"design": "d-optimal"},
+    {"design": "d-optimal", "samples": 1},
+    {"samples": 0},
+    {"model": "cubic"},
+    {"target": 2},
+    {"direction": "up"},
+    {"direction": {"rate": "up"}, "responses": ["rate"]},
+    {"direction": {"speed": "lower"}, "responses": ["rate"]},
+    {"budget_s": -1},
+    {"responses": "peak"},
+    {"responses": ["peak", "peak"]},
+    {"responses": [7]},
+]
+ANSWERED: list[Any] = [
+    (-1.0, -2.0, 1.0),
+    (1.0, 2.0, 3.0),
+    (math.inf, 1.0, math.inf),
+    (1.0, -1.0, 2.0),
+    7.0,
+]
+
+CAUSES: dict[str, Callable[[], object]] = {
+    "a plan": lambda: mapped(
+        FULL.replace("levels", 'change = "10min"\nlevels').replace(
+            RESPONSE, '[response]\ncommand = "true {size}"\nbudget = "60s"\n'
+        ),
+        "--dry-run",
+    ),
+    "a plan without a time": lambda: mapped(FACTOR + RESPONSE, "--dry-run"),
+    "a plan of many samples": lambda: mapped(
+        FULL.replace("[1, 2, 4, 8]", f"{[*range(1, 37)]}"), "--dry-run"
+    ),
+    "a plan of an adaptive map": lambda: mapped(
+        f"{FACTOR}[design]\nsamples = 5\n{RESPONSE}", "--dry-run"
+    ),
+    "a map without a model": lambda: shown(FULL.replace(", 4, 8", "")),
+    "a map without a model, explained": lambda: shown(FULL.replace(", 4, 8", ""), "explain"),
+    "a map that lost samples": lambda: (
+        str(surface_page(mapped_peaks(LOST), "a server", UNITS, whole=whole).at(80))
+        for whole in (False, True)
+    ),
+    "samples that keep no limit": lambda: (
+        str(surface_page(mapped_peaks(dict.fromkeys(range(n), OUTSIDE)), "a", UNITS).at(80))
+        for n in (3, 12)
+    ),
+    "a map of two responses": lambda: str(
+        surface_page(mapped_peaks(names=("peak", "goodput")), "a server", UNITS).at(80)
+    ),
+    "lines of progress": lambda: (
+        str(progress_line(Measured(sample=SAMPLE, **each), 5, n, left_s, "1/s").at(80))
+        for each in (
+            {"estimates": {"peak": known(1234.0)}},
+            {"at_least": 500.0},
+            OUTSIDE,
+            {"reason": "killed\x07"},
+            {},
+        )
+        for n, left_s in ((12, 480.0), (None, None))
+    ),
+    "readings of a map": lambda: shown(FULL.replace(", 4, 8", ""), "compare", "ID", "ID"),
+    "rounds of a map": lambda: shown(
+        FULL.replace(", 4, 8", ""), "resume", "ID", "--max-rounds", "3"
+    ),
+    "a server that cannot be configured": lambda: shown(FULL + SERVED),
+    "a server that cannot be configured, explained": lambda: shown(FULL + SERVED, "explain"),
+    "two factors of a name": lambda: SurfaceMap([Factor("disks", [1, 2]), Factor("disks", [1, 2])]),
+    "a sample told twice": lambda: answered(TOLD),
+    "a response that the map does not have": lambda: answered(
+        {"latency": TOLD}, responses=["peak"]
+    ),
+    "points that determine no quadratic": lambda: cramped(
+        lambda point: TOLD if point["fs"] == "a" or point["disks"] == 1 else None,
+        design="full",
+        model="quadratic",
+    ),
+    "too few samples of two responses": lambda: cramped(
+        lambda point: {"peak" if point["disks"] == 1 else "latency": TOLD},
+        samples=2,
+        responses=["peak", "latency"],
+    ),
+    "samples without a number": lambda: cramped(lambda _: None, samples=2),
+}
+CAUSES |= {
+    f"a map of a function that answers {name}": partial(shown, FULL.replace("rate", name))
+    for name in ("fail", "negative", "word", "beyond")
+}
+CAUSES |= {f"{old!r} is {new!r}": partial(changed, old, new) for old, new in CHANGED}
+CAUSES |= {title: partial(mapped, text) for title, text in WRONG.items()}
+CAUSES |= {
+    f"Factor, {levels}, {options}": partial(Factor, "a", levels, **options)
+    for levels, options in FACTORS
+}
+CAUSES |= {
+    f"SurfaceMap, {options}": partial(SurfaceMap, [Factor("a", levels=[1, 2])], **options)
+    for options in MAPS
+}
+CAUSES |= {f"an answer {answer}": partial(answered, answer) for answer in ANSWERED}
