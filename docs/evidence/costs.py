@@ -241,23 +241,12 @@ PIECES = {
     "floats": "[math.sqrt(x) for x in range(40)]",
 }
 HEAD = """
-import hashlib, json, math, re, time, zlib
+import hashlib, json, math, re, zlib
 NUMBERS = [7919 * i % 1009 for i in range(100)]
 WORDS = [f"word{i}" for i in range(60)]
 TABLE = {w: [1, 2.5, None] for w in WORDS[:10]}
 TEXT, LINE, BYTES = json.dumps(TABLE), " ".join(WORDS), bytes(range(256)) * 20
-PATTERN, kept, calls = re.compile("[a-z]+[0-9]"), [], [0]
-def nothing(): pass
-def long():
-    for i in range(100_000_000): i
-def sleep(): time.sleep(0.02)
-def leak(): kept.append(bytes(4_096))
-def warm_up():
-    calls[0] += 1
-    for _ in range(3 if calls[0] <= 300 else 1): sorted(NUMBERS * 50)
-def bimodal():
-    calls[0] += 1
-    for _ in range(1 + calls[0] % 2): sorted(NUMBERS * 50)
+PATTERN = re.compile("[a-z]+[0-9]")
 """
 
 
@@ -304,37 +293,6 @@ def suites(run: Run) -> None:
         alarmed += bool(changes_in(None, options))
     run.say(f"15 % found: {run.bar('planted', found / number, '>=', 0.95)}")
     run.say(f"the same code: {run.bar('same code', alarmed / number, '<=', 0.05)}; beside {false}")
-
-
-@script.section("Default runs of twelve functions", seed=35, quick=False)
-def defaults(run: Run) -> None:
-    """Print the seconds of default runs in this way and in fresh processes, and their lines."""
-    names = ("nothing", "long", "sleep", "leak", "warm_up", "bimodal", *[*PIECES][2:8])
-    took, code = (
-        list[float](),
-        "import sys, work, benchrigor as br\nprint(br.measure(getattr(work, sys.argv[1])))",
-    )
-    with tempfile.TemporaryDirectory() as place:
-        write_suite(Path(place), None)
-        for name in names[:: 4 if run.quick else 1]:
-            for words in (
-                ("-c", code, name),
-                ("-m", "benchrigor", "run", "--no-store", f"work:{name}"),
-            ):
-                start = time.perf_counter()
-                argv = [sys.executable, *words]
-                told = subprocess.run(
-                    argv, cwd=f"{place}/src", capture_output=True, text=True, check=False
-                )
-                took.append(time.perf_counter() - start - 4.0 * (name == "long"))
-                line = (
-                    told.stdout.strip().splitlines()[0]
-                    if told.stdout.strip()
-                    else told.stderr[-80:]
-                )
-                run.row(name, words[1][:10], f"{took[-1]:.1f} s", line)
-    run.say(run.bar("median seconds", statistics.median(took), "<=", 6.0))
-    run.say(run.bar("longest beyond a call", max(took), "<=", 12.0))
 
 
 # --- probes

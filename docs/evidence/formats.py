@@ -15,7 +15,6 @@ import json
 import math
 import os
 import random
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -394,32 +393,6 @@ def false(run: Run) -> None:
 
 
 # --- what files and metadata cost
-
-FIRST = """
-import time
-import benchrigor as br
-import sys
-from benchrigor.machine import host
-loaded = set()
-def work():
-    loaded.update({"pyperf", "psutil"} & sys.modules.keys())
-br.measure(work, budget_s=0.2)
-host._environment.cache_clear()
-cpu = time.process_time()
-host.environment()
-print(len(loaded), time.process_time() - cpu)
-"""
-
-
-@script.section("What pyperf's metadata cost a run", seed=SEED)
-def metadata(run: Run) -> None:
-    """Print what the first record of a process pays for the metadata, after its last reading."""
-    words = [sys.executable, "-c", FIRST]
-    found = [subprocess.check_output(words).split() for _ in range(run.runs(15, 5))]
-    loaded = max(int(each[0]) for each in found)
-    cost_ms = 1e3 * statistics.median(float(each[1]) for each in found)
-    run.say(f"loaded while readings are taken: {run.bar('metadata', loaded, '==', 0)}")
-    run.say(f"once per process: {cost_ms:.0f} ms of CPU")
 
 
 class Spent(NamedTuple):

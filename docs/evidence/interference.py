@@ -9,11 +9,10 @@ probabilities of truth and estimate|. The real sections want a machine that does
 from __future__ import annotations
 
 import math
-import os
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
@@ -30,14 +29,14 @@ from benchrigor.stats import (
     probability_high,
     profile_interference,
 )
-from benchrigor.testing import Injector, cpu_hog
+from benchrigor.testing import Injector
 from shared.processes import ar1
 from shared.running import Bar, Interval, Run, Script, by_turns, of, tally
 
 script = Script(__doc__)
 SEED = 20261206
 INSIDE_RUNS, HIGH_RATE, OUTSIDE_RUNS, CONTINUOUS, COMPOSITE = 81, 82, 83, 84, 85
-INJECTED, NEIGHBOURS, IDLE, OVERHEAD, SPEED = 86, 87, 88, 89, 90
+INJECTED, OVERHEAD, SPEED = 86, 89, 90
 Rng = np.random.Generator
 Classes = npt.NDArray[np.intp]
 
@@ -417,30 +416,6 @@ def injected(run: Run) -> None:
         run.say(run.bar(f"{kind}, median accuracy", float(np.median(found)), ">=", 0.95))
         run.say(run.bar(f"{kind}, least accuracy", min(found), ">=", 0.75))
         run.say(run.bar(f"{kind}, runs of each light", fewest, ">=", 4))
-
-
-@contextmanager
-def pinned() -> Iterator[int]:
-    """Stay on one processor for a while."""
-    allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {max(allowed)})
-    try:
-        yield max(allowed)
-    finally:
-        os.sched_setaffinity(0, allowed)
-
-
-@script.section("Real runs with a busy neighbour, and with nothing", seed=SEED, quick=False)
-def neighbours(run: Run) -> None:
-    """Print runs that share their processor with a busy process, and runs without injection."""
-    with pinned() as core, cpu_hog(core=core):
-        ran = delayed_runs(run, NEIGHBOURS, (0.0, 0.0, 0.05, 0.1, 0.2, 0.4))
-    much = [f for some in ran.values() for _, f in some if f.measured_percent > 15.0]
-    red = sum(each.light is Light.RED for each in much) / max(1, len(much))
-    run.say(f"{len(much)} above 15 % measured, red: {run.bar('neighbours', red, '==', 1.0)}")
-    for kind, some in delayed_runs(run, IDLE, [0.0] * 9).items():
-        median = float(np.median([each.percent for _, each in some]))
-        run.say(f"idle, {kind}: {median:.2f} %, {run.bar(f'idle, {kind}', median, '<=', 2.0)}")
 
 
 def checksums(n: int) -> None:

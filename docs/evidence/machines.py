@@ -13,27 +13,23 @@ import math
 import multiprocessing
 import os
 import random
-import shlex
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import combinations, product
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from click.testing import CliRunner
 
 import benchrigor as br
-from benchrigor.cli import main as command_line
-from benchrigor.clocks import WallClock, processors
+from benchrigor.clocks import WallClock
 from benchrigor.machine import Alarms, RunDelay, StatusReader, capabilities, health
 from benchrigor.model import Light, Status
 from benchrigor.testing import cpu_hog
@@ -304,56 +300,6 @@ def budgets(run: Run) -> None:
                 left += left_of({*map(int, Path(folder, "groups").read_text().split())})
         bar = run.bar(f"budget, {name}", passed_s, "<=", 1.0 + 2.0 * is_killed + run.quick)
         run.row(name, f"{passed_s:.2f} s", bar, left, run.bar(f"left, {name}", left, "==", 0))
-
-
-HASH = """
-import hashlib, sys, threading
-def work(n, data=bytes(1 << 20)):
-    found = hashlib.sha256()
-    for _ in range(n): found.update(data)
-threads = int(sys.argv[1])
-made = [threading.Thread(target=work, args=(int(sys.argv[2]) // threads,)) for _ in range(threads)]
-for each in made: each.start()
-for each in made: each.join()
-"""
-SIZES = ((2, 120), (4, 164), (2, 220), (4, 296))  # threads, MiB; in the order of their times
-
-
-def ranked(seed: int, budget_s: float) -> tuple[float, bool]:
-    """Run `commands` once; return the least figure over what is possible, and if all are in order.
-
-    Possible is processor time by processors. Every second run compares with a baseline.
-    """
-    python = shlex.join([sys.executable, "-I", "-S", "-c", HASH])
-    programs = [f"{python} {threads} {size}" for threads, size in SIZES]
-    pipeline = shlex.join(["sh", "-c", "head -c 60000000 /dev/zero | gzip -1 | cksum"])
-    words = ["commands", *programs, pipeline, "--no-store", "--json", "--seed", str(seed)]
-    words += ["--budget", str(budget_s), *(["--baseline", "1"] if seed % 2 else [])]
-    found = json.loads(CliRunner().invoke(command_line, words).stdout)
-    least = math.inf
-    for each in found["commands"].values():
-        by_metric: Mapping[str, Any] = {a["metric"]["name"]: a for a in each["run"]["analyses"]}
-        used = [by_metric[name]["estimate"] for name in ("user_time", "system_time")]
-        spent = sum(each["value"] for each in used if each)
-        figures = [by_metric["time"].get(name) for name in ("estimate", "at_full_pace")]
-        known = [figure["value"] for figure in figures if figure]
-        least = min([least, *(value * processors() / spent for value in known)])
-    if seed % 2:
-        compared = found["family"]["comparisons"]
-        ratios = [1.0, *(compared[each]["ratio"]["value"] for each in programs[1:])]
-        return least, ratios == sorted(ratios)
-    return least, [e["name"] for e in found["places"] if e["name"] in programs] == programs
-
-
-@script.section("Commands of several threads, each 1.35 times the one before", seed=0, quick=False)
-def threads(run: Run) -> None:
-    """Print the least figure over what is possible, and runs in the right order."""
-    for n in (0, 1):
-        with cpu_hog(n) if n else nullcontext():
-            found = [ranked(seed, 2.0 if run.quick else 5.0) for seed in range(run.runs(20, 2))]
-        least, ordered = min(each for each, _ in found), tally(each for _, each in found)
-        run.say(f"{n} hogs: least figure {run.bar(f'possible, {n} hogs', least, '>=', 1.0)}")
-        run.say(f"in order: {ordered}, {run.judged(f'in order, {n} hogs', Bar(1.0), ordered)}")
 
 
 # --- functions with a slow start, and the status

@@ -8,10 +8,7 @@ sure that it does nothing else.
 
 from __future__ import annotations
 
-import asyncio
-import json
 import math
-import multiprocessing
 import shutil
 import subprocess
 import sys
@@ -19,11 +16,10 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
-from itertools import pairwise, product
-from multiprocessing.connection import Connection
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -31,7 +27,6 @@ from typing import NamedTuple
 import numpy as np
 
 import benchrigor as br
-from benchrigor.testing import cpu_hog
 from benchrigor.workbench import PeakRun, PeakSearch
 from benchrigor.workbench.loadgen import HttpRequest, HttpRequests, OpenLoop
 from benchrigor.workbench.loadgen.judging import judge
@@ -308,68 +303,6 @@ def real(run: Run) -> None:
         held, most = tally(each.held for each in found), max(abs(each.error) for each in found)
         run.say(f"{kind}, peak {truth:.1f}: most off {run.bar(f'{kind}, error', most, '<=', 0.08)}")
         run.say(f"intervals hold: {held}, {run.judged(f'{kind}, intervals', Bar(0.92), held)}")
-
-
-async def serve(pipe: Connection, rate: float) -> None:
-    """Serve one request after the other, each for so long."""
-    alone = asyncio.Lock()
-
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while await reader.readline():
-                while await reader.readline() not in (b"\r\n", b""):
-                    pass
-                async with alone:
-                    await asyncio.sleep(1.0 / rate)
-                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-                await writer.drain()
-        except OSError:
-            pass
-        finally:
-            writer.close()
-
-    server = await asyncio.start_server(handle, "127.0.0.1", 0, backlog=4096)
-    pipe.send(server.sockets[0].getsockname()[1])
-    async with server:
-        await server.serve_forever()
-
-
-def serve_forever(pipe: Connection, rate: float) -> None:
-    """Serve in a process of its own."""
-    asyncio.run(serve(pipe, rate))
-
-
-@script.section(
-    "Servers of 25 to 2,000 requests a second, with all defaults", seed=SEED, quick=False
-)
-def rates(run: Run) -> None:
-    """Print the peak of each, idle and beside a hog, and its cost over that at 100 a second."""
-    context, costs = multiprocessing.get_context("spawn"), dict[tuple[float, str], float]()
-    run.heading("requests a second", "beside", "status", "peak", "cost")
-    for rate, beside in product((100.0, 25.0, 400.0, 2000.0), ("nothing", "a hog")):
-        here, there = context.Pipe()
-        server = context.Process(target=serve_forever, args=(there, rate))
-        server.start()
-        url = f"http://127.0.0.1:{here.recv()}/"
-        words = [sys.executable, "-m", "benchrigor", "peak", "--url", url, "--p95=200ms", "--json"]
-        with cpu_hog(1) if beside == "a hog" else nullcontext():
-            done = subprocess.run(words, capture_output=True, text=True, check=False)
-        server.terminate()
-        told = json.loads(done.stdout)
-        peak = told.get("peak", told)
-        load, cost_s = peak.get("load"), float(peak.get("cost_s", math.nan))
-        costs[rate, beside] = cost_s
-        value = (
-            "none"
-            if load is None
-            else f"{load['value']:.3g} [{load['low']:.3g}, {load['high']:.3g}]"
-        )
-        run.row(f"{rate:g}", beside, peak.get("status"), value, f"{cost_s:.0f} s")
-        run.verdict(f"a peak at {rate:g} beside {beside}", value, "found", met=load is not None)
-        if rate != 100.0:
-            name, most = f"cost at {rate:g} beside {beside}", 4.0 if rate == 25.0 else 1.5
-            times = cost_s / costs[100.0, beside]
-            run.say(f"{name}: {times:.2f}, {run.bar(name, times, '<=', most)}")
 
 
 if __name__ == "__main__":

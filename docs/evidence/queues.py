@@ -12,30 +12,25 @@ from __future__ import annotations
 
 import math
 import queue
-import threading
 import time
 import tracemalloc
-import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from itertools import product, repeat
-from typing import NamedTuple
 
 import numpy as np
 
-import benchrigor as br
 from benchrigor.instrument.advice import partition_kernels
 from benchrigor.instrument.data.batches import KernelPartition
 from benchrigor.model import Floats
-from benchrigor.queues import Monitor, ServiceRateEstimator, Stage, Tap
+from benchrigor.queues import ServiceRateEstimator, Tap
 from benchrigor.queues.data.service import ServiceRate
 from benchrigor.queues.fakes import StagePeriods, SyntheticStage
 from shared.running import Bar, Interval, Run, Script, by_turns, of, tally
 
 script = Script(__doc__)
 SEED = 20261207
-BUSY, QUANTILE, PHASES, TAPS, SERIES, MONITOR = 91, 92, 93, 94, 95, 97
+BUSY, QUANTILE, PHASES, TAPS, SERIES = 91, 92, 93, 94, 95
 ITEMS, PERIOD_S = 100_000, 0.032
 """32 items a period at the true rate of 1000 a second."""
 LOADS = (0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.99)
@@ -230,88 +225,6 @@ def taps(run: Run) -> None:
     for name, pairs in costs.items():
         adds = float(np.median(np.diff(pairs, axis=1)))
         run.say(f"{name}: {adds:.2f} us, {run.bar(f'tap, {name}', adds, '<=', 0.3)}")
-
-
-class Pipeline(NamedTuple):
-    """A source, a stage and a sink that run until they are ended."""
-
-    work: Tap
-    done: Tap
-
-    def rate(self) -> float:
-        """Return items per second of this process's processor time, within a window."""
-        cpu_s, before = time.process_time(), self._passed()
-        time.sleep(0.2)
-        return (self._passed() - before) / (time.process_time() - cpu_s)
-
-    def _passed(self) -> int:
-        return sum(each.items for each in self.done.head.read())
-
-
-@contextmanager
-def pipeline() -> Iterator[Pipeline]:
-    """Run a pipeline of threads that compute for 100 microseconds an item."""
-    running, ended = Pipeline(Tap(queue.Queue(64)), Tap(queue.Queue(64))), threading.Event()
-    block = bytes(range(256)) * 16  # short enough to be summed without letting others run
-
-    def feed() -> None:
-        while not ended.is_set():
-            running.work.queue.put(0)
-        running.work.queue.put(None)
-
-    def serve() -> None:
-        while (item := running.work.queue.get()) is not None:
-            for _ in range(60):
-                zlib.crc32(block)
-            running.done.queue.put(item)
-        running.done.queue.put(None)
-
-    def drain() -> None:
-        while running.done.queue.get() is not None:
-            pass
-
-    threads = [threading.Thread(target=each) for each in (feed, serve, drain)]
-    for thread in threads:
-        thread.start()
-    try:
-        yield running
-    finally:
-        ended.set()
-        for thread in threads:
-            thread.join()
-        running.work.close()
-        running.done.close()
-
-
-@script.section("What watching costs a pipeline that computes", seed=SEED, quick=False)
-def monitor(run: Run) -> None:
-    """Print the loss of items per second of processor time, that of the watching thread included.
-
-    Windows with and without the monitor alternate in random order. A loss whose interval reaches to
-    both sides of the bar leaves it open.
-    """
-    for place, period_s in enumerate((0.05, 0.02)):
-        rng, rates = run.rng(MONITOR, 0, place), ([], [])  # type: tuple[np.random.Generator, tuple[list[float], list[float]]]
-        with pipeline() as running:
-            stages = [
-                Stage("source", writes=[running.work.tail]),
-                Stage("serve", reads=[running.work.head], writes=[running.done.tail]),
-                Stage("sink", reads=[running.done.head]),
-            ]
-            for _ in range(run.runs(150, 4)):
-                for on in rng.permutation(2).tolist():
-                    if on:
-                        with Monitor(*stages, period_s=period_s, where="thread"):
-                            rates[1].append(running.rate())
-                    else:
-                        rates[0].append(running.rate())
-        ratio = br.stats.compare(rates[0], rates[1], paired=True).ratio
-        assert ratio is not None
-        shown = f"{1.0 - ratio.value:+.1%} [{1.0 - ratio.high:+.1%}, {1.0 - ratio.low:+.1%}]"
-        verdict = "2 %: open"
-        if not 1.0 - ratio.high <= 0.02 < 1.0 - ratio.low:
-            verdict = run.bar(f"watching each {period_s} s", 1.0 - ratio.low, "<=", 0.02)
-        run.say(f"a thread each {1e3 * period_s:.0f} ms: {shown}, {verdict}")
 
 
 # --- partitions of kernels over nodes

@@ -10,7 +10,6 @@ quick result last 1.2 s in the mean. The `real` section wants a machine that doe
 from __future__ import annotations
 
 import math
-import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -26,10 +25,9 @@ from scipy import special
 import benchrigor as br
 from benchrigor.clocks import WallClock
 from benchrigor.model import Code, Floats, RoundPlan
-from benchrigor.protocols import Workload
 from benchrigor.stats import fit_wps
 from benchrigor.stats.wps.hc3 import coefficient_errors, regress
-from benchrigor.workloads import AmountWorkload, CommandWorkload, RoundRecorder
+from benchrigor.workloads import CommandWorkload, RoundRecorder
 from shared.processes import Draw, ar1
 from shared.running import Bar, Interval, Run, Script, by_turns, interval, of, tally
 
@@ -351,31 +349,7 @@ def telling(run: Run) -> None:
 
 # --- real work, beside a long direct measurement by turns with it
 
-TEXT, WRITTEN, BLOCK = 64_000_000, 16_000_000, 1 << 18
-MEMORY = Path("/dev/shm")
-
-
-class Task(NamedTuple):
-    """A workload, its largest amount, rounds, rounds between direct runs, and its file."""
-
-    workload: Workload
-    high: int
-    rounds: int
-    every: int
-    file: Path | None = None
-
-    def clear(self, _plan: RoundPlan | None = None) -> None:
-        """Remove what was written; disks are throttled when they are written to without rest."""
-        if self.file is not None:
-            self.file.unlink(missing_ok=True)
-            time.sleep(0.0 if MEMORY in self.file.parents else 0.05)
-
-    def seconds(self, work: int) -> float:
-        """Run it once, without a session."""
-        self.clear()
-        plan, recorder = RoundPlan(index=0, work=work), RoundRecorder()
-        self.workload.run(plan, recorder)
-        return recorder.finish(plan, elapsed_ns=0).duration_s
+TEXT = 64_000_000
 
 
 def write_text(rng: np.random.Generator, path: Path) -> None:
@@ -390,64 +364,38 @@ def write_text(rng: np.random.Generator, path: Path) -> None:
             file.write(b"".join(words[each] for each in drawn.tolist()))
 
 
-def write_durably(path: Path, work: int) -> None:
-    """Write so many random bytes, every block made durable before the next."""
-    block = np.random.default_rng(REAL).bytes(BLOCK)
-    with path.open("wb", buffering=0) as file:
-        for start in range(0, work, BLOCK):
-            file.write(block[: min(BLOCK, work - start)])
-            os.fsync(file)
+def compared(workload: CommandWorkload) -> float:
+    """Run a session with direct runs of two amounts in between; return the ratio of both speeds."""
+    short, direct = TEXT // 8, list[float]()
 
-
-def compared(task: Task) -> tuple[br.RunRecord, float]:
-    """Run a session with direct runs of two amounts in between; return the direct speed too."""
-    direct: list[tuple[float, float]] = []
+    def seconds(work: int) -> float:
+        plan, recorder = RoundPlan(index=0, work=work), RoundRecorder()
+        workload.run(plan, recorder)
+        return recorder.finish(plan, elapsed_ns=0).duration_s
 
     def turn(finished: br.Round) -> None:
-        if (finished.plan.index + 1) % task.every == 0:
-            first = len(direct) % 2  # neither of them always follows the other
-            amounts = (task.high // 8, task.high)
-            taken = [task.seconds(amounts[each]) for each in (first, 1 - first)]
-            direct.append((taken[first], taken[1 - first]))
+        if finished.plan.index % 4 == 3:
+            first = -1 if len(direct) % 2 else 1  # neither of them always follows the other
+            taken = [seconds(each) for each in (short, TEXT)[::first]][::first]
+            direct.append(taken[1] - taken[0])
 
-    options = br.Options(
-        analysis="wps",
-        work=(task.high // 40, task.high),
-        target=1e-12,
-        budget_s=math.inf,
-        max_rounds=task.rounds,
-    )
-    running = br.Session(options, seed=REAL, before_round=task.clear, after_round=turn)
-    record = running.run(task.workload)
-    spent = float(np.mean([long - short for short, long in direct]))
-    return record, (task.high - task.high // 8) / spent
+    limits = {"target": 1e-12, "budget_s": math.inf, "max_rounds": 48}
+    options = br.Options(analysis="wps", work=(TEXT // 40, TEXT), **limits)  # type: ignore[arg-type]
+    found = br.Session(options, seed=REAL, after_round=turn).run(workload).estimate()
+    return math.nan if found is None else found.value * float(np.mean(direct)) / (TEXT - short)
 
 
-@script.section("Real runs beside direct measurement", seed=SEED, quick=False)
+@script.section("Compressing by gzip, beside direct measurement", seed=SEED, quick=False)
 def real(run: Run) -> None:
-    """Print every repetition, and judge the mean difference of each workload."""
-    run.heading("workload", "session, MB/s", "direct, MB/s", "difference")
-    clock = WallClock()
-    with tempfile.TemporaryDirectory(dir=".") as place:
-        folder = Path(place)
-        write_text(run.rng(REAL), folder / "text")
-        compress = ["sh", "-c", f"head -c {{work}} {folder / 'text'} | gzip -c > /dev/null"]
-        tasks = {"gzip": Task(CommandWorkload(compress, clock=clock), TEXT, 48, 4)}
-        for name, out in (("disk", folder / "out"), ("memory", MEMORY / f"{folder.name}.out")):
-            if out.parent.is_dir():
-                write = AmountWorkload(partial(write_durably, out), clock=clock)
-                tasks[f"durable writing to {name}"] = Task(write, WRITTEN, 400, 2, out)
-        for name, task in tasks.items():
-            differences = []
-            for _ in range(run.runs(5, 1)):
-                record, direct = compared(task)
-                found = record.estimate()
-                differences.append(math.nan if found is None else found.value / direct - 1.0)
-                shown = "none" if found is None else f"{found.value / 1e6:.1f}"
-                run.row(name, shown, f"{direct / 1e6:.1f}", f"{differences[-1]:+.1%}")
-            mean = abs(float(np.mean(differences)))
-            run.row(name, "", "", run.bar(f"real, {name}", mean, "<=", 0.03))
-            task.clear()
+    """Print by how much the speed of each session is off, and judge the mean."""
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        path = Path(folder, "text")
+        write_text(run.rng(REAL), path)
+        argv = ["sh", "-c", f"head -c {{work}} {path} | gzip -c > /dev/null"]
+        workload = CommandWorkload(argv, clock=WallClock())
+        off = [compared(workload) - 1.0 for _ in range(run.runs(5, 1))]
+    run.say(f"off by {', '.join(f'{each:+.1%}' for each in off)}")
+    run.say(f"in the mean: {run.bar('real, gzip', abs(float(np.mean(off))), '<=', 0.03)}")
 
 
 if __name__ == "__main__":

@@ -32,8 +32,6 @@ class Group(enum.StrEnum):
     STATIONARY = "stationary"
     PERIODIC = "periodic"
     WARM = "with warm-up"
-    OWN = "more stationary"
-    OWN_WARM = "more with warm-up"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,28 +175,6 @@ def thermal(rng: Rng, n: int) -> Floats:
     return 1.0 + cycle + 0.03 * rng.normal(size=n)
 
 
-def clustered(rng: Rng, n: int) -> Floats:
-    """Return GARCH(1, 1) noise of variance 1: uncorrelated, with calm and loud stretches."""
-    shocks = rng.normal(size=n + _BURN_IN)
-    noise, variance = np.empty(shocks.size), 1.0
-    for at, shock in enumerate(shocks.tolist()):
-        reading = math.sqrt(variance) * shock
-        noise[at] = reading
-        variance = 0.05 + 0.1 * reading * reading + 0.85 * variance
-    stationary: Floats = noise[_BURN_IN:]
-    return stationary
-
-
-def laplace(rng: Rng, n: int) -> Floats:
-    """Return Laplace noise of variance 1."""
-    return rng.laplace(0.0, math.sqrt(0.5), n)
-
-
-def ticks(rng: Rng, n: int) -> Floats:
-    """Return durations of 10.3 ticks as a clock tells them that starts between two ticks."""
-    return np.floor(10.3 + 0.4 * rng.normal(size=n) + rng.random(n))
-
-
 def exponential_warm_up(amplitude: float, constant: float) -> Callable[[Floats], Floats]:
     """Return what fades exponentially."""
     return lambda index: amplitude * np.exp(-index / constant)
@@ -209,18 +185,8 @@ def step(amplitude: float, length: int) -> Callable[[Floats], Floats]:
     return lambda index: np.where(index < length, amplitude, 0.0)
 
 
-def ramp(amplitude: float, length: int) -> Callable[[Floats], Floats]:
-    """Return what ends in a straight line."""
-    return lambda index: amplitude * np.maximum(0.0, 1.0 - index / length)
-
-
 def _ar(phi: float) -> Draw:
     return filtered([phi], [])
-
-
-def _slow_and_fast(rng: Rng, n: int) -> Floats:
-    fast, slow = _ar(0.3), _ar(0.95)
-    return math.sqrt(0.5) * (fast(rng, n) + slow(rng, n))
 
 
 def _of_normal(q: float) -> float:
@@ -237,7 +203,6 @@ def _of_modes(q: float) -> float:
 
 _IID, _AR5, _AR9 = around(_normal), around(_ar(0.5)), around(_ar(0.9))
 _LOG, _LOG_MEAN = (lambda rng, n: rng.lognormal(0.0, 0.5, n)), math.exp(0.125)
-_RINGING = [2.0 * 0.9 * math.cos(2.0 * math.pi / 12.0), -0.81]
 _MARKOV = modes(two_state(0.03, 0.07), 0.4, 0.03)
 _EXP, _STEP, _DOWN = exponential_warm_up(0.5, 40.0), step(0.25, 100), step(-0.2, 80)
 
@@ -248,18 +213,13 @@ def _stationary(
     return Process(group=Group.STATIONARY, mean=mean, noise=noise, quantile=quantile)
 
 
-def _own(mean: float, noise: Draw) -> Process:
-    return Process(group=Group.OWN, mean=mean, noise=noise)
-
-
 def _warm(
     mean: float,
     noise: Draw,
     warm_up: Callable[[Floats], Floats] | None,
     cool_down: Callable[[Floats], Floats] | None = None,
-    group: Group = Group.WARM,
 ) -> Process:
-    return Process(group=group, mean=mean, noise=noise, warm_up=warm_up, cool_down=cool_down)
+    return Process(group=Group.WARM, mean=mean, noise=noise, warm_up=warm_up, cool_down=cool_down)
 
 
 ZOO: dict[str, Process] = {
@@ -295,39 +255,6 @@ ZOO: dict[str, Process] = {
     "AR(1) 0.9, step and cool-down": _warm(1.0, _AR9, _STEP, _DOWN),
     "bimodal switching, step": _warm(1.12, _MARKOV, _STEP),
     "M/M/1 from empty": _warm(20.0, queue(0.8, 15.0, empty=True), None),
-    "Student t5": _own(1.0, around(lambda rng, n: rng.standard_t(5, n) * math.sqrt(0.6), cv=0.05)),
-    "gamma 2": _own(2.0, lambda rng, n: rng.gamma(2.0, 1.0, n)),
-    "AR(2), ringing": _own(1.0, around(filtered(_RINGING, []))),
-    "ARMA(1, 1)": _own(1.0, around(filtered([0.95], [-0.7]))),
-    "volatility clusters": _own(1.0, around(clustered)),
-    "Laplace moving average": _own(1.0, around(filtered([], [0.8, 0.5], laplace))),
-    "coarse clock": _own(10.3, ticks),
-    "Weibull 0.8": _own(math.gamma(1.0 + 1.0 / 0.8), lambda rng, n: rng.weibull(0.8, n)),
-    "AR(1) -0.5": _own(1.0, around(_ar(-0.5))),
-    "slow and fast AR(1)": _own(1.0, around(_slow_and_fast)),
-    "random spikes": _own(1.08, modes(independent_states(0.02), 4.0, 0.05)),
-    "half normal": _own(
-        1.0 + 0.2 * math.sqrt(2.0 / math.pi), lambda rng, n: 1.0 + 0.2 * np.abs(rng.normal(size=n))
-    ),
-    "bursts": _own(1.0 + 0.5 / 11.0, modes(two_state(0.02, 0.2), 0.5, 0.05)),
-    "AR(1) 0.7, skewed": _own(
-        1.0, around(filtered([0.7], [], lambda rng, n: rng.exponential(1.0, n) - 1.0), cv=0.2)
-    ),
-    "iid, large exp": _warm(1.0, _IID, exponential_warm_up(2.0, 40.0), None, Group.OWN_WARM),
-    "AR(1) 0.9, large step and cool-down": _warm(
-        1.0, _AR9, step(0.5, 100), step(0.4, 60), Group.OWN_WARM
-    ),
-    "gamma 2, ramp": _warm(
-        2.0, lambda rng, n: rng.gamma(2.0, 1.0, n), ramp(1.0, 150), None, Group.OWN_WARM
-    ),
-    "slow and fast AR(1), exp": _warm(1.0, around(_slow_and_fast), _EXP, None, Group.OWN_WARM),
-    "half normal, three cold readings": _warm(
-        1.0 + 0.2 * math.sqrt(2.0 / math.pi),
-        lambda rng, n: 1.0 + 0.2 * np.abs(rng.normal(size=n)),
-        step(9.0, 3),
-        None,
-        Group.OWN_WARM,
-    ),
 }
 
 ROWS: dict[str, int] = {name: row for row, name in enumerate(ZOO)}
