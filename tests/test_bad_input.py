@@ -14,7 +14,6 @@ from unittest import mock
 
 import numpy as np
 import pytest
-import ruptures as rpt
 
 import benchrigor as br
 from benchrigor import stats
@@ -79,13 +78,6 @@ def python(code: str, **given: object) -> Notices:
 def timed(func: Callable[[], object], clock: FakeClock) -> Notices:
     workload = CallableWorkload(func, clock=clock)
     return br.Session(br.Options(max_rounds=2), seed=1, clock=clock).run(workload).notices
-
-
-class Unable:
-    def fit(self, signal: object) -> None: ...
-
-    def predict(self, pen: float) -> list[int]:
-        raise ZeroDivisionError
 
 
 def raising() -> None:
@@ -155,7 +147,6 @@ FUNCTIONS = {
     "find_stable_phase": stats.find_stable_phase,
     "merge_subsessions": stats.merge_subsessions,
     "autocorrelation": stats.autocorrelation,
-    "RupturesDetector": stats.RupturesDetector(rpt.Pelt()),
 }
 
 TABLE: list[tuple[str, Callable[[Path], object], type[BenchrigorError] | Code, str]] = [
@@ -241,24 +232,6 @@ TABLE: list[tuple[str, Callable[[Path], object], type[BenchrigorError] | Code, s
         lambda _: stats.detect_changes([1.0], min_segment=1),
         InvalidInput,
         "min_segment is 1",
-    ),
-    (
-        "a list for an estimator",
-        lambda _: stats.RupturesDetector([1.0]),  # type: ignore[arg-type]
-        InvalidInput,
-        r"estimator is \[1\.0\]",
-    ),
-    (
-        "a penalty of 0",
-        lambda _: stats.RupturesDetector(rpt.Pelt(), pen=0),
-        InvalidInput,
-        "pen is 0,",
-    ),
-    (
-        "an estimator that fails",
-        lambda _: stats.RupturesDetector(Unable())([1.0, 2.0, 3.0, 4.0]),
-        InvalidInput,
-        r"Unable cannot cut 4 values with pen=4.16 .ZeroDivisionError",
     ),
     (
         "a number for a detector",

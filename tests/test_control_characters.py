@@ -100,7 +100,7 @@ def called(function: Callable[..., Any], given: Mapping[Any, Any]) -> Any:
 
 ROOT = Path(benchrigor.__file__).parent
 ROOMS = ["instrument", "model", "queues", "report", "stats", "testing", "workbench", "workloads"]
-GIVEN = {"Pick", "RupturesDetector", "Stage", "SyntheticJob", "SyntheticStage", "SyntheticWorkload"}
+GIVEN = {"Pick", "Stage", "SyntheticStage", "SyntheticWorkload"}
 STORED = {"Pick"}  # a format that is read again, shown with repr
 NOT_OF_TEXT = {"InvalidInput", "Monitor"}  # the first has a test below, the other a report
 
@@ -160,7 +160,6 @@ def given() -> dict[Any, Any]:
         "sent": 2,
         "starts": np.array([0]),
         "stops": np.array([1]),
-        "plot_phases.values": np.ones(40),
         "plot_work.metric": "speed",
         "width": 79,
     }

@@ -14,9 +14,11 @@ from sybil.parsers.markdown import PythonCodeBlockParser
 
 import benchrigor
 from benchrigor.cli.exits import ExitCode
-from benchrigor.model import Code, PhaseReason, StopReason
+from benchrigor.model import Code, StopReason
+from benchrigor.model.analysis import PhaseReason
 from benchrigor.model.text import percent
 from benchrigor.queues.data.service import RateReason, ServiceProcess
+from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.workbench.data import PeakStatus
 
 ROOT = Path(__file__).parents[1]
@@ -124,7 +126,7 @@ def test_the_readme_has_one_command_to_test() -> None:
 
 def test_comparisons_of_tests_are_shown_in_the_form_that_is_printed() -> None:
     old, new = [[1.0, 1.1, 1.0]] * 3, [[1.2, 1.1, 1.2]] * 3
-    family = benchrigor.stats.compare_family({"test_total": (old, new)})
+    family = family_of({"test_total": benchrigor.stats.compare(old, new)})
     columns = re.split("  +", str(family).splitlines()[0])
     for path in DOCUMENTS:
         text = path.read_text(encoding="utf-8")

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.signal import lfilter
 
 import benchrigor as br
-from benchrigor.model import ChangePoints, PhaseReason
+from benchrigor.model.analysis import ChangePoints, PhaseReason
 from benchrigor.stats import ChangeDetector, detect_changes, find_stable_phase
 from shared.running import Bar, Run, Script, by_turns, tally, wilson
 from shared.series import (

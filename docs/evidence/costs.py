@@ -33,7 +33,7 @@ import numpy as np
 import benchrigor as br
 from benchrigor.clocks import WallClock
 from benchrigor.instrument import Probe, ProbeRegistry
-from benchrigor.machine import RunDelay
+from benchrigor.machine.run_delay import RunDelay
 from benchrigor.model import RoundPlan
 from benchrigor.stats.series.undisturbed import groups_of
 from benchrigor.workloads import CallableWorkload, InterpreterWorkload, RoundRecorder

@@ -36,7 +36,7 @@ import benchrigor as br
 from benchrigor.cli import main as command_line
 from benchrigor.cli.exits import ExitCode
 from benchrigor.formats.fields import in_base_unit
-from benchrigor.model import Code, RunRecord, Severity
+from benchrigor.model import Code, RunRecord
 from benchrigor.report.writers.formats import write_records
 from shared.running import Bar, Run, Script
 from shared.watching import within
@@ -138,7 +138,7 @@ def samples(run: Run) -> None:
             (f"{notice.code} of {record.name}", is_deserved(path, record, notice.code))
             for record in records
             for notice in record.notices
-            if notice.severity is not Severity.NOTE
+            if notice.severity != "note"
         }
         undeserved = sorted(what for what, deserved in told if not deserved)
         verdict = run.bar(f"undeserved of {path.name}", len(undeserved), "==", 0)

@@ -22,7 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.interference import composite_profile, quantise, segments
-from benchrigor.model import Code, Floats, Interference, Light, SegmentProfile, Severity
+from benchrigor.model import Code, Interference, SegmentProfile
+from benchrigor.model.interference import Light
+from benchrigor.model.notice import Severity
+from benchrigor.model.series import Floats
 from benchrigor.stats import (
     estimate_interference,
     light_of,

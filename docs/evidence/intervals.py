@@ -28,17 +28,13 @@ from scipy.signal import lfilter
 
 import benchrigor as br
 from benchrigor.cli import main as command_line
-from benchrigor.model import Floats, Verdict, codec
+from benchrigor.model import Verdict, codec
+from benchrigor.model.series import Floats
 from benchrigor.protocols import Recorder
 from benchrigor.session import Engine
-from benchrigor.stats import (
-    compare,
-    estimate_invocations,
-    estimate_level,
-    estimate_mean,
-    estimate_quantile,
-    fit_level,
-)
+from benchrigor.stats import compare, estimate_invocations, estimate_mean, estimate_quantile
+from benchrigor.stats.series.interval import estimate_level
+from benchrigor.stats.series.level import fit_level
 from benchrigor.stats.series.undisturbed import Groups, choose_undisturbed
 from benchrigor.testing import ExponentialWarmUp, FakeClock, SyntheticWorkload
 from benchrigor.units import Quantity
@@ -1099,8 +1095,7 @@ def by_generator(series: Floats) -> br.Estimate | None:
             yield
 
     options = br.Options(target=1e-6, budget_s=1e6, reference=False)
-    workload = br.StepwiseWorkload(steps, clock=clock)
-    return br.Session(options, clock=clock, seed=1).run(workload).estimate()
+    return br.Session(options, clock=clock, seed=1).run(steps).estimate()
 
 
 def by_round(series: Floats) -> br.Estimate | None:

@@ -30,8 +30,10 @@ import numpy as np
 
 import benchrigor as br
 from benchrigor.clocks import WallClock
-from benchrigor.machine import Alarms, RunDelay, StatusReader, capabilities, health
-from benchrigor.model import Light, Status
+from benchrigor.machine import Alarms, StatusReader, capabilities, health
+from benchrigor.machine.run_delay import RunDelay
+from benchrigor.model import Status
+from benchrigor.model.interference import Light
 from benchrigor.testing import cpu_hog
 from benchrigor.workloads import CommandWorkload, Pick
 from shared.running import Bar, Run, Script, tally

@@ -26,8 +26,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from benchrigor.model import Estimate, Floats, Options, RunRecord
+from benchrigor.model import Estimate, Options, RunRecord
 from benchrigor.model.metric import describe_metric
+from benchrigor.model.series import Floats
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeExecutor
 from benchrigor.workbench.maps.map_run import Found, round_of, samples_of

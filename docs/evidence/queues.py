@@ -22,7 +22,7 @@ import numpy as np
 
 from benchrigor.instrument.advice import partition_kernels
 from benchrigor.instrument.data.batches import KernelPartition
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.queues import ServiceRateEstimator, Tap
 from benchrigor.queues.data.service import ServiceRate
 from benchrigor.queues.fakes import StagePeriods, SyntheticStage

@@ -24,7 +24,8 @@ from scipy import special
 
 import benchrigor as br
 from benchrigor.clocks import WallClock
-from benchrigor.model import Code, Floats, RoundPlan
+from benchrigor.model import Code, RoundPlan
+from benchrigor.model.series import Floats
 from benchrigor.stats import fit_wps
 from benchrigor.stats.wps.hc3 import coefficient_errors, regress
 from benchrigor.workloads import CommandWorkload, RoundRecorder

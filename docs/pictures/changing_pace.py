@@ -21,7 +21,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import benchrigor as br
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.model.text import percent
 from benchrigor.report.plots.drawing import (
     CHANGE,

@@ -14,23 +14,20 @@ from benchrigor.lazy_names import lazy_names
 _resolve, _list = lazy_names(
     __name__,
     {
-        "errors": (
-            "BenchrigorError ClockFailed DetectorFailed InvalidInput MissingExtra NotComparable "
-            "NotEstimable PlanMismatch StoreFailed WorkTooShort WorkloadFailed"
-        ),
+        "errors": "BenchrigorError InvalidInput NotEstimable",
         "interference": "segments",
         "model": (
-            "Analysis ChangePoints Comparison Composite Decision Estimate Interference Light "
-            "Limit LoadResult LoadTrial Metric Notice Options PeakRate PeakStatus Plan Progress "
-            "Provenance Round RoundPlan RunRecord SegmentProfile ServiceRate "
-            "StablePhase StopReason Subsessions Trial Verdict WpsFit"
+            "Analysis ChangePoints Comparison Decision Estimate Interference Limit LoadResult "
+            "LoadTrial Metric Notice Options PeakRate PeakStatus Progress Round RoundPlan "
+            "RunRecord SegmentProfile ServiceRate StablePhase StopReason Subsessions Verdict "
+            "WpsFit"
         ),
         "session": (
-            "Session compare_runs default_rules measure measure_async measure_many measure_pair "
-            "plan read_results"
+            "Session compare_runs default_rules measure measure_async measure_many "
+            "measure_pair plan read_results"
         ),
         "units": "Direction",
-        "workloads": "CommandWorkload InterpreterWorkload StepwiseWorkload",
+        "workloads": "CommandWorkload InterpreterWorkload",
     },
 )
 _ROOMS = (

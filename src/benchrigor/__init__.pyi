@@ -10,25 +10,15 @@ from benchrigor import testing as testing
 from benchrigor import workbench as workbench
 from benchrigor import workloads as workloads
 from benchrigor.errors import BenchrigorError as BenchrigorError
-from benchrigor.errors import ClockFailed as ClockFailed
-from benchrigor.errors import DetectorFailed as DetectorFailed
 from benchrigor.errors import InvalidInput as InvalidInput
-from benchrigor.errors import MissingExtra as MissingExtra
-from benchrigor.errors import NotComparable as NotComparable
 from benchrigor.errors import NotEstimable as NotEstimable
-from benchrigor.errors import PlanMismatch as PlanMismatch
-from benchrigor.errors import StoreFailed as StoreFailed
-from benchrigor.errors import WorkloadFailed as WorkloadFailed
-from benchrigor.errors import WorkTooShort as WorkTooShort
 from benchrigor.interference import segments as segments
 from benchrigor.model import Analysis as Analysis
 from benchrigor.model import ChangePoints as ChangePoints
 from benchrigor.model import Comparison as Comparison
-from benchrigor.model import Composite as Composite
 from benchrigor.model import Decision as Decision
 from benchrigor.model import Estimate as Estimate
 from benchrigor.model import Interference as Interference
-from benchrigor.model import Light as Light
 from benchrigor.model import Limit as Limit
 from benchrigor.model import LoadResult as LoadResult
 from benchrigor.model import LoadTrial as LoadTrial
@@ -37,9 +27,7 @@ from benchrigor.model import Notice as Notice
 from benchrigor.model import Options as Options
 from benchrigor.model import PeakRate as PeakRate
 from benchrigor.model import PeakStatus as PeakStatus
-from benchrigor.model import Plan as Plan
 from benchrigor.model import Progress as Progress
-from benchrigor.model import Provenance as Provenance
 from benchrigor.model import Round as Round
 from benchrigor.model import RoundPlan as RoundPlan
 from benchrigor.model import RunRecord as RunRecord
@@ -48,7 +36,6 @@ from benchrigor.model import ServiceRate as ServiceRate
 from benchrigor.model import StablePhase as StablePhase
 from benchrigor.model import StopReason as StopReason
 from benchrigor.model import Subsessions as Subsessions
-from benchrigor.model import Trial as Trial
 from benchrigor.model import Verdict as Verdict
 from benchrigor.model import WpsFit as WpsFit
 from benchrigor.session import Session as Session
@@ -63,6 +50,5 @@ from benchrigor.session import read_results as read_results
 from benchrigor.units import Direction as Direction
 from benchrigor.workloads import CommandWorkload as CommandWorkload
 from benchrigor.workloads import InterpreterWorkload as InterpreterWorkload
-from benchrigor.workloads import StepwiseWorkload as StepwiseWorkload
 
 __version__: str

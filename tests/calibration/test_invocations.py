@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.stats import estimate_invocations
 
 pytestmark = [pytest.mark.slow, pytest.mark.minutes]  # CI runs the evidence that says the same

@@ -8,7 +8,7 @@ from scipy import stats as scipy_stats
 from simulated.mixtures import Draw, Rng, counts_found, spike_beside_a_plain
 from simulated.series import autoregressive
 
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,8 @@ import pytest
 from scipy import signal
 from scipy import stats as scipy_stats
 
-from benchrigor.model import Comparison, Floats, StopReason, Verdict
+from benchrigor.model import Comparison, StopReason, Verdict
+from benchrigor.model.series import Floats
 from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
 
 pytestmark = pytest.mark.slow

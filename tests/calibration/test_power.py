@@ -9,7 +9,8 @@ from scipy import signal
 from scipy import stats as scipy_stats
 from simulated.estimates import mean_of
 
-from benchrigor.model import Floats, Verdict
+from benchrigor.model import Verdict
+from benchrigor.model.series import Floats
 from benchrigor.stats import estimate_mean
 from benchrigor.stats.comparison.two_sample import compare
 from benchrigor.stats.planning.power import plan_sizes

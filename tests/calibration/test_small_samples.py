@@ -10,7 +10,8 @@ import pytest
 from scipy import stats as scipy_stats
 from simulated.series import autoregressive
 
-from benchrigor.stats import estimate_level, fit_level
+from benchrigor.stats.series.interval import estimate_level
+from benchrigor.stats.series.level import fit_level
 
 pytestmark = [pytest.mark.slow, pytest.mark.minutes]  # CI runs the evidence that says the same
 

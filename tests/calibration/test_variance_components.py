@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchrigor.model import Kind
+from benchrigor.model.analysis import Kind
 from benchrigor.stats.estimators.estimation import Policy, estimate
 from benchrigor.stats.estimators.variance_components import split_variance
 

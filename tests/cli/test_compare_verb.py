@@ -9,13 +9,15 @@ from functools import cache
 import numpy as np
 import pytest
 from scipy import stats
+from simulated.jobs import SyntheticJob
 
 import benchrigor as br
-from benchrigor.model import Interference, Light, Metric
+from benchrigor.model import Interference, Metric
+from benchrigor.model.interference import Light
 from benchrigor.session import Session
 from benchrigor.stats.comparison.two_sample import compare
 from benchrigor.storage import Journal
-from benchrigor.testing import FakeClock, StepWarmUp, SyntheticJob, SyntheticWorkload
+from benchrigor.testing import FakeClock, StepWarmUp, SyntheticWorkload
 
 
 def readings(mean, *, seed, n=1000):

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from benchrigor.cli import doctor_verb
-from benchrigor.model import Code, Finding, Fitness
+from benchrigor.model import Code
+from benchrigor.model.finding import Finding, Fitness
 from benchrigor.session import examine
 
 TURBO = {"name": "turbo", "found": "on", "advice": "turn it off", "code": Code.CHANGING_PACE}

@@ -16,7 +16,8 @@ from simulated.estimates import estimated
 
 import benchrigor as br
 from benchrigor.cli.output import LiveLine, print_records
-from benchrigor.model import Analysis, Code, Kind, Metric, Notice, Options, Progress
+from benchrigor.model import Analysis, Code, Metric, Notice, Options, Progress
+from benchrigor.model.analysis import Kind
 from benchrigor.report.notice_lines import PAGE
 from benchrigor.testing import FakeClock
 

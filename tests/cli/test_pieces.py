@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from benchrigor.cli.output import LiveLine
-from benchrigor.model import Kind, Options, Progress
+from benchrigor.model import Options, Progress
 from benchrigor.storage import Journal
 
 MODULE = """
@@ -51,7 +51,7 @@ def test_json_of_several_has_them_by_name(cli, functions, strict):
     assert list(document) == ["several:small", "several:large"]
     for name, record in document.items():
         assert record["name"] == name
-        assert record["analyses"][0]["kind"] == Kind.PIECES
+        assert record["analyses"][0]["kind"] == "pieces"
         assert Journal(functions).load(record["run_id"]).subject["target"] == name
 
 
@@ -73,7 +73,7 @@ def test_one_function_is_spread_over_minutes(cli, functions, strict):
     assert result.exit_code in {0, 4}, result.output
     document = strict(result.stdout)
     assert document["options"]["pieces"] == 4
-    assert document["analyses"][0]["kind"] == Kind.PIECES
+    assert document["analyses"][0]["kind"] == "pieces"
     assert len(document["analyses"][0]["levels"]) == 4
     shown = cli("show", document["run_id"], "--details")
     assert "from 4 pieces" in " ".join(shown.stdout.split())

@@ -6,16 +6,9 @@ import numpy as np
 import pytest
 from simulated.estimates import mean_of
 
-from benchrigor.model import (
-    Analysis,
-    Decision,
-    Kind,
-    Metric,
-    Options,
-    Provenance,
-    RunRecord,
-    StopReason,
-)
+from benchrigor.model import Analysis, Decision, Metric, Options, RunRecord, StopReason
+from benchrigor.model.analysis import Kind
+from benchrigor.model.run import Provenance
 from benchrigor.storage import Journal
 
 TIME = Metric(name="time", unit="s")

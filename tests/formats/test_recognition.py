@@ -7,7 +7,7 @@ import pytest
 
 from benchrigor.errors import InvalidInput
 from benchrigor.formats.recognition import TOOLS, results_in
-from benchrigor.model import Code, Round, RunRecord, Severity
+from benchrigor.model import Code, Round, RunRecord
 from benchrigor.model.codec import encode
 from benchrigor.model.recorded import Recorded
 from benchrigor.testing import SyntheticWorkload
@@ -71,7 +71,7 @@ def test_a_file_without_readings_says_what_it_holds_and_the_option_that_keeps_th
         assert each.rounds == ()
         (notice,) = each.notices
         assert notice.code is Code.NO_RAW_READINGS
-        assert notice.severity is Severity.REFUSAL
+        assert notice.severity == "refusal"
         assert SUMMARIES[name] in notice.sentence
         assert len(notice.evidence) > 3
 

@@ -12,7 +12,8 @@ from fence import CASES, records
 from fence.comparing import differences
 from fence.plain import plain
 
-from benchrigor.model import Code, Estimate, Notice, Severity
+from benchrigor.model import Code, Estimate, Notice
+from benchrigor.model.notice import Severity
 
 
 @pytest.mark.slow

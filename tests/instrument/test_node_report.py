@@ -10,7 +10,8 @@ import pytest
 from benchrigor.instrument.data.node import NodeCondition, NodeReport, NodeView
 from benchrigor.instrument.data.probe_reading import ProbeReadings
 from benchrigor.instrument.node_report import node_notes, node_rows
-from benchrigor.model import Alarm, Sample, Status
+from benchrigor.model import Sample, Status
+from benchrigor.model.machine import Alarm
 
 
 def view(condition: NodeCondition = NodeCondition.WELL, **given: Any) -> NodeView:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from benchrigor.errors import InvalidInput
 from benchrigor.interference import quantise
 from benchrigor.interference.binning import Quantiser
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 
 
 def streamed(values: npt.ArrayLike, bins: int = 256) -> Floats:

@@ -9,7 +9,8 @@ from simulated.programs import N, disturbed, program
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.interference import composite_profile
-from benchrigor.model import Code, Floats, Notice, SegmentProfile, Severity
+from benchrigor.model import Code, Notice, SegmentProfile
+from benchrigor.model.series import Floats
 from benchrigor.stats import profile_interference
 
 
@@ -109,7 +110,7 @@ def test_segments_of_no_group_count_as_they_are() -> None:
     assert found.duration.value == pytest.approx(6.0 + 99 * 1.1)
     assert [each.n for each in found.groups] == [297]
     (notice,) = found.notices
-    assert (notice.code, notice.severity) == (Code.UNCLUSTERED, Severity.NOTE)
+    assert (notice.code, notice.severity) == (Code.UNCLUSTERED, "note")
     assert notice.evidence["unclustered_percent"] == pytest.approx(100.0 * 6.0 / 114.9)
 
 
@@ -130,7 +131,7 @@ def test_runs_that_cannot_be_cleaned_are_named() -> None:
     flags = rng.random(N) < 0.6
     bad = replace(profiles[0], duration_s=profiles[1].duration_s * np.where(flags, 3.0, 1.0))
     notice, _ = composite_profile([*profiles, bad]).notices
-    assert (notice.code, notice.severity) == (Code.DOUBTFUL_RUNS, Severity.WARNING)
+    assert (notice.code, notice.severity) == (Code.DOUBTFUL_RUNS, "warning")
     assert notice.evidence["runs"] == "3"
 
 
@@ -145,7 +146,7 @@ def test_what_the_program_itself_is_slow_by_is_noted(noise: str, noted: bool) ->
     found = [composite_profile([run(rng) for _ in range(5)]) for _ in range(20)]
     tails = [[each for each in one.notices if each.code is Code.NATURAL_TAIL] for one in found]
     assert sum(map(len, tails)) == (20 if noted else 0)
-    assert all(each.severity is Severity.NOTE for notices in tails for each in notices)
+    assert all(each.severity == "note" for notices in tails for each in notices)
 
 
 def test_less_than_three_runs_give_no_interval() -> None:
@@ -153,7 +154,7 @@ def test_less_than_three_runs_give_no_interval() -> None:
         with pytest.raises(NotEstimable) as error:
             composite_profile(several(8)[:runs])
         assert isinstance(error.value.notice, Notice)
-        assert error.value.notice.severity is Severity.REFUSAL
+        assert error.value.notice.severity == "refusal"
 
 
 def test_a_run_of_other_work_is_refused_and_named() -> None:

@@ -11,7 +11,8 @@ import pytest
 import benchrigor as br
 from benchrigor.cli.output import say
 from benchrigor.layout import page
-from benchrigor.model import Light, SegmentProfile
+from benchrigor.model import SegmentProfile
+from benchrigor.model.interference import Light
 from benchrigor.stats import profile_interference
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock, FakeMeter

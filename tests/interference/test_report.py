@@ -7,20 +7,11 @@ import pytest
 from simulated.estimates import within
 
 import benchrigor as br
-from benchrigor.interference import merge_processes, render_composite, render_interference
-from benchrigor.interference.report import describe_groups
-from benchrigor.model import (
-    Analysis,
-    Code,
-    Composite,
-    CompositeGroup,
-    Interference,
-    Kind,
-    Light,
-    Notice,
-    SegmentGroup,
-    SegmentProfile,
-)
+from benchrigor.interference import merge_processes, render_interference
+from benchrigor.interference.report import describe_groups, render_composite
+from benchrigor.model import Analysis, Code, Interference, Notice, SegmentProfile
+from benchrigor.model.analysis import Kind
+from benchrigor.model.interference import Composite, CompositeGroup, Light, SegmentGroup
 from benchrigor.report import explain, render
 from benchrigor.stats import profile_interference
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from benchrigor.model.options import CHOICES
 from benchrigor.protocols import Detector
-from benchrigor.stats import ChangeDetector, RupturesDetector, detect_changes
+from benchrigor.stats import ChangeDetector, detect_changes
 from benchrigor.stats.changepoints.named_detector import detector_named
+from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector
 
 # Those that compare sums of readings obey the first law within rounding only: it is tried with
 # noise, where no two ways to cut a series are equally good.

@@ -16,7 +16,7 @@ from simulated.series import autoregressive
 
 import benchrigor as br
 from benchrigor.cli import main
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.protocols import Recorder
 from benchrigor.testing import FakeClock
 

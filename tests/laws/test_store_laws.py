@@ -19,23 +19,21 @@ from benchrigor.model import (
     Code,
     Decision,
     Estimate,
-    Kind,
     Metric,
     Notice,
     Options,
     Phase,
-    PhaseLabel,
-    PhaseReason,
-    Provenance,
     Round,
     RoundPlan,
     RunRecord,
     StablePhase,
     StopReason,
     Subsessions,
-    as_series,
     codec,
 )
+from benchrigor.model.analysis import Kind, PhaseLabel, PhaseReason
+from benchrigor.model.run import Provenance
+from benchrigor.model.series import as_series
 from benchrigor.protocols import Store
 from benchrigor.storage import Journal
 from benchrigor.testing.stores import MemoryStore

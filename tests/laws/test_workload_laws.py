@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from simulated.jobs import SyntheticJob
 
 from benchrigor.clocks import WallClock
 from benchrigor.model import Round, RoundPlan
 from benchrigor.protocols import LastingWorkload, Workload
-from benchrigor.testing import FakeClock, SyntheticJob, SyntheticWorkload
+from benchrigor.testing import FakeClock, SyntheticWorkload
 from benchrigor.workloads import AmountWorkload, CallableWorkload, CommandWorkload, Pick
 from benchrigor.workloads.recorder import RoundRecorder
 from benchrigor.workloads.stepwise import StepwiseWorkload

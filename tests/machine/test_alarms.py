@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchrigor.errors import InvalidInput
-from benchrigor.machine import Alarms, Condition, Threshold, read_thresholds
-from benchrigor.model import Alarm, Health, Sample, Status
+from benchrigor.machine import Alarms, read_thresholds
+from benchrigor.machine.thresholds import Condition, Threshold
+from benchrigor.model import Health, Sample, Status
+from benchrigor.model.machine import Alarm
 
 FULL = Threshold(
     code="full",

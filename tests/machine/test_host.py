@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from benchrigor.machine import capabilities, load_average, provenance
+from benchrigor.machine import capabilities, provenance
 from benchrigor.machine import host as module
+from benchrigor.machine.host import load_average
 from benchrigor.model import Capability
 
 CPUS = "sys/devices/system/cpu"

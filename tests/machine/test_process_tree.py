@@ -12,8 +12,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchrigor.machine import RunDelay, process_tree
+from benchrigor.machine import process_tree
 from benchrigor.machine.process_tree import ProcessTree, lost_ns
+from benchrigor.machine.run_delay import RunDelay
 
 MS = 1_000_000
 real = pytest.mark.skipif(not RunDelay().available, reason=RunDelay().reason)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchrigor.machine import RunDelay
+from benchrigor.machine.run_delay import RunDelay
 
 SCHEDSTAT = "proc/thread-self/schedstat"
 real = pytest.mark.skipif(not RunDelay().available, reason=RunDelay().reason)

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from benchrigor.errors import InvalidInput
-from benchrigor.machine import Condition, Threshold, health, read_thresholds, status
+from benchrigor.machine import health, read_thresholds, status
 from benchrigor.machine import thresholds as module
+from benchrigor.machine.thresholds import Condition, Threshold
 
 DEFAULTS = Path(module.__file__).with_name("thresholds.toml")
 PAGE = Path(__file__).parents[2] / "docs" / "machine-state.md"

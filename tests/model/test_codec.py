@@ -7,8 +7,9 @@ import numpy.typing as npt
 import pytest
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Floats, Notice
+from benchrigor.model import Code, Notice
 from benchrigor.model.codec import decode, encode
+from benchrigor.model.series import Floats
 
 
 class Alias:

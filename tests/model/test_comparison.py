@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulated.estimates import estimated
 
-from benchrigor.model import Code, Comparison, Estimate, Family, Notice, Verdict
+from benchrigor.model import Code, Comparison, Estimate, Notice, Verdict
 from benchrigor.model.analysis import Observed
-from benchrigor.model.comparison import show_difference
+from benchrigor.model.comparison import Family, show_difference
 from benchrigor.model.sentence import sentence, show_change
 from benchrigor.report.comparison_text import show_basis, show_more
 from benchrigor.units import Direction

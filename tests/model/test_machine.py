@@ -8,7 +8,8 @@ import json
 import pytest
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Alarm, Health, Sample, Status, codec
+from benchrigor.model import Health, Sample, Status, codec
+from benchrigor.model.machine import Alarm
 
 AT = "2026-11-24T19:00:00.000+00:00"
 STATUS = Status(

@@ -5,7 +5,8 @@ import pytest
 
 import benchrigor as br
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Analysis, Kind, RunRecord, codec
+from benchrigor.model import Analysis, RunRecord, codec
+from benchrigor.model.analysis import Kind
 from benchrigor.testing import ExponentialWarmUp, FakeClock, SyntheticWorkload
 
 

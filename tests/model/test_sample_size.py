@@ -3,17 +3,10 @@ from dataclasses import replace
 import pytest
 from simulated.estimates import estimated
 
-from benchrigor.model import (
-    Code,
-    Notice,
-    Plan,
-    Price,
-    Severity,
-    Standing,
-    Tally,
-    TrackRecord,
-    codec,
-)
+from benchrigor.model import Code, Notice, codec
+from benchrigor.model.notice import Severity
+from benchrigor.model.sample_size import Plan, Price
+from benchrigor.model.track_record import Standing, Tally, TrackRecord
 
 PILOT = estimated(0.01234, 0.0120, 0.0126, n=500, n_effective=400.0, method="long-run-variance")
 

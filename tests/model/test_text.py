@@ -11,7 +11,6 @@ from benchrigor.model import (
     Code,
     Decision,
     Estimate,
-    Kind,
     Metric,
     Notice,
     Options,
@@ -21,6 +20,7 @@ from benchrigor.model import (
     StopReason,
     WpsFit,
 )
+from benchrigor.model.analysis import Kind
 from benchrigor.model.text import (
     many,
     percent,

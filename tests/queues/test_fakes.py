@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.queues.fakes import SyntheticStage
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.queues import ServiceRateEstimator
 
 PERIOD_S = 0.05

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Severity
-from benchrigor.queues import CalibratedPeriod, PeriodCalibrator
+from benchrigor.queues import PeriodCalibrator
 from benchrigor.queues.data.service import RateReason
+from benchrigor.queues.period_calibrator import CalibratedPeriod
 
 Machine = Callable[[float], tuple[float, bool, float]]
 """From the period wanted to realised width, blocked and items."""
@@ -70,7 +70,7 @@ def test_where_none_will_do_it_says_why(machine: Machine, reason: RateReason) ->
     found = calibrated(PeriodCalibrator(longest_s=0.1), machine)
     assert (found.period_s, found.reason) == (None, reason)
     assert found.notice is not None
-    assert found.notice.severity is Severity.REFUSAL
+    assert found.notice.severity == "refusal"
 
 
 def test_blocking_at_a_stable_width_ends_the_search_for_wider_ones_wait_more() -> None:

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from benchrigor.errors import InvalidInput
-from benchrigor.queues import End, Page, Tap
+from benchrigor.queues import Page, Tap
+from benchrigor.queues.counting.ends import End
 
 
 def test_a_tap_has_a_page_of_its_own_for_as_long_as_it_is_open() -> None:

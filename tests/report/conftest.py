@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import benchrigor as br
-from benchrigor.model import Analysis, Decision, Estimate, Kind, Notice, RunRecord, WpsFit
+from benchrigor.model import Analysis, Decision, Estimate, Notice, RunRecord, WpsFit
+from benchrigor.model.analysis import Kind
 from benchrigor.stats import fit_wps
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from benchrigor.model import Code, Finding, Fitness
+from benchrigor.model import Code
+from benchrigor.model.finding import Finding, Fitness
 from benchrigor.report.doctor_text import render_findings
 
 FOUND = [

@@ -14,8 +14,9 @@ import benchrigor as br
 from benchrigor.cli.output import summary
 from benchrigor.model import Code, RunRecord
 from benchrigor.model.text import percent, show_estimate, show_modes, show_short, show_value
-from benchrigor.report import explain, render, tabulate
+from benchrigor.report import explain, render
 from benchrigor.report.pace_text import show_pace
+from benchrigor.report.run_table import tabulate
 
 
 @pytest.fixture(scope="module")

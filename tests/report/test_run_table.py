@@ -8,14 +8,14 @@ from benchrigor.model import (
     Analysis,
     Code,
     Decision,
-    Kind,
     Metric,
     Notice,
     Options,
     RunRecord,
     StopReason,
 )
-from benchrigor.report import tabulate
+from benchrigor.model.analysis import Kind
+from benchrigor.report.run_table import tabulate
 from benchrigor.stats import observe
 
 FOOTNOTE = "±: half of the 95% confidence interval"

@@ -11,19 +11,11 @@ from simulated.estimates import estimated
 from simulated.paced import paced
 
 import benchrigor as br
-from benchrigor.model import (
-    Code,
-    Comparison,
-    Decision,
-    Notice,
-    RunRecord,
-    Severity,
-    StopReason,
-    Verdict,
-)
-from benchrigor.report import comparison_page, render, run_page
+from benchrigor.model import Code, Comparison, Decision, Notice, RunRecord, StopReason, Verdict
+from benchrigor.model.notice import Severity
+from benchrigor.report import render
 from benchrigor.report.notice_lines import OF_PAIRS, PAGE, REFUSED, chosen, chosen_of_run
-from benchrigor.report.short_page import MOST_ROWS
+from benchrigor.report.short_page import MOST_ROWS, comparison_page, run_page
 from benchrigor.testing import FakeClock, SyntheticWorkload
 from benchrigor.units import Direction
 

@@ -8,7 +8,8 @@ import pytest
 import benchrigor as br
 from benchrigor.model import Code, Metric, RunRecord
 from benchrigor.model.text import percent
-from benchrigor.report import explain, render, tabulate
+from benchrigor.report import explain, render
+from benchrigor.report.run_table import tabulate
 from benchrigor.testing import FakeClock, StepWarmUp, SyntheticWorkload
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from benchrigor.model import Code, Estimate, Notice, RunRecord, StopReason, WpsFit
-from benchrigor.report import explain, render, tabulate
+from benchrigor.report import explain, render
+from benchrigor.report.run_table import tabulate
 
 WORK = np.array([1e3, 2e3, 4e3, *np.linspace(3e6, 60e6, 37)])
 DURATION_S = np.full(40, 1.5)

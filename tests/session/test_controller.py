@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import benchrigor as br
-from benchrigor.model import VarianceSplit
+from benchrigor.model.analysis import VarianceSplit
 from benchrigor.session.schedule.pacing import Pace, next_readings
 
 BEGUN = Pace(readings=100, elapsed_s=1.0, last_readings=100, last_s=0.1, to_next_check=400)

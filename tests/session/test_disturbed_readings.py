@@ -13,7 +13,8 @@ import pytest
 
 import benchrigor as br
 from benchrigor.cli.output import outline
-from benchrigor.model import Code, Delays, Disturbed, Floats, Kind
+from benchrigor.model import Code, Delays, Disturbed
+from benchrigor.model.series import Floats
 from benchrigor.report.csv_tables import reading_rows
 from benchrigor.session.engine import Engine
 from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
@@ -169,7 +170,7 @@ def test_each_restarted_round_leaves_its_own_out() -> None:
     record = session(rounds="restarted", max_rounds=12, target=1e-6, budget_s=1e4)
     analysis, disturbed = record.analysis(), left_out(record)
     assert analysis is not None
-    assert analysis.kind is Kind.INVOCATIONS
+    assert analysis.kind == "invocations"
     assert analysis.estimate is not None
     assert analysis.estimate.value == pytest.approx(TRUTH_S, rel=0.005)
     sizes = [phase.change_points.n for phase in analysis.phases]
@@ -190,7 +191,7 @@ def test_rounds_of_one_reading_are_groups(key: str) -> None:
     found, analysis = record.estimate(), record.analysis()
     assert found is not None
     assert analysis is not None
-    assert analysis.kind is Kind.READINGS
+    assert analysis.kind == "readings"
     assert found.low <= TRUTH_S <= found.high
     assert analysis.n == record.counted().size
     assert analysis.n == pytest.approx(60 - left_out(record).left_out, abs=1)

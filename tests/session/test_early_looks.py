@@ -5,7 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from benchrigor.model import Floats, Kind, Options, Round, RunRecord
+from benchrigor.model import Options, Round, RunRecord
+from benchrigor.model.analysis import Kind
+from benchrigor.model.series import Floats
 from benchrigor.session import Engine
 from benchrigor.session.stop_rules import min_evidence
 from benchrigor.testing import ExponentialWarmUp, FakeClock, SyntheticWorkload

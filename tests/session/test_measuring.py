@@ -292,7 +292,7 @@ def test_a_coroutine_that_raises_is_named_with_its_call() -> None:
     async def broken() -> None:
         raise KeyError("x")
 
-    with pytest.raises(br.WorkloadFailed, match="broken raised KeyError: 'x'"):
+    with pytest.raises(br.errors.WorkloadFailed, match="broken raised KeyError: 'x'"):
         br.measure(broken, budget_s=0.05)
 
 

@@ -12,8 +12,9 @@ from simulated.rounds import InRoundsOf
 import benchrigor as br
 from benchrigor.model import Code, Metric, Notice, Options
 from benchrigor.model.notice import CAUSES, one_each
-from benchrigor.session import Session, as_workload, compare_runs
+from benchrigor.session import Session, compare_runs
 from benchrigor.session.replays.recorded_run import record_of_readings
+from benchrigor.session.session import as_workload
 from benchrigor.testing import FakeClock, FakeMeter
 
 MS = 1_000_000

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from benchrigor.model import Analysis, Estimate, Kind, Metric, Options
+from benchrigor.model import Analysis, Estimate, Metric, Options
+from benchrigor.model.analysis import Kind
 from benchrigor.session.outlook import out_of_reach
 
 TIME = Metric(name="time", unit="s")

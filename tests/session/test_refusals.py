@@ -10,19 +10,11 @@ import numpy as np
 import pytest
 
 import benchrigor as br
-from benchrigor.model import (
-    ChangePoints,
-    Code,
-    Delays,
-    Metric,
-    Notice,
-    Options,
-    RunRecord,
-    Severity,
-)
+from benchrigor.model import ChangePoints, Code, Delays, Metric, Notice, Options, RunRecord
 from benchrigor.model.text import show_value
-from benchrigor.report import explain, render, tabulate
+from benchrigor.report import explain, render
 from benchrigor.report.figure_text import show_figures
+from benchrigor.report.run_table import tabulate
 from benchrigor.session import Engine, read_results
 from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
 from benchrigor.session.replays.recorded_run import record_of_pairs, record_of_readings
@@ -129,7 +121,7 @@ RECORDS: dict[str, tuple[Code, Callable[[], RunRecord]]] = {
 
 
 def sentence_of(record: RunRecord, code: Code) -> str:
-    refusals = (each for each in record.notices if each.severity is Severity.REFUSAL)
+    refusals = (each for each in record.notices if each.severity == "refusal")
     (sentence,) = {each.sentence for each in refusals if each.code is code}
     return sentence
 
@@ -266,7 +258,7 @@ def test_pairs_without_a_ratio_show_both_sides() -> None:
         )
     comparison = engine.result()
     assert comparison.ratio is None
-    assert [each.code for each in comparison.notices if each.severity is Severity.REFUSAL] == [
+    assert [each.code for each in comparison.notices if each.severity == "refusal"] == [
         Code.NO_RATIO
     ]
     assert comparison.observed.keys() == {"baseline", "candidate"}

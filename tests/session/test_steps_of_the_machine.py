@@ -3,17 +3,10 @@
 import numpy as np
 import pytest
 
-from benchrigor.model import (
-    Floats,
-    Options,
-    PhaseLabel,
-    PhaseReason,
-    References,
-    Round,
-    RunRecord,
-    StopReason,
-)
+from benchrigor.model import Options, References, Round, RunRecord, StopReason
+from benchrigor.model.analysis import PhaseLabel
 from benchrigor.model.pace import INTERPRETER
+from benchrigor.model.series import Floats
 from benchrigor.session import Engine
 from benchrigor.session.replays.recorded_run import recording_of
 
@@ -61,15 +54,15 @@ def test_a_step_of_the_machine_is_averaged_over_time(name: str) -> None:
     machine, ended = MACHINE[name]
     (analysis,) = measured(STEADY, machine, ended=ended).analyses
     (phase,) = analysis.phases
-    assert (phase.reason, phase.start, phase.stop) == (PhaseReason.CHANGING_PACE, 0, 2_000)
-    assert {part.label for part in phase.phases} == {PhaseLabel.STABLE}
+    assert (phase.reason, phase.start, phase.stop) == ("the pace changed", 0, 2_000)
+    assert {part.label for part in phase.phases} == {"stable"}
     assert analysis.estimate is not None
     assert analysis.estimate.low < 1e-3 * machine.mean() < analysis.estimate.high
 
 
 def test_a_step_of_the_code_is_a_warm_up() -> None:
     (analysis,) = measured(levels((1.5, 600), (1.0, 1_400)), STEADY).analyses
-    assert analysis.phases[0].reason is PhaseReason.STABLE
+    assert analysis.phases[0].reason == "stable"
     assert analysis.estimate is not None
     assert analysis.estimate.value == pytest.approx(1e-3, rel=0.005)
 
@@ -79,10 +72,10 @@ def test_both_kinds_of_steps_are_told_apart() -> None:
     (analysis,) = measured(code, machine).analyses
     (phase,) = analysis.phases
     assert (phase.start, phase.stop) == (300, 1_600)
-    assert phase.reason is PhaseReason.CHANGING_PACE
+    assert phase.reason == "the pace changed"
     labels = [part.label for part in phase.phases]
     stable = [PhaseLabel.STABLE, PhaseLabel.STABLE]
-    assert labels == [PhaseLabel.WARM_UP, *stable, PhaseLabel.COOL_DOWN]
+    assert labels == ["warm-up", *stable, "cool-down"]
     medians = [part.median for part in phase.phases]
     assert medians == pytest.approx([2.8e-3, 1.4e-3, 1.0e-3, 1.6e-3], rel=0.01)  # as measured
 
@@ -90,7 +83,7 @@ def test_both_kinds_of_steps_are_told_apart() -> None:
 def test_work_that_does_not_follow_the_machine_has_steps_of_its_own() -> None:
     code, machine = levels((1.5, 600), (1.0, 1_400)), levels((1.0, 600), (1.5, 1_400))
     (analysis,) = measured(code, machine, sensitivity=0.0).analyses
-    assert analysis.phases[0].reason is PhaseReason.STABLE
+    assert analysis.phases[0].reason == "stable"
     assert analysis.phases[0].start == pytest.approx(600, abs=3)
 
 

@@ -12,16 +12,15 @@ from benchrigor.model import (
     Code,
     Decision,
     Estimate,
-    Kind,
     Metric,
     Options,
-    PhaseLabel,
     Progress,
     Round,
     RoundPlan,
     RunRecord,
     StopReason,
 )
+from benchrigor.model.analysis import Kind
 from benchrigor.protocols import StopRule
 from benchrigor.session import Engine, default_rules
 from benchrigor.session.stop_rules import (
@@ -54,7 +53,7 @@ def test_a_session_is_satisfied_once_its_latest_readings_are_of_the_longest_phas
             (analysis,) = progress.analyses
             (phase,) = analysis.phases
             assert analysis.estimate is not None
-            inside.append(phase.phases[-1].label is PhaseLabel.STABLE)
+            inside.append(phase.phases[-1].label == "stable")
 
     options = Options(target=0.05)
     engine = Engine(options, rules=[note, *default_rules(options)])

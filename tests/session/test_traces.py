@@ -14,22 +14,14 @@ from simulated.rounds import InRoundsOf
 
 import benchrigor as br
 from benchrigor.errors import DetectorFailed, InvalidInput
-from benchrigor.model import (
-    ChangePoints,
-    Code,
-    Interference,
-    Kind,
-    Notice,
-    RunRecord,
-    StopReason,
-    codec,
-)
+from benchrigor.model import ChangePoints, Code, Interference, Notice, RunRecord, StopReason, codec
 from benchrigor.report import explain
 from benchrigor.session import analysis_chain
 from benchrigor.session import engine as session_engine
 from benchrigor.session.conditions.red_rounds import measured_interference
 from benchrigor.session.engine import Engine
-from benchrigor.stats import RupturesDetector, detect_changes
+from benchrigor.stats import detect_changes
+from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector
 from benchrigor.testing import FakeClock, MemoryStore, StepWarmUp, SyntheticWorkload
 
 SPEED = 50.0
@@ -77,7 +69,7 @@ def test_a_session_finds_the_speed_behind_an_overhead_and_stops_on_its_interval(
     assert found.relative_half_width <= 0.05
     analysis = record.analysis("speed")
     assert analysis is not None
-    assert analysis.kind is Kind.WORK
+    assert analysis.kind == "work amounts"
     assert analysis.wps is not None
     assert analysis.wps.overhead.low <= 0.3 <= analysis.wps.overhead.high
     assert analysis.wps.naive_speed < 0.9 * SPEED
@@ -179,7 +171,7 @@ def test_what_is_no_round_of_work_is_refused_and_the_plan_stays_open() -> None:
 
 def test_a_maximum_that_stays_too_short_ends_with_an_error_that_says_so() -> None:
     engine = Engine(wps(work=(1, 100)), seed=1)
-    with pytest.raises(br.WorkTooShort, match="100") as caught:
+    with pytest.raises(br.errors.WorkTooShort, match="100") as caught:
         told(engine, duration=lambda work: work * 1e-6)
     assert "short_round_s" in str(caught.value)
     record = engine.result()

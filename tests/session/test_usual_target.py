@@ -8,7 +8,8 @@ import pytest
 import benchrigor as br
 from benchrigor.model import Code, codec
 from benchrigor.model.options import Options
-from benchrigor.report import explain, render, tabulate
+from benchrigor.report import explain, render
+from benchrigor.report.run_table import tabulate
 from benchrigor.report.short_page import run_page
 from benchrigor.testing import FakeClock, SyntheticWorkload
 

@@ -12,7 +12,7 @@ from scipy.stats import binom, spearmanr
 from simulated.schedules import SPEED, Lasting, begun, drive
 
 from benchrigor.errors import WorkTooShort
-from benchrigor.model import Code, Options, Severity
+from benchrigor.model import Code, Options
 from benchrigor.session.schedule.work_schedule import (
     FEWEST_ROUNDS,
     MOST_PILOTS,
@@ -275,7 +275,7 @@ def test_rounds_with_more_overhead_than_work_are_left_out() -> None:
     assert schedule.counted == (False,) * 9 + (True,) * 10
     assert notices_of(schedule)[Code.PILOT_ROUNDS] == 6
     (notice,) = [each for each in schedule.notices if each.code is Code.SMALL_WORK]
-    assert notice.severity is Severity.NOTE
+    assert notice.severity == "note"
     assert notice.evidence == {"rounds": 3, "overhead_s": pytest.approx(1.0)}
     work, _ = drive(schedule, line(1.0, 2.0), rounds=100)
     assert work.min() >= 2.0 * (1.0 - 1e-6)
@@ -296,7 +296,7 @@ def test_ten_rounds_are_kept_whatever_their_overhead() -> None:
     tell(schedule, line(1.0, 2.0), amounts)
     assert schedule.counted == (False,) * 6 + (True,) * 12
     (notice,) = [each for each in schedule.notices if each.code is Code.OVERHEAD_DOMINATES]
-    assert notice.severity is Severity.WARNING
+    assert notice.severity == "warning"
     assert notice.evidence["rounds"] == 3
     schedule.tell(5.0, 3.5)
     assert schedule.counted == (False,) * 9 + (True,) * 10

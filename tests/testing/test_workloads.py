@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -11,15 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Floats, RoundPlan
-from benchrigor.testing import (
-    ExponentialWarmUp,
-    FakeClock,
-    StepWarmUp,
-    SyntheticJob,
-    SyntheticWorkload,
-)
-from benchrigor.workloads import RoundRecorder
+from benchrigor.model import RoundPlan
+from benchrigor.model.series import Floats
+from benchrigor.testing import ExponentialWarmUp, FakeClock, StepWarmUp, SyntheticWorkload
 
 KINDS = [
     {"noise": "normal", "phi": 0.0},
@@ -207,62 +200,3 @@ def test_the_clock_moves_by_the_sum_of_the_readings() -> None:
 def test_bad_input_is_named(options: dict[str, Any], phrase: str) -> None:
     with pytest.raises(InvalidInput, match=phrase):
         SyntheticWorkload(**options)
-
-
-def durations(job: SyntheticJob, amounts: Iterable[float]) -> Floats:
-    plans = (RoundPlan(index=index, work=work) for index, work in enumerate(amounts))
-    return np.array([job.draw(plan) for plan in plans])
-
-
-@pytest.mark.parametrize(("growth", "expected"), [(1.0, [0.5, 2.5]), (2.0, [0.5, 4.5])])
-def test_a_job_takes_as_long_as_its_line_says(growth: float, expected: list[float]) -> None:
-    job = SyntheticJob(speed=100.0, overhead_s=0.5, growth=growth)
-    assert durations(job, (0, 200)).tolist() == expected
-    assert job.truth == 100.0
-
-
-def test_durations_of_a_job_spread_as_asked_around_its_line() -> None:
-    n = 2_000
-    noise = durations(SyntheticJob(speed=10.0, overhead_s=1.0, cv=0.1, seed=4), [30] * n) / 4.0 - 1
-    assert np.std(noise) == pytest.approx(0.1, rel=4 / math.sqrt(2 * n))
-    assert np.mean(noise) == pytest.approx(0.0, abs=4 * 0.1 / math.sqrt(n))
-
-
-def test_a_round_of_a_job_is_drawn_from_the_seed_and_its_index() -> None:
-    job, other = (SyntheticJob(speed=1.0, cv=0.1, seed=seed) for seed in (1, 2))
-    plans = [RoundPlan(index=index, work=5) for index in range(20)]
-    forth = [job.draw(plan) for plan in plans]
-    back = [job.draw(plan) for plan in reversed(plans)]
-    assert forth == back[::-1]
-    assert len({*forth, *(other.draw(plan) for plan in plans)}) == 40
-
-
-def test_a_job_moves_the_clock_by_the_duration_that_it_reads() -> None:
-    clock = FakeClock()
-    job = SyntheticJob(speed=1e6, overhead_s=0.25, cv=0.1, seed=1, clock=clock)
-    plan, recorder = RoundPlan(index=0, work=3_000_000), RoundRecorder()
-    job.run(plan, recorder)
-    finished = recorder.finish(plan, elapsed_ns=0)
-    assert clock.now_ns() == round(finished.duration_s * 1e9) != 3.25e9
-    assert finished.readings == {"time": job.draw(plan)}
-
-
-@pytest.mark.parametrize(
-    ("options", "phrase"),
-    [
-        ({"speed": 0.0}, "speed is 0.0, expected more than 0"),
-        ({"speed": math.inf}, "speed is inf"),
-        ({"overhead_s": -1.0}, "overhead_s is -1.0, expected 0 or more"),
-        ({"cv": 0.2}, "cv is 0.2, expected from 0 to 1/6"),
-        ({"growth": 0.0}, "growth is 0.0"),
-        ({"speed": -1.0, "cv": math.nan}, "2 problems"),
-    ],
-)
-def test_bad_input_of_a_job_is_named(options: dict[str, Any], phrase: str) -> None:
-    with pytest.raises(InvalidInput, match=phrase):
-        SyntheticJob(**{"speed": 1.0, **options})
-
-
-def test_a_job_without_an_amount_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="round 2 has no work amount"):
-        SyntheticJob(speed=1.0).draw(RoundPlan(index=2))

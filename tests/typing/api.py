@@ -61,7 +61,7 @@ class MyEstimator:
 
 
 def with_estimator() -> tuple[br.Session, br.Session, tuple[int, ...]]:
-    detector: Detector = stats.RupturesDetector(MyEstimator(), pen=10.0)
+    detector: Detector = stats.detect_changes
     bare = br.Session(detector=MyEstimator())
     return bare, br.Session(detector=detector), detector([1.0, 2.0]).indices
 
@@ -90,12 +90,11 @@ def one_run(reference: br.SegmentProfile) -> tuple[float, bool, str]:
     )
     record = br.measure(lambda: None)
     lost = 0.0 if record.interference is None else record.interference.total_percent
-    return lost, found.light is br.Light.RED, str(same)
+    return lost, found.light == "red", str(same)
 
 
 def several_runs(profiles: list[br.SegmentProfile]) -> br.Estimate:
-    composite: br.Composite = stats.composite_profile(profiles)
-    return composite.duration
+    return stats.composite_profile(profiles).duration
 
 
 def queued_stage() -> tuple[float | None, str]:

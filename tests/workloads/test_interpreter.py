@@ -231,19 +231,19 @@ def test_a_round_ends_when_its_time_is_up(folder: Path):
     ],
 )
 def test_what_fails_is_named(folder: Path, target: str, words: str):
-    with pytest.raises(br.WorkloadFailed, match=words):
+    with pytest.raises(br.errors.WorkloadFailed, match=words):
         run(InterpreterWorkload(target, cwd=folder))
 
 
 def test_an_import_that_fails_shows_where(folder: Path):
     (folder / "broken.py").write_text("1 / 0")
-    with pytest.raises(br.WorkloadFailed, match=r"ZeroDivisionError(.|\n)*broken.py"):
+    with pytest.raises(br.errors.WorkloadFailed, match=r"ZeroDivisionError(.|\n)*broken.py"):
         run(InterpreterWorkload("broken:f", cwd=folder))
 
 
 @pytest.mark.slow
 def test_one_that_hangs_is_killed(folder: Path):
-    with pytest.raises(br.WorkloadFailed, match=r"longer than 0\.5 s"):
+    with pytest.raises(br.errors.WorkloadFailed, match=r"longer than 0\.5 s"):
         run(InterpreterWorkload("job:hangs", cwd=folder, timeout_s=0.5))
 
 
@@ -264,7 +264,7 @@ def test_one_under_way_when_the_budget_is_spent_does_not_count(folder: Path):
     ],
 )
 def test_what_raises_is_shown_in_a_few_lines_of_its_own(folder: Path, target: str, words: str):
-    with pytest.raises(br.WorkloadFailed, match=words) as raised:
+    with pytest.raises(br.errors.WorkloadFailed, match=words) as raised:
         run(InterpreterWorkload(target, cwd=folder))
     assert "worker.py" not in str(raised.value)
     assert len(str(raised.value)) < 20_000

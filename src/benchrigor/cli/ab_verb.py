@@ -28,9 +28,10 @@ from benchrigor.model.shell_words import words_of
 from benchrigor.model.text import many
 from benchrigor.protocols import Workload
 from benchrigor.report.tables.figures import figures_of_pair
-from benchrigor.session import measure_pair, meter_for
+from benchrigor.session import measure_pair
 from benchrigor.session.pairs.measuring_processes import measure_processes
 from benchrigor.session.pairs.pair_engine import PairEngine
+from benchrigor.session.session import meter_for
 from benchrigor.storage import Journal
 from benchrigor.workloads import CommandWorkload, InterpreterWorkload
 from benchrigor.workloads.worktrees import Checkout, is_changed, worktrees

@@ -9,8 +9,7 @@ from decimal import Decimal
 import click
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import check_work
-from benchrigor.model.options import Work
+from benchrigor.model.options import Work, check_work
 
 _AMOUNT = re.compile(
     r"""((?:[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20})(?:[eE][+-]?[0-9]{1,2})?)  # 1e6, 0.5

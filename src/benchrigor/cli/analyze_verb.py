@@ -19,7 +19,8 @@ from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Options, RunRecord
 from benchrigor.report import explain as explanation
-from benchrigor.report import plot_trace, tabulate
+from benchrigor.report import plot_trace
+from benchrigor.report.run_table import tabulate
 from benchrigor.session.replays.recorded_run import record_of_pairs
 from benchrigor.session.traces import SPEED
 

@@ -26,17 +26,9 @@ from benchrigor.cli.verb_help import Verb
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed
 from benchrigor.layout import Line, Part, page, wrapped
-from benchrigor.model import (
-    Comparison,
-    Family,
-    Metric,
-    Notice,
-    Options,
-    Progress,
-    RunRecord,
-    Verdict,
-)
+from benchrigor.model import Comparison, Metric, Notice, Options, Progress, RunRecord, Verdict
 from benchrigor.model.checks import refuse
+from benchrigor.model.comparison import Family
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.shell_words import words_of
 from benchrigor.model.text import no_number
@@ -46,10 +38,10 @@ from benchrigor.report.notice_lines import chosen, marked, warnings
 from benchrigor.report.tables.commands_table import command_table
 from benchrigor.report.tables.figures import figures_of_commands
 from benchrigor.secret_texts import HIDDEN, Veiled, hide_value
-from benchrigor.session import Session, meter_for
 from benchrigor.session.controller import check_seed, seed_of
 from benchrigor.session.measuring import TIME
 from benchrigor.session.pairs.ranking import Ranking, compare_with, notices_of_sides, rank_in_turn
+from benchrigor.session.session import Session, meter_for
 from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.command_hooks import PLACES

@@ -20,10 +20,11 @@ from benchrigor.cli.tables import table_options
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput, NotComparable
 from benchrigor.layout import Page, Part, page, row, table, wrapped
-from benchrigor.model import Code, Comparison, Decision, Estimate, Provenance, RunRecord
+from benchrigor.model import Code, Comparison, Decision, Estimate, RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
 from benchrigor.model.comparison import SuiteComparison, show_difference
+from benchrigor.model.run import Provenance
 from benchrigor.model.sentence import show_change
 from benchrigor.model.text import (
     counted,
@@ -35,9 +36,9 @@ from benchrigor.model.text import (
     show_duration,
     show_estimate,
 )
-from benchrigor.report import comparison_page
 from benchrigor.report.comparison_text import family_page, show_basis, show_more
 from benchrigor.report.notice_lines import chosen, marked, warnings
+from benchrigor.report.short_page import comparison_page
 from benchrigor.report.tables.figures import figures_of_pair, figures_of_ranking, figures_of_suites
 from benchrigor.report.tables.suite_page import suite_page
 from benchrigor.session.pairs.compared_sides import label_of

@@ -8,8 +8,8 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.output import print_result
 from benchrigor.cli.verb_help import Verb
-from benchrigor.model import Fitness, codec
-from benchrigor.model.finding import verdict_of
+from benchrigor.model import codec
+from benchrigor.model.finding import Fitness, verdict_of
 from benchrigor.report.doctor_text import render_findings
 from benchrigor.session.fitness.examination import examine
 

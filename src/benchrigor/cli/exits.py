@@ -22,7 +22,8 @@ from benchrigor.errors import (
     WorkloadFailed,
     without_our_frames,
 )
-from benchrigor.model import Analysis, Comparison, Family, Options, RunRecord, StopReason, Verdict
+from benchrigor.model import Analysis, Comparison, Options, RunRecord, StopReason, Verdict
+from benchrigor.model.comparison import Family
 from benchrigor.model.text import many
 from benchrigor.secret_texts import hide_in_text
 from benchrigor.session.stop_rules import asked_half_width

@@ -21,7 +21,8 @@ from benchrigor.cli.options import hint, note_json, wants_details
 from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError
 from benchrigor.layout import Page, Part, page
-from benchrigor.model import Analysis, Kind, Notice, Options, Progress, Round, RunRecord, codec
+from benchrigor.model import Analysis, Notice, Options, Progress, Round, RunRecord, codec
+from benchrigor.model.analysis import Kind
 from benchrigor.model.sentence import say_no_comparison
 from benchrigor.model.text import (
     counted,
@@ -121,7 +122,8 @@ def _say_hint(what: str, command: str) -> None:
 
 def report_of(record: RunRecord) -> Page:
     """Return the page of a run, or the whole report."""
-    from benchrigor.report import render, run_page  # noqa: PLC0415  # not before the first call
+    from benchrigor.report import render  # noqa: PLC0415  # not before the first call
+    from benchrigor.report.short_page import run_page  # noqa: PLC0415  # not before the first call
 
     return render(record) if wants_details() else run_page(record)
 
@@ -131,7 +133,8 @@ def print_records(records: Mapping[str, RunRecord], *, as_json: bool) -> None:
     if as_json:
         print_json({name: summary(record) for name, record in records.items()})
         return
-    from benchrigor.report import render, tabulate  # noqa: PLC0415  # not before the first call
+    from benchrigor.report import render  # noqa: PLC0415  # not before the first call
+    from benchrigor.report.run_table import tabulate  # noqa: PLC0415  # not before the first call
 
     first, *others = records.values()
     parts: list[Part] = [_show_ratio(first, other) for other in others]

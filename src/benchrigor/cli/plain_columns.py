@@ -10,7 +10,7 @@ from operator import itemgetter
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 
 _AT_ONCE = 1 << 20  # bytes
 _NUMBER = b"0123456789.+-eE"

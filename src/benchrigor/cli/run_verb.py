@@ -26,8 +26,8 @@ from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
 from benchrigor.model.text import show_duration
 from benchrigor.protocols import Workload
-from benchrigor.session import Session, meter_for
 from benchrigor.session.controller import check_seed, seed_of
+from benchrigor.session.session import Session, meter_for
 from benchrigor.session.traces import SPEED
 from benchrigor.session.turns.measuring_many import pieces_for
 from benchrigor.storage import Journal

@@ -38,10 +38,10 @@ from benchrigor.cli.plain_columns import columns_of, values_of
 from benchrigor.errors import InvalidInput
 from benchrigor.files import decoded, readable
 from benchrigor.formats.json_text import parse_json
-from benchrigor.model import Floats, Notice, as_series
+from benchrigor.model import Notice
 from benchrigor.model.codec import value_at
 from benchrigor.model.commented_csv import is_number, rows_of
-from benchrigor.model.series import short
+from benchrigor.model.series import Floats, as_series, short
 from benchrigor.model.text import many
 from benchrigor.units import Quantity, quantity_of
 

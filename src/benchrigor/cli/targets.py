@@ -19,8 +19,8 @@ from benchrigor.model.checks import refuse
 from benchrigor.model.secret_values import holds_hidden
 from benchrigor.model.shell_words import words_of
 from benchrigor.protocols import Workload
-from benchrigor.session import as_workload, meter_for
 from benchrigor.session.measuring import TIME
+from benchrigor.session.session import as_workload, meter_for
 from benchrigor.storage.project_settings import metric_named, time_metric
 from benchrigor.workloads import (
     AmountWorkload,

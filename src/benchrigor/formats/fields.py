@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Floats, Metric, Notice, Provenance, Round, RoundPlan, as_series
-from benchrigor.model.series import LARGEST, short
+from benchrigor.model import Code, Metric, Notice, Round, RoundPlan
+from benchrigor.model.run import Provenance
+from benchrigor.model.series import LARGEST, Floats, as_series, short
 from benchrigor.model.text import percent
 from benchrigor.units import time_in
 

@@ -1,6 +1,5 @@
 from benchrigor.instrument.nodes.agent import Agent as Agent
 from benchrigor.instrument.nodes.hub import Hub as Hub
-from benchrigor.instrument.probing.module_probes import ModuleProbes as ModuleProbes
 from benchrigor.instrument.probing.module_probes import probe_module as probe_module
 from benchrigor.instrument.probing.probe_registry import PROBES as PROBES
 from benchrigor.instrument.probing.probe_registry import ProbeReader as ProbeReader
@@ -13,12 +12,8 @@ from benchrigor.interference.recording.segment_recorder import Segments as Segme
 from benchrigor.interference.recording.segment_recorder import segments as segments
 from benchrigor.machine.alarms import Alarms as Alarms
 from benchrigor.machine.host import capabilities as capabilities
-from benchrigor.machine.host import load_average as load_average
 from benchrigor.machine.host import provenance as provenance
-from benchrigor.machine.run_delay import RunDelay as RunDelay
 from benchrigor.machine.states.health_checks import health as health
 from benchrigor.machine.states.status_readers import StatusReader as StatusReader
 from benchrigor.machine.states.status_readers import status as status
-from benchrigor.machine.thresholds import Condition as Condition
-from benchrigor.machine.thresholds import Threshold as Threshold
 from benchrigor.machine.thresholds import read_thresholds as read_thresholds

@@ -16,7 +16,7 @@ __getattr__, __dir__ = lazy_names(
         "process_merge": "merge_processes",
         "recording.communicator": "process_of traced",
         "recording.segment_recorder": "Segments segments",
-        "report": "render_composite render_interference",
+        "report": "render_interference",
     },
 )
 __all__ = list(__dir__())

@@ -6,5 +6,4 @@ from benchrigor.interference.recording.communicator import process_of as process
 from benchrigor.interference.recording.communicator import traced as traced
 from benchrigor.interference.recording.segment_recorder import Segments as Segments
 from benchrigor.interference.recording.segment_recorder import segments as segments
-from benchrigor.interference.report import render_composite as render_composite
 from benchrigor.interference.report import render_interference as render_interference

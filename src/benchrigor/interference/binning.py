@@ -12,8 +12,8 @@ from array import array
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Floats, as_series
 from benchrigor.model.checks import refuse, wrong_whole
+from benchrigor.model.series import Floats, as_series
 from benchrigor.stats.interference.clustering import relative_distances
 
 _BLOCK = 2_048

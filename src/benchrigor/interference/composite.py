@@ -10,19 +10,11 @@ import numpy as np
 
 from benchrigor.errors import NotEstimable
 from benchrigor.interference.process_merge import as_profiles
-from benchrigor.model import (
-    Code,
-    Composite,
-    CompositeGroup,
-    Estimate,
-    Floats,
-    Interference,
-    Notice,
-    SegmentProfile,
-    Severity,
-)
+from benchrigor.model import Code, Estimate, Interference, Notice, SegmentProfile
 from benchrigor.model.checks import refuse
-from benchrigor.model.series import Ints
+from benchrigor.model.interference import Composite, CompositeGroup
+from benchrigor.model.notice import Severity
+from benchrigor.model.series import Floats, Ints
 from benchrigor.model.text import many
 from benchrigor.stats.estimators.variance_components import combine_values
 from benchrigor.stats.interference.diagnostics import MATERIAL

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from benchrigor.interference.report import show_parts, warnings_of
-from benchrigor.model import Floats, Interference, Light, SegmentProfile
+from benchrigor.model import Interference, SegmentProfile
+from benchrigor.model.interference import Light
+from benchrigor.model.series import Floats
 from benchrigor.model.text import show_value
 from benchrigor.report.lost_time_text import show_total
 from benchrigor.report.plots.drawing import (

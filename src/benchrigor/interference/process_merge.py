@@ -18,10 +18,10 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.interference.binning import quantise
-from benchrigor.model import Floats, SegmentProfile
+from benchrigor.model import SegmentProfile
 from benchrigor.model.checks import refuse
 from benchrigor.model.readings import Facts
-from benchrigor.model.series import short
+from benchrigor.model.series import Floats, short
 from benchrigor.stats.interference.grouping import DIVERSE, merge_columns
 from benchrigor.stats.interference.one_run import differing_columns
 

@@ -8,16 +8,9 @@ from functools import partial
 from typing import TypeVar
 
 from benchrigor.layout import Part, Title, page, row, table
-from benchrigor.model import (
-    Code,
-    Composite,
-    CompositeGroup,
-    Interference,
-    Light,
-    Notice,
-    SegmentGroup,
-    Severity,
-)
+from benchrigor.model import Code, Interference, Notice
+from benchrigor.model.interference import Composite, CompositeGroup, Light, SegmentGroup
+from benchrigor.model.notice import Severity
 from benchrigor.model.text import counted, many, show_estimate, show_value
 from benchrigor.report.lost_time_text import Pressure, show_pressure, show_total
 from benchrigor.report.notice_lines import marked_all
@@ -63,7 +56,7 @@ def render_interference(
 
     Examples
     --------
-    >>> from benchrigor.model import Light
+    >>> from benchrigor.model.interference import Light
     >>> interference = Interference(percent=2.0, measured_percent=1.0, light=Light.GREEN,
     ...     probability_high=0.05, unclustered_percent=0.0, continuous_percent=None,
     ...     above_median_percent=2.5, flagged_percent=3.0, n=400, duration_s=12.0)

@@ -8,11 +8,10 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "alarms": "Alarms",
-        "host": "capabilities load_average provenance",
-        "run_delay": "RunDelay",
+        "host": "capabilities provenance",
         "states.health_checks": "health",
         "states.status_readers": "StatusReader status",
-        "thresholds": "Condition Threshold read_thresholds",
+        "thresholds": "read_thresholds",
     },
 )
 __all__ = list(__dir__())

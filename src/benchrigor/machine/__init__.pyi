@@ -1,11 +1,7 @@
 from benchrigor.machine.alarms import Alarms as Alarms
 from benchrigor.machine.host import capabilities as capabilities
-from benchrigor.machine.host import load_average as load_average
 from benchrigor.machine.host import provenance as provenance
-from benchrigor.machine.run_delay import RunDelay as RunDelay
 from benchrigor.machine.states.health_checks import health as health
 from benchrigor.machine.states.status_readers import StatusReader as StatusReader
 from benchrigor.machine.states.status_readers import status as status
-from benchrigor.machine.thresholds import Condition as Condition
-from benchrigor.machine.thresholds import Threshold as Threshold
 from benchrigor.machine.thresholds import read_thresholds as read_thresholds

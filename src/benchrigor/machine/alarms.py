@@ -19,8 +19,8 @@ from benchrigor.machine.thresholds import (
     tables_of,
     wrong_code,
 )
-from benchrigor.model import Alarm, Health, Sample, Status
 from benchrigor.model.checks import is_number, refuse, wrong_values
+from benchrigor.model.machine import Alarm, Health, Sample, Status
 from benchrigor.model.notice import Figure
 from benchrigor.model.series import LARGEST, short
 from benchrigor.secret_texts import hide_in_text

@@ -19,7 +19,8 @@ from typing import Any
 
 from benchrigor.machine.kernel_files import ROOT, Unavailable, cgroup_folders, read_text
 from benchrigor.machine.run_delay import open_schedstat
-from benchrigor.model import Capability, Provenance
+from benchrigor.model import Capability
+from benchrigor.model.run import Provenance
 
 _CPUS = "sys/devices/system/cpu"
 _CLOCK_SOURCE = "sys/devices/system/clocksource/clocksource0/current_clocksource"

@@ -95,7 +95,7 @@ class Options(OneLine):
     detector
         Change-point detector: "ranks" (built in); "edm" (E-Divisive with medians), whose longest
         segment is measured whole if it holds more than half of the readings, as published; or
-        "pelt" of ruptures with the penalty of `stats.RupturesDetector`, which reduces a long series
+        "pelt" of ruptures with the penalty of `session.Session`, which reduces a long series
         to 2048 means.
     preset
         Evidence that the session needs: "quick" (first look at 200 readings, effective sample

@@ -19,9 +19,10 @@ from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed, withou
 from benchrigor.model import Code, Comparison, Estimate, Options, RunRecord
 from benchrigor.protocols import DelayMeter
 from benchrigor.pytest_plugin.suite import Benchmarked, Suite
-from benchrigor.session import Session, default_rules, measure_pair, meter_for
+from benchrigor.session import Session, default_rules, measure_pair
 from benchrigor.session.measuring import run_in_loop
 from benchrigor.session.pairs.measuring_processes import measure_processes
+from benchrigor.session.session import meter_for
 from benchrigor.storage.project_settings import time_metric
 from benchrigor.workloads import CallableWorkload, InterpreterWorkload
 from benchrigor.workloads.processes import kinship

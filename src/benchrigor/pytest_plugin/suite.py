@@ -16,13 +16,13 @@ import pytest
 from benchrigor.errors import BenchrigorError
 from benchrigor.files import write_whole
 from benchrigor.layout import Part, page, wrapped
-from benchrigor.model import Comparison, Family, RunRecord, StopReason, Verdict, codec
+from benchrigor.model import Comparison, RunRecord, StopReason, Verdict, codec
 from benchrigor.model.codec import is_there
-from benchrigor.model.comparison import FAILING
+from benchrigor.model.comparison import FAILING, Family
 from benchrigor.model.text import first_few, many, percent
 from benchrigor.pytest_plugin.marks import settings_of
 from benchrigor.pytest_plugin.revision import Revision, unmeasured
-from benchrigor.report import tabulate
+from benchrigor.report.run_table import tabulate
 from benchrigor.session.pairs.suites import compare_suite
 from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.storage import Journal

@@ -1,16 +1,12 @@
 from benchrigor.queues.counting.cells import Counts as Counts
-from benchrigor.queues.counting.ends import End as End
 from benchrigor.queues.counting.pages import Page as Page
 from benchrigor.queues.monitor import Monitor as Monitor
-from benchrigor.queues.period_calibrator import CalibratedPeriod as CalibratedPeriod
 from benchrigor.queues.period_calibrator import PeriodCalibrator as PeriodCalibrator
 from benchrigor.queues.rates import ServiceRateEstimator as ServiceRateEstimator
-from benchrigor.queues.recording.recorded_rates import RecordedEnd as RecordedEnd
 from benchrigor.queues.recording.recorded_rates import rate_recording as rate_recording
 from benchrigor.queues.recording.recordings import Recording as Recording
 from benchrigor.queues.recording.recordings import RecordingWriter as RecordingWriter
 from benchrigor.queues.stages.monitor_report import MonitorReport as MonitorReport
-from benchrigor.queues.stages.monitor_report import QueueGrowth as QueueGrowth
 from benchrigor.queues.stages.stage import Stage as Stage
 from benchrigor.queues.stages.stage_figures import WatchedStage as WatchedStage
 from benchrigor.queues.tap import Tap as Tap

@@ -9,7 +9,8 @@ from functools import partial
 
 import numpy as np
 
-from benchrigor.model import Code, Floats, Notice
+from benchrigor.model import Code, Notice
+from benchrigor.model.series import Floats
 from benchrigor.queues.arithmetic.moments import RIPE, Row, as_observations, batches_of, pool, ripen
 from benchrigor.queues.arithmetic.rate_shift import FEWEST, find_shift
 from benchrigor.queues.arithmetic.service_rate import busy_rate

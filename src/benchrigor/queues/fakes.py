@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchrigor.model import Floats
 from benchrigor.model.checks import refuse, wrong_choice, wrong_share, wrong_values
 from benchrigor.model.one_line import OneLine
+from benchrigor.model.series import Floats
 
 _ROUNDING_S = 1e-9
 _SERVICES = ("exponential", "deterministic", "lognormal", "pareto")

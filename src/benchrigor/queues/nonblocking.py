@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.queues.arithmetic.moments import Row, as_observations, batches_of, pool
 from benchrigor.queues.arithmetic.published_method import (
     FEWEST_ITEMS,

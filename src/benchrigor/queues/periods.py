@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from benchrigor.model import Floats
 from benchrigor.model.one_line import OneLine
+from benchrigor.model.series import Floats
 from benchrigor.queues.rates import ServiceRateEstimator
 
 _UNKNOWN = np.nan

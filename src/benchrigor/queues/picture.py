@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.model.text import counted, percent, show_estimate, show_value
 from benchrigor.queues.data.service import ServiceRate
 from benchrigor.queues.recording.outlines import Stretches

@@ -7,7 +7,8 @@ from contextlib import suppress
 
 from benchrigor.errors import BenchrigorError
 from benchrigor.layout import Page, Part, page, table, wrapped
-from benchrigor.model import Estimate, Notice, Severity
+from benchrigor.model import Estimate, Notice
+from benchrigor.model.notice import Severity
 from benchrigor.model.text import counted, percent, shortened, show_scaled, show_value
 from benchrigor.queues.data.pipeline import PipelineAdvice, StageAdvice
 from benchrigor.queues.stages.monitor_report import MonitorReport, QueueGrowth

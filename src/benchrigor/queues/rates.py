@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Floats, as_series
 from benchrigor.model.checks import attempt, refuse, wrong_number, wrong_whole
-from benchrigor.model.series import short
+from benchrigor.model.series import Floats, as_series, short
 from benchrigor.queues.arithmetic.moments import Row
 from benchrigor.queues.busy_time import BusyTime
 from benchrigor.queues.data.service import ServiceRate

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from benchrigor.layout import Page, Part, page, table, wrapped
-from benchrigor.model import Code, Comparison, Family, Verdict
-from benchrigor.model.comparison import is_alone, mean_change
+from benchrigor.model import Code, Comparison, Verdict
+from benchrigor.model.comparison import Family, is_alone, mean_change
 from benchrigor.model.text import counted, many, no_number, percent, show_chance, show_duration
 from benchrigor.report.notice_lines import marked
 

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from benchrigor.model import Analysis, Floats, Kind, PhaseLabel, Round, RunRecord, StablePhase
+from benchrigor.model import Analysis, Round, RunRecord, StablePhase
+from benchrigor.model.analysis import Kind, PhaseLabel
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.readings import WARM_UP, readings_of
+from benchrigor.model.series import Floats
 from benchrigor.stats.phases.trimming import measured_part
 
 Row = tuple[Any, ...]

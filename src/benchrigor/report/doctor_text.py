@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchrigor.layout import WIDTH, Page, Part, Title, page, table, wrapped
-from benchrigor.model import Finding, Fitness
-from benchrigor.model.finding import verdict_of
+from benchrigor.model.finding import Finding, Fitness, verdict_of
 from benchrigor.model.machine import State
 from benchrigor.model.text import shortened, show_duration, show_value
 

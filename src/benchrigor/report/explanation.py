@@ -5,17 +5,8 @@ from __future__ import annotations
 import math
 
 from benchrigor.layout import Part, page, wrapped
-from benchrigor.model import (
-    Analysis,
-    Estimate,
-    Interference,
-    Kind,
-    LevelFit,
-    PhaseReason,
-    RunRecord,
-    StablePhase,
-    WpsFit,
-)
+from benchrigor.model import Analysis, Estimate, Interference, RunRecord, StablePhase, WpsFit
+from benchrigor.model.analysis import Kind, LevelFit, PhaseReason
 from benchrigor.model.text import (
     counted,
     false_alarms,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from benchrigor.model import Analysis, Interference, Light, RunRecord
+from benchrigor.model import Analysis, Interference, RunRecord
+from benchrigor.model.interference import Light
 from benchrigor.model.machine import OF_MACHINE
 from benchrigor.model.readings import Facts
 from benchrigor.model.text import percent, show_value

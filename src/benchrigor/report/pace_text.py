@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from benchrigor.model import Analysis, Estimate, Kind, Pace, quantile_named
+from benchrigor.model import Analysis, Estimate, Pace, quantile_named
+from benchrigor.model.analysis import Kind
 from benchrigor.model.pace import COMMAND_CPU, INTERPRETER
 from benchrigor.model.text import counted, many, percent, show_estimate, show_value, show_values
 from benchrigor.stats.series.full_speed import SENSITIVITY_SD

@@ -14,16 +14,15 @@ from benchrigor.model import (
     Code,
     Comparison,
     Estimate,
-    Kind,
     Notice,
     Options,
     Round,
     RunRecord,
-    Severity,
     Verdict,
 )
+from benchrigor.model.analysis import Kind
 from benchrigor.model.comparison import show_difference
-from benchrigor.model.notice import is_of_modes
+from benchrigor.model.notice import Severity, is_of_modes
 from benchrigor.model.run_line import AT_FULL_SPEED, just_now
 from benchrigor.model.text import (
     PEAK_MEMORY,

@@ -10,16 +10,15 @@ from benchrigor.model import (
     Analysis,
     Code,
     Estimate,
-    Kind,
-    Light,
     Notice,
     Options,
     Phase,
-    PhaseReason,
     RunRecord,
     StablePhase,
     WpsFit,
 )
+from benchrigor.model.analysis import Kind, PhaseReason
+from benchrigor.model.interference import Light
 from benchrigor.model.machine import OF_MACHINE
 from benchrigor.model.text import (
     MEMORY_FLOOR,
@@ -58,9 +57,9 @@ from benchrigor.report.notice_lines import marked
 from benchrigor.report.pace_text import show_pace
 from benchrigor.session.conditions.red_rounds import advice
 from benchrigor.session.stop_rules import asked_half_width
-from benchrigor.stats import readings_per_invocation
 from benchrigor.stats.estimators.proportion import WILSON, whole_of
 from benchrigor.stats.estimators.rate import BY_DURATION, HARMONIC
+from benchrigor.stats.estimators.variance_components import readings_per_invocation
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 from benchrigor.units import Direction, Quantity
 

@@ -14,7 +14,7 @@ __getattr__, __dir__ = lazy_names(
         "pairs.run_comparison": "compare_runs",
         "replays.file_results": "read_results",
         "sample_size": "plan",
-        "session": "Session as_workload meter_for",
+        "session": "Session",
         "stop_rules": "default_rules",
         "turns.measuring_many": "measure_many",
     },

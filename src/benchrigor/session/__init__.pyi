@@ -7,7 +7,5 @@ from benchrigor.session.pairs.run_comparison import compare_runs as compare_runs
 from benchrigor.session.replays.file_results import read_results as read_results
 from benchrigor.session.sample_size import plan as plan
 from benchrigor.session.session import Session as Session
-from benchrigor.session.session import as_workload as as_workload
-from benchrigor.session.session import meter_for as meter_for
 from benchrigor.session.stop_rules import default_rules as default_rules
 from benchrigor.session.turns.measuring_many import measure_many as measure_many

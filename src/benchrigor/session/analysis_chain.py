@@ -17,19 +17,17 @@ from benchrigor.model import (
     ChangePoints,
     Code,
     Disturbed,
-    Floats,
-    Kind,
     Metric,
     Notice,
     Observed,
     Options,
-    PhaseReason,
     StablePhase,
     WpsFit,
     quantile_named,
 )
+from benchrigor.model.analysis import Kind, PhaseReason
 from benchrigor.model.notice import is_of_modes, one_each
-from benchrigor.model.series import LARGEST
+from benchrigor.model.series import LARGEST, Floats
 from benchrigor.model.text import many
 from benchrigor.protocols import Detector
 from benchrigor.session.outcomes import in_units
@@ -42,9 +40,9 @@ from benchrigor.session.stop_rules import (
     needed_for_width,
     wanted_half_width,
 )
-from benchrigor.stats import RupturesDetector, fit_wps, merge_subsessions
+from benchrigor.stats import fit_wps, merge_subsessions
 from benchrigor.stats.changepoints.named_detector import takes_longest
-from benchrigor.stats.changepoints.ruptures_adapter import Estimator
+from benchrigor.stats.changepoints.ruptures_adapter import Estimator, RupturesDetector
 from benchrigor.stats.estimators.estimation import (
     Policy,
     adapt,

@@ -14,7 +14,6 @@ from benchrigor.model import (
     Analysis,
     Code,
     Decision,
-    Kind,
     Metric,
     Notice,
     Options,
@@ -24,6 +23,7 @@ from benchrigor.model import (
     RunRecord,
     StopReason,
 )
+from benchrigor.model.analysis import Kind
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.notice import leading
 from benchrigor.model.options import LATEST

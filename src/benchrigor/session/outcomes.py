@@ -7,17 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from benchrigor.errors import BenchrigorError
-from benchrigor.model import (
-    Analysis,
-    Code,
-    Kind,
-    Metric,
-    Notice,
-    Options,
-    Progress,
-    Round,
-    RunRecord,
-)
+from benchrigor.model import Analysis, Code, Metric, Notice, Options, Progress, Round, RunRecord
+from benchrigor.model.analysis import Kind
 from benchrigor.model.notice import Figure
 from benchrigor.model.text import (
     counted,

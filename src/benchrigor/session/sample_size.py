@@ -8,8 +8,10 @@ from dataclasses import replace
 from functools import partial
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Analysis, Code, Estimate, Kind, Notice, Plan, RunRecord, Severity
-from benchrigor.model.notice import weakening
+from benchrigor.model import Analysis, Code, Estimate, Notice, RunRecord
+from benchrigor.model.analysis import Kind
+from benchrigor.model.notice import Severity, weakening
+from benchrigor.model.sample_size import Plan
 from benchrigor.model.series import short
 from benchrigor.session.stop_rules import min_evidence
 from benchrigor.stats.estimators.variance_components import MIN_PIECES

@@ -16,7 +16,7 @@ from benchrigor import machine
 from benchrigor.clocks import WallClock
 from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError, InvalidInput, StoreFailed, WorkTooShort
-from benchrigor.machine.host import environment, slowed_by
+from benchrigor.machine.host import environment, load_average, slowed_by
 from benchrigor.machine.host_delays import HostDelays
 from benchrigor.machine.run_delay import RunDelay
 from benchrigor.model import (
@@ -26,12 +26,12 @@ from benchrigor.model import (
     Notice,
     Options,
     Progress,
-    Provenance,
     Round,
     RoundPlan,
     RunRecord,
 )
 from benchrigor.model.checks import is_number, refuse, wrong_values
+from benchrigor.model.run import Provenance
 from benchrigor.protocols import (
     Clock,
     DelayMeter,
@@ -439,7 +439,7 @@ class Session(Engine):
         self._finished = True
         if self._provenance is not None:
             self._provenance = replace(
-                self._provenance, load_after=machine.load_average(), environment=environment()
+                self._provenance, load_after=load_average(), environment=environment()
             )
         self._keep_pace()
         record = self._record()

@@ -6,17 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from benchrigor.model import (
-    Analysis,
-    Decision,
-    Estimate,
-    Kind,
-    Metric,
-    Options,
-    PhaseLabel,
-    Progress,
-    StopReason,
-)
+from benchrigor.model import Analysis, Decision, Estimate, Metric, Options, Progress, StopReason
+from benchrigor.model.analysis import Kind, PhaseLabel
 from benchrigor.model.options import LATEST
 from benchrigor.protocols import StopRule
 from benchrigor.stats.estimators.proportion import whole_of

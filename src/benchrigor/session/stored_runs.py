@@ -12,17 +12,9 @@ from typing import TypeVar
 import numpy as np
 
 from benchrigor.errors import StoreFailed
-from benchrigor.model import (
-    Analysis,
-    Code,
-    Estimate,
-    Notice,
-    Pace,
-    Provenance,
-    RunRecord,
-    codec,
-)
+from benchrigor.model import Analysis, Code, Estimate, Notice, Pace, RunRecord, codec
 from benchrigor.model.pace import reference_s
+from benchrigor.model.run import Provenance
 from benchrigor.protocols import Store
 from benchrigor.stats.estimators.headline import (
     OTHER_WAY,

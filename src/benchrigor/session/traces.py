@@ -8,21 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from benchrigor.errors import DetectorFailed, InvalidInput
-from benchrigor.model import (
-    Analysis,
-    Code,
-    Floats,
-    Kind,
-    Metric,
-    Notice,
-    Options,
-    Round,
-    quantile_named,
-)
+from benchrigor.model import Analysis, Code, Metric, Notice, Options, Round, quantile_named
+from benchrigor.model.analysis import Kind
 from benchrigor.model.checks import refuse
 from benchrigor.model.metric import A_DURATION
 from benchrigor.model.readings import WARM_UP
-from benchrigor.model.series import LARGEST
+from benchrigor.model.series import LARGEST, Floats
 from benchrigor.protocols import Detector
 from benchrigor.session.analysis_chain import (
     Material,

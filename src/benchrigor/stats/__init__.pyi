@@ -3,9 +3,7 @@ from benchrigor.instrument.advice import partition_kernels as partition_kernels
 from benchrigor.interference.binning import quantise as quantise
 from benchrigor.interference.composite import composite_profile as composite_profile
 from benchrigor.interference.process_merge import merge_processes as merge_processes
-from benchrigor.queues.arithmetic.bottleneck import advise_pipeline as advise_pipeline
 from benchrigor.queues.arithmetic.bottleneck import find_bottleneck as find_bottleneck
-from benchrigor.queues.arithmetic.bottleneck import stage_of as stage_of
 from benchrigor.queues.arithmetic.capacity import suggest_buffer as suggest_buffer
 from benchrigor.queues.arithmetic.capacity import suggest_replicas as suggest_replicas
 from benchrigor.queues.arithmetic.published_method import (
@@ -19,8 +17,6 @@ from benchrigor.queues.arithmetic.rate_arithmetic import sum_rates as sum_rates
 from benchrigor.queues.arithmetic.rate_arithmetic import utilisation_of as utilisation_of
 from benchrigor.stats.changepoints.detector import ChangeDetector as ChangeDetector
 from benchrigor.stats.changepoints.detector import detect_changes as detect_changes
-from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector as RupturesDetector
-from benchrigor.stats.comparison.multiple_testing import compare_family as compare_family
 from benchrigor.stats.comparison.multiple_testing import rank as rank
 from benchrigor.stats.comparison.two_sample import compare as compare
 from benchrigor.stats.estimators.mean_and_quantile import (
@@ -31,21 +27,13 @@ from benchrigor.stats.estimators.mean_and_quantile import estimate_quantile as e
 from benchrigor.stats.estimators.observation import observe as observe
 from benchrigor.stats.estimators.proportion import estimate_proportion as estimate_proportion
 from benchrigor.stats.estimators.rate import estimate_rate as estimate_rate
-from benchrigor.stats.estimators.variance_components import (
-    readings_per_invocation as readings_per_invocation,
-)
 from benchrigor.stats.interference.one_run import estimate_interference as estimate_interference
 from benchrigor.stats.interference.one_run import profile_interference as profile_interference
 from benchrigor.stats.interference.traffic_light import light_of as light_of
 from benchrigor.stats.interference.traffic_light import probability_high as probability_high
 from benchrigor.stats.phases.stable_phase import find_stable_phase as find_stable_phase
 from benchrigor.stats.phases.trimming import trimmed as trimmed
-from benchrigor.stats.planning.agreement import pair_runs as pair_runs
-from benchrigor.stats.planning.agreement import track_record as track_record
-from benchrigor.stats.planning.agreement import track_records as track_records
-from benchrigor.stats.series.interval import estimate_level as estimate_level
 from benchrigor.stats.series.interval import required_readings as required_readings
-from benchrigor.stats.series.level import fit_level as fit_level
 from benchrigor.stats.series.subsessions import autocorrelation as autocorrelation
 from benchrigor.stats.series.subsessions import merge_subsessions as merge_subsessions
 from benchrigor.stats.wps.work_line import fit_wps as fit_wps

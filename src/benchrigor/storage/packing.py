@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from benchrigor.model import Floats, codec
+from benchrigor.model import codec
+from benchrigor.model.series import Floats
 
 # Replaces an array in the JSON: {"float64-le": [start, stop]} counts items of 8 bytes in the BLOB,
 # which are floats or whole numbers.

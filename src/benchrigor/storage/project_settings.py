@@ -9,9 +9,8 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.files import readable
-from benchrigor.model import Metric
 from benchrigor.model.checks import refuse
-from benchrigor.model.metric import describe_metric
+from benchrigor.model.metric import Metric, describe_metric
 
 # Options that a project may give defaults for, by their names on the command line.
 SETTINGS = (

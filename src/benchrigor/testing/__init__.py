@@ -12,14 +12,14 @@ from benchrigor.lazy_names import lazy_names
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "benchrigor.queues.fakes": "StagePeriods SyntheticStage",
+        "benchrigor.queues.fakes": "SyntheticStage",
         "benchrigor.workbench.fakes": "FakeExecutor SimulatedServer",
         "clock": "FakeClock",
         "injector": "Injector cpu_hog memory_hog",
         "meter": "FakeMeter",
         "sampler": "FakeSampler",
         "stores": "MemoryStore",
-        "workloads": "ExponentialWarmUp StepWarmUp SyntheticJob SyntheticWorkload",
+        "workloads": "ExponentialWarmUp StepWarmUp SyntheticWorkload",
     },
 )
 __all__ = list(__dir__())

@@ -1,4 +1,3 @@
-from benchrigor.queues.fakes import StagePeriods as StagePeriods
 from benchrigor.queues.fakes import SyntheticStage as SyntheticStage
 from benchrigor.testing.clock import FakeClock as FakeClock
 from benchrigor.testing.injector import Injector as Injector
@@ -9,7 +8,6 @@ from benchrigor.testing.sampler import FakeSampler as FakeSampler
 from benchrigor.testing.stores import MemoryStore as MemoryStore
 from benchrigor.testing.workloads import ExponentialWarmUp as ExponentialWarmUp
 from benchrigor.testing.workloads import StepWarmUp as StepWarmUp
-from benchrigor.testing.workloads import SyntheticJob as SyntheticJob
 from benchrigor.testing.workloads import SyntheticWorkload as SyntheticWorkload
 from benchrigor.workbench.fakes import FakeExecutor as FakeExecutor
 from benchrigor.workbench.fakes import SimulatedServer as SimulatedServer

@@ -8,11 +8,10 @@ from typing import Protocol
 
 import numpy as np
 
-from benchrigor.errors import InvalidInput
-from benchrigor.model import Floats, RoundPlan
+from benchrigor.model import RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.one_line import OneLine
-from benchrigor.model.series import Ints
+from benchrigor.model.series import Floats, Ints
 from benchrigor.protocols import Recorder
 
 _BETWEEN = 0.9  # share of a bimodal variance that lies between its modes
@@ -195,80 +194,6 @@ class SyntheticWorkload(OneLine):
         reach = _REACH[self.noise]
         noise = 0.0 if reach is None else 1 - reach * self.cv
         return noise + (0.0 if self.warm_up is None else min(0.0, self.warm_up.amplitude))
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class SyntheticJob(OneLine):
-    """Takes as long for a work amount as a known line says.
-
-    A round of ``work`` takes ``overhead_s + (work / speed) ** growth`` seconds, times a noise.
-    The round is drawn from the seed and its index: the same in whatever order rounds come.
-
-    Parameters
-    ----------
-    speed
-        Work per second, more than 0.
-    overhead_s
-        Seconds that each round takes next to its work.
-    cv
-        Standard deviation of a round's duration over its mean; Gaussian, at most 1/6.
-    seed
-        Of everything that is drawn.
-    clock
-        Moved by the durations.
-    growth
-        1 if duration is linear in work; 2 if it is quadratic.
-
-    Raises
-    ------
-    InvalidInput
-        Naming every parameter that is out of range.
-
-    Examples
-    --------
-    >>> job = SyntheticJob(speed=100.0, overhead_s=0.5)
-    >>> job.truth, job.draw(RoundPlan(index=0, work=300))
-    (100.0, 3.5)
-    """
-
-    speed: float
-    overhead_s: float = 0.0
-    cv: float = 0.0
-    seed: int = 0
-    clock: _Movable | None = None
-    growth: float = 1.0
-
-    def __post_init__(self) -> None:
-        checks = [
-            ("speed", self.speed, 0 < self.speed < math.inf, "more than 0"),
-            ("overhead_s", self.overhead_s, 0 <= self.overhead_s < math.inf, "0 or more"),
-            ("cv", self.cv, 0 <= self.cv <= 1 / _SIGMAS, "from 0 to 1/6"),
-            ("growth", self.growth, 0 < self.growth < math.inf, "more than 0"),
-        ]
-        refuse(wrong_values(checks))
-
-    @property
-    def truth(self) -> float:
-        """The speed, exactly; where ``growth`` is 1 there is no other."""
-        return self.speed
-
-    def draw(self, plan: RoundPlan) -> float:
-        """Return the duration of a round in seconds; InvalidInput if it has no work amount."""
-        if plan.work is None:
-            raise InvalidInput(
-                f"the plan of round {plan.index} has no work amount, expected one: give a range, "
-                "Options(work=(low, high))"
-            )
-        noise = np.random.default_rng([self.seed, plan.index]).standard_normal()
-        duration_s = self.overhead_s + (plan.work / self.speed) ** self.growth
-        return float(duration_s * (1.0 + self.cv * noise))
-
-    def run(self, plan: RoundPlan, recorder: Recorder) -> None:
-        """Record the duration of a round as its reading of "time"."""
-        duration_s = self.draw(plan)
-        if self.clock is not None:
-            self.clock.advance(round(duration_s * 1e9))
-        recorder.reading("time", duration_s)
 
 
 def _memory(phi: float) -> float:

@@ -8,18 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from benchrigor.model import (
-    Analysis,
-    Kind,
-    Options,
-    Provenance,
-    Round,
-    RoundPlan,
-    RunRecord,
-    StopReason,
-    codec,
-)
+from benchrigor.model import Analysis, Options, Round, RoundPlan, RunRecord, StopReason, codec
+from benchrigor.model.analysis import Kind
 from benchrigor.model.metric import describe_metric
+from benchrigor.model.run import Provenance
 from benchrigor.model.text import show_duration, show_value
 from benchrigor.protocols import Store
 from benchrigor.workbench.data import (

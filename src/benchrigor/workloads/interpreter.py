@@ -26,9 +26,10 @@ import numpy as np
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, WorkloadFailed
-from benchrigor.model import Code, Floats, Notice, RoundPlan
+from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.options import LATEST
+from benchrigor.model.series import Floats
 from benchrigor.model.text import show_value
 from benchrigor.protocols import Recorder
 from benchrigor.workloads.processes import worker

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Delays, Floats, Notice, References, Round, RoundPlan, as_series
+from benchrigor.model import Code, Delays, Notice, References, Round, RoundPlan
 from benchrigor.model.readings import as_clock_times
-from benchrigor.model.series import Ints
+from benchrigor.model.series import Floats, Ints, as_series
 
 
 class RoundRecorder:

@@ -24,9 +24,10 @@ import numpy as np
 
 from benchrigor.clocks import WallClock, clock_cost_ns
 from benchrigor.errors import ClockFailed, failed
-from benchrigor.model import Code, Floats, Notice, RoundPlan
+from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.model.checks import is_number, wrong_values
 from benchrigor.model.options import LATEST
+from benchrigor.model.series import Floats
 from benchrigor.model.text import counted, show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.processes.own_signals import end_copy

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from benchrigor.interference import quantise
-from benchrigor.model import ChangePoints, Floats
-from benchrigor.stats import ChangeDetector, RupturesDetector, detect_changes, find_stable_phase
+from benchrigor.model import ChangePoints
+from benchrigor.model.series import Floats
+from benchrigor.stats import ChangeDetector, detect_changes, find_stable_phase
+from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector
 from benchrigor.stats.interference.clustering import find_clusters
 from fence.cases import case
 from fence.readings import column, correlated, drifting, skewed, stepping, warming

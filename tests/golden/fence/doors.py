@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from benchrigor.model import Analysis, Estimate, Floats, Metric, Options, Round, StablePhase
+from benchrigor.model import Analysis, Estimate, Metric, Options, Round, StablePhase
+from benchrigor.model.series import Floats
 from benchrigor.session import Engine, Session
 from benchrigor.stats import (
     compare,

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchrigor.model import VarianceSplit
+from benchrigor.model.analysis import VarianceSplit
 from benchrigor.stats import (
     autocorrelation,
     estimate_invocations,
-    estimate_level,
     estimate_mean,
     estimate_proportion,
     estimate_quantile,
     estimate_rate,
-    fit_level,
     merge_subsessions,
-    readings_per_invocation,
     required_readings,
 )
 from benchrigor.stats.estimators.estimation import rejected_notices
-from benchrigor.stats.estimators.variance_components import combine_values
+from benchrigor.stats.estimators.variance_components import combine_values, readings_per_invocation
+from benchrigor.stats.series.interval import estimate_level
+from benchrigor.stats.series.level import fit_level
 from fence.cases import case
 from fence.plain import attempted
 from fence.readings import column, correlated, drifting, invocations, skewed, warming

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from benchrigor.interference import composite_profile, merge_processes
-from benchrigor.model import Floats, SegmentProfile
+from benchrigor.model import SegmentProfile
+from benchrigor.model.series import Floats
 from benchrigor.stats import estimate_interference, light_of, probability_high, profile_interference
 from fence.cases import case
 from fence.plain import attempted

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from benchrigor.model import Estimate, Provenance, RunRecord
+from benchrigor.model import Estimate, RunRecord
+from benchrigor.model.run import Provenance
 from benchrigor.session import plan
-from benchrigor.stats import (
-    estimate_invocations,
-    estimate_mean,
-    pair_runs,
-    track_record,
-    track_records,
-)
+from benchrigor.stats import estimate_invocations, estimate_mean
+from benchrigor.stats.planning.agreement import pair_runs, track_record, track_records
 from fence.cases import case
 from fence.plain import attempted
 from fence.readings import correlated, invocations, warming

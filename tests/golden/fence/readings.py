@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 from scipy import signal
 
-from benchrigor.model import Floats, SegmentProfile
+from benchrigor.model import SegmentProfile
+from benchrigor.model.series import Floats
 
 __all__ = [
     "ROOT",

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import benchrigor as br
 from benchrigor.model import ChangePoints, Decision, Metric, Options, Progress, StopReason
 from benchrigor.session import Engine, Session, default_rules
-from benchrigor.stats import RupturesDetector
+from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector
 from fence.cases import case
 from fence.plain import attempted
 from fence.readings import column, correlated, drifting, skewed, stepping, warming

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 import benchrigor as br
-from benchrigor.model import Floats, Metric, Options, Round, RoundPlan, RunRecord
+from benchrigor.model import Metric, Options, Round, RoundPlan, RunRecord
+from benchrigor.model.series import Floats
 from benchrigor.session import Engine, Session
 from benchrigor.testing import FakeClock
 

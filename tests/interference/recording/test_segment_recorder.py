@@ -20,7 +20,7 @@ import pytest
 from benchrigor.errors import InvalidInput
 from benchrigor.interference import Segments, segments
 from benchrigor.interference.recording.thread_recording import Recording
-from benchrigor.model import Interference, SegmentProfile, Severity, codec
+from benchrigor.model import Interference, SegmentProfile, codec
 
 
 def test_all_ways_to_mark_segments_are_one_profile(tmp_path: Path) -> None:
@@ -357,6 +357,6 @@ def test_processor_time_elsewhere_is_a_fact_and_a_warning(burn: Callable[[], Non
     assert run.profile.facts["other_cpu_s"] >= 0.14
     assert run.profile.facts["thread_cpu_s"] < 0.1
     assert any(
-        each.code == "delay-not-measured" and each.severity is Severity.WARNING
+        each.code == "delay-not-measured" and each.severity == "warning"
         for each in run.interference().notices
     )

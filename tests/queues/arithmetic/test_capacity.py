@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from simulated.estimates import estimated
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Severity
+from benchrigor.model import Code
 from benchrigor.model.estimate import Quantity
+from benchrigor.model.notice import Severity
 from benchrigor.queues.arithmetic.capacity import suggest_buffer, suggest_replicas
 from benchrigor.queues.data.pipeline import BufferSize
 from benchrigor.queues.data.service import ServiceProcess
@@ -90,7 +91,7 @@ def test_nobody_who_comes_needs_the_least_room() -> None:
 def test_no_size_is_enough_for_a_saturated_stage(load: float) -> None:
     size = suggest_buffer(load * 100.0, 100.0)
     assert size.capacity is size.capacity_at_value is None
-    assert codes(size) == [(Code.SATURATED, Severity.REFUSAL), ASSUMED]
+    assert codes(size) == [(Code.SATURATED, "refusal"), ASSUMED]
     assert size.notices[0].evidence["least_blocked"] == pytest.approx(1.0 - 1.0 / load)
     assert ("20% of arrivals" in size.notices[0].sentence) is (load > 1.0)
 
@@ -98,30 +99,30 @@ def test_no_size_is_enough_for_a_saturated_stage(load: float) -> None:
 def test_a_stage_that_may_be_saturated_is_sized_as_estimated() -> None:
     size = suggest_buffer(estimated(80.0, 70.0, 95.0), estimated(100.0, 90.0, 110.0))
     assert (size.capacity, size.capacity_at_value) == (None, 13)
-    assert codes(size) == [(Code.SATURATED, Severity.WARNING), ASSUMED]
+    assert codes(size) == [(Code.SATURATED, "warning"), ASSUMED]
     assert "utilisation may be 106%" in size.notices[0].sentence
 
 
 def test_a_service_that_may_be_as_slow_as_can_be_is_sized_as_estimated() -> None:
     size = suggest_buffer(80.0, estimated(100.0, -5.0, 205.0))
     assert (size.capacity, size.capacity_at_value, size.worst_utilisation) == (None, 13, None)
-    assert codes(size) == [(Code.SATURATED, Severity.WARNING), ASSUMED]
+    assert codes(size) == [(Code.SATURATED, "warning"), ASSUMED]
     assert "reaches 0" in size.notices[0].sentence
 
 
 def test_a_size_that_nobody_would_want_is_refused() -> None:
     size = suggest_buffer(1.0 - 1e-9, 1.0, blocked_share=1e-7)
     assert size.capacity is None
-    assert codes(size) == [(Code.HUGE_BUFFER, Severity.REFUSAL), ASSUMED]
+    assert codes(size) == [(Code.HUGE_BUFFER, "refusal"), ASSUMED]
     assert "even a queue for 1,000,000 items" in size.notices[0].sentence
     maybe = suggest_buffer(estimated(0.5, 0.4, 1.0 - 1e-9), 1.0, blocked_share=1e-7)
     assert maybe.capacity_at_value == suggest_buffer(0.5, 1.0, blocked_share=1e-7).capacity
-    assert codes(maybe) == [(Code.HUGE_BUFFER, Severity.WARNING), ASSUMED]
+    assert codes(maybe) == [(Code.HUGE_BUFFER, "warning"), ASSUMED]
 
 
 def test_uneven_service_is_warned_of() -> None:
     size = suggest_buffer(80.0, 100.0, process="other", variation=4.0)
-    assert codes(size) == [(Code.UNEVEN_SERVICE, Severity.WARNING), ASSUMED]
+    assert codes(size) == [(Code.UNEVEN_SERVICE, "warning"), ASSUMED]
     assert size.capacity is not None
     assert size.capacity > 13
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats as reference
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.queues.arithmetic.moments import Row
 from benchrigor.queues.arithmetic.published_method import (
     QUANTILE_COUNTS,

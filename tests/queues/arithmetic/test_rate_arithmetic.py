@@ -12,8 +12,9 @@ from simulated.estimates import estimated
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
-from benchrigor.stats import estimate_level, fit_level
 from benchrigor.stats.estimators.rate import estimate_rate
+from benchrigor.stats.series.interval import estimate_level
+from benchrigor.stats.series.level import fit_level
 
 RNG = np.random.default_rng(77)
 TAKEN = RNG.poisson(50.0, 300)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.queues.arithmetic.moments import Row, batches_of
 from benchrigor.queues.arithmetic.rate_shift import find_shift
 

@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchrigor.queues import End, Page
+from benchrigor.queues import Page
 from benchrigor.queues.counting.cells import Cell
 from benchrigor.queues.counting.counter_samples import Cells, Sample, Span, spans_of
-from benchrigor.queues.counting.ends import EndKey
+from benchrigor.queues.counting.ends import End, EndKey
 from benchrigor.queues.counting.owners import Owner
 
 HEAD = EndKey("page", "work.head")

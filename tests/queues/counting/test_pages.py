@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 
 from benchrigor.errors import InvalidInput
-from benchrigor.queues import End, Page
+from benchrigor.queues import Page
 from benchrigor.queues.counting import pages
+from benchrigor.queues.counting.ends import End
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 

@@ -6,7 +6,8 @@ import pytest
 from simulated.estimates import estimated
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Notice, Severity
+from benchrigor.model import Code, Notice
+from benchrigor.model.notice import Severity
 from benchrigor.queues.data.pipeline import (
     Bottleneck,
     BufferSize,

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import benchrigor as br
-from benchrigor.model import Floats, commented_csv
+from benchrigor.model import commented_csv
+from benchrigor.model.series import Floats
 from benchrigor.queues import ServiceRateEstimator
 from benchrigor.queues.data.service import ServiceRate
 from benchrigor.queues.recording.recorded_rates import rate_recording

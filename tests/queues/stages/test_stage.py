@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from benchrigor.errors import InvalidInput
-from benchrigor.queues import End, Page, Stage, Tap
+from benchrigor.queues import Page, Stage, Tap
+from benchrigor.queues.counting.ends import End
 from benchrigor.queues.stages.stage import stages_of
 
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchrigor.queues import End, Page, Stage, WatchedStage
+from benchrigor.queues import Page, Stage, WatchedStage
+from benchrigor.queues.counting.ends import End
 from benchrigor.queues.periods import Periods
 from benchrigor.queues.stages.stage_figures import StageFigures, Watching
 from benchrigor.stats.estimators.rate import estimate_rate

@@ -13,9 +13,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from benchrigor.errors import InvalidInput
-from benchrigor.queues import End, Page, Stage
+from benchrigor.queues import Page, Stage
 from benchrigor.queues.counting.cells import Cell
 from benchrigor.queues.counting.counter_samples import Cells, Sample, spans_of
+from benchrigor.queues.counting.ends import End
 from benchrigor.queues.counting.owners import Owner, Used
 from benchrigor.queues.periods import Periods
 from benchrigor.queues.stages.stage_reader import StageReader

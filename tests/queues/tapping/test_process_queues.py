@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from benchrigor.queues import Counts, End, Page, Tap
+from benchrigor.queues import Counts, Page, Tap
+from benchrigor.queues.counting.ends import End
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 METHODS = ("fork", "spawn")

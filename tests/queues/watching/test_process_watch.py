@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from benchrigor.errors import InvalidInput
-from benchrigor.queues import End, Page, Tap
+from benchrigor.queues import Page, Tap
+from benchrigor.queues.counting.ends import End
 from benchrigor.queues.recording.recordings import Recording
 from benchrigor.queues.stages.stage import Stage, stages_of
 from benchrigor.queues.stages.stage_figures import Watching

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from benchrigor.errors import InvalidInput
-from benchrigor.queues import End, Page, Stage
+from benchrigor.queues import Page, Stage
 from benchrigor.queues.counting.cells import Cell
+from benchrigor.queues.counting.ends import End
 from benchrigor.queues.counting.owners import Owner, Owners, Used
 from benchrigor.queues.data.service import RateReason, ServiceRate
 from benchrigor.queues.periods import Periods

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from benchrigor.queues import End, MonitorReport, Page, Stage
+from benchrigor.queues import MonitorReport, Page, Stage
+from benchrigor.queues.counting.ends import End
 from benchrigor.queues.counting.owners import Owners
 from benchrigor.queues.recording.recordings import Recording
 from benchrigor.queues.stages.stage_figures import Watching

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import benchrigor as br
-from benchrigor.model import Code, Delays, Light, Round, RoundPlan
+from benchrigor.model import Code, Delays, Round, RoundPlan
 from benchrigor.report import render
 from benchrigor.session.conditions.stopped import with_stops
 from benchrigor.session.pairs.measuring_processes import measure_processes
@@ -61,7 +61,7 @@ def test_a_stop_is_left_out_and_turns_the_light(in_round: int) -> None:
     assert estimate is not None
     assert estimate.value == pytest.approx(2e-3, rel=0.01)
     assert light is not None
-    assert light.light is Light.RED
+    assert light.light == "red"
     assert light.delays["stopped"] == pytest.approx(light.measured_percent)
     notices = {each.code: each for each in record.session_notices}
     assert notices[Code.STOPPED].evidence["stopped_s"] == pytest.approx(STOP_S, rel=0.01)

@@ -210,7 +210,9 @@ def test_the_side_that_fails_is_named_and_what_was_measured_is_kept(side: str, c
         fails()
 
     pair = {"baseline": works, "candidate": works, side: failing}
-    with pytest.raises(br.WorkloadFailed, match=rf"^{side}: .*failing raised KeyError") as caught:
+    with pytest.raises(
+        br.errors.WorkloadFailed, match=rf"^{side}: .*failing raised KeyError"
+    ) as caught:
         br.measure_pair(pair["baseline"], pair["candidate"], clock=clock, seed=1)
     found = caught.value.record
     assert isinstance(found, br.Comparison)
@@ -246,7 +248,7 @@ def test_a_clock_that_goes_backwards_is_named() -> None:
         if new.calls == 100:
             clock.advance(-50_000_000)
 
-    with pytest.raises(br.ClockFailed, match="candidate: the clock went backwards"):
+    with pytest.raises(br.errors.ClockFailed, match="candidate: the clock went backwards"):
         br.measure_pair(Taking(clock, 1e6), jumping, clock=clock, seed=1)
 
 

@@ -181,7 +181,7 @@ class Failing:
 
 def test_a_side_that_fails_is_named_and_the_rounds_before_are_kept(tmp_path: Path):
     clock, store = FakeClock(), tmp_path / "runs.sqlite"
-    with pytest.raises(br.WorkloadFailed, match=r"candidate: .*no such luck") as raised:
+    with pytest.raises(br.errors.WorkloadFailed, match=r"candidate: .*no such luck") as raised:
         measure_processes(synthetic(1e-4, 1, clock), Failing(), clock=clock, seed=1, store=store)
     assert raised.value.record.paired
     rounds = [each["rounds"] for each in Journal(store).runs()]
@@ -195,7 +195,7 @@ def test_what_gives_no_time_cannot_be_compared():
         def run(self, _plan: RoundPlan, recorder: Recorder) -> None:
             recorder.reading("size", 1.0)
 
-    with pytest.raises(br.WorkloadFailed, match="no readings of 'time'"):
+    with pytest.raises(br.errors.WorkloadFailed, match="no readings of 'time'"):
         measure_processes(Silent(), Silent(), clock=FakeClock(), seed=1)
 
 
@@ -251,7 +251,7 @@ def test_an_interpreter_is_ended_with_the_one_beside_it(tmp_path: Path, monkeypa
     (tmp_path / "besides.py").write_text(textwrap.dedent(code))
     monkeypatch.chdir(tmp_path)
     functions = InterpreterWorkload("besides:fail"), InterpreterWorkload("besides:wait")
-    with pytest.raises(br.WorkloadFailed, match=r"baseline: .*no such luck"):
+    with pytest.raises(br.errors.WorkloadFailed, match=r"baseline: .*no such luck"):
         measure_processes(*functions, seed=seed_of_baseline_first(), budget_s=1200.0)
     if (tmp_path / "pid").exists():  # it had begun
         pid = int((tmp_path / "pid").read_text() or 0)
@@ -271,7 +271,7 @@ def test_what_an_interpreter_forked_does_not_keep_the_one_beside_it_waiting(
     (tmp_path / "forked.py").write_text(textwrap.dedent(code))
     monkeypatch.chdir(tmp_path)
     functions = InterpreterWorkload("forked:work"), InterpreterWorkload("forked:die")
-    with pytest.raises(br.WorkloadFailed, match=r"candidate: .* exited with code 3"):
+    with pytest.raises(br.errors.WorkloadFailed, match=r"candidate: .* exited with code 3"):
         measure_processes(*functions, seed=seed_of_baseline_first(), budget_s=50.0)
 
 

@@ -11,7 +11,8 @@ import scipy
 
 import benchrigor as br
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Delays, Floats, Notice, Round, RoundPlan
+from benchrigor.model import Code, Delays, Notice, Round, RoundPlan
+from benchrigor.model.series import Floats
 from benchrigor.session.engine import Engine
 from benchrigor.session.pairs.kept_sides import compare_in_turn
 from benchrigor.session.pairs.pair_engine import PairEngine

@@ -7,7 +7,7 @@ import pytest
 
 import benchrigor as br
 from benchrigor.errors import InvalidInput, WorkloadFailed
-from benchrigor.model import Kind, StopReason
+from benchrigor.model import StopReason
 from benchrigor.session.turns.measuring_many import pieces_for
 from benchrigor.session.turns.rotation import next_order
 from benchrigor.storage import Journal
@@ -57,7 +57,7 @@ def test_functions_take_turns_by_pieces():
     records = br.measure_many(functions, budget_s=3.0, target=1e-9, seed=1, clock=clock)
     assert list(records) == ["a", "b", "c"]
     for at, record in enumerate(records.values()):
-        assert record.analysis().kind is Kind.PIECES
+        assert record.analysis().kind == "pieces"
         assert record.estimate().n == 6
         assert record.estimate().value == pytest.approx(1e-4 * (at + 1), rel=0.01)
         assert record.elapsed_s == pytest.approx(3.0, rel=0.02)

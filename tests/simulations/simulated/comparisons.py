@@ -1,11 +1,15 @@
 """Families of comparisons with known ratios."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from benchrigor.model import Family, Floats, Verdict
-from benchrigor.stats.comparison.multiple_testing import compare_family, rank
+from benchrigor.model import Verdict
+from benchrigor.model.comparison import Family
+from benchrigor.model.series import Floats
+from benchrigor.stats.comparison.multiple_testing import family_of, rank
+from benchrigor.stats.comparison.two_sample import compare
 
 DECIDED = (Verdict.BETTER, Verdict.WORSE)
 
@@ -18,9 +22,17 @@ def runs(rng: np.random.Generator, mean: float, sd: float = 0.01, n: int = 10) -
 
 
 def family(rng: np.random.Generator, ratios: Mapping[str, float]) -> Family:
-    return compare_family(
+    return family_of_pairs(
         {name: (runs(rng, 1.0), runs(rng, each)) for name, each in ratios.items()}
     )
+
+
+def family_of_pairs(
+    pairs: Mapping[str, tuple[Any, Any]], *, rate: float = 0.05, **options: Any
+) -> Family:
+    """Compare baseline and candidate of each pair, and judge them together."""
+    found = {name: compare(*pair, **options) for name, pair in pairs.items()}
+    return family_of(found, rate=rate)
 
 
 def invocations(levels: Floats) -> Runs:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.stats.estimators.multimodality import find_modes
 
 Rng = np.random.Generator

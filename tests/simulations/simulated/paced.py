@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 import benchrigor as br
-from benchrigor.model import Floats, References, Round, RoundPlan
+from benchrigor.model import References, Round, RoundPlan
+from benchrigor.model.series import Floats
 from benchrigor.session.engine import Engine
 
 FULL_S, TRUE_S, SLOW = 4e-6, 1e-4, math.log(1.5)  # of the reference and of a reading

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.signal import lfilter
 
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 
 
 def autoregressive(rng: np.random.Generator, n: int, phi: float = 0.9) -> Floats:

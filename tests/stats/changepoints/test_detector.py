@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.stats import detect_changes
 
 STEPS = np.repeat([4.0, 1.5, 0.0, -2.0], [40, 50, 450, 60])

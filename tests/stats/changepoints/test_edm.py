@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.stats import detect_changes
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ruptures.metrics import hausdorff, precision_recall
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.stats import ChangeDetector, detect_changes
 from benchrigor.stats.changepoints.windows import Windows
 

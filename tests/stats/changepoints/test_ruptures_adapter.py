@@ -11,7 +11,8 @@ import ruptures as rpt
 from benchrigor.errors import InvalidInput
 from benchrigor.model import ChangePoints, codec
 from benchrigor.protocols import Detector
-from benchrigor.stats import RupturesDetector, find_stable_phase
+from benchrigor.stats import find_stable_phase
+from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector
 from benchrigor.stats.changepoints.variance_inflation import inflation_across
 
 STEPS = np.repeat([8.0, 0.0, -6.0], [40, 120, 40])

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from benchrigor.model import ChangePoints, Floats
+from benchrigor.model import ChangePoints
+from benchrigor.model.series import Floats
 from benchrigor.stats import ChangeDetector, detect_changes
 from benchrigor.stats.changepoints.named_detector import detector_named
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Comparison, Floats, Verdict, codec
+from benchrigor.model import Code, Comparison, Verdict, codec
+from benchrigor.model.series import Floats
 from benchrigor.stats import compare
 
 DECIDED = {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}

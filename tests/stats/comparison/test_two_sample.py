@@ -8,7 +8,8 @@ from scipy import stats as scipy_stats
 from simulated.comparisons import DECIDED, invocations
 from simulated.estimates import estimated
 
-from benchrigor.model import Code, Comparison, Estimate, Floats, Verdict
+from benchrigor.model import Code, Comparison, Estimate, Verdict
+from benchrigor.model.series import Floats
 from benchrigor.stats import compare, estimate_mean
 
 

@@ -3,7 +3,8 @@ import pytest
 from scipy import stats as scipy_stats
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Kind, Notice
+from benchrigor.model import Code, Notice
+from benchrigor.model.analysis import Kind
 from benchrigor.stats import estimate_invocations, estimate_mean
 from benchrigor.stats.estimators.estimation import Policy, estimate
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 from simulated.mixtures import Draw, Rng, counts_found
 
-from benchrigor.model import Floats, Mode
+from benchrigor.model.analysis import Mode
+from benchrigor.model.series import Floats
 from benchrigor.stats.estimators import multimodality as modes
 from benchrigor.stats.estimators.multimodality import (
     find_modes,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchrigor.model import Kind, VarianceSplit
+from benchrigor.model.analysis import Kind, VarianceSplit
 from benchrigor.stats.estimators.estimation import Policy, estimate
 from benchrigor.stats.estimators.variance_components import (
     readings_per_invocation,

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchrigor.model import Interference, Light, SegmentProfile
+from benchrigor.model import Interference, SegmentProfile
+from benchrigor.model.interference import Light
 from benchrigor.stats import (
     estimate_interference,
     light_of,
@@ -59,7 +60,7 @@ def test_an_example_by_hand() -> None:
     assert found.percent == pytest.approx(100.0 * 14.0 / 76.0)
     assert found.above_median_percent == pytest.approx(100.0 * 18.0 / 76.0)
     assert (found.flagged_percent, found.unclustered_percent) == (20.0, 0.0)
-    assert (found.n, found.duration_s, found.light) == (5, 76.0, Light.RED)
+    assert (found.n, found.duration_s, found.light) == (5, 76.0, "red")
     assert (found.measured_percent, found.total_percent) == (0.0, found.percent)
     assert found.probability_high == probability_high(found.percent)
     (group,) = found.groups
@@ -92,7 +93,7 @@ def test_measured_delay_is_taken_off_first() -> None:
     found = estimate_interference([10.0, 11.0, 12.0, 13.0, 30.0], {}, delay_s=delay_s)
     assert found.percent == 0.0
     assert found.measured_percent == pytest.approx(100.0 * 18.0 / 76.0)
-    assert found.light is Light.RED
+    assert found.light == "red"
     assert found.groups[0].duration_s == 76.0
     clipped = estimate_interference([1.0] * 5, {}, delay_s=[0.0, 0.0, 0.0, 0.0, 9.0])
     assert clipped.measured_percent == 20.0

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Floats, PhaseLabel, PhaseReason, Severity, StablePhase
+from benchrigor.model import Code, StablePhase
+from benchrigor.model.analysis import PhaseLabel
+from benchrigor.model.notice import Severity
+from benchrigor.model.series import Floats
 from benchrigor.stats import estimate_mean, estimate_quantile
 from benchrigor.stats.phases.chosen_phase import choose_phase as choose
 from benchrigor.stats.phases.trimming import measured_phase
@@ -37,10 +40,10 @@ PACED = {
 def test_steps_of_the_pace_leave_all_readings(name: str) -> None:
     phase = found(*PACED[name])
     n = sum(each for _, each in PACED[name])
-    assert (phase.reason, phase.start, phase.stop) == (PhaseReason.CHANGING_PACE, 0, n)
+    assert (phase.reason, phase.start, phase.stop) == ("the pace changed", 0, n)
     (notice,) = phase.notices
-    assert (notice.code, notice.severity) == (Code.CHANGING_PACE, Severity.WARNING)
-    assert {each.label for each in phase.phases} == {PhaseLabel.OTHER}
+    assert (notice.code, notice.severity) == (Code.CHANGING_PACE, "warning")
+    assert {each.label for each in phase.phases} == {"other"}
 
 
 STEADY = {
@@ -67,7 +70,7 @@ STEADY = {
 def test_the_longest_phase_counts_if_it_holds_more_than_half(name: str) -> None:
     levels, (start, stop) = STEADY[name]
     phase = found(*levels)
-    assert phase.reason is PhaseReason.STABLE
+    assert phase.reason == "stable"
     assert phase.start == pytest.approx(start, abs=10)
     assert phase.stop == pytest.approx(stop, abs=10)
 
@@ -75,29 +78,29 @@ def test_the_longest_phase_counts_if_it_holds_more_than_half(name: str) -> None:
 def test_the_same_start_that_falls_back_is_another_pace_if_it_is_fast() -> None:
     slow = [(1.4, 100), (1.0, 50), (1.4, 100), (1.0, 750)]
     fast = [(1 / level, n) for level, n in slow]
-    assert found(*slow).reason is PhaseReason.STABLE
-    assert found(*fast).reason is PhaseReason.CHANGING_PACE
-    assert found(*fast, rates=True).reason is PhaseReason.STABLE
-    assert found(*slow, rates=True).reason is PhaseReason.CHANGING_PACE
+    assert found(*slow).reason == "stable"
+    assert found(*fast).reason == "the pace changed"
+    assert found(*fast, rates=True).reason == "stable"
+    assert found(*slow, rates=True).reason == "the pace changed"
 
 
 def test_a_series_that_goes_on_has_no_cool_down() -> None:
     values = readings((1.6, 100), (1.0, 1_000), (1.65, 150))
     phase = choose_phase(values, 0.95, goes_on=True)
-    assert phase.reason is PhaseReason.CHANGING_PACE
+    assert phase.reason == "the pace changed"
     assert (phase.start, phase.stop) == (100, 1_250)
     labels = [PhaseLabel.WARM_UP, PhaseLabel.STABLE, PhaseLabel.OTHER]
     assert [part.label for part in phase.phases] == labels
     assert [notice.code for notice in phase.notices] == [Code.CHANGING_PACE, Code.START_CUT]
     start_only = choose_phase(values[:1_100], 0.95, goes_on=True)
-    assert (start_only.reason, start_only.stop) == (PhaseReason.STABLE, 1_100)
+    assert (start_only.reason, start_only.stop) == ("stable", 1_100)
 
 
 def test_three_levels_in_order_behind_the_longest_are_a_movement() -> None:
     stairs = [(1.0, 700), (1.1, 100), (1.2, 100), (1.3, 100)]
-    assert found(*stairs).reason in (PhaseReason.TREND, PhaseReason.STILL_MOVING)
+    assert found(*stairs).reason in ("trend", "still moving at the end")
     mixed = [(1.0, 700), (1.3, 100), (1.1, 100), (1.2, 100)]
-    assert found(*mixed).reason is PhaseReason.STABLE
+    assert found(*mixed).reason == "stable"
 
 
 def test_a_last_level_that_moves_is_a_movement() -> None:
@@ -109,9 +112,9 @@ def test_a_last_level_that_moves_is_a_movement() -> None:
 
 def test_a_start_far_slower_than_all_paces_is_cut() -> None:
     phase = found((5.0, 100), (1.0, 300), (1.4, 300), (1.0, 300), (1.3, 300))
-    assert phase.reason is PhaseReason.CHANGING_PACE
+    assert phase.reason == "the pace changed"
     assert phase.start == pytest.approx(100, abs=3)
-    assert phase.phases[0].label is PhaseLabel.WARM_UP
+    assert phase.phases[0].label == "warm-up"
     greatest = phase.notices[0].evidence["greatest"]
     assert isinstance(greatest, float)
     assert greatest < 2.0
@@ -122,9 +125,9 @@ def test_a_leak_behind_a_long_level_is_refused() -> None:
     values = levels * readings((1.0, 1_000))
     phase = choose_phase(values, 0.95)
     assert (phase.start, phase.stop) == (None, None)
-    assert phase.reason is PhaseReason.STILL_MOVING
+    assert phase.reason == "still moving at the end"
     (notice,) = phase.notices
-    assert (notice.code, notice.severity) == (Code.NO_STABLE_PHASE, Severity.REFUSAL)
+    assert (notice.code, notice.severity) == (Code.NO_STABLE_PHASE, "refusal")
     assert notice.evidence["first"] == pytest.approx(1.0, rel=0.03)
     assert notice.evidence["last"] == pytest.approx(1.9, rel=0.03)
     with pytest.raises(NotEstimable):
@@ -133,13 +136,13 @@ def test_a_leak_behind_a_long_level_is_refused() -> None:
 
 def test_the_ends_that_are_cut_are_told() -> None:
     start, end = found((1.3, 200), (1.0, 650), (5.0, 150)).notices
-    assert (start.code, start.severity) == (Code.START_CUT, Severity.NOTE)
-    assert (end.code, end.severity) == (Code.END_CUT, Severity.WARNING)
+    assert (start.code, start.severity) == (Code.START_CUT, "note")
+    assert (end.code, end.severity) == (Code.END_CUT, "warning")
     for notice, readings, ratio in ((start, 200, 1.3), (end, 150, 5.0)):
         assert notice.evidence["readings"] == pytest.approx(readings, abs=3)
         assert notice.evidence["ratio"] == pytest.approx(ratio, rel=0.02)
     (brief,) = found((1.0, 970), (1.5, 30)).notices
-    assert brief.severity is Severity.NOTE
+    assert brief.severity == "note"
 
 
 @pytest.mark.parametrize("n", [7, 12, 20, 29])
@@ -173,8 +176,8 @@ def test_mean_and_quantile_come_from_blocks() -> None:
 
 def test_levels_of_the_work_itself_are_refused_as_before() -> None:
     apart = [(1.0, 300), (40.0, 300), (1.0, 300), (40.0, 300)]
-    assert found(*apart).reason is PhaseReason.NO_DOMINANT_SEGMENT
-    assert found(*((1.0, 300), (8.0, 300)) * 2).reason is PhaseReason.CHANGING_PACE
+    assert found(*apart).reason == "no dominant segment"
+    assert found(*((1.0, 300), (8.0, 300)) * 2).reason == "the pace changed"
 
 
 @pytest.mark.slow
@@ -250,7 +253,7 @@ BESIDE_SMALL_STEPS = {
 def test_ends_that_stand_apart_are_cut_beside_smaller_steps(name: str, seed: int) -> None:
     levels, ends = BESIDE_SMALL_STEPS[name]
     phase = choose_phase(readings(*levels, seed=seed, shape=10_000.0), 0.95)
-    assert phase.reason is PhaseReason.CHANGING_PACE
+    assert phase.reason == "the pace changed"
     assert (phase.start, phase.stop) == pytest.approx(ends, abs=3)
     for part in phase.phases:
         label = PhaseLabel.OTHER
@@ -271,7 +274,7 @@ def test_a_slow_start_is_cut_before_levels_that_rise_to_the_end() -> None:
     levels = [(1.5, 150), (1.0, 300), (1.06, 300), (1.12, 300), (1.18, 300)]
     phase = choose_phase(readings(*levels, shape=10_000.0), 0.95)
     assert phase.start is None
-    assert phase.phases[0].label is PhaseLabel.WARM_UP
+    assert phase.phases[0].label == "warm-up"
     assert float(phase.notices[0].evidence["first"] or 0.0) == pytest.approx(1.0, rel=0.02)
 
 
@@ -279,10 +282,10 @@ def test_a_slow_start_is_cut_before_levels_that_rise_to_the_end() -> None:
 def test_readings_that_are_too_few_to_call_are_no_part_of_the_stable_phase(behind: int) -> None:
     values = readings((1.0, 600), (1.5, behind), shape=2_500.0)
     phase = choose_phase(values, 0.95)
-    assert (phase.reason, phase.start, phase.stop) == (PhaseReason.STABLE, 0, 600)
-    assert [each.label for each in phase.phases] == [PhaseLabel.STABLE, PhaseLabel.OTHER]
+    assert (phase.reason, phase.start, phase.stop) == ("stable", 0, 600)
+    assert [each.label for each in phase.phases] == ["stable", "other"]
     (notice,) = phase.notices
-    assert (notice.code, notice.severity) == (Code.TOO_FEW_TO_CALL, Severity.WARNING)
+    assert (notice.code, notice.severity) == (Code.TOO_FEW_TO_CALL, "warning")
     mirrored = choose_phase(values[::-1], 0.95)
     assert (mirrored.start, mirrored.stop) == (behind, 600 + behind)
     assert mirrored.notices[0].code is Code.TOO_FEW_TO_CALL

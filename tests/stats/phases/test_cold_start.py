@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from benchrigor.model import Code, Kind, PhaseLabel
+from benchrigor.model import Code
+from benchrigor.model.analysis import Kind
 from benchrigor.stats import estimate_mean
 from benchrigor.stats.estimators.estimation import Policy, trim
 from benchrigor.stats.phases.cold_readings import cold_first
@@ -30,7 +31,7 @@ def test_a_cold_first_reading_is_left_out_of_any_number(n: int, kind: Kind) -> N
     assert (phase.stop, phase.change_points.n) == (n, n)
     if n < 50:  # of more, the first fiftieth is left out by its place
         first, *_ = phase.phases
-        assert (phase.start, first.stop, first.label) == (1, 1, PhaseLabel.WARM_UP)
+        assert (phase.start, first.stop, first.label) == (1, 1, "warm-up")
         assert [each.code for each in phase.notices] == [Code.START_CUT]
     estimate = estimate_mean(values, trim=True)
     assert estimate.n == n - max(1, min(10, n // 50))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import benchrigor as br
-from benchrigor.model import ChangePoints, PhaseReason
+from benchrigor.model import ChangePoints
 from benchrigor.session.replays.recorded_run import record_of_readings
 from benchrigor.stats.phases.longest_segment import longest_segment
 from benchrigor.stats.phases.trimming import trimmed
@@ -70,7 +70,7 @@ def test_the_mean_is_that_of_the_segment_by_hand(seed: int) -> None:
         br.stats.find_stable_phase(series, detector="edm"),
     )
     if expected is None:
-        assert (phase.start, phase.reason) == (None, PhaseReason.NO_DOMINANT_SEGMENT)
+        assert (phase.start, phase.reason) == (None, "no dominant segment")
         with pytest.raises(br.NotEstimable):
             br.stats.estimate_mean(series, **DRAWN)
         return
@@ -83,7 +83,7 @@ def test_three_fifths_are_measured_whole() -> None:
     estimate = br.stats.estimate_mean(series, **DRAWN)
     assert (estimate.value, estimate.n) == (20.125, 60)
     phase = br.stats.find_stable_phase(series, detector="edm")
-    assert phase.reason is PhaseReason.LONGEST_SEGMENT
+    assert phase.reason == "longest segment"
     assert [part.label for part in phase.phases] == ["warm-up", "stable"]
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from benchrigor.model import Code, Kind
+from benchrigor.model import Code
+from benchrigor.model.analysis import Kind
 from benchrigor.stats.estimators.estimation import Policy, estimate
 
 RESTARTED = Policy(kind=Kind.INVOCATIONS, trim=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from benchrigor.model import PhaseReason
+from benchrigor.model.analysis import PhaseReason
 from benchrigor.stats.phases.stability_rules import (
     LongestPhase,
     concordance,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.stats.phases.trend import ends_of, find_far_ends, find_trend
 
 RNG = np.random.default_rng(20270213)

@@ -11,15 +11,9 @@ from simulated.series import autoregressive
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate
-from benchrigor.stats import (
-    detect_changes,
-    estimate_level,
-    estimate_mean,
-    fit_level,
-    required_readings,
-)
-from benchrigor.stats.series.interval import correct_for_skewness, refuse_wide
-from benchrigor.stats.series.level import COMPLETE, TRANSIENTS
+from benchrigor.stats import detect_changes, estimate_mean, required_readings
+from benchrigor.stats.series.interval import correct_for_skewness, estimate_level, refuse_wide
+from benchrigor.stats.series.level import COMPLETE, TRANSIENTS, fit_level
 
 RNG = np.random.default_rng(20)
 NORMAL = RNG.normal(10.0, 1.0, 400)

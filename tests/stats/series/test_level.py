@@ -7,8 +7,13 @@ import pytest
 from scipy import stats as scipy_stats
 from simulated.series import autoregressive
 
-from benchrigor.stats import fit_level
-from benchrigor.stats.series.level import COMPLETE, TRANSIENTS, median_of, transient_basis
+from benchrigor.stats.series.level import (
+    COMPLETE,
+    TRANSIENTS,
+    fit_level,
+    median_of,
+    transient_basis,
+)
 
 
 @pytest.mark.slow

@@ -7,7 +7,8 @@ from scipy.signal import lfilter
 from statsmodels.tsa.stattools import acf
 
 from benchrigor.errors import NotEstimable
-from benchrigor.stats import autocorrelation, estimate_level, estimate_mean, merge_subsessions
+from benchrigor.stats import autocorrelation, estimate_mean, merge_subsessions
+from benchrigor.stats.series.interval import estimate_level
 from benchrigor.stats.series.subsessions import fit_merged
 
 series_of_ints = st.lists(st.integers(-1000, 1000), min_size=3, max_size=60)

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchrigor.model import Code, Delays, Floats
+from benchrigor.model import Code, Delays
+from benchrigor.model.series import Floats
 from benchrigor.stats.series.undisturbed import (
     Groups,
     choose_undisturbed,

@@ -9,7 +9,8 @@ import numpy as np
 import benchrigor as br
 from benchrigor import stats
 from benchrigor.errors import BenchrigorError
-from benchrigor.model import Estimate, VarianceSplit
+from benchrigor.model import Estimate
+from benchrigor.model.analysis import VarianceSplit
 from benchrigor.stats import (
     estimate_invocations,
     estimate_mean,

@@ -5,10 +5,10 @@ import math
 import numpy as np
 from tests.texts.causes.stats import NORMAL, PILOT, each
 
-from benchrigor.model import Comparison, Estimate, Floats, SegmentProfile
+from benchrigor.model import Comparison, Estimate, SegmentProfile
+from benchrigor.model.series import Floats
 from benchrigor.stats import (
     compare,
-    compare_family,
     estimate_interference,
     estimate_mean,
     fit_wps,
@@ -16,6 +16,7 @@ from benchrigor.stats import (
     profile_interference,
     rank,
 )
+from benchrigor.stats.comparison.multiple_testing import family_of
 
 SERIES = [1.0, 1.1, 1.2]
 WORK = np.random.default_rng(3).permutation(np.linspace(1.0, 10.0, 40))
@@ -110,23 +111,11 @@ CAUSES = {
     ),
     "pairs that are never stable together": lambda: compare(*parted(), paired=True, trim=True),
     "pairs of which one side stalls": lambda: compare(*stalled(), paired=True, trim=True),
-    "what is no family": lambda: each(
-        compare_family,
-        ({},),
-        ({"short": ([1.0], [1.0])},),
-        ({"a": ([1.0, math.nan], SERIES), "c": "no pair"},),
-        ({"a": compare(SERIES, SERIES)},),
-        ([compare(SERIES, SERIES)] * 9,),
-    ),
-    "a rate out of range": lambda: each(
-        lambda wrong: compare_family({"a": (SERIES, SERIES)}, rate=wrong), 0.0, 1.0, True, "5%"
-    ),
     "a family with members that have no ratio": lambda: str(
-        compare_family(
+        family_of(
             {
-                "good": (invocations(NORMAL[:12]), invocations(NORMAL[20:32])),
-                "zero": (NORMAL - 10.0, NORMAL - 10.0),
-                "short": ([1.0], [1.0]),
+                "good": compare(invocations(NORMAL[:12]), invocations(NORMAL[20:32])),
+                "zero": compare(NORMAL - 10.0, NORMAL - 10.0),
             }
         )
     ),

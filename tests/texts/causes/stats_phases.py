@@ -7,15 +7,16 @@ import numpy as np
 import ruptures as rpt
 from tests.texts.causes.stats import each
 
-from benchrigor.model import ChangePoints, Floats, Notice
+from benchrigor.model import ChangePoints, Notice
+from benchrigor.model.series import Floats
 from benchrigor.stats import (
     ChangeDetector,
-    RupturesDetector,
     detect_changes,
     estimate_invocations,
     estimate_mean,
     find_stable_phase,
 )
+from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector
 
 FIFTY = [1.0] * 50
 

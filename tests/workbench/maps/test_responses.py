@@ -8,13 +8,13 @@ from benchrigor.model import (
     Code,
     Decision,
     Estimate,
-    Kind,
     Notice,
     Options,
     RunRecord,
     StopReason,
     codec,
 )
+from benchrigor.model.analysis import Kind
 from benchrigor.model.metric import describe_metric
 from benchrigor.storage import Journal
 from benchrigor.workbench.data import Limit, LoadResult, PeakRate, PeakStatus

@@ -10,6 +10,7 @@ import pytest
 
 import benchrigor as br
 from benchrigor.model import Code
+from benchrigor.workbench.data import Trial
 from benchrigor.workbench.planning.bracket import halve_bracket
 from benchrigor.workbench.planning.steps import Ending, Goal
 
@@ -24,9 +25,9 @@ GOAL = Goal(
 )
 
 
-def trial_of(load: float, ratio: float) -> br.Trial:
+def trial_of(load: float, ratio: float) -> Trial:
     asked = br.LoadTrial(id=0, load=load, duration_s=10.0)
-    return br.Trial(asked=asked, result=br.LoadResult(mean_response_s=ratio), ratio=ratio)
+    return Trial(asked=asked, result=br.LoadResult(mean_response_s=ratio), ratio=ratio)
 
 
 @pytest.mark.parametrize("peak", [60.0, 437.0, 790.0])

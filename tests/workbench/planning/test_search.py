@@ -455,10 +455,10 @@ def test_a_trial_is_told_once():
     assert trial is not None
     result = br.LoadResult(mean_response_s=0.01)
     search.tell(trial, result)
-    with pytest.raises(br.PlanMismatch):
+    with pytest.raises(br.errors.PlanMismatch):
         search.tell(trial, result)
     stranger = br.LoadTrial(id=7, load=3.0, duration_s=1.0)
-    with pytest.raises(br.PlanMismatch):
+    with pytest.raises(br.errors.PlanMismatch):
         search.tell(stranger, result)
     assert len(search.result().trials) == 1
 

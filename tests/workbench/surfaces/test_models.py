@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.workbench.surfaces.factors import Factor, Space
 from benchrigor.workbench.surfaces.gaussian_process import fit_gaussian_process
 from benchrigor.workbench.surfaces.quadratic import fit_quadratic

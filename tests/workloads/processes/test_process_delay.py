@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from benchrigor.clocks import WallClock
-from benchrigor.machine import RunDelay
+from benchrigor.machine.run_delay import RunDelay
 from benchrigor.model import Delays, RoundPlan
 from benchrigor.workloads import CommandWorkload, Pick, RoundRecorder
 from benchrigor.workloads.processes import process_delay

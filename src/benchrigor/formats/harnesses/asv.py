@@ -14,9 +14,10 @@ from benchrigor.errors import InvalidInput
 from benchrigor.formats import fields
 from benchrigor.formats.fields import TIME, check, object_at
 from benchrigor.formats.json_text import load_object
-from benchrigor.model import Metric, Provenance
+from benchrigor.model import Metric
 from benchrigor.model.codec import is_there
 from benchrigor.model.recorded import Recorded
+from benchrigor.model.run import Provenance
 from benchrigor.model.series import LARGEST, short
 
 TOOL = "asv"

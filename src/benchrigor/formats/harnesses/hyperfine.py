@@ -9,10 +9,10 @@ from typing import Any
 from benchrigor.errors import InvalidInput
 from benchrigor.formats import fields
 from benchrigor.formats.fields import check, object_at, scale
-from benchrigor.model import Floats, Metric
+from benchrigor.model import Metric
 from benchrigor.model.commented_csv import is_number, rows_of
 from benchrigor.model.recorded import Recorded
-from benchrigor.model.series import short
+from benchrigor.model.series import Floats, short
 
 TOOL = "hyperfine"
 _MEANS = ("mean", "stddev", "median", "user", "system", "min", "max")

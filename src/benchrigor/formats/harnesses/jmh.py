@@ -8,9 +8,9 @@ from typing import Any
 from benchrigor.errors import InvalidInput
 from benchrigor.formats import fields
 from benchrigor.formats.fields import check, object_at, scale
-from benchrigor.model import Floats, Metric
+from benchrigor.model import Metric
 from benchrigor.model.recorded import Recorded
-from benchrigor.model.series import check_items, short
+from benchrigor.model.series import Floats, check_items, short
 from benchrigor.units import Quantity
 
 TOOL = "jmh"

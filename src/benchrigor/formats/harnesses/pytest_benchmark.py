@@ -7,8 +7,8 @@ from typing import Any
 
 from benchrigor.formats import fields
 from benchrigor.formats.fields import TIME, check, object_at
-from benchrigor.model import Provenance
 from benchrigor.model.recorded import Recorded
+from benchrigor.model.run import Provenance
 
 TOOL = "pytest-benchmark"
 _MEANS = ("mean", "stddev", "median", "min", "max", "rounds")

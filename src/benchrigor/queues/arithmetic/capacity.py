@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Notice, Severity
 from benchrigor.model.checks import (
     refuse,
     wrong_confidences,
@@ -15,6 +14,7 @@ from benchrigor.model.checks import (
     wrong_whole,
 )
 from benchrigor.model.estimate import Quantity, ends
+from benchrigor.model.notice import Code, Notice, Severity
 from benchrigor.model.series import short
 from benchrigor.model.text import counted, percent
 from benchrigor.queues.arithmetic.finite_queue import MOST_PLACES, fewest_places

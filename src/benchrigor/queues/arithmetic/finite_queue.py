@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 
 MOST_PLACES = 1_000_000
 

@@ -13,7 +13,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.queues.data.service import ServiceMoments, ServiceProcess
 
 # Variance of a count since the borders of its batch fall uniformly between two items.

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchrigor.model import Floats
 from benchrigor.model.checks import refuse, wrong_number, wrong_whole
+from benchrigor.model.series import Floats
 from benchrigor.queues.arithmetic.moments import Row
 from benchrigor.queues.arithmetic.rate_arithmetic import rounded_up
 from benchrigor.queues.data.service import RateReason

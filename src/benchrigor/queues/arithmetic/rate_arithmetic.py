@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate, Notice, as_series
+from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.checks import listed, refuse, wrong_confidences, wrong_quantity, wrong_whole
 from benchrigor.model.estimate import Quantity, ends
+from benchrigor.model.series import as_series
 from benchrigor.model.text import many
 from benchrigor.stats.comparison.fieller_mover import (
     Contrast,

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.queues.arithmetic.moments import BORDERS, Row, rates_of
 from benchrigor.stats.series.interval import student_t
 

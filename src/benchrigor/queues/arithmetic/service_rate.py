@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Estimate, Floats, Notice
+from benchrigor.model import Code, Estimate, Notice
+from benchrigor.model.series import Floats
 from benchrigor.model.text import percent
 from benchrigor.queues.arithmetic.moments import (
     BORDERS,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.queues.periods import Periods, PooledPeriods, sum_up
 
 _MOST = 4096  # stretches that are kept; pooling halves their number

@@ -53,9 +53,8 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.files import readable
-from benchrigor.model import Floats
 from benchrigor.model.commented_csv import CommentedCsv, Labels, Part, one_line, write_head
-from benchrigor.model.series import Ints, short
+from benchrigor.model.series import Floats, Ints, short
 from benchrigor.queues.periods import Periods
 from benchrigor.queues.recording.recording_head import (
     COUNTERS,

@@ -104,7 +104,7 @@ class MonitorReport(Reported):
         blocked_share: float = 0.01,
         processors: int | None = None,
     ) -> PipelineAdvice:
-        """Suggest replicas and queue sizes, as `benchrigor.stats.advise_pipeline` does.
+        """Suggest replicas and queue sizes.
 
         ``source_rate`` is as for `bottleneck`; ``processors`` are by default all that this process
         may use.

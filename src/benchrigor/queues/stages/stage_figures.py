@@ -12,8 +12,9 @@ import numpy as np
 
 from benchrigor.control_characters import escaped
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Estimate, Floats
+from benchrigor.model import Estimate
 from benchrigor.model.one_line import OneLine
+from benchrigor.model.series import Floats
 from benchrigor.model.text import percent, show_estimate, show_value
 from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
 from benchrigor.queues.data.service import ServiceRate

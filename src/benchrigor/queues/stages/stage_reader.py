@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.queues.counting.counter_samples import Integers, Span
 from benchrigor.queues.counting.ends import End
 from benchrigor.queues.counting.owners import Owner

@@ -8,7 +8,8 @@ from itertools import groupby
 
 import numpy as np
 
-from benchrigor.model import Floats, Phase, PhaseLabel, StablePhase
+from benchrigor.model.analysis import Phase, PhaseLabel, StablePhase
+from benchrigor.model.series import Floats
 from benchrigor.model.text import counted, many
 from benchrigor.stats.phases.trimming import measured_part
 from benchrigor.units import Scale, scale_for

@@ -7,29 +7,17 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import (
-    Analysis,
-    Code,
-    Estimate,
-    Floats,
-    Kind,
-    Notice,
-    RunRecord,
-    StablePhase,
-    as_series,
-)
-from benchrigor.model.text import no_number, show_estimate, show_value
+from benchrigor.model import Analysis, Code, Estimate, Notice, RunRecord
+from benchrigor.model.analysis import Kind
+from benchrigor.model.series import Floats
+from benchrigor.model.text import no_number, show_estimate
 from benchrigor.report.plots.drawing import draw
 from benchrigor.report.plots.trace import Part, Trace
 from benchrigor.report.plots.work_plot import draw_work, work_line
 from benchrigor.report.text import left_out_for_delay
-from benchrigor.stats import find_stable_phase
-from benchrigor.stats.estimators.estimation import Policy, trim
-from benchrigor.stats.phases.trimming import trimmed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -152,74 +140,7 @@ def plot_work(record: RunRecord, metric: str | None = None, *, axes: Axes | None
 
 def _check(record: object) -> None:
     if not isinstance(record, RunRecord):
-        raise InvalidInput(
-            f"record is a {type(record).__name__}, expected a RunRecord (for readings: plot_phases)"
-        )
-
-
-def plot_phases(
-    values: npt.ArrayLike,
-    phases: StablePhase | None = None,
-    *,
-    estimate: Estimate | None = None,
-    unit: str = "",
-    title: str = "",
-    axes: Axes | None = None,
-) -> Axes:
-    """Draw readings in time order with their phases, as `plot_trace` does for a run.
-
-    Parameters
-    ----------
-    values
-        Readings, shape (n,).
-    phases
-        From `benchrigor.stats.find_stable_phase`; None for those that ``estimate_mean`` trims by.
-    estimate
-        Of the mean of the stable phase (``estimate_mean(values, trim=True)``); None to show the
-        median of the same readings instead.
-    unit
-        Of the readings ("s", "B/s", ...); empty for bare numbers.
-    title
-        The subject of the readings; empty for no title.
-    axes
-        As for `plot_trace`.
-
-    Raises
-    ------
-    InvalidInput
-        When the values are not readings, or the phases are of another series.
-
-    Examples
-    --------
-    >>> axes = plot_phases([9.0] * 20 + [5.0, 5.2] * 40, unit="s")
-    >>> [text.get_text() for text in axes.texts if "warm" in text.get_text()]
-    ['warm-up']
-    """
-    series = as_series(values)
-    if phases is None:
-        (phases,) = trim((series,), Policy(trim=True)) or (find_stable_phase(series),)
-    if phases.change_points.n != series.size:
-        raise InvalidInput(
-            f"phases are of a series of {phases.change_points.n} values, "
-            f"expected {series.size} as in values"
-        )
-    level, words = _level(estimate), _write_number("mean", estimate, unit)
-    if phases.start is None:
-        level, words = None, next((note.sentence for note in phases.notices), str(phases.reason))
-    elif estimate is None:
-        median = float(np.median(trimmed(series, phases)))
-        level, words = (median, median, median), f"median {show_value(median, unit)}"
-    part = Part(series=series, offset=0, phases=phases)
-    trace = Trace(
-        series=series,
-        parts=(part,),
-        quantity="reading",
-        unit=unit,
-        title=title,
-        level=level,
-        words=words,
-    )
-    return draw(trace, axes)
+        raise InvalidInput(f"record is a {type(record).__name__}, expected a RunRecord")
 
 
 def _parts(record: RunRecord, analysis: Analysis, series: Floats) -> tuple[Part, ...]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Analysis, Floats, RunRecord, WpsFit
+from benchrigor.model import Analysis, RunRecord, WpsFit
+from benchrigor.model.series import Floats
 from benchrigor.model.text import (
     counted,
     many,

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchrigor.control_characters import escaped
-from benchrigor.model import Comparison, Estimate, Family, Notice, Ranked, RunRecord
-from benchrigor.model.comparison import SuiteComparison
+from benchrigor.model import Comparison, Estimate, Notice, RunRecord
+from benchrigor.model.comparison import Family, Ranked, SuiteComparison
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.text import percent, show_interval
 from benchrigor.report.notice_lines import chosen, chosen_of_run, sentence_of

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from benchrigor.layout import Page, page, table, wrapped
-from benchrigor.model import Verdict
-from benchrigor.model.comparison import SuiteComparison, mean_change
+from benchrigor.model.comparison import SuiteComparison, Verdict, mean_change
 from benchrigor.model.text import first_few, many, percent, show_value
 from benchrigor.report.notice_lines import by_sentence, chosen, sentence_of
 

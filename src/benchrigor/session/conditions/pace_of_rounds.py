@@ -9,18 +9,11 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import (
-    Analysis,
-    Estimate,
-    Floats,
-    Kind,
-    Pace,
-    References,
-    Round,
-    quantile_named,
-)
+from benchrigor.model import Analysis, Estimate, Pace, References, Round, quantile_named
+from benchrigor.model.analysis import Kind
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST, INTERPRETER
 from benchrigor.model.readings import readings_of
+from benchrigor.model.series import Floats
 from benchrigor.session.conditions.stopped import was_stopped
 from benchrigor.session.traces import calls_per_reading
 from benchrigor.stats.estimators.command_pace import FEWEST_STARTS, Invocations, command_pace

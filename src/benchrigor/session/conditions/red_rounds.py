@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Analysis, Code, Floats, Interference, Light, Notice, Round, Severity
-from benchrigor.model.interference import ELSEWHERE, KNOWN_FROM
+from benchrigor.model import Analysis, Code, Interference, Notice, Round
+from benchrigor.model.interference import ELSEWHERE, KNOWN_FROM, Light
+from benchrigor.model.notice import Severity
+from benchrigor.model.series import Floats
 from benchrigor.model.text import many
 from benchrigor.session.traces import calls_per_reading
 from benchrigor.stats.interference.grouping import MIN_IN_GROUP

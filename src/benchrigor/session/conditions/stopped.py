@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchrigor.model import Code, Floats, Interference, Notice, Round
+from benchrigor.model import Code, Interference, Notice, Round
+from benchrigor.model.series import Floats
 from benchrigor.model.text import percent, show_value
 from benchrigor.stats.series.undisturbed import STOPPED, rest_of, stops_in
 

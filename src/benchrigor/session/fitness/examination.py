@@ -14,8 +14,8 @@ from benchrigor.machine import capabilities, health
 from benchrigor.machine.kernel_files import ROOT
 from benchrigor.machine.states.status_readers import StatusReader
 from benchrigor.machine.thresholds import read_thresholds
-from benchrigor.model import Finding
 from benchrigor.model.checks import is_number, refuse, wrong_number
+from benchrigor.model.finding import Finding
 from benchrigor.session.fitness.findings import Examined, judge
 from benchrigor.workloads.processes.worker import Reference
 from benchrigor.workloads.timing import Stopwatch

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchrigor.machine.thresholds import Threshold
-from benchrigor.model import Capability, Code, Finding, Fitness, Sample
+from benchrigor.model import Capability, Code, Sample
 from benchrigor.model.checks import is_number
+from benchrigor.model.finding import Finding, Fitness
 from benchrigor.model.text import percent, show_value
 from benchrigor.stats.interference.traffic_light import RED_ABOVE, YELLOW_FROM
 

@@ -11,7 +11,9 @@ from typing import TypeVar
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotComparable, NotEstimable
-from benchrigor.model import Analysis, Code, Estimate, Kind, Light, Notice, Pace, RunRecord
+from benchrigor.model import Analysis, Code, Estimate, Notice, Pace, RunRecord
+from benchrigor.model.analysis import Kind
+from benchrigor.model.interference import Light
 from benchrigor.model.notice import Evidence, weakening
 from benchrigor.model.recorded import FILE, PROCESSES
 from benchrigor.model.text import is_broken_off, say_end

@@ -12,8 +12,9 @@ from uuid import uuid4
 import numpy as np
 
 from benchrigor.errors import BenchrigorError, WorkloadFailed
-from benchrigor.model import Code, Comparison, Floats, Notice, Round, RoundPlan, RunRecord
+from benchrigor.model import Code, Comparison, Notice, Round, RoundPlan, RunRecord
 from benchrigor.model.pace import INTERPRETER
+from benchrigor.model.series import Floats
 from benchrigor.protocols import Clock, Store, Workload
 from benchrigor.session.conditions.stopped import was_stopped
 from benchrigor.session.controller import seed_of

@@ -11,7 +11,8 @@ from typing import Any
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import WorkloadFailed
-from benchrigor.model import Code, Comparison, Floats, Notice, Progress, Round, RoundPlan
+from benchrigor.model import Code, Comparison, Notice, Progress, Round, RoundPlan
+from benchrigor.model.series import Floats
 from benchrigor.protocols import Clock, Store, Workload
 from benchrigor.session.conditions.stopped import was_stopped
 from benchrigor.session.loop import Hooks, drive, ended_by_errors

@@ -18,18 +18,16 @@ from benchrigor.model import (
     Decision,
     Delays,
     Estimate,
-    Floats,
-    Kind,
     Metric,
     Notice,
     Options,
     Progress,
     StopReason,
-    as_invocations,
-    as_series,
     quantile_named,
 )
+from benchrigor.model.analysis import Kind
 from benchrigor.model.checks import as_share, attempt, wrong_values
+from benchrigor.model.series import Floats, as_invocations, as_series
 from benchrigor.protocols import StopRule
 from benchrigor.session.controller import FIGURE_READINGS, Controller, check_seed
 from benchrigor.session.outcomes import warn_not_converged

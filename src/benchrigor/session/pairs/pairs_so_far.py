@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Comparison, Delays, Floats, Notice, Observed, Verdict
+from benchrigor.model import Code, Comparison, Delays, Notice, Observed, Verdict
+from benchrigor.model.series import Floats
 from benchrigor.session.schedule.pacing import INVOCATION
 from benchrigor.session.stored_runs import BASELINE, CANDIDATE
 from benchrigor.stats.comparison.samples import refuse_zeros

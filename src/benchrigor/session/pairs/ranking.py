@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Comparison, Light, Notice, Ranked, Round, RunRecord
+from benchrigor.model import Code, Comparison, Notice, Round, RunRecord
+from benchrigor.model.comparison import Ranked
+from benchrigor.model.interference import Light
 from benchrigor.model.text import percent
 from benchrigor.session.conditions.stopped import report_stops
 from benchrigor.session.pairs.kept_sides import compare_in_turn

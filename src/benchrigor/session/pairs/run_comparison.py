@@ -11,19 +11,10 @@ from typing import Any
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotComparable, NotEstimable
-from benchrigor.model import (
-    Analysis,
-    Code,
-    Comparison,
-    Estimate,
-    Kind,
-    Notice,
-    Pace,
-    Ranked,
-    RunRecord,
-)
+from benchrigor.model import Analysis, Code, Comparison, Estimate, Notice, Pace, RunRecord
+from benchrigor.model.analysis import Kind
 from benchrigor.model.checks import refuse
-from benchrigor.model.comparison import THESE_RUNS
+from benchrigor.model.comparison import THESE_RUNS, Ranked
 from benchrigor.model.notice import is_of_modes
 from benchrigor.model.pace import reference_s
 from benchrigor.model.text import percent, show_observed

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from benchrigor.errors import InvalidInput, NotComparable, NotEstimable
-from benchrigor.model import Code, Comparison, Family, Notice, RunRecord
-from benchrigor.model.comparison import SuiteComparison
+from benchrigor.model import Code, Comparison, Notice, RunRecord
+from benchrigor.model.comparison import Family, SuiteComparison
 from benchrigor.model.text import first_few
 from benchrigor.protocols import Store
 from benchrigor.session.pairs.run_comparison import compare_named

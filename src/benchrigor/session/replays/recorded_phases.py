@@ -8,19 +8,10 @@ from functools import partial
 
 import numpy.typing as npt
 
-from benchrigor.model import (
-    ChangePoints,
-    Code,
-    Floats,
-    Metric,
-    Options,
-    PhaseLabel,
-    PhaseReason,
-    RunRecord,
-    StablePhase,
-    as_series,
-)
+from benchrigor.model import ChangePoints, Code, Metric, Options, RunRecord, StablePhase
+from benchrigor.model.analysis import PhaseLabel, PhaseReason
 from benchrigor.model.notice import one_each
+from benchrigor.model.series import Floats, as_series
 from benchrigor.protocols import Detector
 from benchrigor.session.replays.recorded_run import record_of_readings
 from benchrigor.stats.changepoints.detector import detect_changes

@@ -13,7 +13,6 @@ from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import (
     Analysis,
     Code,
-    Kind,
     Metric,
     Notice,
     Options,
@@ -21,10 +20,11 @@ from benchrigor.model import (
     RoundPlan,
     RunRecord,
     StopReason,
-    as_series,
 )
+from benchrigor.model.analysis import Kind
 from benchrigor.model.readings import readings_of
 from benchrigor.model.recorded import FILE
+from benchrigor.model.series import as_series
 from benchrigor.protocols import Detector, StopRule
 from benchrigor.session.analysis_chain import Material, cut, leave_out_disturbed, look, report
 from benchrigor.session.engine import Engine

@@ -6,7 +6,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from benchrigor.model import Analysis, Floats, Kind, Metric, StablePhase
+from benchrigor.model import Analysis, Metric, StablePhase
+from benchrigor.model.analysis import Kind
+from benchrigor.model.series import Floats
 from benchrigor.session.schedule.references_along import Timed
 from benchrigor.session.schedule.work_schedule import WorkSchedule
 from benchrigor.session.stop_rules import EARLY_LOOKS, next_check

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from benchrigor.model import Options, VarianceSplit
-from benchrigor.model.options import LATEST
+from benchrigor.model.analysis import VarianceSplit
+from benchrigor.model.options import LATEST, Options
 from benchrigor.stats.estimators.variance_components import readings_per_invocation
 
 # Longest duration of a round: progress is shown and a stop request is obeyed that often.

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchrigor.model import Floats, References
+from benchrigor.model import References
 from benchrigor.model.pace import INTERPRETER
+from benchrigor.model.series import Floats
 from benchrigor.stats.phases.one_pace import ReferencesAlong
 
 _UNDISTURBED = 0.9  # quantile of the shares: waiting for a processor only lowers them

@@ -7,7 +7,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from benchrigor.model import Floats, Kind, Notice, Options
+from benchrigor.model import Notice, Options
+from benchrigor.model.analysis import Kind
+from benchrigor.model.series import Floats
 from benchrigor.stats.estimators.variance_components import MIN_PIECES, few_pieces
 
 T = TypeVar("T")

@@ -12,9 +12,10 @@ import numpy.typing as npt
 from numpy.polynomial import Polynomial
 
 from benchrigor.errors import InvalidInput, WorkTooShort
-from benchrigor.model import Code, Floats, Notice, RoundPlan, check_work
+from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.model.checks import attempt
-from benchrigor.model.options import FEWEST_QUICK_ROUNDS
+from benchrigor.model.options import FEWEST_QUICK_ROUNDS, check_work
+from benchrigor.model.series import Floats
 from benchrigor.model.text import many, show_amount, show_value
 
 NextWork = Callable[[RoundPlan], float | None]

@@ -7,8 +7,9 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import ChangePoints, Floats, as_series
+from benchrigor.model import ChangePoints
 from benchrigor.model.checks import refuse, wrong_choice, wrong_share, wrong_whole
+from benchrigor.model.series import Floats, as_series
 from benchrigor.stats.changepoints.edm import MIN_SEGMENT_BY_MEDIANS, detect_by_medians
 from benchrigor.stats.changepoints.pruning import leading_bits
 from benchrigor.stats.changepoints.segmentation import Segmenter

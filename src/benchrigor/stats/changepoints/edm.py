@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.stats.series.long_run_variance import batch_means
 
 MIN_SEGMENT_BY_MEDIANS = 30  # as published

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Floats
-from benchrigor.model.series import Ints
+from benchrigor.model.series import Floats, Ints
 
 Counts = npt.NDArray[np.int32]
 Ratios = npt.NDArray[np.float32]

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy.typing as npt
 
-from benchrigor.model import ChangePoints, as_series
+from benchrigor.model import ChangePoints
 from benchrigor.model.checks import refuse, wrong_choice
+from benchrigor.model.series import as_series
 from benchrigor.stats.changepoints.detector import MIN_SEGMENT, MIN_SEGMENTS, detect_changes
 from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector
 from benchrigor.stats.changepoints.unsettled import settle_ends

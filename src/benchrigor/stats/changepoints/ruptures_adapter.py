@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import ChangePoints, Floats, as_series
+from benchrigor.model import ChangePoints
 from benchrigor.model.checks import refuse, wrong_number
 from benchrigor.model.one_line import OneLine
+from benchrigor.model.series import Floats, as_series
 from benchrigor.stats.changepoints.variance_inflation import inflation_across
 
 _MEDIAN_TO_SD = 1.4826  # standard over median absolute deviation of normal readings

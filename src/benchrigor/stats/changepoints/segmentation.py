@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from benchrigor.model import ChangePoints, Floats
-from benchrigor.model.series import Ints
+from benchrigor.model import ChangePoints
+from benchrigor.model.series import Floats, Ints
 from benchrigor.stats.changepoints.likelihood_ratio import Criterion
 from benchrigor.stats.changepoints.pruning import Pruning
 from benchrigor.stats.changepoints.seeded_intervals import SeededIntervals

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import scipy
 
-from benchrigor.model import ChangePoints, Floats
-from benchrigor.model.series import Ints
+from benchrigor.model import ChangePoints
+from benchrigor.model.series import Floats, Ints
 from benchrigor.stats.series.long_run_variance import long_run_variance
 
 _FEWEST = 2  # one reading may be an outlier

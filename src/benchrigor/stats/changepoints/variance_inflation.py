@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.stats.series.long_run_variance import long_run_variance
 
 MIN_EFFECTIVE = 20  # least effective sample size that is estimated

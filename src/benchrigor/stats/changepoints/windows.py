@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Floats
-from benchrigor.model.series import Ints
+from benchrigor.model.series import Floats, Ints
 from benchrigor.stats.changepoints.likelihood_ratio import (
     THRESHOLDS,
     Criterion,

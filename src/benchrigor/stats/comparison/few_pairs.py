@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Estimate, Floats, Notice
+from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.sentence import show_change
+from benchrigor.model.series import Floats
 from benchrigor.model.text import counted, percent
 from benchrigor.stats.estimators.order_statistics import quantile_of
 

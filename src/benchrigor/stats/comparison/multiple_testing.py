@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import scipy
 
-from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Comparison, Estimate, Family, Notice, Ranked, Verdict
-from benchrigor.model.checks import attempt, refuse, wrong_share
+from benchrigor.model import Code, Comparison, Estimate, Notice, Verdict
+from benchrigor.model.checks import attempt, refuse
+from benchrigor.model.comparison import Family, Ranked
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.series import short
 from benchrigor.stats.changepoints.named_detector import detector_to_trim
@@ -31,7 +30,6 @@ from benchrigor.stats.comparison.samples import (
     refuse_zeros,
     unit_of,
 )
-from benchrigor.stats.comparison.two_sample import compare
 from benchrigor.stats.estimators.estimation import Policy
 from benchrigor.stats.estimators.proportion import WILSON
 from benchrigor.stats.series.interval import (
@@ -47,65 +45,6 @@ _POWER = 0.8  # with which the smallest visible change is seen
 _OF_A_PAIR = ("baseline", "candidate", "paired")
 
 
-def compare_family(
-    pairs: Mapping[str, tuple[Values, Values]], *, rate: float = 0.05, **options: Any
-) -> Family:
-    """Compare many pairs of baseline and candidate, and keep false discoveries rare.
-
-    Parameters
-    ----------
-    pairs
-        Baseline and candidate by the name of the measured code, at least one; each as `compare`
-        takes it.
-    rate
-        Expected share of false ones among the verdicts BETTER and WORSE, in (0, 1).
-    **options
-        The keyword arguments of `compare`.
-
-    Returns
-    -------
-    Family
-        Verdicts that are not significant in the family become UNDECIDED; EQUIVALENT stays.
-        ``summary`` is the geometric mean of the ratios of these benchmarks.
-
-    Raises
-    ------
-    InvalidInput
-        When there is no pair, or a pair or an argument is invalid; all at once.
-    NotEstimable
-        When no pair allows a number; if only some do not, they are left out with a Notice.
-
-    Notes
-    -----
-    Benjamini & Hochberg (1995), applied to the p-value that the ratio lies within the margin, for
-    independent or positively dependent comparisons. The summary has the standard error of
-    independent ratios (delta method), with the degrees of freedom of Satterthwaite (1946).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(1)
-    >>> def invocations(mean):
-    ...     return [rng.normal(level, 0.05, 100) for level in rng.normal(mean, 0.01, 10)]
-    >>> print(compare_family({"parse": (invocations(1.0), invocations(1.05)),
-    ...                       "render": (invocations(2.0), invocations(2.0))}))
-    name    change [interval]             visible   p adj.  verdict
-    parse   4.50% higher [3.58%, 5.44%]     2.41%  <0.0001  worse
-    render  0.02% lower [-0.40%, +0.37%]    1.61%        1  equivalent
-    geometric mean of 2 ratios: 2.22% higher [1.73%, 2.71%] 95%
-    95% intervals, margin 1%, false discoveries at most 5%
-    visible: the smallest change that would be called one in 4 of 5 cases
-    p adj.: the chance of such a change by luck, adjusted for all rows
-    """
-    problems = wrong_share("rate", rate)
-    if not isinstance(pairs, Mapping) or not pairs:
-        expected = "a mapping of names to at least one pair"
-        problems.append(f"pairs is {short(pairs)}, expected {expected}")
-    refuse(problems)
-    comparisons, refused = _compare_each(pairs, options)
-    return family_of(comparisons, rate=rate, notices=refused)
-
-
 def family_of(
     comparisons: Mapping[str, Comparison],
     *,
@@ -114,12 +53,17 @@ def family_of(
     independent: bool = True,
     beside: Sequence[Comparison] = (),
 ) -> Family:
-    """Judge comparisons, at least one, together, as `compare_family` does.
+    """Judge comparisons, at least one, together, so that false discoveries are rare.
 
-    Those ``beside`` them are judged with them, and have families of their own.
+    Verdicts that are not significant in the family become UNDECIDED; EQUIVALENT stays. Benjamini &
+    Hochberg (1995) adjust the p-value that the ratio lies within the margin, for independent or
+    positively dependent comparisons; ``rate`` is the expected share of false verdicts. Those
+    ``beside`` them are judged with them, and have families of their own.
 
-    Of ratios that are not ``independent`` the summary is a value alone: what they share, such as
-    the pace of the machine in one session, does not average out.
+    The summary is the geometric mean of the ratios, with the standard error of independent ones
+    (delta method) and the degrees of freedom of Satterthwaite (1946). Of ratios that are not
+    ``independent`` it is a value alone: what they share, such as the pace of the machine in one
+    session, does not average out.
     """
     judged = [*comparisons.values(), *beside]
     adjusted = dict(zip(comparisons, _benjamini_hochberg(judged), strict=False))
@@ -247,35 +191,6 @@ def rank(
             first = index
         ranked.append(Ranked(name=name, estimate=estimates[name], place=first + 1))
     return tuple(ranked)
-
-
-def _compare_each(
-    pairs: Mapping[str, tuple[Values, Values]], options: Mapping[str, Any]
-) -> tuple[dict[str, Comparison], list[Notice]]:
-    """Compare each pair; collect all problems, and the refusals of pairs without a number."""
-    problems: dict[str, None] = {}
-    comparisons: dict[str, Comparison] = {}
-    refused: list[Notice] = []
-    for name, pair in pairs.items():
-        if not isinstance(pair, Sequence) or isinstance(pair, str | bytes) or len(pair) != 2:
-            wrong = f"pairs[{name!r}] is {short(pair)}"
-            problems[f"{wrong}, expected a pair of baseline and candidate"] = None
-            continue
-        try:
-            comparisons[name] = compare(*pair, **options)
-        except InvalidInput as error:
-            # The problem of an option stands once, not for each pair.
-            for problem in error.problems:
-                own = problem.startswith(_OF_A_PAIR)
-                problems[f"pairs[{name!r}]: {problem}" if own else problem] = None
-        except NotEstimable as error:
-            notice = error.notice
-            if isinstance(notice, Notice):
-                refused.append(replace(notice, sentence=f"{name}: {notice.sentence}"))
-    refuse(problems)
-    if not comparisons:
-        raise NotEstimable(refused[0])
-    return comparisons, refused
 
 
 def _benjamini_hochberg(comparisons: Sequence[Comparison]) -> list[float]:

@@ -15,7 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Estimate, Floats, LevelFit, Notice
+from benchrigor.model import Code, Estimate, Notice
+from benchrigor.model.analysis import LevelFit
+from benchrigor.model.series import Floats
 from benchrigor.stats.comparison.fieller_mover import (
     Contrast,
     UncertainValue,

@@ -11,8 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Estimate, Floats, Kind, as_invocations, as_series
+from benchrigor.model import Estimate
+from benchrigor.model.analysis import Kind
 from benchrigor.model.checks import as_share, refuse, wrong_choice, wrong_number
+from benchrigor.model.series import Floats, as_invocations, as_series
 from benchrigor.stats.estimators.estimation import Estimation, Policy, estimate, rejected_notices
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
 from benchrigor.stats.estimators.proportion import are_outcomes

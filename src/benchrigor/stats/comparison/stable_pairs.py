@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Floats, Notice, PhaseReason
+from benchrigor.model import Code, Notice
+from benchrigor.model.analysis import PhaseReason
+from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.estimators.estimation import Policy
 from benchrigor.stats.phases.chosen_phase import choose_phase

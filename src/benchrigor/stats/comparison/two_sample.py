@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import ChangePoints, Code, Comparison, Estimate, Floats, Notice, Verdict
+from benchrigor.model import ChangePoints, Code, Comparison, Estimate, Notice, Verdict
 from benchrigor.model.checks import attempt
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.notice import one_each
-from benchrigor.model.series import check_items
+from benchrigor.model.series import Floats, check_items
 from benchrigor.model.text import within_sentence
 from benchrigor.stats.changepoints.edm import name_averaging
 from benchrigor.stats.changepoints.named_detector import detector_to_trim

@@ -18,9 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchrigor.model import Floats, Pace
-from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
-from benchrigor.model.series import Ints
+from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST, Pace
+from benchrigor.model.series import Floats, Ints
 from benchrigor.stats.estimators.pace import Sensitivity, of_busy
 from benchrigor.stats.series.wall_time_blocks import block_starts
 

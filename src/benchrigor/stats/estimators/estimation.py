@@ -13,19 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import (
-    ChangePoints,
-    Code,
-    Estimate,
-    Floats,
-    Kind,
-    LevelFit,
-    Notice,
-    PhaseReason,
-    Severity,
-    StablePhase,
-)
-from benchrigor.model.notice import one_each
+from benchrigor.model import ChangePoints, Code, Estimate, Notice, StablePhase
+from benchrigor.model.analysis import Kind, LevelFit, PhaseReason
+from benchrigor.model.notice import Severity, one_each
+from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.changepoints.edm import name_averaging
 from benchrigor.stats.changepoints.named_detector import takes_longest

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchrigor.model import Estimate, Floats
+from benchrigor.model import Estimate
+from benchrigor.model.series import Floats
 from benchrigor.stats.series.interval import student_t
 
 # Sd of the sensitivity of one run to the distance of its fastest moments from full speed, whose

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from benchrigor.model import Code, Floats, Mode, Notice
-from benchrigor.model.series import Ints
+from benchrigor.model import Code, Notice
+from benchrigor.model.analysis import Mode
+from benchrigor.model.series import Floats, Ints
 from benchrigor.model.text import show_modes
 from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Floats, Mode, Observed, StablePhase, as_series
+from benchrigor.model.analysis import Mode, Observed, StablePhase
+from benchrigor.model.series import Floats, as_series
 from benchrigor.stats.estimators.multimodality import find_modes, join_modes, merge_near_modes
 
 _MOST = 5  # levels that a reader can take in

@@ -9,8 +9,9 @@ import numpy as np
 import scipy
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Estimate, Floats, LevelFit, Notice
-from benchrigor.model.series import Ints
+from benchrigor.model import Code, Estimate, Notice
+from benchrigor.model.analysis import LevelFit
+from benchrigor.model.series import Floats, Ints
 from benchrigor.model.text import many
 from benchrigor.stats.estimators.proportion import MIN_IN_TAIL, fit_indicators
 from benchrigor.stats.series.interval import estimate_level, student_t

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Code, Estimate, Floats, Notice, Pace
+from benchrigor.model import Code, Estimate, Notice, Pace
 from benchrigor.model.pace import INTERPRETER
-from benchrigor.model.series import Ints
+from benchrigor.model.series import Floats, Ints
 from benchrigor.model.text import percent
 from benchrigor.stats.estimators.headline import ASSUMED
 from benchrigor.stats.series.full_speed import NEAR, SENSITIVITY, SENSITIVITY_SD, fastest_level

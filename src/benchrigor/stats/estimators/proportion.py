@@ -12,9 +12,10 @@ import numpy.typing as npt
 import scipy
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Estimate, Floats, LevelFit, Notice, as_series
+from benchrigor.model import Code, Estimate, Notice
+from benchrigor.model.analysis import LevelFit
 from benchrigor.model.checks import refuse, wrong_whole
-from benchrigor.model.series import check_items
+from benchrigor.model.series import Floats, as_series, check_items
 from benchrigor.stats.series.interval import check_confidence, estimate_level, student_t
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION, fit_level
 from benchrigor.stats.series.long_run_variance import MIN_BATCHES, batch_means

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Estimate, Floats, as_series
-from benchrigor.model.series import check_items
+from benchrigor.model import Estimate
+from benchrigor.model.series import Floats, as_series, check_items
 from benchrigor.stats.series.interval import check_confidence, estimate_level, reciprocal_of
 from benchrigor.stats.series.level import fit_level
 

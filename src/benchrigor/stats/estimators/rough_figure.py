@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from benchrigor.model import Estimate, Floats
+from benchrigor.model import Estimate
+from benchrigor.model.series import Floats
 from benchrigor.stats.series.interval import StandardError, t_interval
 
 _BATCHES = 20

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchrigor.model import Code, Estimate, LevelFit, Notice, VarianceSplit
+from benchrigor.model import Code, Estimate, Notice
+from benchrigor.model.analysis import LevelFit, VarianceSplit
 from benchrigor.model.checks import refuse, wrong_number, wrong_whole
 from benchrigor.model.text import many, show_plainly
 from benchrigor.stats.estimators.rate import reciprocal

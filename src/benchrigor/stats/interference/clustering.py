@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Floats
-from benchrigor.model.series import Ints
+from benchrigor.model.series import Floats, Ints
 
 _THRESHOLD = 0.1
 # Nine tenths of a class with 6 % normal noise spread over less. The ends are left aside: segments

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Code, Floats, Notice, SegmentProfile
+from benchrigor.model import Code, Notice, SegmentProfile
 from benchrigor.model.interference import DELAY_ELSEWHERE
-from benchrigor.model.series import Ints
+from benchrigor.model.series import Floats, Ints
 from benchrigor.model.text import many
 from benchrigor.stats.interference.clustering import Labels
 from benchrigor.stats.interference.grouping import MIN_IN_GROUP, combination_codes, without_delay

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Floats, SegmentProfile
-from benchrigor.model.series import Ints
+from benchrigor.model import SegmentProfile
+from benchrigor.model.series import Floats, Ints
 from benchrigor.stats.interference.clustering import Clusters, Labels, find_clusters
 
 MIN_IN_GROUP = 5  # smaller groups are not used for the estimate (published)

@@ -10,7 +10,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from benchrigor.model import Floats, SegmentGroup, SegmentProfile
+from benchrigor.model import SegmentProfile
+from benchrigor.model.interference import SegmentGroup
+from benchrigor.model.series import Floats
 from benchrigor.stats.interference.grouping import group_by_code, group_codes, without_delay
 
 _MADS = 4.0

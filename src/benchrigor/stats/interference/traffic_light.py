@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import scipy
 
-from benchrigor.model import Light, as_series
+from benchrigor.model.interference import Light
+from benchrigor.model.series import as_series
 
 YELLOW_FROM, RED_ABOVE = 7.5, 15.0  # limits in per cent of the wall time
 _STEEPNESS, _MIDDLE = 0.35, (YELLOW_FROM + RED_ABOVE) / 2.0

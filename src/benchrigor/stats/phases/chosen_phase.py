@@ -12,17 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchrigor.model import (
-    Code,
-    Floats,
-    Notice,
-    Phase,
-    PhaseLabel,
-    PhaseReason,
-    Severity,
-    StablePhase,
-)
-from benchrigor.model.notice import Figure
+from benchrigor.model import Code, Notice, Phase, StablePhase
+from benchrigor.model.analysis import PhaseLabel, PhaseReason
+from benchrigor.model.notice import Figure, Severity
+from benchrigor.model.series import Floats
 from benchrigor.model.text import counted
 from benchrigor.stats.phases.stable_phase import is_unsettled
 from benchrigor.stats.phases.trend import Trend, ends_of, find_far_ends, find_trend

@@ -12,16 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchrigor.model import (
-    ChangePoints,
-    Code,
-    Floats,
-    Notice,
-    Phase,
-    PhaseLabel,
-    PhaseReason,
-    StablePhase,
-)
+from benchrigor.model import ChangePoints, Code, Notice, Phase, StablePhase
+from benchrigor.model.analysis import PhaseLabel, PhaseReason
+from benchrigor.model.series import Floats
 from benchrigor.stats.phases.trimming import measured_part
 
 _FAR = 2.0  # a start so many times as slow as all that follows is no matter of pace

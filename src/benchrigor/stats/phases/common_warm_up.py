@@ -13,16 +13,9 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import (
-    ChangePoints,
-    Code,
-    Floats,
-    Notice,
-    Phase,
-    PhaseLabel,
-    PhaseReason,
-    StablePhase,
-)
+from benchrigor.model import ChangePoints, Code, Notice, Phase, StablePhase
+from benchrigor.model.analysis import PhaseLabel, PhaseReason
+from benchrigor.model.series import Floats
 from benchrigor.stats.phases.stationarity import MAX_POINTS
 from benchrigor.stats.phases.trimming import measured_phase
 from benchrigor.stats.series.interval import student_t

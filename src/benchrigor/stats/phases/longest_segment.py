@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from benchrigor.model import ChangePoints, Floats, Phase, PhaseLabel, PhaseReason, StablePhase
+from benchrigor.model.analysis import ChangePoints, Phase, PhaseLabel, PhaseReason, StablePhase
+from benchrigor.model.series import Floats
 from benchrigor.stats.phases.stability_rules import LongestPhase, explain_reason
 
 

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from benchrigor.model import Floats, Phase, PhaseLabel, PhaseReason, StablePhase
-from benchrigor.model.series import Ints
+from benchrigor.model.analysis import Phase, PhaseLabel, PhaseReason, StablePhase
+from benchrigor.model.series import Floats, Ints
 from benchrigor.stats.phases.chosen_phase import average_over_time, choose_phase
 from benchrigor.stats.phases.stable_phase import is_unsettled
 from benchrigor.stats.series.full_speed import SENSITIVITY, SENSITIVITY_SD

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from benchrigor.model import ChangePoints, Code, Floats, Notice, PhaseReason, Severity, StablePhase
+from benchrigor.model import ChangePoints, Code, Notice, StablePhase
+from benchrigor.model.analysis import PhaseReason
+from benchrigor.model.notice import Severity
+from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES, detect_changes
 from benchrigor.stats.phases.common_warm_up import CommonCut, common_phases, stable_between
 from benchrigor.stats.phases.trimming import beyond_noise, measured_phase

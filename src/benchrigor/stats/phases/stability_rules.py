@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchrigor.model import Code, Notice, PhaseReason
+from benchrigor.model import Code, Notice
+from benchrigor.model.analysis import PhaseReason
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 
 _WANTED = float(MIN_FOR_AUTOCORRELATION)  # effective sample size

@@ -10,19 +10,11 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import (
-    ChangePoints,
-    Code,
-    Floats,
-    Notice,
-    Phase,
-    PhaseLabel,
-    PhaseReason,
-    Severity,
-    StablePhase,
-    as_series,
-)
+from benchrigor.model import ChangePoints, Code, Notice, Phase, StablePhase
+from benchrigor.model.analysis import PhaseLabel, PhaseReason
 from benchrigor.model.checks import refuse, wrong_number, wrong_share, wrong_values
+from benchrigor.model.notice import Severity
+from benchrigor.model.series import Floats, as_series
 from benchrigor.model.text import counted
 from benchrigor.stats.changepoints.detector import MIN_SEGMENT, detect_changes
 from benchrigor.stats.changepoints.named_detector import detector_to_trim, takes_longest

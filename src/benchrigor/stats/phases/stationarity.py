@@ -13,8 +13,7 @@ from itertools import pairwise
 import numpy as np
 import scipy
 
-from benchrigor.model import Floats
-from benchrigor.model.series import Ints
+from benchrigor.model.series import Floats, Ints
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION, TRANSIENTS, transient_basis
 from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.model.text import show_value
 from benchrigor.stats.phases.stability_rules import concordance
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION

@@ -9,16 +9,9 @@ from itertools import pairwise
 import numpy as np
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import (
-    ChangePoints,
-    Code,
-    Floats,
-    Notice,
-    Phase,
-    PhaseLabel,
-    PhaseReason,
-    StablePhase,
-)
+from benchrigor.model import ChangePoints, Code, Notice, Phase, StablePhase
+from benchrigor.model.analysis import PhaseLabel, PhaseReason
+from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.detector import detect_changes
 from benchrigor.stats.changepoints.variance_inflation import MIN_EFFECTIVE
 from benchrigor.stats.phases.stable_phase import (

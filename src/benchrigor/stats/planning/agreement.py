@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 import scipy
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Analysis, Estimate, RunPair, RunRecord, Standing, Tally, TrackRecord
+from benchrigor.model import Analysis, Estimate, RunRecord
 from benchrigor.model.checks import refuse
+from benchrigor.model.track_record import RunPair, Standing, Tally, TrackRecord
 from benchrigor.stats.comparison.fieller_mover import Contrast, difference_of, uncertain_value
 from benchrigor.stats.estimators.proportion import estimate_proportion
 

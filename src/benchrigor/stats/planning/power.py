@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 import scipy
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate, Notice, Plan, Price
+from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.checks import refuse, wrong_number, wrong_share
+from benchrigor.model.sample_size import Plan, Price
 from benchrigor.stats.estimators.proportion import whole_of
 from benchrigor.stats.estimators.variance_components import (
     INVOCATION_MEANS,

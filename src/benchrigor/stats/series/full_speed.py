@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 
 REAL_SHARE = 0.1  # of the time, from which on a level is no luck
 # Of most work, how much it slows down when the reference does by 1 %, and the standard deviation:

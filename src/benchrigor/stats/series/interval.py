@@ -11,7 +11,8 @@ from typing import NamedTuple
 import scipy
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate, LevelFit, Notice
+from benchrigor.model import Code, Estimate, Notice
+from benchrigor.model.analysis import LevelFit
 from benchrigor.model.checks import refuse, wrong_number, wrong_share
 from benchrigor.model.series import short
 from benchrigor.model.text import say_too_wide, show_plainly

@@ -8,7 +8,9 @@ import statistics
 import numpy as np
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Floats, LevelFit, Notice
+from benchrigor.model import Code, Notice
+from benchrigor.model.analysis import LevelFit
+from benchrigor.model.series import Floats
 from benchrigor.model.text import many
 from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance, white_noise
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 
 MIN_BATCHES = 50  # fewer batch means say too little of their long-run variance
 

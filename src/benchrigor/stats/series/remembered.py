@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 
 T = TypeVar("T")
 

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Floats, LevelFit, Notice, Subsessions, as_series
+from benchrigor.model import Code, Notice, Subsessions
+from benchrigor.model.analysis import LevelFit
 from benchrigor.model.checks import refuse, wrong_choice, wrong_values, wrong_whole
-from benchrigor.model.series import check_items
+from benchrigor.model.series import Floats, as_series, check_items
 from benchrigor.stats.series.level import exact_fit, too_few
 
 SUBSESSIONS = "subsessions"

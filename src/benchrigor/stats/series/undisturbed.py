@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Code, Delays, Disturbed, Floats, Notice
-from benchrigor.model.series import Ints
+from benchrigor.model import Code, Delays, Disturbed, Notice
+from benchrigor.model.series import Floats, Ints
 from benchrigor.model.text import many, percent
 
 _MOST_DELAY = 1e-3  # of its duration that an undisturbed group waited: nobody sees it in the mean

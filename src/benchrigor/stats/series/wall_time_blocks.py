@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from benchrigor.model import Floats, LevelFit
-from benchrigor.model.series import Ints
+from benchrigor.model.analysis import LevelFit
+from benchrigor.model.series import Floats, Ints
 from benchrigor.stats.series.level import exact_fit
 
 BLOCKS = "blocks in wall time"

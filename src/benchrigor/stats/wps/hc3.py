@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from benchrigor.model import Estimate, Floats
+from benchrigor.model import Estimate
+from benchrigor.model.series import Floats
 from benchrigor.stats.series.interval import StandardError, t_interval
 from benchrigor.stats.series.long_run_variance import autoregression
 

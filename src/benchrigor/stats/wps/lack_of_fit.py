@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchrigor.model import Estimate, Floats
+from benchrigor.model import Estimate
+from benchrigor.model.series import Floats
 from benchrigor.stats.series.interval import scale, student_t
 from benchrigor.stats.wps.hc3 import (
     CoefficientError,

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchrigor.model import Code, Estimate, Floats, Notice, WpsFit
+from benchrigor.model import Code, Estimate, Notice, WpsFit
+from benchrigor.model.series import Floats
 from benchrigor.model.text import many, show_amount
 from benchrigor.stats.wps.hc3 import Regression
 from benchrigor.stats.wps.lack_of_fit import MIN_RANGE, NEGLIGIBLE, LackOfFit

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.stats.series.long_run_variance import batch_means
 from benchrigor.stats.series.subsessions import MIN_MERGED, merge_subsessions, refuse_correlated
 from benchrigor.stats.wps.hc3 import CoefficientError, Regression

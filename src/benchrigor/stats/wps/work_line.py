@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate, Floats, Notice, WpsFit, as_series
+from benchrigor.model import Code, Estimate, Notice, WpsFit
 from benchrigor.model.checks import attempt, refuse, wrong_choice, wrong_share
 from benchrigor.model.options import check_work
-from benchrigor.model.series import check_items, short
+from benchrigor.model.series import Floats, as_series, check_items, short
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, is_wide, reciprocal_of, scale
 from benchrigor.stats.series.subsessions import MERGED, SUBSESSIONS
 from benchrigor.stats.wps.grouped_jackknife import jackknife_errors, subsession_size

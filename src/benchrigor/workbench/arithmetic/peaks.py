@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Estimate, Floats
+from benchrigor.model import Estimate
+from benchrigor.model.series import Floats
 
 Numbers = npt.NDArray[np.floating]
 

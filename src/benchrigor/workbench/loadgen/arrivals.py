@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 
 ARRIVALS = ("poisson", "constant")
 

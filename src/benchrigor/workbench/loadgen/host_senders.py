@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
-from benchrigor.model import Floats
-from benchrigor.model.series import short
+from benchrigor.model.series import Floats, short
 from benchrigor.model.text import show_duration
 from benchrigor.workbench.loadgen.http_requests import HttpRequest, HttpRequests
 from benchrigor.workbench.loadgen.senders import PartLost, most_connections

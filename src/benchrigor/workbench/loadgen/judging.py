@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Estimate, Floats, PhaseReason
+from benchrigor.model import Estimate
+from benchrigor.model.analysis import PhaseReason
+from benchrigor.model.series import Floats
 from benchrigor.stats import (
     estimate_mean,
     estimate_proportion,

@@ -16,8 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
-from benchrigor.model import Floats
-from benchrigor.model.series import short
+from benchrigor.model.series import Floats, short
 from benchrigor.workbench.loadgen.sending import Requests, Send, Sent, merge, send_requests
 from benchrigor.workloads.processes.kinship import kill_when_closed
 

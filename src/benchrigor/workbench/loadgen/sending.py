@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.workbench.good_requests import CHUNK_GAP, FIRST_BYTE, RESPONSE
 from benchrigor.workloads.processes.own_signals import measuring
 from benchrigor.workloads.processes.time_limits import CallOverran

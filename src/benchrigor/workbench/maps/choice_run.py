@@ -13,17 +13,17 @@ from typing import Any
 from benchrigor.model import (
     Analysis,
     Estimate,
-    Kind,
     Metric,
     Options,
-    Provenance,
     Round,
     RoundPlan,
     RunRecord,
     StopReason,
     codec,
 )
+from benchrigor.model.analysis import Kind
 from benchrigor.model.one_line import OneLine
+from benchrigor.model.run import Provenance
 from benchrigor.protocols import Store
 from benchrigor.workbench.kept_run import KeptRun, keep_record
 from benchrigor.workbench.maps.map_run import finish_each

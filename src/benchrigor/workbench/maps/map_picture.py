@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from benchrigor.control_characters import page
-from benchrigor.model import Estimate, Floats
+from benchrigor.model import Estimate
 from benchrigor.model.checks import is_number
+from benchrigor.model.series import Floats
 from benchrigor.model.text import percent, shortened, show_estimate
 from benchrigor.report.plots.drawing import (
     CHANGE,

@@ -14,16 +14,16 @@ from benchrigor.errors import WorkloadFailed
 from benchrigor.model import (
     Analysis,
     Estimate,
-    Kind,
     Metric,
     Options,
-    Provenance,
     Round,
     RoundPlan,
     RunRecord,
     StopReason,
     codec,
 )
+from benchrigor.model.analysis import Kind
+from benchrigor.model.run import Provenance
 from benchrigor.protocols import Store
 from benchrigor.workbench.kept_run import KeptRun, keep_record
 from benchrigor.workbench.maps.life_cycle import StepDone

@@ -16,8 +16,9 @@ from benchrigor.cli.picture import plot_option
 from benchrigor.cli.targets import imported
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Provenance, codec
+from benchrigor.model import codec
 from benchrigor.model.checks import refuse
+from benchrigor.model.run import Provenance
 from benchrigor.model.text import show_duration
 from benchrigor.storage import Journal
 from benchrigor.workbench.maps.map_file import MapFile, MetricResponse, PeakResponse, read_map

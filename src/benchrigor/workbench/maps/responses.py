@@ -31,7 +31,7 @@ from benchrigor.model.metric import describe_metric
 from benchrigor.model.series import short
 from benchrigor.protocols import Store
 from benchrigor.report.notice_lines import is_undisturbed
-from benchrigor.session import Session, meter_for
+from benchrigor.session.session import Session, meter_for
 from benchrigor.session.stored_runs import PART_OF
 from benchrigor.stats.interference.traffic_light import RED_ABOVE
 from benchrigor.workbench.data import PeakRate, PeakStatus, Trial

@@ -9,7 +9,8 @@ from dataclasses import astuple, dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Code, Estimate, Floats, Notice
+from benchrigor.model import Code, Estimate, Notice
+from benchrigor.model.series import Floats
 from benchrigor.model.text import percent
 from benchrigor.stats.series.interval import student_t
 from benchrigor.workbench.arithmetic.peaks import (

@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from benchrigor.errors import PlanMismatch
-from benchrigor.model import Code, Estimate, Floats, Notice
+from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.checks import (
     attempt,
     listed,
@@ -22,7 +22,7 @@ from benchrigor.model.checks import (
     wrong_whole,
 )
 from benchrigor.model.one_line import OneLine
-from benchrigor.model.series import short
+from benchrigor.model.series import Floats, short
 from benchrigor.model.text import many
 from benchrigor.stats.series.interval import StandardError, student_t, t_interval
 from benchrigor.workbench.surfaces.factors import Point, show_point

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import PlanMismatch
-from benchrigor.model import Estimate, Floats, StopReason
+from benchrigor.model import Estimate, StopReason
 from benchrigor.model.checks import (
     attempt,
     refuse,
@@ -20,7 +20,7 @@ from benchrigor.model.checks import (
     wrong_values,
     wrong_whole,
 )
-from benchrigor.model.series import short
+from benchrigor.model.series import Floats, short
 from benchrigor.workbench.surfaces.designs import d_optimal, far_apart, seed_of, snake
 from benchrigor.workbench.surfaces.factors import Factor, Level, Point, Space
 from benchrigor.workbench.surfaces.response_fit import AUTO, MODELS

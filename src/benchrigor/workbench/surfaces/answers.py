@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchrigor.model import Estimate, Floats
+from benchrigor.model import Estimate
 from benchrigor.model.one_line import OneLine
+from benchrigor.model.series import Floats
 from benchrigor.workbench.surfaces.factors import Point
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import scipy
 
 from benchrigor.errors import MissingExtra
-from benchrigor.model import Floats
 from benchrigor.model.checks import is_number, refuse, wrong_number, wrong_values, wrong_whole
+from benchrigor.model.series import Floats
 from benchrigor.workbench.surfaces.factors import Factor, Point, Space
 
 _STARTS = 20

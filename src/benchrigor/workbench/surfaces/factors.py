@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from benchrigor.model import Floats
 from benchrigor.model.checks import attempt, is_number, listed, refuse, wrong_choice, wrong_number
 from benchrigor.model.one_line import OneLine
-from benchrigor.model.series import short
+from benchrigor.model.series import Floats, short
 
 Level = float | str
 Point = Mapping[str, Level]

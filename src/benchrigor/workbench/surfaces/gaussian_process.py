@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from benchrigor.errors import MissingExtra
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.workbench.surfaces.factors import Point, Space
 
 GAUSSIAN_PROCESS = "gaussian-process"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from benchrigor.model import Floats
+from benchrigor.model.series import Floats
 from benchrigor.workbench.surfaces.factors import Point, Space
 
 QUADRATIC = "quadratic"

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
-from benchrigor.model import Code, Estimate, Floats, Notice
+from benchrigor.model import Code, Estimate, Notice
+from benchrigor.model.series import Floats
 from benchrigor.model.text import many
 from benchrigor.stats.series.interval import (
     StandardError,

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Estimate, Floats, Notice, Ranked
+from benchrigor.model import Estimate, Notice
 from benchrigor.model.checks import attempt, listed, refuse, wrong_choice
+from benchrigor.model.comparison import Ranked
 from benchrigor.model.one_line import OneLine
-from benchrigor.model.series import short
+from benchrigor.model.series import Floats, short
 from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.series.interval import (
     StandardError,

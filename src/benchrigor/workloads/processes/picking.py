@@ -18,9 +18,8 @@ from types import FrameType
 from typing import Any, BinaryIO, Literal, Self
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
-from benchrigor.model import Metric
 from benchrigor.model.codec import value_at
-from benchrigor.model.metric import A_DURATION, describe_metric
+from benchrigor.model.metric import A_DURATION, Metric, describe_metric
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.text import many, show_value
