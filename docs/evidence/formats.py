@@ -1,9 +1,8 @@
-"""What is read of other tools and written for them: how right, how robust, how fast.
+"""What is read of other tools and written for them: how right, how robust.
 
     python docs/evidence/formats.py [--quick] [--seed N] [--only round-trip,samples]
 
-Files are made with known readings, or are the samples of the tests. `suites` and `rows` measure the
-command line: make sure that the machine does nothing else.
+Files are made with known readings, or are the samples of the tests.
 """
 
 from __future__ import annotations
@@ -15,17 +14,14 @@ import json
 import math
 import os
 import random
-import subprocess
-import sys
 import tempfile
-import time
 import traceback
 import warnings
 from collections.abc import Callable
 from functools import cache, partial
 from itertools import starmap
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from unittest.mock import patch
 
 import click.testing
@@ -390,61 +386,6 @@ def false(run: Run) -> None:
         for margin in (0.0, 0.01)
     ]
     run.shares(rows, run.runs(300, 60), "told apart")
-
-
-# --- what files and metadata cost
-
-
-class Spent(NamedTuple):
-    """Seconds, peak memory in GB and exit code of a call of the command line."""
-
-    seconds: float
-    gigabytes: float
-    code: int
-
-
-def spent(*words: str) -> Spent:
-    """Run the command line."""
-    start = time.perf_counter()
-    with tempfile.TemporaryFile() as out:
-        argv = [sys.executable, "-m", "benchrigor", *words]
-        process = subprocess.Popen(argv, stdout=out, stderr=out)
-        _, status, usage = os.wait4(process.pid, 0)
-    seconds, process.returncode = time.perf_counter() - start, os.waitstatus_to_exitcode(status)
-    return Spent(seconds, usage.ru_maxrss / 1e6, process.returncode)
-
-
-@script.section("Two suites of 200 benchmarks, and a large table, on the command line", seed=SEED)
-def speed(run: Run) -> None:
-    """Print what it takes to compare two suites, and to analyse 10^7 rows."""
-    with tempfile.TemporaryDirectory() as place:
-        paths = [Path(place, f"{side}.json") for side in ("old", "new")]
-        for side, path in enumerate(paths):
-            rng = run.rng(3, side)
-            levels = 0.01 * rng.lognormal(0.0, 0.01, (200, 20, 1))
-            values = levels * rng.lognormal(0.0, 0.01, (200, 20, 3))
-            path.write_text(suite_of({f"benchmark {n}": each for n, each in enumerate(values)}))
-        calls = [spent("compare", *map(str, paths)) for _ in range(run.runs(5, 1))]
-        seconds = min(each.seconds for each in calls)
-        run.say(f"two suites: {seconds:.1f} s, {run.bar('two suites, s', seconds, '<=', 5.0)}")
-        size, path, rng = (
-            1_000_000 if run.quick else 10_000_000,
-            Path(place, "readings"),
-            run.rng(4),
-        )
-        distinct = rng.lognormal(0.0, 0.05, 1_000_000)
-        blocks = [
-            "".join(map("{:.9g}\n".format, block.tolist()))
-            for block in np.array_split(distinct, 1000)
-        ]
-        with path.open("w") as file:
-            file.write("time\n")
-            for _ in range(size // distinct.size):
-                file.writelines(blocks[each] for each in rng.permutation(len(blocks)))
-        call = spent("analyze", str(path), "--column", "time", "--unit", "s")
-    run.say(f"{size:,} rows: {call.seconds:.1f} s, {call.gigabytes:.2f} GB, exit code {call.code}")
-    run.say(run.bar("a large table, s", call.seconds, "<=", 6.0))
-    run.say(run.bar("a large table, GB", call.gigabytes, "<=", 1.2))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from itertools import combinations, product
 from pathlib import Path
 from unittest.mock import patch
@@ -304,42 +304,7 @@ def budgets(run: Run) -> None:
         run.row(name, f"{passed_s:.2f} s", bar, left, run.bar(f"left, {name}", left, "==", 0))
 
 
-# --- functions with a slow start, and the status
-
-
-class SlowStart:
-    """A function whose first calls are slow: they sleep, miss a cache, or run code not compiled."""
-
-    def __init__(self, kind: str, calls: int) -> None:
-        self.kind, self.left, self.longest_s = kind, calls, 0.0
-        self._cached = lru_cache(maxsize=None)(lambda number: sum(range(20_000 + number)))
-
-    def __call__(self) -> None:
-        """Do something, slowly at first."""
-        began, self.left = time.perf_counter(), self.left - 1
-        if self.kind == "cache":
-            self._cached(max(self.left, 0))
-        elif self.left >= 0 and self.kind == "sleep":
-            time.sleep(0.002)
-        else:
-            for _ in range(20 if self.left >= 0 else 1):
-                sum(range(2_000))
-        self.longest_s = max(self.longest_s, time.perf_counter() - began)
-
-
-@script.section("Default runs of functions with a slow start", seed=20261128, quick=False)
-def starts(run: Run) -> None:
-    """Print how long they take, and how many are later than the budget, one call and 3 s."""
-    rng, took, late = run.rng(7), list[float](), 0
-    for number in range(run.runs(100, 3)):
-        kind = ("sleep", "cache", "compile")[number % 3]
-        func = SlowStart(kind, int(np.exp(rng.uniform(0.0, np.log(2_000)))))
-        began = time.perf_counter()
-        br.measure(func)
-        took.append(time.perf_counter() - began)
-        late += took[-1] > br.Options().budget_s + func.longest_s + 3.0
-    run.say(f"median {statistics.median(took):.1f} s, at most {max(took):.1f} s")
-    run.say(f"late: {late}, {run.bar('late', late, '==', 0)}")
+# --- the status
 
 
 @script.section("What it costs to read the state of the machine", seed=1)

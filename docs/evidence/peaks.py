@@ -12,7 +12,6 @@ import math
 import shutil
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -29,8 +28,6 @@ import numpy as np
 import benchrigor as br
 from benchrigor.workbench import PeakRun, PeakSearch
 from benchrigor.workbench.loadgen import HttpRequest, HttpRequests, OpenLoop
-from benchrigor.workbench.loadgen.judging import judge
-from benchrigor.workbench.loadgen.sending import Sent
 from shared.running import Bar, Run, Script, tally
 from shared.servers import ANOMALIES, SHAPES, search, server_of, troubled_server
 
@@ -83,7 +80,6 @@ def shapes(run: Run) -> None:
         near, held = np.mean(errors <= 0.05), np.mean([each.held for each in found])
         cost = f"{mean_cost(found):.0f} s"
         run.row(shape, cost, f"{np.nanmedian(errors):.3f}", f"{near:.2f}", f"{held:.2f}")
-    run.say(f"all: {mean_cost(every):.0f} s")
     for name, bar, hits in (
         ("within 5 %", Bar(0.95), [abs(each.error) <= 0.05 for each in every]),
         ("within 10 %", Bar(0.98), [abs(each.error) <= 0.10 for each in every]),
@@ -209,46 +205,6 @@ def rivals(run: Run) -> None:
         met = all(a > b for a, b in pairwise(values))
         shown = " > ".join(f"{each:,.4g}" for each in values)
         run.say(f"{name}: {run.verdict(f'ordering by {name}', values, shown, met=met)}")
-
-
-@script.section("One decision, and a million responses", seed=SEED)
-def speed(run: Run) -> None:
-    """Print processor time of both."""
-    rng, slower = run.rng(7), 3.0 if run.quick else 1.0  # where others share the caches
-    searching = PeakSearch(threshold_s=0.04, accuracy=1e-4)
-    for _ in range(100):
-        trial = searching.ask()
-        assert trial is not None
-        mean_s = 1.0 / max(200.0 - trial.load, 0.2) * np.exp(rng.normal(0.0, 0.3))
-        searching.tell(trial, br.LoadResult(mean_response_s=float(mean_s)))
-    times = []
-    for _ in range(run.runs(20, 5)):
-        begun = time.process_time()
-        searching.ask()
-        times.append(time.process_time() - begun)
-    took = float(np.median(times))
-    run.say(f"at 100 trials: {took:.3f} s, {run.bar('decision', took, '<=', slower * 0.1)}")
-    limits = [br.Limit(metric="mean", at_most=1.0), br.Limit(metric="p99", at_most=1.0)]
-    for load, n in ((0.5, 1_000_000), (1.05, 1_000_000)):
-        service, between = rng.exponential(0.005, n), rng.exponential(0.005 / load, n)
-        steps = np.append(0.0, np.cumsum(service[:-1] - between[1:]))
-        sent = Sent(
-            at_s=np.cumsum(between),
-            lag_s=np.zeros(n),
-            response_s=steps - np.minimum.accumulate(steps) + service,
-            first_byte_s=np.full(n, np.nan),
-            chunk_gap_s=np.full(n, np.nan),
-            failed=np.zeros(n, dtype=np.bool_),
-            failures=Counter(),
-            cpu_s=1.0,
-            elapsed_s=float(between.sum()),
-            gave_up=False,
-        )
-        begun = time.process_time()
-        judge(sent, duration_s=sent.elapsed_s, limits=limits, spent_s={"run": sent.elapsed_s})
-        took = time.process_time() - begun
-        verdict = run.bar(f"responses at a load of {load}", took, "<=", slower)
-        run.say(f"{n:,} responses at a load of {load}: {took:.2f} s, {verdict}")
 
 
 # --- real servers

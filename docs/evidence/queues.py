@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 import queue
 import time
-import tracemalloc
 from collections.abc import Callable
 from functools import partial
 from itertools import product, repeat
@@ -30,7 +29,7 @@ from shared.running import Bar, Interval, Run, Script, by_turns, of, tally
 
 script = Script(__doc__)
 SEED = 20261207
-BUSY, QUANTILE, PHASES, TAPS, SERIES = 91, 92, 93, 94, 95
+BUSY, QUANTILE, PHASES, TAPS, STEADY = 91, 92, 93, 94, 95
 ITEMS, PERIOD_S = 100_000, 0.032
 """32 items a period at the true rate of 1000 a second."""
 LOADS = (0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.99)
@@ -167,38 +166,10 @@ def phases(run: Run) -> None:
     ]
     loads = (0.9,) if run.quick else (0.5, 0.9, 0.99)
     rows += [
-        (f"false: {kind}, {load:g}", partial(steady, (run.seed, SERIES, number), kind, load), None)  # type: ignore[misc]
+        (f"false: {kind}, {load:g}", partial(steady, (run.seed, STEADY, number), kind, load), None)  # type: ignore[misc]
         for number, (kind, load) in enumerate(product(SLOW, loads))
     ]
     run.shares(rows, run.runs(100, 12), "share")
-
-
-@script.section("A million periods", seed=SEED, quick=False)
-def series(run: Run) -> None:
-    """Print time and memory of estimates from a long series."""
-    rng, n = run.rng(SERIES), 1_000_000
-    items = rng.poisson(30.0, n).astype(np.float64)
-    blocked_s = (rng.random(n) < 0.5) * rng.integers(0, 40_000_000, n) / 1e9
-
-    def estimated(method: str) -> ServiceRateEstimator:
-        found = ServiceRateEstimator(method)
-        found.tell_many(items, 0.05, blocked_s, blocked_s > 0.0)
-        assert found.rates
-        return found
-
-    for method in ("busy-time", "quantile"):
-        (wall_s,) = by_turns(2, partial(estimated, method))
-        tracemalloc.start()
-        before = tracemalloc.get_traced_memory()[0]
-        kept = estimated(method)
-        held = tracemalloc.get_traced_memory()[0] - before
-        tracemalloc.stop()
-        assert kept.rates
-        verdicts = (
-            run.bar(f"a million periods, {method}", wall_s, "<=", 2.0),
-            run.bar(f"memory, {method}", held, "<=", 2e6),
-        )
-        run.say(f"{method}: {wall_s:.2f} s, {verdicts[0]}; {held / 1e3:.0f} kB, {verdicts[1]}")
 
 
 @script.section("What a tap adds to put and get of a queue.Queue", seed=SEED, quick=False)

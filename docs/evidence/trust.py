@@ -1,10 +1,9 @@
-# ruff: noqa: E501  # some lines are programs
 """Whether anything is lost, left behind or believed that is damaged, whatever happens.
 
     OPENBLAS_NUM_THREADS=1 python docs/evidence/trust.py [--quick] [--seed N] [--only a,b]
 
-Processes that store rounds are killed, stores damaged, inputs made at random, signals sent, functions
-and commands misbehave. Needs Linux, for /proc.
+Processes that store rounds are killed, stores damaged, inputs made at random, signals sent. Needs
+Linux, for /proc.
 """
 
 from __future__ import annotations
@@ -197,7 +196,7 @@ MODES = {
     "ab of commands": f"ab {ENDLESS} 'sleep 0.01' 'sleep 0.02'",
     "ab of fresh": f"ab --fresh {ENDLESS} job:work job:other",
     "peak": "peak --mean 100ms job:request",
-    "pytest": "pytest -p no:cacheprovider --bench-save it --bench-budget 30 --bench-target 0.0001% job.py",
+    "pytest": "pytest --bench-save it --bench-budget 30 --bench-target 1e-6 job.py",
     "measure_many": "python many.py",
 }
 VICTIMS = ("itself", "a child", "all")
@@ -216,11 +215,7 @@ def killed(seed: int, name: str) -> Trial:
         for file, text in (("job.py", JOB), ("many.py", PYTHON), ("reporting.py", REPORTING)):
             (folder / file).write_text(text)
         store = folder / (".benchrigor/it.sqlite" if mode == "pytest" else "runs.sqlite")
-        run = start(
-            ("reporting.py", *shlex.split(MODES[mode].replace("(", "'('").replace(")", "')'"))),
-            folder,
-            store,
-        )
+        run = start(("reporting.py", *shlex.split(MODES[mode])), folder, store)
         until = time.monotonic() + LIMIT_S
         while not (folder / "reported").exists() and time.monotonic() < until:
             if run.process.poll() is not None:
@@ -706,172 +701,6 @@ def signals(run: Run) -> None:
     every = [f"{mode}/{name}" for mode in signalled.MODES for name in SIGNALS]
     faults = ("another exit code", "left running", "files left", "later than 3 s")
     show(run, trials(run, FEW_SIGNALS if run.quick else every, carry_out), faults, faults)
-
-
-# --- functions and commands that misbehave
-
-HEAD = """
-import asyncio, atexit, ctypes, gc, multiprocessing, os, random, resource, signal, socket
-import sqlite3, subprocess, sys, threading, time, warnings
-calls = 0
-def count():
-    global calls
-    calls += 1
-    time.sleep(0.002)
-    return calls
-class Odd(BaseException):
-    pass
-class Mute(Exception):
-    def __str__(self):
-        raise RuntimeError("no words")
-"""
-FUNCTIONS = {
-    "raises at once": "raise ValueError('no')",
-    "raises now and then": "if count() % 7 == 0: raise ValueError('no')",
-    "raises KeyboardInterrupt": "if count() > 9: raise KeyboardInterrupt",
-    "raises SystemExit": "if count() > 9: sys.exit(7)",
-    "raises a BaseException of its own": "if count() > 9: raise Odd('odd')",
-    "raises RecursionError": "def again(): again()\n    if count() > 9: again()",
-    "raises a group": "if count() > 9: raise ExceptionGroup('two', [ValueError(1), OSError(2)])",
-    "raises what has no words": "if count() > 9: raise Mute",
-    "raises terminal escapes": "if count() > 9: raise ValueError('\\x1b[2J\\nbenchrigor: fine')",
-    "raises very many words": "if count() > 9: raise ValueError('x' * 10**7)",
-    "raises in a thread": "threading.Thread(target=lambda: 1 / 0).start(); count()",
-    "exits later": "if count() > 9: os._exit(0)",
-    "aborts": "if count() > 9: os.abort()",
-    "kills itself": "if count() > 9: os.kill(os.getpid(), signal.SIGKILL)",
-    "is asked to end by itself": "if count() > 9: os.kill(os.getpid(), signal.SIGTERM)",
-    "hangs later": "while count() > 9: pass",
-    "sleeps for ever later": "if count() > 9: time.sleep(10_000)",
-    "waits for a socket": "a, b = socket.socketpair(); a.recv(1) if count() > 9 else None",
-    "takes longer than the budget": "time.sleep(1.5)",
-    "catches all, and goes on": "for _ in range(3):\n        try: time.sleep(10_000)\n        except BaseException: pass",
-    "prints very much": "print('x' * 100_000); count()",
-    "prints terminal escapes": "print('\\x1b[2J'); count()",
-    "closes its output": "sys.stdout.close() if count() == 1 else None",
-    "closes all descriptors": "os.closerange(3, 200) if count() == 1 else None",
-    "clears its environment": "os.environ.clear(); count()",
-    "ignores signals": "signal.signal(signal.SIGINT, signal.SIG_IGN); signal.signal(signal.SIGTERM, signal.SIG_IGN); count()",
-    "leaves a thread": "threading.Thread(target=time.sleep, args=(10_000,)).start() if count() == 1 else None",
-    "leaves a process": "subprocess.Popen(['sleep', '1000']) if count() == 1 else None",
-    "leaves a process in a session of its own": "subprocess.Popen(['sleep', '1000'], start_new_session=True) if count() == 1 else None",
-    "forks, and both return": "os.fork() if count() == 5 else None",
-    "leaves a pool": "global pool\n    pool = multiprocessing.get_context('fork').Pool(2) if count() == 1 else pool",
-    "hangs at exit": "atexit.register(time.sleep, 10_000) if count() == 1 else None",
-    "forgets its module": "sys.modules.pop(__name__, None); count()",
-    "turns the clock back": "time.perf_counter_ns = time.monotonic_ns = lambda: 10**9 - count()",
-    "leaks descriptors": "leaked.append(os.open('/dev/null', os.O_RDONLY)); time.sleep(0.0001)",
-    "limits its files": "resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4)); count()",
-    "limits its memory": "resource.setrlimit(resource.RLIMIT_AS, (2**28, 2**28)); count()",
-    "locks its store": "global held\n    held = sqlite3.connect('runs.sqlite'); held.execute('BEGIN IMMEDIATE'); count()",
-    "removes its store": "os.path.exists('runs.sqlite') and os.unlink('runs.sqlite'); count()",
-    "measures inside": "import benchrigor\n    benchrigor.measure(count, budget_s=0.1)",
-}
-"""What each function does in a call."""
-
-ASYNC = {
-    "async, raises": "if count() > 9: raise ValueError('no')",
-    "async, never ends": "await asyncio.sleep(10_000)",
-    "async, is cancelled": "asyncio.current_task().cancel() if count() > 9 else None; await asyncio.sleep(0)",
-    "async, leaves tasks": "asyncio.ensure_future(asyncio.sleep(10_000)); await asyncio.sleep(0.001)",
-}
-PARTLY = "'t:ms=regex:took ([0-9.]+)'"
-COMMANDS = {
-    "fails": ("sh -c 'exit 77'", ""),
-    "fails now and then": ("sh -c 'test $(($(date +%N | sed s/^0*//) % 3)) -gt 0'", ""),
-    "is not there": ("./no-such-program", ""),
-    "kills itself": ("sh -c 'kill -KILL $$'", ""),
-    "stops itself": ("sh -c 'kill -STOP $$'", ""),
-    "asks us to end": ("sh -c 'kill -TERM $PPID; sleep 10'", ""),
-    "interrupts us": ("sh -c 'kill -INT $PPID; sleep 0.1'", ""),
-    "never ends": ("sleep 10000", ""),
-    "ignores the request to end": ("sh -c 'trap \"\" TERM; while :; do sleep 0.1; done'", ""),
-    "leaves a child": ("sh -c 'sleep 1000 & sleep 0.01'", ""),
-    "leaves one that ignores all": (
-        "sh -c '(trap \"\" TERM HUP INT; sleep 1000) & sleep 0.01'",
-        "",
-    ),
-    "starts many": ("sh -c 'for i in 1 2 3 4 5 6 7 8 9; do sleep 100 & done; sleep 0.01'", ""),
-    "holds our output open": ("sh -c 'sleep 1000 >&2 & echo took 5 ms'", PARTLY),
-    "prints without end": ("yes 'took 5 ms'", PARTLY),
-    "prints no number": ("echo took nan ms", PARTLY),
-    "prints a long number": (f"echo took {'9' * 400} ms", PARTLY),
-    "prints negative times": ("echo took -5 ms", "'t:ms=regex:took (.*) ms'"),
-    "prints terminal escapes": ("printf 'took 5 \\033[2J ms'", PARTLY),
-    "complains and fails": ("sh -c 'head -c 10000000 /dev/urandom >&2; exit 1'", ""),
-    "is its own streams": ("sh -c 'exec >&- 2>&-; sleep 0.01'", ""),
-    "has a very long word": (f"true {'x' * 100_000}", ""),
-}
-"""Each command, and what is read of its output."""
-
-
-BUDGET_S, SLACK_S = 1.0, 3.0
-HANG_S = 8.0  # a call that never returns: three budgets and 5 s
-CODES = {0, 2, 3, 4, 5, 6, 130}
-HANGS = ("hang", "for ever", "waits", "never ends", "catches")
-
-
-def misbehaved(name: str) -> Trial:
-    """Measure one of them for a second, and return what is wrong with how that ended.
-
-    A run ends well if it ends in time with an exit code of the house, without a traceback of ours,
-    prints at most a megabyte, leaves no process that it does not name, and a store that is read.
-    """
-    kind, _, what = name.partition("/")
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        (folder / "notes.txt").write_text("no program")
-        bound_s = BUDGET_S + SLACK_S
-        if kind == "command":
-            command, picked = COMMANDS[what]
-            words = [*shlex.split(f"--read {picked}" * bool(picked)), "--", *shlex.split(command)]
-        else:
-            begin = "def" if what in FUNCTIONS else "async def"
-            body = {**FUNCTIONS, **ASYNC}[what]
-            text = f"{HEAD}leaked, pool = [], None\n{begin} work():\n    {body}\n"
-            (folder / "job.py").write_text(text)
-            words = ["--fresh" if kind == "fresh" else "--in-process", "job:work"]
-            bound_s += (
-                2.0 if "long" in what else 5.0 if "locks" in what else 0.0
-            )  # waits for itself
-            bound_s = HANG_S + SLACK_S if any(word in what for word in HANGS) else bound_s
-        store = folder / "runs.sqlite"
-        argv = ("-m", "benchrigor", "run", "--budget=1", "--max-rounds=200", *words)
-        run = start(argv, folder, store)
-        took_s, left = run.ended(40.0)
-        code, may_signal = run.process.returncode, "ask" in what or "interrupts" in what
-        why, stderr = [], (folder / "stderr").read_text(errors="replace")
-        if code not in CODES and not (may_signal and code in {143, -15, 130, -2}):
-            why.append(f"exit code {code}, stderr ends with {stderr[-200:]!r}")
-        if "/benchrigor/" in stderr and "Traceback" in stderr:
-            why.append(f"a traceback of ours: {stderr[-300:]!r}")
-        size = sum((folder / file).stat().st_size for file in ("stdout", "stderr"))
-        if size > 10**6:
-            why.append(f"printed {size:,} bytes")
-        if "\x1b" in stderr + (folder / "stdout").read_text(errors="replace"):
-            why.append("terminal escapes are printed as they came")
-        if (
-            left and "still running: sleep 1000" not in stderr
-        ):  # in sessions of their own, and named
-            why.append(f"{len(left)} processes left")
-        try:
-            with Journal(store) as journal:
-                for each in journal.runs():
-                    journal.load(each["run_id"])
-        except BenchrigorError as error:
-            why.append(f"the store cannot be read: {error}")
-        return {"late_s": took_s - bound_s, "ended badly": len(why), "why": "; ".join(why)}
-
-
-@script.section("Functions and commands that misbehave", seed=SEED)
-def workloads(run: Run) -> None:
-    """Print how runs of them end; beside other checks five seconds later is in time."""
-    kinds = {"in process": [*FUNCTIONS, *ASYNC], "fresh": [*FUNCTIONS, *ASYNC], "command": COMMANDS}
-    names = [f"{kind}/{name}" for kind, several in kinds.items() for name in several]
-    found = trials(run, names[3::20] if run.quick else names, misbehaved)
-    for trial in found.values():
-        trial["late"] = int(trial["late_s"] > (5.0 if run.quick else 0.0))
-    show(run, found, ("ended badly", "late"), ("ended badly", "late"))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -30,11 +29,11 @@ from benchrigor.stats import fit_wps
 from benchrigor.stats.wps.hc3 import coefficient_errors, regress
 from benchrigor.workloads import CommandWorkload, RoundRecorder
 from shared.processes import Draw, ar1
-from shared.running import Bar, Interval, Run, Script, by_turns, interval, of, tally
+from shared.running import Bar, Interval, Run, Script, interval, of, tally
 
 script = Script(__doc__)
 SEED = 20261205
-SESSIONS, SEQUENTIAL, COST, TELLING, REAL = 71, 72, 74, 76, 77
+SESSIONS, SEQUENTIAL, COST, REAL = 71, 72, 74, 77
 SPEED = 1e8
 MEAN_S, TOP_S = 1.2, 2.4
 """Mean and longest round of a quick result in 60 s."""
@@ -322,30 +321,6 @@ def cost(run: Run) -> None:
         times, label = (unknown.half_width / known.half_width) ** 2, f"{name}, {noise}"
         verdicts = run.judged(label, HELD, unknown), run.bar(f"{label}, time", times, "<=", 5.0)
         run.row(name, noise, unknown, verdicts[0], known, f"{times:.1f}", verdicts[1])
-
-
-@script.section("What telling costs a round of a second", seed=SEED)
-def telling(run: Run) -> None:
-    """Print the time inside `tell`, over all rounds of a session, and that of one fit."""
-    case = CASES["overhead 5 %, given range"]
-    for rounds in (40,) if run.quick else (40, 200):
-        rng, inside = run.rng(TELLING, rounds), []
-        limits = {"target": 1e-12, "budget_s": math.inf, "max_rounds": rounds}
-        options = br.Options(analysis="wps", work=case.work, **limits)  # type: ignore[arg-type]
-        running = br.Session(options, seed=run.seed)
-        while (plan := running.ask()) is not None:
-            assert plan.work is not None
-            duration = case.duration("additive", plan.index, plan.work, rng.standard_normal())
-            told = br.Round(plan=plan, elapsed_ns=int(1e9 * duration), readings={"time": duration})
-            start = time.perf_counter()
-            running.tell(told)
-            inside.append(time.perf_counter() - start)
-        mean = float(np.mean(inside))
-        verdict = run.bar(f"tell, {rounds} rounds", mean, "<=", 0.04 if run.quick else 0.02)
-        run.say(f"{rounds} rounds: {1e3 * mean:.1f} ms in the mean, {verdict}")
-    work = 2.0 * SPEED * bisecting(ROUNDS)
-    (fit_s,) = by_turns(25, partial(fit_wps, work, work / SPEED + 0.01 * bisecting(ROUNDS)[::-1]))
-    run.say(f"one fit of {ROUNDS} rounds: {1e3 * fit_s:.2f} ms")
 
 
 # --- real work, beside a long direct measurement by turns with it

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy import optimize, special
 from scipy.signal import lfilter
 
-__all__ = ["ROWS", "ZOO", "Group", "Process", "ar1"]
+__all__ = ["ROWS", "ZOO", "Draw", "Group", "Process", "ar1", "exponential_warm_up", "filtered"]
 
 Floats = npt.NDArray[np.float64]
 Rng = np.random.Generator

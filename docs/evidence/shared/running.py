@@ -28,7 +28,7 @@ import benchrigor as br
 from benchrigor.machine import provenance
 from benchrigor.model import Estimate
 
-__all__ = ["Bar", "Interval", "Run", "Script", "Tally", "by_turns", "interval", "of", "wilson"]
+__all__ = ["Bar", "Interval", "Run", "Script", "by_turns", "interval", "of", "tally", "wilson"]
 
 RESULTS = Path(__file__).parents[1] / "results"
 Z, QUICK_Z = 1.959964, 3.290527

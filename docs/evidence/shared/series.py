@@ -10,7 +10,6 @@ import numpy.typing as npt
 from scipy.signal import lfilter
 
 __all__ = [
-    "ADVERSE",
     "CHANGES",
     "MARGIN",
     "NOISES",
@@ -20,7 +19,6 @@ __all__ = [
     "covering",
     "margin_f1",
     "matched",
-    "sawtooth",
     "three_phases",
     "two_shifts",
 ]
@@ -60,27 +58,6 @@ def three_phases(rng: Rng, n: int) -> Floats:
     """Return a tenth of warm-up, three quarters of stable readings, then a cool-down."""
     levels = np.repeat([5.0, 1.0, 3.0], [n // 10, n - n // 10 - n * 3 // 20, n * 3 // 20])
     return levels + NOISES["lognormal"](rng, n)
-
-
-def _outlier(rng: Rng, n: int) -> Floats:
-    series = three_phases(rng, n)
-    series[n // 3] = 1e12
-    return series
-
-
-ADVERSE: dict[str, Callable[[Rng, int], Floats]] = {
-    "constant": lambda _, n: np.full(n, 3.7),
-    "two values": lambda rng, n: (rng.random(n) < 0.2).astype(np.float64),
-    "sorted": lambda rng, n: np.sort(NOISES["lognormal"](rng, n)),
-    "1000 steps": lambda rng, n: sawtooth(rng, 1_000, max(1, n // 1_000)),
-    "one huge outlier": _outlier,
-}
-"""Series of n readings made to be slow."""
-
-
-def sawtooth(rng: Rng, steps: int, length: int) -> Floats:
-    """Return normal readings at levels 0 and 2 by turns."""
-    return STAIRCASES["by turns"](rng, steps).repeat(length) + rng.normal(size=steps * length)
 
 
 def _apart(rng: Rng, steps: int) -> Floats:

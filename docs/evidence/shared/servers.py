@@ -18,7 +18,7 @@ from scipy.optimize import brentq
 import benchrigor as br
 from benchrigor.workbench import PeakSearch
 
-__all__ = ["ANOMALIES", "SHAPES", "Server", "server_of", "troubled_server"]
+__all__ = ["ANOMALIES", "SHAPES", "Server", "search", "server_of", "troubled_server"]
 
 NOISE_OF_S = 90.0
 LIMIT_S = 0.04
