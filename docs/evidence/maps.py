@@ -25,7 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from benchrigor.model import Estimate, Floats
+from benchrigor.model import Estimate
+from benchrigor.model.series import Floats
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeExecutor
 from benchrigor.workbench.planning.best_choice import BestChoice, Choice
