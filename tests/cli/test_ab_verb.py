@@ -181,26 +181,6 @@ def test_a_function_is_compared_in_two_environments_without_benchrigor(cli, tmp_
         assert found["ratio"]["value"] > 3.0
 
 
-@pytest.mark.parametrize(
-    ("words", "phrase"),
-    [
-        (("m:f",), "1 target given, expected 2"),
-        (("m:f", "true"), "a function and a command"),
-        (("--rev", "old", "m:f"), "--rev is given 1 time,"),
-        (("--build", "make", "m:f", "m:g"), "--build goes with --rev"),
-        (("--fresh", "true", "true"), "--fresh is for functions"),
-        (("--cpus", "0", "m:f", "m:g"), "--cpus goes with --fresh"),
-        (("", ""), "is no command"),
-        (("echo 'x", "true"), "No closing quotation"),
-        (("--margin", "x", "m:f", "m:g"), "x"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(cli, words, phrase):
-    result = cli("ab", *words)
-    assert result.exit_code == 2
-    assert phrase in " ".join(result.stderr.split())
-
-
 def test_revisions_need_a_repository_that_has_them(cli, repository, tmp_path, monkeypatch):
     unknown = cli("ab", "--rev", "old", "--rev", "nowhere", "ab_job:work")
     assert unknown.exit_code == 2

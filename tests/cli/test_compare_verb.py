@@ -172,7 +172,6 @@ def test_readings_that_are_all_0_are_refused(cli, zero, options):
         result = cli("compare", *names, *options)
         assert result.exit_code == 4
         assert "zero.csv: 100 readings, all 0" in result.stderr
-        assert "never ran" in result.stderr
 
 
 def test_among_several_the_one_that_is_all_0_is_refused(cli, files, zero):
@@ -389,30 +388,6 @@ def test_runs_measured_for_different_things_ask_which_is_meant(cli, keep):
     assert cli("compare", mean, median, "--statistic", "mean").exit_code in {0, 3, 7}
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("old.csv",), "stands alone, expected a baseline and a candidate: compare columns"),
-        (("old.csv", "old.csv"), "is given twice, expected each once: compare columns"),
-        (("old.csv", "--column", "time", "--column", "time"), "time is given twice"),
-        (("old.csv", *["--column", "time"] * 2, "same.csv", "slow.csv"), "2 times for 3 sources"),
-        (("-", "-"), "standard input is given twice, and is read only once"),
-        (("old.csv", "nonsense"), "nonsense is neither a file nor the id of a stored run"),
-        (("old.csv", "same.csv", "slow.csv", "--paired"), "--paired is for two files"),
-        (("old.csv", "short.csv", "--paired"), "1000 and 40 readings"),
-        (("old.csv", "same.csv", "--metric", "time"), "--metric is for runs"),
-        (("old.csv", "same.csv", "--margin", "-1"), "margin is -1.0"),
-        (("old.csv", "same.csv", "--confidence", "200%"), "confidence is 2.0"),
-        (("old.csv", "same.csv", "--statistic", "mode"), "statistic is 'mode'"),
-    ],
-)
-def test_what_cannot_be_worked_with_is_named(cli, files, words, message):
-    result = cli("compare", *words)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert result.stdout == ""
-
-
 OLD, NEW = (
     "".join(f"BenchmarkSort-8 10 {mean}.{tenth} ns/op\n" for tenth in range(5)) for mean in (30, 60)
 )
@@ -451,13 +426,6 @@ def test_two_columns_or_benchmarks_of_one_file_are_compared(cli, strict, tmp_pat
     if file != "runs.json":
         assert "choose one with --column" in cli("plan", file).stderr
     assert cli("plan", file, *columns[2:]).exit_code == 0
-
-
-def test_a_file_given_twice_lists_its_benchmarks(cli, tmp_path):
-    (tmp_path / "go.txt").write_text(PARTS["go.txt"])
-    told = cli("compare", "go.txt", "go.txt").stderr
-    assert "('BenchmarkSort-8 (cpu=A)', 'BenchmarkSort-8 (cpu=B)') with a --column for each" in told
-    assert "(cpu=B)" in cli("compare", "go.txt").stderr
 
 
 def test_a_side_without_a_number_is_named_and_ends_with_4(cli, files, tmp_path):

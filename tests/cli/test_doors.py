@@ -69,20 +69,6 @@ def test_a_run_knows_what_its_metrics_are(cli, strict, program):
     assert "share of outcomes" in shown
 
 
-@pytest.mark.parametrize(
-    ("pick", "said"),
-    [
-        ("rate:req/s,up=regex:(.+)", "expected one unit"),
-        ("rate:req/s,lower,higher=regex:(.+)", "expected one direction"),
-        ("ok:share=regex:(more/less)", "expected a finite number"),
-    ],
-)
-def test_words_that_describe_no_metric_are_refused(cli, program, pick, said):
-    result = cli("run", "--no-store", "--read", pick, "--", *program, "0")
-    assert result.exit_code in {2, 5}
-    assert said in result.stderr
-
-
 @pytest.mark.slow
 def test_rounds_of_a_file_are_told_by_a_column(cli, strict, starts):
     document = strict(cli("analyze", "old.csv", *starts, "--unit", "ms", "--json").stdout)
@@ -124,28 +110,6 @@ def test_counts_in_a_file_are_shares_of_trials(cli, strict, tmp_path):
     estimate = document["analyses"][0]["estimate"]
     assert estimate["method"] == "Wilson"
     assert estimate["low"] < 0.99 < estimate["high"]
-    (tmp_path / "bad.csv").write_text("ok\n9/10\n11/10\n")
-    assert "successes/trials" in cli("analyze", "bad.csv").stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--round", "nowhere"), "found 'nowhere'"),
-        (("--round", "start", "--plot", "x.png"), "--plot draws one series"),
-    ],
-)
-def test_rounds_that_cannot_be_told_are_refused(cli, starts, words, said):
-    result = cli("changes", "old.csv", "--column", "u", *words)
-    assert result.exit_code == 2
-    assert said in result.stderr
-
-
-def test_a_label_of_a_round_must_be_there(cli, tmp_path):
-    (tmp_path / "gap.csv").write_text("start,u\na,1\n,2\n")
-    result = cli("analyze", "gap.csv", "--column", "u", "--round", "start")
-    assert result.exit_code == 2
-    assert "line 3 has '', expected the name of a round" in result.stderr
 
 
 def test_what_a_project_says_of_its_metrics_holds(cli, strict, program, tmp_path):
@@ -156,24 +120,6 @@ def test_what_a_project_says_of_its_metrics_holds(cli, strict, program, tmp_path
     rate, time = json.loads(cli("run", *words, "--", *program, "0").stdout)["metrics"]
     assert (rate["unit"], rate["relative_half_width"]) == ("req/s", 0.01)
     assert (time["unit"], time["relative_half_width"]) == ("s", 0.5)
-
-
-@pytest.mark.slow
-def test_pairs_are_of_one_series_each(cli, starts):
-    result = cli("compare", "old.csv", "new.csv", *starts, "--paired")
-    assert result.exit_code == 2
-    assert "paired is given rounds of old.csv" in result.stderr
-    words = ("--column", "u", "--paired", "--unit", "req/s")
-    assert "harmonic mean" in cli("compare", "old.csv", "new.csv", *words).stderr
-
-
-@pytest.mark.parametrize("table", ["[tool]\nbenchrigor = 1\n", "tool = 3\n"])
-def test_a_project_that_describes_nothing_is_named(cli, tmp_path, table):
-    (tmp_path / "pyproject.toml").write_text(table)
-    (tmp_path / "x.csv").write_text("1\n2\n3\n")
-    result = cli("analyze", "x.csv")
-    assert result.exit_code == 2
-    assert "expected descriptions by name" in result.stderr
 
 
 def test_rates_of_0_are_averaged_over_time_on_both_sides(cli, tmp_path):
@@ -194,16 +140,3 @@ def test_a_side_that_always_fails_is_compared(cli, tmp_path):
     result = cli(*words, "--fail-on", "worse")
     assert result.exit_code == 7, result.output
     assert cli("plan", "ones.csv", "--unit", "share").exit_code in {0, 2, 4}
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--round", "nowhere"), "choose one with --round, found 'nowhere'"),
-        (("--round", "u"), "which holds the readings"),
-    ],
-)
-def test_a_wrong_column_of_rounds_is_named(cli, starts, words, said):
-    result = cli("analyze", "old.csv", "--column", "u", *words)
-    assert result.exit_code == 2
-    assert said in result.stderr

@@ -108,30 +108,6 @@ def test_the_traceback_shows_the_users_own_part_only(cli, module):
     assert message.startswith("late raised ValueError: no more")
 
 
-def test_the_traceback_of_an_import_starts_in_the_module(cli, store, monkeypatch):
-    (store.parent / "broken.py").write_text("def f(): pass\n1 / 0\n")
-    monkeypatch.delitem(sys.modules, "broken", raising=False)
-    trace = cli("run", "broken:f").stderr.partition("benchrigor: ")[0]
-    assert trace.splitlines()[1].endswith('broken.py", line 2, in <module>')
-
-
-@pytest.mark.parametrize(
-    ("name", "phrase"),
-    [
-        ("steps", "only makes an object; wrap it in a function that runs it"),
-        ("of_amount", "what takes an amount is not awaited"),
-        ("hidden", "returned a coroutine: nothing awaits it"),
-        ("hidden_of_amount", "returned a coroutine: nothing awaits it"),
-    ],
-)
-def test_what_only_makes_a_coroutine_is_not_timed(cli, store, module, name, phrase):
-    work = ("--work", "10:1000") if name.endswith("of_amount") else ()
-    result = cli("run", *work, f"{module}:{name}")
-    assert result.exit_code == 2
-    assert phrase in " ".join(result.stderr.split())
-    assert not store.exists() or not Journal(store).runs()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["coroutine", "partly", "awaited"])
 def test_coroutine_functions_are_awaited(cli, module, name):

@@ -1,7 +1,6 @@
 """The verbs that take files of other tools."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pyperf
@@ -55,21 +54,6 @@ def test_compare_names_sides_by_their_files(cli, tmp_path) -> None:
     assert result.exit_code == 0
     assert "slower.json" in result.stdout
     assert cli(*words, "--fail-on", "worse").exit_code == 7
-
-
-def test_compare_refuses_means_with_the_option_that_keeps_readings(cli, tmp_path) -> None:
-    means = DATA / "hyperfine.csv"
-    other = Path(shutil.copy(means, tmp_path / "other.csv"))
-    result = cli("compare", means, other)
-    assert result.exit_code == 4
-    assert "--export-json" in result.stderr
-
-
-def test_what_the_tool_says_is_not_to_be_said_again(cli) -> None:
-    result = cli("plan", HYPERFINE, "--column", FIRST, "--unit", "ms", "--round", "a")
-    assert result.exit_code == 2
-    for option in ("--round", "--unit"):
-        assert f"{option} is given, but {HYPERFINE} is of hyperfine" in result.stderr
 
 
 def test_a_folder_is_read(cli, tmp_path) -> None:

@@ -81,15 +81,6 @@ def test_readings_without_a_stable_phase_are_drawn_and_still_end_with_4(cli, tmp
     assert path.exists()
 
 
-@pytest.mark.parametrize("name", ["trace.gif", "trace"])
-@pytest.mark.parametrize("verb", ["changes", "analyze"])
-def test_a_file_of_another_kind_is_bad_input(cli, recording, verb, name):
-    result = cli(verb, recording, "--plot", name)
-    assert result.exit_code == 2
-    assert "ends otherwise than in .png, .svg, .pdf" in result.stderr
-    assert result.stdout == ""
-
-
 @pytest.fixture(params=["changes", "analyze", "analyze --explain", "changes --json", "show"])
 def words(request, cli, recording, store):
     """Words of a command line that draws."""
@@ -104,7 +95,6 @@ def words(request, cli, recording, store):
 def test_what_was_computed_is_printed_also_where_the_picture_cannot_be_written(cli, words):
     result = cli(*words, "--plot", "no/such/folder/trace.png")
     assert result.exit_code == 2
-    assert "trace.png cannot be written: No such file or directory" in result.stderr
     assert result.stdout == cli(*words).stdout != ""
 
 

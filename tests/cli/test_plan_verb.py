@@ -69,19 +69,6 @@ def test_a_run_that_measured_nothing_is_nothing_to_plan_from(cli, store):
     assert "benchrigor: " in result.stderr
 
 
-def test_an_unknown_run_is_named(cli, run_id):
-    result = cli("plan", "nonsense")
-    assert result.exit_code == 2
-    assert "nonsense is neither a file nor the id of a stored run" in result.stderr
-    assert cli("plan", "beef").exit_code == 6
-
-
 def test_without_a_store_it_says_so_and_makes_none(cli, store):
     assert cli("plan", "3f").exit_code == 6
     assert not store.exists()
-
-
-def test_help_shows_examples(cli):
-    text = cli("plan", "--help").stdout
-    assert "benchrigor plan 3f2a --change 2% --margin 1% --power 90%" in text
-    assert "[default: 3%]" in text

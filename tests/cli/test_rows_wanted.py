@@ -19,11 +19,6 @@ def test_rows_are_selected_and_missing_ones_left_out_when_asked(cli, tmp_path, t
     assert "3 readings" in output
 
 
-def test_a_missing_reading_is_an_error_that_names_the_option(cli, tmp_path) -> None:
-    said = told(cli, tmp_path, CSV, "--where", "who=a")
-    assert "line 4 has 'N/A', expected a number; --missing skip" in said
-
-
 @pytest.mark.parametrize(
     ("where", "said"),
     [("x=1", "choose one with --where"), ("who=z", "no row left"), ("who", "expected COLUMN=")],

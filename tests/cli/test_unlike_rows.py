@@ -6,44 +6,12 @@ import time
 import pytest
 
 from benchrigor.cli.sources import read_rounds
-from benchrigor.errors import InvalidInput
-from benchrigor.formats.recognition import TOOLS
 
 TWO = [("sort", 1.0), ("copy", 9.0), ("sort", 1.1), ("copy", 9.1)]
 
 
 def table(rows, head="name,time\n", mark=","):
     return head.replace(",", mark) + "".join(f"{name}{mark}{time}\n" for name, time in rows)
-
-
-UNLIKE = {
-    "a table": (table(TWO), "time", "name: 'sort', 'copy'. Choose some with --where name=sort"),
-    "no header": (table(TWO, head=""), "1", "several 0: 'sort', 'copy'.* --where 0=sort"),
-    "tabs": (table(TWO, mark="\t"), "time", "--where name=sort"),
-    "a long table": (table(TWO * 4_000), "time", "--where name=sort"),
-    "labels behind the head": (table(TWO[:1] * 9_000 + TWO), "time", "--where name=sort"),
-    "objects": (json.dumps([{"name": n, "t": t} for n, t in TWO]), "t", "--where name=sort"),
-    "an object per line": (
-        "".join(json.dumps({"name": n, "t": t}) + "\n" for n, t in TWO * 3_000),
-        "t",
-        "--where name=sort",
-    ),
-    "truths": (json.dumps([{"ok": n == "sort", "t": t} for n, t in TWO]), "t", "--where ok=True"),
-    "units in blocks": (table([("s", 1.0)] * 3 + [("MB", 5.0)] * 3, "unit,v\n"), "v", "unit=s"),
-    "perf stat": (
-        "# started on Sat Nov 28 18:54:42 2026\n\n"
-        + "1.26,msec,task-clock,1260000,100.00,0.001,CPUs utilized\n4,,faults,5060,100.00,,\n" * 3,
-        "0",
-        "several 2: 'task-clock', 'faults'.* --where 2=task-clock",
-    ),
-}
-
-
-@pytest.mark.parametrize(("text", "column", "said"), UNLIKE.values(), ids=UNLIKE)
-def test_rows_of_unlike_things_ask_which_are_meant(text, column, said, tmp_path) -> None:
-    (tmp_path / "f").write_text(text)
-    with pytest.raises(InvalidInput, match=said):
-        read_rounds(str(tmp_path / "f"), column)
 
 
 LIKE = {
@@ -145,54 +113,6 @@ def test_benchmarks_of_a_converted_file_are_chosen(cli, tmp_path) -> None:
     asked = cli("analyze", out, "--column", "value", "--where", "metric=time")
     assert asked.exit_code == 2
     assert "--where benchmark=BenchmarkA" in " ".join(asked.stderr.split())
-
-
-OTHERS = {
-    "wrk": "Running 30s test @ http://127.0.0.1:8080/\n  12 threads and 400 connections\n"
-    "  Thread Stats   Avg      Stdev     Max   +/- Stdev\n"
-    "    Latency   635.91us    0.89ms  12.92ms   93.69%\n    Req/Sec    56.20k     8.07k   62.00k\n"
-    "  22464657 requests in 30.00s, 17.76GB read\nRequests/sec: 748868.53\n",
-    "a report in XML": '<?xml version="1.0"?>\n<testsuites>\n<testsuite name="a b" tests="2">\n'
-    '<testcase classname="x" name="y" time="0.1" />\n</testsuite>\n</testsuites>\n',
-    "other JSON": '{"took": 5, "ok": true, "hits": {"n": 3}}',
-    "no text": b"\x8b\xff\xfe\x00gob",
-}
-
-
-@pytest.mark.parametrize("held", OTHERS.values(), ids=OTHERS)
-def test_a_file_of_an_unknown_tool_names_those_that_are_known(held, cli, tmp_path) -> None:
-    path = tmp_path / "f"
-    path.write_bytes(held if isinstance(held, bytes) else held.encode())
-    said = " ".join(cli("analyze", path).stderr.split())
-    assert all(tool in said for tool in TOOLS)
-    assert "cell" not in said.replace("columns of cells", "")
-
-
-WITH_CELLS = {
-    "wrk": "Running 30s test @ http://127.0.0.1:8080/\n  12 threads and 400 connections\n"
-    "  Thread Stats   Avg      Stdev     Max   +/- Stdev\n"
-    "    Latency   635.91us    0.89ms  12.92ms   93.69%\n"
-    "    Req/Sec    56.20k     8.07k   62.00k    86.54%\n"
-    "  22464657 requests in 30.00s, 17.76GB read\n"
-    "Requests/sec: 748868.53\nTransfer/sec:    606.33MB\n",
-    "a part of wrk": "Requests/sec: 1234.5\nTransfer/sec: 1MB\nLatency 10ms 2ms\n",
-    "time of a shell": "\nreal\t0m1.234s\nuser\t0m0.100s\nsys\t0m0.020s\n",
-    "POSIX time": "real 1.23\nuser 0.10\nsys 0.02\n",
-    "time of a shell with blanks": "real    0m1.234s\nuser    0m0.100s\nsys     0m0.020s\n",
-    "GNU time": "1.20user 0.03system 0:01.24elapsed 99%CPU (0avgtext+0avgdata 123maxresident)k\n"
-    "0inputs+0outputs (0major+123minor)pagefaults 0swaps\n",
-    "dd": "1000+0 records in\n1000+0 records out\n1048576000 bytes (1.0 GB) copied, 0.5 s\n",
-    "XML in a line": "<a><b/></a>\n",
-    "a word": "hello\n",
-}
-
-
-@pytest.mark.parametrize("held", WITH_CELLS.values(), ids=WITH_CELLS)
-def test_a_text_that_looks_like_cells_names_the_tools_too(held, cli, tmp_path) -> None:
-    (tmp_path / "f").write_text(held)
-    done = cli("analyze", tmp_path / "f")
-    assert done.exit_code == 2
-    assert all(tool in " ".join(done.stderr.split()) for tool in TOOLS)
 
 
 @pytest.mark.parametrize("above", ["Benchmark of today\n", "Starting, at noon, here\nready\n"])
