@@ -32,15 +32,6 @@ def noise(kind: str, n: int, seed: int) -> Floats:
     }[kind]()
 
 
-@pytest.mark.parametrize(
-    "kind", ["normal", "lognormal", "bimodal", "t2", "Cauchy", "ticks", "rare", "AR0.5"]
-)
-def test_noise_without_change_hardly_ever_has_change_points(kind: str) -> None:
-    alarms = sum(bool(detect_changes(noise(kind, 200, seed)).indices) for seed in range(40))
-    # At a rate of 1 %, more than 3 of 40 happen once in 1000 times.
-    assert alarms <= 3
-
-
 @pytest.mark.parametrize("sd", [0.0, 1e-9, 0.1, 1.0])
 def test_thirty_low_130_high_30_low_is_cut_exactly(sd: float) -> None:
     levels = np.repeat([10.0, 30.0, 10.0], [30, 130, 30])
@@ -59,12 +50,6 @@ def test_two_segments_of_the_least_length_are_parted(length: int) -> None:
     assert detect_changes(levels, min_segment=length).indices == (length,)
 
 
-def test_a_change_inside_a_warm_up_above_all_quantiles_is_seen() -> None:
-    levels = np.repeat([30.0, 20.0, 0.0], [60, 60, 3_000])
-    found = detect_changes(levels + noise("normal", 3_120, 1)).indices
-    assert found == (60, 120)
-
-
 def test_a_short_warm_up_of_a_long_series_is_found_to_the_reading() -> None:
     series = noise("lognormal", 200_000, 1)
     series[:40] += 20.0
@@ -77,11 +62,6 @@ def test_long_series_are_cut_at_every_block_size(n: int) -> None:
     series[: n // 7] += 5.0
     series[-n // 9 :] -= 5.0
     assert detect_changes(series).indices == pytest.approx((n // 7, n - n // 9), abs=12)
-
-
-def test_sorted_input_has_few_change_points_but_some() -> None:
-    for n in (1_000, 300_000):
-        assert 1 <= len(detect_changes(np.sort(noise("lognormal", n, 1))).indices) <= 64
 
 
 @pytest.mark.parametrize("n", [1, 19, 20, 500, 5_000])

@@ -5,8 +5,7 @@ import pytest
 
 from benchrigor.model import ChangePoints
 from benchrigor.model.series import Floats
-from benchrigor.stats import ChangeDetector, detect_changes
-from benchrigor.stats.changepoints.named_detector import detector_named
+from benchrigor.stats import ChangeDetector, detect_changes, find_stable_phase
 
 
 def steady(n: int, seed: int, *, spread: float = 0.02, correlation: float = 0.0) -> Floats:
@@ -74,9 +73,8 @@ def test_a_growing_series_counts_them_until_they_are_enough() -> None:
 
 
 def test_a_named_detector_counts_them_too() -> None:
-    detect = detector_named("pelt")
-    assert detect is not None
-    assert detect(with_step(200, 6, seed=2)).late == 6
+    phase = find_stable_phase(with_step(200, 6, seed=2), detector="pelt")
+    assert phase.change_points.late == 6
 
 
 def test_a_level_that_nothing_else_reaches_is_found_in_slow_noise() -> None:

@@ -19,11 +19,6 @@ def test_chances_are_adjusted_as_benjamini_and_hochberg_say() -> None:
     assert sorted(found.adjusted.values()) == pytest.approx(wanted)
 
 
-def test_no_change_is_visible_without_an_interval() -> None:
-    found = family_of_pairs({"near zero": ([[-1.0], [1.0], [0.1]], [[1.0], [1.1], [1.2]])})
-    assert found.visible == {"near zero": None}
-
-
 @pytest.mark.slow
 def test_verdicts_stand_only_where_the_family_bears_them() -> None:
     rng = np.random.default_rng(2)
@@ -74,12 +69,6 @@ def test_what_has_no_ratio_is_left_out_and_named() -> None:
     assert found.summary is not None
     assert found.summary.n == 1
     assert [each.code for each in found.notices] == [Code.NO_RATIO]
-
-
-def test_constant_members_are_summed_up_without_width() -> None:
-    found = family_of_pairs({"a": ([2.0] * 40, [4.0] * 40), "b": ([2.0] * 40, [1.0] * 40)})
-    assert found.summary is not None
-    assert (found.summary.low, found.summary.high) == pytest.approx((1.0, 1.0))
 
 
 def test_results_that_differ_have_places_of_their_own() -> None:

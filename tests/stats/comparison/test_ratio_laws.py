@@ -126,21 +126,6 @@ def test_verdict_interval_and_p_value_agree(
         assert found.verdict is Verdict.UNDECIDED
 
 
-@pytest.mark.slow
-@doors
-@settings(max_examples=15)
-@given(cases())
-def test_a_unit_does_not_matter(door: Compare, case: tuple[Floats, Floats, float]) -> None:
-    one, two, margin = case
-    found, scaled = door(one, two, margin), door(1024.0 * one, 1024.0 * two, margin)
-    assert found.ratio is not None
-    assert scaled.ratio is not None
-    assert (found.ratio.low, found.ratio.value, found.ratio.high) == pytest.approx(
-        (scaled.ratio.low, scaled.ratio.value, scaled.ratio.high), rel=1e-9
-    )
-    assert found.verdict is scaled.verdict
-
-
 @settings(max_examples=25)
 @given(st.integers(0, 10**6), st.integers(5, 29), st.permutations(range(29)))
 def test_the_order_of_few_pairs_does_not_matter(seed: int, n: int, order: list[int]) -> None:
@@ -188,14 +173,6 @@ def test_a_slow_outlier_leaves_the_ratio_without_an_end(paired: bool) -> None:
     if paired:
         assert found.median_ratio is not None
         assert found.median_ratio.low < 1.0 < found.median_ratio.high
-
-
-def test_many_alike_pairs_do_not_need_their_median() -> None:
-    rng = np.random.default_rng(9)
-    one, two = (rng.lognormal(0.0, 0.05, 15) for _ in range(2))
-    found = compare(one, two, paired=True)
-    assert found.median_ratio is None
-    assert Code.FEW_PAIRS_CARRY not in {each.code for each in found.notices}
 
 
 def test_common_drift_does_not_open_the_interval() -> None:

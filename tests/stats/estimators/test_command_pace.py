@@ -9,17 +9,14 @@ import scipy
 from simulated.estimates import within
 
 from benchrigor.model import Estimate, Pace
-from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
 from benchrigor.model.series import Floats
 from benchrigor.stats.estimators.command_pace import (
-    SENSITIVITY,
-    SENSITIVITY_SD,
     Invocations,
     command_pace,
 )
-from benchrigor.stats.estimators.pace import BETWEEN, Sensitivity, at_full_speed
+from benchrigor.stats.estimators.pace import Sensitivity, at_full_speed
 
-FULL = {COMMAND: 0.0102, COMMAND_CPU: 0.01, COMMAND_REST: 0.0002}
+FULL = {"command": 0.0102, "command cpu": 0.01, "command rest": 0.0002}
 
 
 def measured(
@@ -28,7 +25,7 @@ def measured(
     cpu_s: float,
     idle_s: float = 0.0,
     slower: float = 1.3,
-    sensitivity: float = SENSITIVITY,
+    sensitivity: float = 0.95,
     unseen_s: float = 0.003,
     alike: float = 1.0,
     switches: float | None = None,
@@ -46,17 +43,17 @@ def measured(
         return np.exp(rng.normal(-0.005, 0.1, size))
 
     def unseen(size: int) -> Floats:
-        return FULL[COMMAND_REST] + rng.exponential(unseen_s, size)
+        return FULL["command rest"] + rng.exponential(unseen_s, size)
 
     cpu, waited = cpu_s * pace**sensitivity * noise(n), rng.exponential(0.2 * cpu_s, n)
-    of_starts = FULL[COMMAND_CPU] * pace[after - 1] * noise(starts)
+    of_starts = FULL["command cpu"] * pace[after - 1] * noise(starts)
     rest = unseen(starts)
     return Invocations(
         wall=cpu + waited + alike * unseen(n) + idle_s,
         cpu=cpu,
         waited=waited,
         switches=np.full(n, switches or (1.0 if idle_s == 0.0 else 2.0)),
-        starts={COMMAND: of_starts + rest, COMMAND_CPU: of_starts, COMMAND_REST: rest},
+        starts={"command": of_starts + rest, "command cpu": of_starts, "command rest": rest},
         after=after,
     )
 
@@ -77,12 +74,12 @@ def test_intervals_hold_the_time_at_full_pace_on_machines_of_any_pace(cpu_s: flo
     runs, hits = 300, 0
     for seed in range(runs):
         rng = np.random.default_rng([18, seed])
-        own = rng.normal(SENSITIVITY, SENSITIVITY_SD)
-        of_run = float(np.exp(rng.normal(0.0, BETWEEN)))
+        own = rng.normal(0.95, 0.15)
+        of_run = float(np.exp(rng.normal(0.0, 0.02)))
         slower, unseen_s = rng.uniform(1.0, 1.6), rng.choice([0.0003, 0.003, 0.01])
         options = {"slower": slower, "sensitivity": own, "unseen_s": unseen_s}
         found = at_full(measured(rng, cpu_s=cpu_s * of_run, **options))
-        hits += found.low <= cpu_s + FULL[COMMAND_REST] <= found.high
+        hits += found.low <= cpu_s + FULL["command rest"] <= found.high
     assert hits >= scipy.stats.binom.ppf(0.001, runs, 0.95)
 
 
@@ -108,7 +105,7 @@ def test_a_sleep_is_not_shorter_for_the_neighbours_of_few_starts() -> None:
         cpu=cpu,
         waited=np.zeros(45),
         switches=np.full(45, 2.0),
-        starts={COMMAND: starts + 0.02, COMMAND_CPU: np.full(4, 0.013), COMMAND_REST: starts},
+        starts={"command": starts + 0.02, "command cpu": np.full(4, 0.013), "command rest": starts},
         after=np.array([1, 15, 30, 45]),
     )
     assert at_full(found).value > 0.05

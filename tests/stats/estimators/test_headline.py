@@ -9,8 +9,6 @@ from scipy import stats as scipy_stats
 from simulated.estimates import within
 
 from benchrigor.stats.estimators.headline import (
-    ASSUMED,
-    OTHER_WAY,
     Point,
     Told,
     slope_of_runs,
@@ -18,7 +16,6 @@ from benchrigor.stats.estimators.headline import (
     widening,
     with_spread,
 )
-from benchrigor.stats.series.interval import student_t
 
 S0 = 0.015
 NONE = (0.0, 0.0)  # no run is stored
@@ -29,7 +26,7 @@ def runs(log_values):
 
 
 def figure(value=1.0, error=S0):
-    return replace(within(value), standard_error=value * error, degrees_of_freedom=ASSUMED)
+    return replace(within(value), standard_error=value * error, degrees_of_freedom=5.0)
 
 
 def test_the_variance_is_that_assumed_pooled_with_that_of_groups():
@@ -40,12 +37,12 @@ def test_the_variance_is_that_assumed_pooled_with_that_of_groups():
     first, second = 3.0 * first, 3.0 * second
     squares *= 9.0
     spread = spread_of([runs(first), runs(second)])
-    pooled = (ASSUMED * S0**2 + squares) / (ASSUMED + 3.0)
+    pooled = (5.0 * S0**2 + squares) / (5.0 + 3.0)
     narrowed = with_spread(figure(), spread)
     assert narrowed.standard_error == pytest.approx(math.sqrt(pooled))
-    assert narrowed.degrees_of_freedom == ASSUMED + 3.0
+    assert narrowed.degrees_of_freedom == 5.0 + 3.0
     reach = math.log(narrowed.high / narrowed.value)
-    assert reach == pytest.approx(student_t(8.0, 0.95) * math.sqrt(pooled))
+    assert reach == pytest.approx(scipy_stats.t.ppf(0.975, 8.0) * math.sqrt(pooled))
 
 
 def test_a_figure_without_error_keeps_its_interval():
@@ -58,7 +55,7 @@ def test_intervals_hold_the_level_as_often_as_they_claim(others):
     """Where the spread is drawn as the assumption has it, whatever is stored."""
     rng, trials, held = np.random.default_rng(20271126 + others), 2_000, 0
     for _ in range(trials):
-        spread = S0 * math.sqrt(ASSUMED / rng.chisquare(ASSUMED))
+        spread = S0 * math.sqrt(5.0 / rng.chisquare(5.0))
         own, *stored = rng.normal(0.0, spread, 1 + others)
         found = with_spread(figure(math.exp(own)), spread_of([runs(stored)]))
         held += found.low <= 1.0 <= found.high
@@ -79,13 +76,13 @@ def test_levels_of_runs_at_several_speeds_show_how_the_work_follows_them(slope):
         away = np.repeat([0.0, 0.5], 10)
         values = level + slope * away + rng.normal(0.0, S0, 20)
         groups.append([Point(x, y, S0**2) for x, y in zip(away, values, strict=True)])
-    mean, sd = slope_of_runs(groups, (0.84, 0.28), own=OTHER_WAY)
+    mean, sd = slope_of_runs(groups, (0.84, 0.28), own=0.2)
     assert mean == pytest.approx(slope, abs=0.05)
-    assert OTHER_WAY / 2.0 < sd < 0.28
+    assert 0.2 / 2.0 < sd < 0.28
 
 
 def test_without_runs_at_several_speeds_the_prior_stands():
     one = [Point(0.2, 0.0, S0**2)]
     for groups in ([], [one], [one, one]):
-        assert slope_of_runs(groups, (0.84, 0.28), own=OTHER_WAY) == (0.84, 0.28)
+        assert slope_of_runs(groups, (0.84, 0.28), own=0.2) == (0.84, 0.28)
     assert slope_of_runs([[*one, Point(0.0, 0.0, S0**2)]], (0.0, 0.0), own=0.0) == (0.0, 0.0)

@@ -87,7 +87,7 @@ def test_many_readings_have_the_same_modes() -> None:
         [3.0] * 500,
         [1.0] * 40_000 + [2.0],
         np.linspace(1.0, 1.0 + 1e-11, 300),
-        mixture(modes.MIN_READINGS - 1, np.random.default_rng(1), apart=5.0),
+        mixture(59, np.random.default_rng(1), apart=5.0),
         mixture(1_000, np.random.default_rng(1)) * 1e-310,
     ],
 )
@@ -121,7 +121,7 @@ def test_modes_ascend_and_share_all_readings(readings: list[float]) -> None:
     found = find_modes(np.array(readings, dtype=float), 0.5)
     assert sum(mode.share for mode in found) == pytest.approx(1.0)
     assert [mode.value for mode in found] == sorted(mode.value for mode in found)
-    assert all(mode.share >= modes.MIN_SHARE - 1e-9 for mode in found)
+    assert all(mode.share >= 0.05 - 1e-9 for mode in found)
 
 
 def test_modes_close_to_each_other_are_merged() -> None:

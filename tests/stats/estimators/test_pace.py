@@ -13,11 +13,6 @@ from simulated.estimates import within
 
 from benchrigor.model import Code, Estimate
 from benchrigor.stats.estimators.pace import (
-    BETWEEN,
-    BETWEEN_PROCESSES,
-    BETWEEN_UNLIKE,
-    SENSITIVITY,
-    SENSITIVITY_SD,
     Segments,
     at_full_speed,
     common_sensitivity,
@@ -157,7 +152,7 @@ def test_references_that_were_interrupted_do_not_count():
 def test_few_segments_tell_no_pace():
     assert pace_of(segments(1, n=2), FULL_S, version=1) is None
     few = pace_of(segments(1, n=29, sensitivity=1.2), FULL_S, version=1)
-    assert (few.sensitivity, few.sensitivity_sd) == (SENSITIVITY, SENSITIVITY_SD)
+    assert (few.sensitivity, few.sensitivity_sd) == (0.88, 0.31)
     assert few.blocks == 29
 
 
@@ -179,10 +174,10 @@ def test_work_that_the_interpreter_does_not_limit_is_told():
     pace = pace_of(given, FULL_S, version=1)
     found = at_full_speed(estimate_of(given), pace)
     assert [each.code for each in found.notices] == [Code.REFERENCE_UNLIKE]
-    assert pace.between == pytest.approx(BETWEEN_UNLIKE, rel=1e-3)
+    assert pace.between == pytest.approx(0.04, rel=1e-3)
 
 
-def slower_throughout(given: Segments, by: float, sensitivity: float = SENSITIVITY) -> Segments:
+def slower_throughout(given: Segments, by: float, sensitivity: float = 0.88) -> Segments:
     """Return segments on a machine that is slower all the time."""
     return replace(
         given,
@@ -205,7 +200,7 @@ def test_what_the_fastest_moments_are_from_full_speed_by_counts_by_the_differenc
         both = [pace_of(each, FULL_S, version=1, sensitivity=shared) for each in runs]
         errors.append(math.hypot(*(each.between for each in both)))
         assert errors[-1] <= 1.05 * math.hypot(*(each.between for each in alone))
-    assert errors[0] == pytest.approx(math.sqrt(2.0) * BETWEEN, rel=0.15)
+    assert errors[0] == pytest.approx(math.sqrt(2.0) * 0.02, rel=0.15)
     way = min(each.to_full_sd for each in alone) * math.log(1.4)
     assert errors[1] == pytest.approx(math.hypot(errors[0], way), rel=0.1)
 
@@ -220,7 +215,7 @@ def test_pieces_have_the_spread_of_their_levels_at_full_speed():
     whole = joined(pieces)
     pace = pace_of(whole, FULL_S, version=1, pieces=6)
     assert len(pace.by_piece) == 6
-    assert pace.between == pytest.approx(BETWEEN_PROCESSES, rel=1e-3)
+    assert pace.between == pytest.approx(0.015, rel=1e-3)
     levels = [float(each.level.mean()) for each in pieces]
     found = pieces_at_full_speed(estimate_of(whole), pace)
     assert found.low < 1e-4 < found.high
@@ -285,7 +280,7 @@ def test_only_the_time_of_the_processor_is_moved_to_full_speed(rest_s):
         assert found.low < true_s < found.high
         assert pace.level == pytest.approx(pace.factor * given.level.mean())
         errors.append((found.value - true_s) / 1e-4)  # of the work alone
-        assert found.relative_half_width < 2.5 * BETWEEN * 1e-4 / true_s + 0.01
+        assert found.relative_half_width < 2.5 * 0.02 * 1e-4 / true_s + 0.01
     assert abs(np.mean(errors)) < 0.02
 
 
@@ -317,7 +312,7 @@ def test_a_common_sensitivity_is_that_of_whole_readings():
     half = [resting(segments(seed, slow_share=share), 1e-4) for seed, share in ((1, 0.3), (2, 0.8))]
     one, two = (pace_of(each, FULL_S, version=1) for each in half)
     shared = common_sensitivity(one, two)
-    assert shared.value == pytest.approx(0.5 * SENSITIVITY, abs=0.1)
+    assert shared.value == pytest.approx(0.5 * 0.88, abs=0.1)
     for each in half:
         pace = pace_of(each, FULL_S, version=1, sensitivity=shared)
         assert pace.sensitivity == pytest.approx(shared.value)

@@ -80,10 +80,5 @@ def test_persistent_outcomes_count_for_fewer() -> None:
     assert 20_000 / found.n_effective == pytest.approx(19.0, rel=0.35)
 
 
-def test_outcomes_that_repel_each_other_never_count_for_more() -> None:
-    found = estimate_proportion([True, False] * 500)
-    assert found.n_effective == 1000.0
-
-
 def test_numpys_whole_numbers_are_counts() -> None:
     assert estimate_proportion(np.int64(3), np.int32(4)).value == 0.75  # type: ignore[arg-type]

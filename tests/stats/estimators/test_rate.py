@@ -19,14 +19,14 @@ def test_equal_work_is_the_harmonic_mean_with_the_interval_of_the_times_turned_o
     times = estimate_mean(1.0 / RATES)
     assert found.value == pytest.approx(scipy_stats.hmean(RATES))
     assert (found.low, found.high) == pytest.approx((1.0 / times.high, 1.0 / times.low))
-    assert found.method == "long-run-variance, harmonic"
+    assert found.method.endswith(", harmonic")
     assert (found.n, found.n_effective) == (400, times.n_effective)
 
 
 def test_durations_give_total_work_over_total_time() -> None:
     found = estimate_rate(RATES, weights=DURATIONS)
     assert found.value == pytest.approx((RATES * DURATIONS).sum() / DURATIONS.sum())
-    assert found.method == "long-run-variance, by duration"
+    assert found.method.endswith(", by duration")
     assert found.low < found.value < found.high
 
 

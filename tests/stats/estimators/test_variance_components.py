@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 
 from benchrigor.model.analysis import Kind, VarianceSplit
 from benchrigor.stats.estimators.estimation import Policy, estimate
-from benchrigor.stats.estimators.variance_components import (
-    readings_per_invocation,
-    split_variance,
-)
+from benchrigor.stats.estimators.variance_components import readings_per_invocation, split_variance
 
 
 def components(invocations: Sequence[npt.ArrayLike], *, trim: bool = False) -> VarianceSplit:

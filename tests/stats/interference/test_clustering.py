@@ -62,10 +62,6 @@ def test_neighbours_at_the_threshold_are_apart() -> None:
     assert cluster_labels([-110.0, -100.0, -91.0]).tolist() == [0, 1, 1]
 
 
-def test_zero_is_near_to_nothing_but_zero() -> None:
-    assert cluster_labels([0.0, 5e-324, -5e-324, 0.0, -0.0]).tolist() == [1, 2, 0, 1, 1]
-
-
 @given(values_of_any_sign, st.integers(-300, 300))
 def test_the_unit_does_not_matter(values: list[float], exponent: int) -> None:
     scaled = [value * 2.0**exponent for value in values]

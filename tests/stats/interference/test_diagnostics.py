@@ -1,4 +1,3 @@
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -6,6 +5,7 @@ import numpy as np
 import pytest
 
 from benchrigor.model import Interference, SegmentProfile
+from benchrigor.model.interference import Light
 from benchrigor.model.notice import Severity
 from benchrigor.stats import estimate_interference, probability_high, profile_interference
 
@@ -26,7 +26,7 @@ def fired(code: str, make: Callable[[int], Interference], runs: int = 20) -> int
 
 def test_too_few_segments() -> None:
     found = estimate_interference([1.0, 1.0, 1.0, 5.0], {})
-    assert (found.percent, found.unclustered_percent, found.light) == (0.0, 100.0, "green")
+    assert (found.percent, found.unclustered_percent, found.light) == (0.0, 100.0, Light.GREEN)
     assert codes(found) == {"few-segments", "no-reference"}
 
 
@@ -35,12 +35,6 @@ def test_much_time_in_groups_of_few_segments(few: int, warned: bool) -> None:
     kinds = [0] * 100 + [1] * few
     found = estimate_interference(np.ones(100 + few), {}, nominal={"kind": kinds})
     assert ("few-segments" in codes(found)) == warned
-
-
-def test_little_time_in_groups_of_few_segments() -> None:
-    kinds = [0] * 100 + [1] * 10
-    found = estimate_interference(np.linspace(1.0, 1.1, 110), {}, nominal={"kind": kinds})
-    assert codes(found) == {"no-reference"}
 
 
 def test_nothing_clustered() -> None:
@@ -148,7 +142,7 @@ def test_contention_that_costs_processor_time_is_noted() -> None:
     found = contended(1, "processor_s", labelled=True)
     assert found.percent < 0.5  # of the 4.8 that were lost
     (notice,) = (each for each in found.notices if each.code == "processor-time")
-    assert notice.severity == "note"
+    assert notice.severity is Severity.NOTE
 
 
 def test_processor_time_that_alone_tells_work_apart_is_noted() -> None:
@@ -204,26 +198,12 @@ def test_chance_does_not_pass_for_mixture_in_many_groups(simulated: Simulate) ->
     assert fired("mixed-segments", run) <= 1
 
 
-def test_chained_features() -> None:
-    rng = np.random.default_rng(5)
-    work = np.exp(rng.uniform(0.0, math.log(20.0), 2000))
-    assert "chained-features" in codes(estimate_interference(work, {"work": work}))
-
-
 @pytest.mark.parametrize("noise", [0.003, 0.01, 0.03, 0.06])
 def test_noisy_features_are_no_chain(noise: float, simulated: Simulate) -> None:
     def run(seed: int) -> Interference:
         return estimated(simulated(seed, feature_noise=noise))
 
     assert fired("chained-features", run) <= 1
-
-
-def test_delay_that_nobody_measured_is_noted(simulated: Simulate) -> None:
-    found = profile_interference(simulated(1))
-    assert {str(each.code): each.severity for each in found.notices} == {
-        "no-reference": "note",
-        "delay-not-measured": "note",
-    }
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -185,16 +184,6 @@ def test_units_do_not_matter(
     assert shares(scaled) == shares(plain)
 
 
-@pytest.mark.slow
-@given(runs)
-def test_delay_that_is_measured_is_not_estimated(run: list[tuple[int, int, int, int]]) -> None:
-    durations, work, _, delay = (np.array(column) for column in columns(run))
-    plain = estimate_interference(durations, {"work": work})
-    delayed = estimate_interference(durations + delay, {"work": work}, delay_s=delay)
-    assert delayed.percent * delayed.duration_s == pytest.approx(plain.percent * plain.duration_s)
-    assert delayed.measured_percent * delayed.duration_s == pytest.approx(100.0 * delay.sum())
-
-
 @given(runs)
 def test_no_more_than_everything_is_lost(run: list[tuple[int, int, int, int]]) -> None:
     durations, work, _, delay = columns(run)
@@ -276,14 +265,6 @@ def test_features_of_both_runs_are_clustered_together() -> None:
     found = profile_interference(SegmentProfile(**run), reference=SegmentProfile(**between))
     assert len(found.groups) == 2
     assert found.continuous_percent == 50.0
-
-
-def test_a_reference_of_another_program_has_a_notice(simulated: Simulate) -> None:
-    run = simulated(1)
-    other = replace(run, computation={"work": 1e3 * run.computation["work"]})
-    found = estimate_interference(run.duration_s, run.computation, reference=other)
-    assert found.continuous_percent is None
-    assert codes(found) == {"reference-differs"}
 
 
 # --- profiles

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from benchrigor.model import Code
-from benchrigor.model.analysis import Kind
+from benchrigor.model.analysis import Kind, PhaseLabel, PhaseReason
+from benchrigor.stats import trimmed
 from benchrigor.stats.estimators.estimation import Policy, estimate
-from benchrigor.stats.estimators.variance_components import combine_values
-from benchrigor.stats.phases.cold_readings import whole_piece
-from benchrigor.stats.phases.trimming import trimmed
 
 POLICY = Policy(kind=Kind.PIECES, trim=True)
 
@@ -16,10 +14,10 @@ POLICY = Policy(kind=Kind.PIECES, trim=True)
 @pytest.mark.parametrize(("n", "start"), [(1, 0), (2, 0), (3, 1), (99, 1), (100, 1), (2_500, 25)])
 def test_the_start_of_a_piece_is_left_out_by_its_place(n, start):
     series = np.arange(float(n)) + 1.0
-    phase = whole_piece(series)
-    assert (phase.start, phase.stop, phase.reason) == (start, n, "taken whole")
+    phase = estimate((series,) * 2, POLICY).phases[1]
+    assert (phase.start, phase.stop, phase.reason) == (start, n, PhaseReason.WHOLE)
     assert trimmed(series, phase).tolist() == series[start:].tolist()  # and no margin beside it
-    assert [each.label for each in phase.phases][-1] == "stable"
+    assert [each.label for each in phase.phases][-1] is PhaseLabel.STABLE
     assert phase.phases[0].start == 0
     assert phase.phases[-1].stop == n
 
@@ -48,7 +46,7 @@ def test_what_is_said_of_one_window_is_not_said_of_pieces():
     rng = np.random.default_rng(2)
     paces = np.repeat([1.0, 1.3, 1.0, 1.3, 1.0, 1.3], 100) * rng.normal(1.0, 0.01, 600)
     found = estimate((paces, *(rng.normal(1.1, 0.01, 600) for _ in range(3))), POLICY)
-    assert found.phases[0].reason == "the pace changed"
+    assert found.phases[0].reason is PhaseReason.CHANGING_PACE
     assert Code.CHANGING_PACE not in {each.code for each in found.notices}
     assert found.estimate.method == "piece means"
 
@@ -60,7 +58,7 @@ def test_shares_at_both_ends_are_cut_from_each_piece():
 
 
 def test_few_pieces_are_told():
-    three = combine_values([1.0, 1.1, 1.2], 0.95, "piece")
-    four = combine_values([1.0, 1.1, 1.2, 1.1], 0.95, "piece")
+    pieces = [np.full(50, level) for level in (1.0, 1.1, 1.2, 1.1)]
+    three, four = (estimate(pieces[:count], POLICY) for count in (3, 4))
     assert [each.code for each in three.notices] == [Code.FEW_PIECES]
     assert four.notices == ()

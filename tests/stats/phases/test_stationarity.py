@@ -14,7 +14,6 @@ from benchrigor.stats.phases.stationarity import (
     movement_p_value,
     steps_beyond_noise,
 )
-from benchrigor.stats.series.level import transient_basis
 
 
 @pytest.mark.parametrize("series", [np.arange(29.0), np.ones(500)])
@@ -44,15 +43,6 @@ def test_a_fading_transient_is_no_movement_but_a_bend_is() -> None:
     assert movement_p_value(noise + 2.0 * np.exp(-time * 10.0)) > 0.01
     assert movement_p_value(noise + 0.7 * np.sin(np.pi * time)) < 1e-4
     assert movement_p_value(noise + 2.0 * time) < 1e-4
-
-
-def test_transients_fade_from_the_start_and_those_below_zero_grow_towards_the_end() -> None:
-    fading, growing = transient_basis(50, (0.1, -0.1))
-    centres = (np.arange(50) + 0.5) / 50
-    assert fading == pytest.approx(np.exp(-centres / 0.1))
-    assert growing == pytest.approx(fading[::-1])
-    # Counted from the end: exp(24) from the start would swamp whatever stands beside it.
-    assert transient_basis(50, (-1 / 24,)).max() < 1.0
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -4,8 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 from simulated.estimates import mean_of
 from statsmodels.stats.proportion import proportion_confint
@@ -86,22 +84,6 @@ def test_intervals_without_width_hold_only_what_is_the_same() -> None:
     found = track_record([(exact[0], exact[0]), (exact[0], exact[1])] * 20)
     assert (found.held, found.pairs) == (20, 40)
     assert found.widening is None
-
-
-@pytest.mark.slow
-@given(st.floats(1e-6, 1e6), st.floats(-1e6, 1e6), st.booleans())
-def test_scale_shift_and_order_of_a_pair_do_not_matter(
-    factor: float, shift: float, swapped: bool
-) -> None:
-    values = np.random.default_rng(23).normal(0.0, 2.0, (60, 2))
-    plain = track_record([(make(one), make(two)) for one, two in values])
-    moved = [
-        (make(shift + factor * one, factor), make(shift + factor * two, factor))
-        for one, two in values
-    ]
-    found = track_record([(two, one) for one, two in moved] if swapped else moved)
-    assert found.held == plain.held
-    assert found.widening == pytest.approx(plain.widening, rel=1e-3)
 
 
 def test_intervals_widened_by_the_widening_would_have_held() -> None:

@@ -46,14 +46,6 @@ def test_single_and_equal_times_are_their_own_level():
     assert fastest_level([2.0] * 9) == Level(2.0, 1.0)
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1e3])
-def test_the_level_has_the_scale_of_the_times(scale):
-    seconds = times(0.4, 1.7)
-    found, scaled = fastest_level(seconds), fastest_level(scale * seconds)
-    assert scaled.seconds == pytest.approx(scale * found.seconds)
-    assert scaled.share == found.share
-
-
 def test_one_run_that_was_fast_is_enough():
     slow = [(6.8e-6, 0.9)] * 19
     assert full_speed([*slow, (FULL_S, 0.1)]) == pytest.approx(FULL_S)

@@ -49,15 +49,6 @@ def test_degrees_of_freedom_weigh_each_order_by_its_criterion() -> None:
     assert noise.freedom_of_order == pytest.approx(2.0 / spreads[noise.order])
 
 
-def test_slow_noise_under_fast_noise_is_seen() -> None:
-    rng = np.random.default_rng(11)
-    slow = ar1(0.995, 20_000, seed=12)
-    series = 0.3 * slow + rng.normal(size=slow.size)
-    truth = 0.3**2 * 1.995 / 0.005 + 1.0
-    found = long_run_variance(series - series.mean()).value
-    assert 0.4 * truth < found < 2.5 * truth
-
-
 def scripted(
     monkeypatch: pytest.MonkeyPatch, fits: dict[int, tuple[float, float, float]]
 ) -> LongRunVariance:

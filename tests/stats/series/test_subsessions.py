@@ -8,8 +8,6 @@ from statsmodels.tsa.stattools import acf
 
 from benchrigor.errors import NotEstimable
 from benchrigor.stats import autocorrelation, estimate_mean, merge_subsessions
-from benchrigor.stats.series.interval import estimate_level
-from benchrigor.stats.series.subsessions import fit_merged
 
 series_of_ints = st.lists(st.integers(-1000, 1000), min_size=3, max_size=60)
 
@@ -69,18 +67,18 @@ def correlated(n: int, seed: int) -> np.ndarray:
 
 @pytest.mark.parametrize("n", [900, 910])
 def test_the_interval_is_students_t_of_the_merged_readings(n: int) -> None:
-    values = 10.0 + correlated(n, seed=1)
-    fit = fit_merged(values)
-    assert fit.batch > 1
-    count = n // fit.batch
-    merged = values[: count * fit.batch].reshape(count, fit.batch).mean(axis=1)
+    values = correlated(n, seed=1)
+    size = merge_subsessions(values).size
+    assert size is not None
+    assert size > 1
+    count = n // size
+    merged = values[: count * size].reshape(count, size).mean(axis=1)
     # About the mean of all readings, of which the merged ones leave out up to eight.
     error = np.sqrt(np.sum((merged - values.mean()) ** 2) / (count - 1) / count)
     low, high = scipy_stats.t.interval(0.9, count - 1, values.mean(), error)
-    found = estimate_level(fit, 0.9)
+    found = estimate_mean(values, method="subsessions", confidence=0.9)
     assert (found.value, found.low, found.high) == pytest.approx((values.mean(), low, high))
     assert (found.standard_error, found.degrees_of_freedom) == pytest.approx((error, count - 1))
-    assert fit.variance == pytest.approx(values.var(ddof=1))
 
 
 def test_merged_readings_that_happen_to_be_equal_are_refused() -> None:
@@ -100,5 +98,3 @@ def test_an_estimate_by_merging_says_so_and_trims() -> None:
     assert whole.half_width > 5.0 * found.half_width  # the step in it
     assert found.n == pytest.approx(700, abs=30)
     assert found.low < 10.0 < found.high < 11.0 < values.mean()
-    kept = values[-found.n :]
-    assert found == estimate_level(fit_merged(kept), 0.95, positive=True)

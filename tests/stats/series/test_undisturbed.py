@@ -13,8 +13,6 @@ from benchrigor.stats.series.undisturbed import (
     Groups,
     choose_undisturbed,
     groups_of,
-    hardly_any,
-    hardly_any_of,
     join_groups,
     stops_in,
     together,
@@ -209,8 +207,3 @@ def test_delay_by_a_signal_that_stops_is_one_source() -> None:
     assert found.delay_s == pytest.approx([1.0, 0.1])
     assert found.rest_s == pytest.approx([0.1, 0.1])
     assert found.stopped_s == pytest.approx([1.0, 0.0])
-
-
-def test_several_series_with_hardly_any_undisturbed_readings_are_told_once() -> None:
-    (notice,) = hardly_any_of([hardly_any(0, 40, 0.5), hardly_any(1, 60, 0.6)])
-    assert notice.evidence == {"undisturbed": 1, "taken": 100, "lost": 0.56}

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +9,6 @@ import benchrigor as br
 from benchrigor import stats
 from benchrigor.errors import BenchrigorError
 from benchrigor.model import Estimate
-from benchrigor.model.analysis import VarianceSplit
 from benchrigor.stats import (
     estimate_invocations,
     estimate_mean,
@@ -26,7 +24,6 @@ THREE = [1.0, 2.0, 3.0]
 PILOT = Estimate(
     value=1.0, low=0.9, high=1.1, confidence=0.95, n=100, n_effective=100.0, method="any"
 )
-SPLIT = VarianceSplit(level=2.0, between=1.0, within=1.0, invocations=9, readings=9.0)
 
 
 def each(call: Callable[..., object], *inputs: object) -> Iterator[str]:
@@ -106,13 +103,6 @@ CAUSES = {
         (True, 2),
         ([1, 0], 2),
     ),
-    "a wrong plan of readings and starts": lambda: each(
-        lambda split, longest: stats.readings_per_invocation(
-            split, start_cost=-1.0, reading_cost=0.0, longest=longest
-        ),
-        (SPLIT, 1),
-        (SPLIT, 2.5),
-    ),
     "a plan for a change that is none": lambda: each(
         lambda **wrong: br.plan(PILOT, **wrong),
         {"change": 0.0},
@@ -138,10 +128,4 @@ CAUSES = {
         ).notices
     ),
     "a plan from few readings": lambda: br.plan(PILOT, change=0.5).notices,
-    "pairs of runs that are none": lambda: each(
-        lambda pairs, names: stats.track_record(pairs, names=names),
-        ([], ()),
-        ([(PILOT, PILOT)], ("a", "b")),
-        ([(PILOT, PILOT), (replace(PILOT, confidence=0.9), PILOT)], ()),
-    ),
 }

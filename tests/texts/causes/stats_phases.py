@@ -7,7 +7,7 @@ import numpy as np
 import ruptures as rpt
 from tests.texts.causes.stats import each
 
-from benchrigor.model import ChangePoints, Notice
+from benchrigor.model import ChangePoints, Estimate, Notice
 from benchrigor.model.series import Floats
 from benchrigor.stats import (
     ChangeDetector,
@@ -46,7 +46,7 @@ def of_mean(series: object) -> Iterator[Notice]:
     yield from estimate_mean(series, trim=True).notices
 
 
-def of_invocations(pattern: Floats) -> object:
+def of_invocations(pattern: Floats) -> Estimate:
     rng = np.random.default_rng(13)
     return estimate_invocations(
         [pattern + 0.05 * rng.normal(size=200) for _ in range(10)], trim=True
@@ -107,7 +107,9 @@ CAUSES = {
         (1.0 + 0.008 * np.sin(np.linspace(0.0, 3.0 * np.pi, 1_000)))
         * np.random.default_rng(13).normal(1.0, 0.01, 1_000)
     ),
-    "invocations that still move": lambda: of_invocations(1.0 + 0.3 * (np.arange(200) < 130)),
+    "invocations that are cut one by one": lambda: (
+        of_invocations(1.0 + 0.3 * (np.arange(200) < 130)).notices
+    ),
     "invocations that rise": lambda: of_invocations(1.0 + 0.2 * np.arange(200) / 200),
     "few invocations that are restless": lambda: estimate_invocations(
         np.random.default_rng(16).normal(1.0, 0.02, (3, 300)) * np.repeat([1.0, 2.0, 3.0], 100),
