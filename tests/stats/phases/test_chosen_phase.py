@@ -5,7 +5,7 @@ import pytest
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, StablePhase
-from benchrigor.model.analysis import PhaseLabel
+from benchrigor.model.analysis import PhaseLabel, PhaseReason
 from benchrigor.model.notice import Severity
 from benchrigor.model.series import Floats
 from benchrigor.stats import estimate_mean, estimate_quantile
@@ -40,7 +40,7 @@ PACED = {
 def test_steps_of_the_pace_leave_all_readings(name: str) -> None:
     phase = found(*PACED[name])
     n = sum(each for _, each in PACED[name])
-    assert (phase.reason, phase.start, phase.stop) == ("the pace changed", 0, n)
+    assert (phase.reason, phase.start, phase.stop) == (PhaseReason.CHANGING_PACE, 0, n)
     (notice,) = phase.notices
     assert (notice.code, notice.severity) == (Code.CHANGING_PACE, "warning")
     assert {each.label for each in phase.phases} == {"other"}
@@ -79,15 +79,15 @@ def test_the_same_start_that_falls_back_is_another_pace_if_it_is_fast() -> None:
     slow = [(1.4, 100), (1.0, 50), (1.4, 100), (1.0, 750)]
     fast = [(1 / level, n) for level, n in slow]
     assert found(*slow).reason == "stable"
-    assert found(*fast).reason == "the pace changed"
+    assert found(*fast).reason == PhaseReason.CHANGING_PACE
     assert found(*fast, rates=True).reason == "stable"
-    assert found(*slow, rates=True).reason == "the pace changed"
+    assert found(*slow, rates=True).reason == PhaseReason.CHANGING_PACE
 
 
 def test_a_series_that_goes_on_has_no_cool_down() -> None:
     values = readings((1.6, 100), (1.0, 1_000), (1.65, 150))
     phase = choose_phase(values, 0.95, goes_on=True)
-    assert phase.reason == "the pace changed"
+    assert phase.reason == PhaseReason.CHANGING_PACE
     assert (phase.start, phase.stop) == (100, 1_250)
     labels = [PhaseLabel.WARM_UP, PhaseLabel.STABLE, PhaseLabel.OTHER]
     assert [part.label for part in phase.phases] == labels
@@ -98,7 +98,7 @@ def test_a_series_that_goes_on_has_no_cool_down() -> None:
 
 def test_three_levels_in_order_behind_the_longest_are_a_movement() -> None:
     stairs = [(1.0, 700), (1.1, 100), (1.2, 100), (1.3, 100)]
-    assert found(*stairs).reason in ("trend", "still moving at the end")
+    assert found(*stairs).reason in ("trend", PhaseReason.STILL_MOVING)
     mixed = [(1.0, 700), (1.3, 100), (1.1, 100), (1.2, 100)]
     assert found(*mixed).reason == "stable"
 
@@ -112,7 +112,7 @@ def test_a_last_level_that_moves_is_a_movement() -> None:
 
 def test_a_start_far_slower_than_all_paces_is_cut() -> None:
     phase = found((5.0, 100), (1.0, 300), (1.4, 300), (1.0, 300), (1.3, 300))
-    assert phase.reason == "the pace changed"
+    assert phase.reason == PhaseReason.CHANGING_PACE
     assert phase.start == pytest.approx(100, abs=3)
     assert phase.phases[0].label == "warm-up"
     greatest = phase.notices[0].evidence["greatest"]
@@ -125,7 +125,7 @@ def test_a_leak_behind_a_long_level_is_refused() -> None:
     values = levels * readings((1.0, 1_000))
     phase = choose_phase(values, 0.95)
     assert (phase.start, phase.stop) == (None, None)
-    assert phase.reason == "still moving at the end"
+    assert phase.reason == PhaseReason.STILL_MOVING
     (notice,) = phase.notices
     assert (notice.code, notice.severity) == (Code.NO_STABLE_PHASE, "refusal")
     assert notice.evidence["first"] == pytest.approx(1.0, rel=0.03)
@@ -176,8 +176,8 @@ def test_mean_and_quantile_come_from_blocks() -> None:
 
 def test_levels_of_the_work_itself_are_refused_as_before() -> None:
     apart = [(1.0, 300), (40.0, 300), (1.0, 300), (40.0, 300)]
-    assert found(*apart).reason == "no dominant segment"
-    assert found(*((1.0, 300), (8.0, 300)) * 2).reason == "the pace changed"
+    assert found(*apart).reason == PhaseReason.NO_DOMINANT_SEGMENT
+    assert found(*((1.0, 300), (8.0, 300)) * 2).reason == PhaseReason.CHANGING_PACE
 
 
 @pytest.mark.slow
@@ -253,7 +253,7 @@ BESIDE_SMALL_STEPS = {
 def test_ends_that_stand_apart_are_cut_beside_smaller_steps(name: str, seed: int) -> None:
     levels, ends = BESIDE_SMALL_STEPS[name]
     phase = choose_phase(readings(*levels, seed=seed, shape=10_000.0), 0.95)
-    assert phase.reason == "the pace changed"
+    assert phase.reason == PhaseReason.CHANGING_PACE
     assert (phase.start, phase.stop) == pytest.approx(ends, abs=3)
     for part in phase.phases:
         label = PhaseLabel.OTHER

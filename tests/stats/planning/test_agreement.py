@@ -55,7 +55,7 @@ def test_the_claim_stands_unless_the_binomial_test_rejects_it(held: int, pairs: 
     less = scipy_stats.binomtest(held, pairs, 0.95, alternative="less").pvalue
     more = scipy_stats.binomtest(held, pairs, 0.95, alternative="greater").pvalue
     expected = Standing.LESS if less < 0.025 else Standing.AS_CLAIMED
-    assert found.standing is ("more than claimed" if more < 0.025 else expected)
+    assert found.standing is (Standing.MORE if more < 0.025 else expected)
 
 
 def test_an_estimate_without_a_standard_error_counts_by_its_interval() -> None:

@@ -13,6 +13,8 @@ from benchrigor.stats.series.undisturbed import (
     Groups,
     choose_undisturbed,
     groups_of,
+    hardly_any,
+    hardly_any_of,
     join_groups,
     stops_in,
     together,
@@ -99,6 +101,12 @@ def test_longest_readings_that_were_hardly_ever_undisturbed_are_told() -> None:
     delay, own = hit(2_000, 3, cv=1.0, hits=1.5)
     _, (notice,) = choose_undisturbed(groups(delay, own))
     assert notice.code is Code.LONGEST_DISTURBED
+
+
+def test_delays_of_other_readings_are_none_of_these() -> None:
+    delays = Delays(stops=[1], seconds={"run queue": [0.5]})
+    assert groups_of(delays, np.ones(30)).delay_s.tolist() == [0.0]
+    assert groups_of(None, np.ones(30)).n == 30
 
 
 def test_sources_of_delay_add_up_and_a_single_reading_is_one_group() -> None:
@@ -207,3 +215,8 @@ def test_delay_by_a_signal_that_stops_is_one_source() -> None:
     assert found.delay_s == pytest.approx([1.0, 0.1])
     assert found.rest_s == pytest.approx([0.1, 0.1])
     assert found.stopped_s == pytest.approx([1.0, 0.0])
+
+
+def test_several_series_with_hardly_any_undisturbed_readings_are_told_once() -> None:
+    (notice,) = hardly_any_of([hardly_any(0, 40, 0.5), hardly_any(1, 60, 0.6)])
+    assert notice.evidence == {"undisturbed": 1, "taken": 100, "lost": 0.56}
