@@ -11,7 +11,7 @@ import pytest
 from benchrigor.model import Code
 from benchrigor.queues import ServiceRateEstimator
 from benchrigor.queues.data.service import RateReason
-from benchrigor.queues.fakes import SyntheticStage
+from benchrigor.testing import SyntheticStage
 
 
 @pytest.mark.slow

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from benchrigor.errors import InvalidInput
 from benchrigor.model.series import Floats
-from benchrigor.queues.fakes import SyntheticStage
+from benchrigor.testing import SyntheticStage
 
 
 def by_hand(arrivals: list[float], service: list[float], borders: list[float]) -> list[float]:
@@ -24,15 +23,6 @@ def by_hand(arrivals: list[float], service: list[float], borders: list[float]) -
     ]
 
 
-@pytest.mark.parametrize("utilisation", [0.2, 0.7, 0.99])
-def test_the_stage_is_busy_for_its_utilisation(utilisation: float) -> None:
-    rng = np.random.default_rng(1)
-    seen = SyntheticStage(utilisation=utilisation).watch(100_000, period_s=0.05, rng=rng)
-    busy = 1.0 - seen.blocked_s.sum() / seen.period_s.sum()
-    assert busy == pytest.approx(utilisation, abs=0.02)
-    assert seen.items.sum() / (seen.period_s.sum() * busy) == pytest.approx(1000.0, rel=0.02)
-
-
 def test_waiting_is_that_of_a_simulation_event_by_event() -> None:
     stage = SyntheticStage(utilisation=0.6, stalled=0.05)
     seen = stage.watch(500, period_s=0.02, rng=np.random.default_rng(2))
@@ -42,13 +32,6 @@ def test_waiting_is_that_of_a_simulation_event_by_event() -> None:
     borders = np.concatenate([[0.0], np.cumsum(seen.period_s)])
     expected = by_hand(arrivals.tolist(), (service / 1000.0).tolist(), borders.tolist())
     assert seen.blocked_s == pytest.approx(expected, abs=1e-9)
-
-
-def test_stalls_are_part_of_the_true_rate() -> None:
-    stage = SyntheticStage(utilisation=0.5, service="deterministic", stalled=0.01)
-    seen = stage.watch(200_000, period_s=0.05, rng=np.random.default_rng(3))
-    busy_s = seen.period_s.sum() - seen.blocked_s.sum()
-    assert seen.items.sum() / busy_s == pytest.approx(stage.true_rate, rel=0.01)
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.9])
@@ -74,13 +57,6 @@ def services(items: int = 200_000, **given: object) -> Floats:
     busy_s = seen.period_s - seen.blocked_s
     alone: Floats = busy_s[seen.items == 1.0] * 1000.0
     return alone
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("correlation", [0.0, 0.97])
-def test_shape_is_the_deviation_of_the_logarithm(correlation: float) -> None:
-    times = np.log(services(20_000, service="lognormal", shape=2.0, correlation=correlation))
-    assert times.std() == pytest.approx(2.0, rel=0.1)
 
 
 @pytest.mark.slow
@@ -121,18 +97,3 @@ def test_periods_are_stretched_and_counts_missed_as_often_as_asked() -> None:
     )
     assert np.mean(seen.period_s > 0.0501) == pytest.approx(0.1, abs=0.03)
     assert np.mean(whole.items - seen.items) == pytest.approx(0.1, abs=0.03)
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"utilisation": 1.0}, "utilisation is 1.0, expected a number between 0 and 1"),
-        ({"utilisation": 0.5, "service": "normal"}, "service is 'normal', expected"),
-        ({"utilisation": 0.5, "service": "pareto", "shape": 1.0}, "shape of pareto is 1.0"),
-        ({"utilisation": 0.5, "service": "lognormal", "shape": 0.0}, "expected above 0"),
-        ({"utilisation": 0.5, "correlation": 1.0}, "correlation is 1.0, expected from 0"),
-    ],
-)
-def test_what_cannot_be_simulated_is_refused(given: dict[str, object], said: str) -> None:
-    with pytest.raises(InvalidInput, match=said):
-        SyntheticStage(**given)  # type: ignore[arg-type]

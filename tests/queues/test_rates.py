@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchrigor.errors import InvalidInput
-from benchrigor.model import Code
+from benchrigor.model import Code, ServiceRate
 from benchrigor.queues import ServiceRateEstimator
-from benchrigor.queues.data.service import RateReason, ServiceRate
-from benchrigor.queues.fakes import StagePeriods, SyntheticStage
+from benchrigor.queues.data.service import RateReason
+from benchrigor.queues.fakes import StagePeriods
+from benchrigor.testing import SyntheticStage
 
 METHODS = ("busy-time", "quantile")
 
@@ -100,22 +99,6 @@ def test_the_quantile_method_answers_at_high_load_and_refuses_at_low() -> None:
     assert low[0].reason is RateReason.NO_NONBLOCKING
 
 
-def test_as_published_the_filter_takes_its_toll_and_guards_mend_it() -> None:
-    for guards, expected in ((False, 990.866), (True, 1000.0)):
-        est = ServiceRateEstimator("quantile", guards=guards)
-        est.tell_many(np.full(200, 100.0), 0.1)
-        assert [value(each) for each in est.rates] == pytest.approx([expected] * len(est.rates))
-        assert est.rates[0].converged
-
-
-def test_the_published_method_starts_anew_after_each_convergence() -> None:
-    est = ServiceRateEstimator("quantile", guards=False)
-    est.tell_many(np.full(330, 100.0), 0.1)
-    # 16 counts give the first quantile, 17 more are steady: 33 periods each.
-    assert [each.periods for each in est.rates] == [33] * 10
-    assert [each.start_s for each in est.rates] == pytest.approx([3.3 * n for n in range(10)])
-
-
 def test_only_periods_of_the_wanted_width_count_for_the_quantile() -> None:
     est = ServiceRateEstimator("quantile", period_s=0.1)
     for number in range(200):
@@ -192,13 +175,6 @@ def test_memory_does_not_grow_with_the_stream() -> None:
     assert all(size < 2_000_000 for size in sizes), sizes
 
 
-def test_of_phases_the_newest_thousand_are_remembered() -> None:
-    est = ServiceRateEstimator("quantile", guards=False)
-    est.tell_many(np.full(33 * 1100, 100.0), 0.1)
-    assert len(est.rates) == 1000
-    assert est.rates[0].start_s == pytest.approx(3.3 * 100)
-
-
 def test_periods_with_waiting_of_unknown_length_do_not_count_and_that_is_said() -> None:
     est = ServiceRateEstimator()
     for number in range(100):
@@ -207,35 +183,6 @@ def test_periods_with_waiting_of_unknown_length_do_not_count_and_that_is_said() 
     assert (rate.periods, rate.used) == (100, 50)
     assert value(rate) == pytest.approx(510.0, rel=0.01)
     assert [each.code for each in rate.notices] == [Code.DROPPED_PERIODS]
-
-
-@pytest.mark.parametrize(
-    ("row", "reason"),
-    [
-        ((0, 0.1, 0.1), RateReason.NEVER_BUSY),
-        ((0, 0.1, 0.0), RateReason.NO_ITEMS),
-        ((5, 0.1, 0.0, True), RateReason.NO_NONBLOCKING),
-    ],
-)
-def test_why_there_is_no_rate_is_said(row: tuple[Any, ...], reason: RateReason) -> None:
-    est = ServiceRateEstimator()
-    for _ in range(50):
-        est.tell(*row)
-    rate = only(est)
-    assert (rate.estimate, rate.converged, rate.reason) == (None, False, reason)
-    assert "no rate" in str(rate)
-
-
-def test_the_quantile_is_refused_where_it_lies_far_above_the_mean() -> None:
-    est = ServiceRateEstimator("quantile", period_s=0.1)
-    counts = np.random.default_rng(6).lognormal(3.0, 1.2, 2000).round()
-    est.tell_many(counts, 0.1)
-    assert {each.reason for each in est.rates if not each.converged} == {RateReason.APART}
-    assert not any(each.converged for each in est.rates)
-
-
-def test_before_the_first_period_there_are_no_rates() -> None:
-    assert ServiceRateEstimator().rates == ServiceRateEstimator("quantile").rates == []
 
 
 def test_a_few_periods_give_the_best_so_far() -> None:
@@ -320,84 +267,11 @@ def test_unknown_times_may_be_told_in_any_way() -> None:
     )
 
 
-def test_what_is_iterated_over_is_taken_as_well() -> None:
-    est = ServiceRateEstimator()
-    est.tell_many(iter([50, 51] * 50), (0.1 for _ in range(100)))
-    assert value(only(est)) == pytest.approx(505.0)
-
-
 def test_no_more_delay_counts_than_has_room_in_the_busy_time() -> None:
     est = ServiceRateEstimator()
     for number in range(100):
         est.tell(50 + number % 2, 0.1, blocked_s=0.09, cpu_s=0.008, delay_s=0.05)
     assert only(est).delay_share == pytest.approx(0.2)
-
-
-def test_a_rate_is_shown_in_one_line() -> None:
-    assert str(only(told(watched(utilisation=0.5)))).endswith("unblocked · converged")
-
-
-BAD: list[tuple[Callable[[ServiceRateEstimator], object], str]] = [
-    (lambda est: est.tell(-1, 0.1), "items is -1, expected a number from 0 to 1e.100"),
-    (lambda est: est.tell("3", 0.1), "items is '3'"),  # type: ignore[arg-type]
-    (lambda est: est.tell(None, 0.1), "items is None"),  # type: ignore[arg-type]
-    (lambda est: est.tell(float("nan"), 0.1), "items is nan"),
-    (lambda est: est.tell(10**400, 0.1), "items is 1000"),
-    (lambda est: est.tell(1e300, 0.1), "items is 1e.300, expected a number from 0 to 1e.100"),
-    (lambda est: est.tell(1, 1e-320), "period_s is 1e-320, expected a number"),
-    (lambda _: ServiceRateEstimator(guards="no"), "guards is 'no', expected True or False"),  # type: ignore[arg-type]
-    (lambda est: est.tell(1, 0.0), "period_s is 0.0, expected a number"),
-    (lambda est: est.tell(1, -1.0), "period_s is -1.0, expected a number"),
-    (lambda est: est.tell(1, float("inf")), "period_s is inf"),
-    (lambda est: est.tell(1, True), "period_s is True, expected a number"),
-    (lambda est: est.tell(1, 0.1, True), "blocked_s is True, expected a number from 0 to 1e.100"),
-    (lambda est: est.tell_many([1, 2], True), "period_s is True"),
-    (lambda est: est.tell(1, 0.1, float("nan")), "blocked_s is nan"),
-    (lambda est: est.tell_many([1, 2], 0.1, [0.0, float("nan")]), r"blocked_s\[1\] is nan"),
-    (lambda est: est.tell_many([1, float("nan")], 0.1), r"items\[1\] is nan"),
-    (
-        lambda est: est.tell_many([1, 1e120], 0.1),
-        r"items\[1\] is 1e\+120, expected a number from 0",
-    ),
-    (lambda est: est.tell_many([1, 2], 0.1, cpu_s=[0.1, -1.0]), r"cpu_s\[1\] is -1.0"),
-    (lambda est: est.tell_many([1, 2], 0.1, cpu_s=[0.1, "a"]), r"cpu_s\[1\] is 'a'"),
-    (lambda est: est.tell_many([1, 2], 0.1, cpu_s=[float("nan")]), "cpu_s holds 1 numbers for 2"),
-    (lambda est: est.tell_many([1, 2], 0.1, delay_s="ab"), "delay_s is 'ab', expected a 1-D"),
-    (lambda est: est.tell(1, 0.1, 0.2), "blocked_s is 0.2 in a period of 0.1 s, expected at most"),
-    (lambda est: est.tell(1, 0.1, cpu_s=-1.0), "cpu_s is -1.0"),
-    (lambda est: est.tell_many([], 0.1), "items is empty"),
-    (lambda est: est.tell_many([1, 2], [0.1, 0.1, 0.1]), "period_s holds 3 numbers for 2 items"),
-    (lambda est: est.tell_many([1, 2], [0.1, 0.0]), r"period_s\[1\] is 0.0"),
-    (lambda est: est.tell_many([1, -2], 0.1), r"items\[1\] is -2.0"),
-    (lambda est: est.tell_many([1, 2], 0.1, [0.0, 0.5]), r"blocked_s\[1\] is 0.5 in a period"),
-    (lambda est: est.tell_many([[1], [2]], 0.1), "two dimensions"),
-    (lambda _: ServiceRateEstimator("median"), "method is 'median', expected 'busy-time' or"),
-    (lambda _: ServiceRateEstimator(period_s=0), "period_s is 0, expected a number"),
-    (lambda _: ServiceRateEstimator(period_s=-1), "period_s is -1, expected a number"),
-    (lambda _: ServiceRateEstimator(period_s=True), "period_s is True, expected a number"),
-    (lambda _: ServiceRateEstimator(period_s=float("nan")), "period_s is nan, expected a number"),
-    (lambda _: ServiceRateEstimator(target=True), "target is True, expected a number above 0"),
-    (lambda _: ServiceRateEstimator(target=None), "target is None, expected a number"),  # type: ignore[arg-type]
-    (lambda _: ServiceRateEstimator(servers=0), "servers is 0, expected a whole number of at"),
-    (lambda _: ServiceRateEstimator(target=0.0), "target is 0.0, expected a number above 0"),
-    (lambda _: ServiceRateEstimator(confidence=1.0), "confidence is 1.0"),
-]
-
-
-@pytest.mark.parametrize(("call", "said"), BAD)
-def test_bad_input_is_named_and_changes_nothing(
-    call: Callable[[ServiceRateEstimator], object], said: str
-) -> None:
-    est = ServiceRateEstimator()
-    with pytest.raises(InvalidInput, match=said):
-        call(est)
-    assert est.rates == []
-
-
-def test_all_options_that_make_no_sense_are_named_at_once() -> None:
-    with pytest.raises(InvalidInput) as caught:
-        ServiceRateEstimator("mean", -1, 2, servers=0, target=0, confidence=1)  # type: ignore[arg-type]
-    assert len(caught.value.problems) == 6
 
 
 def test_differences_of_clocks_may_be_rounded() -> None:

@@ -18,8 +18,6 @@ from benchrigor.queues.arithmetic.finite_queue import FiniteQueue, fewest_places
 
 utilisations = st.floats(0.01, 0.9999)
 variations = st.sampled_from([0.0, 0.05, 0.5, 1.0, 2.0, 10.0])
-places = st.integers(1, 60)
-SLACK = 1e-12
 
 
 def departures(utilisation: float, variation: float, number: int) -> list[mpmath.mpf]:
@@ -81,58 +79,6 @@ def test_exponential_service_blocks_as_by_the_closed_form(
     assert queue.blocked(capacity) == pytest.approx(wanted, rel=1e-9)
 
 
-@pytest.mark.parametrize("utilisation", [0.3, 0.9])
-def test_two_places_before_constant_service_block_as_worked_out_by_hand(utilisation: float) -> None:
-    wanted = 1.0 - 1.0 / (math.exp(-utilisation) + utilisation)
-    assert FiniteQueue.of(utilisation, 0.0).lost(2) == pytest.approx(wanted)
-
-
-@given(utilisations, variations)
-def test_with_one_place_only_the_mean_of_the_service_times_matters(
-    utilisation: float, variation: float
-) -> None:
-    wanted = utilisation / (1.0 + utilisation)
-    assert FiniteQueue.of(utilisation, variation).lost(1) == pytest.approx(wanted)
-
-
-def found_full(
-    utilisation: float, variation: float, capacity: int, *, waits: bool
-) -> npt.NDArray[np.bool_]:
-    """Simulate many queues at once; return of each whether its last arrival found it full."""
-    rng = np.random.default_rng(73)
-    runs, arrivals = 10_000, 80
-    leaves = np.zeros((runs, capacity))
-    now = np.zeros(runs)
-    rows = np.arange(runs)
-    full = np.zeros(runs, dtype=bool)
-    for _ in range(arrivals):
-        now = now + rng.exponential(1.0 / utilisation, runs)
-        took = rng.gamma(1.0 / variation, variation, runs) if variation else np.ones(runs)
-        full = leaves.min(axis=1) > now
-        if waits:
-            now = np.where(full, leaves.min(axis=1), now)
-        served = np.maximum(now, leaves.max(axis=1)) + took
-        slots = leaves.argmin(axis=1)
-        enters = np.ones(runs, dtype=bool) if waits else ~full
-        leaves[rows, slots] = np.where(enters, served, leaves[rows, slots])
-    return full
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("waits", [False, True])
-@pytest.mark.parametrize(
-    ("utilisation", "variation", "capacity"), [(0.8, 0.0, 3), (0.8, 1.0, 4), (0.7, 0.25, 3)]
-)
-def test_simulated_queues_are_full_as_often(
-    utilisation: float, variation: float, capacity: int, waits: bool
-) -> None:
-    full = found_full(utilisation, variation, capacity, waits=waits)
-    queue = FiniteQueue.of(utilisation, variation)
-    wanted = queue.blocked(capacity) if waits else queue.lost(capacity)
-    least, most = scipy_stats.binom.ppf([5e-4, 0.9995], full.size, wanted)
-    assert least <= full.sum() <= most
-
-
 def test_before_uneven_service_the_share_of_time_spent_waiting_counts() -> None:
     rng = np.random.default_rng(74)
     utilisation, variation, capacity, runs = 0.5, 4.0, 3, 400
@@ -148,32 +94,6 @@ def test_before_uneven_service_the_share_of_time_spent_waiting_counts() -> None:
         leaves[rows, leaves.argmin(axis=1)] = served
     wanted = FiniteQueue.of(utilisation, variation).blocked(capacity)
     assert scipy_stats.ttest_1samp(waited / now, wanted).pvalue > 1e-3
-
-
-@given(utilisations, places, variations)
-def test_more_room_blocks_less(utilisation: float, capacity: int, variation: float) -> None:
-    queue = FiniteQueue.of(utilisation, variation)
-    assert queue.lost(capacity + 1) <= queue.lost(capacity) * (1.0 + SLACK)
-    assert queue.blocked(capacity + 1) <= queue.blocked(capacity) * (1.0 + SLACK)
-
-
-@pytest.mark.slow
-@given(utilisations, utilisations, places, variations)
-def test_more_arrivals_are_blocked_more(
-    one: float, other: float, capacity: int, variation: float
-) -> None:
-    low, high = (FiniteQueue.of(each, variation) for each in sorted((one, other)))
-    assert low.lost(capacity) <= high.lost(capacity) * (1.0 + SLACK)
-    assert low.blocked(capacity) <= high.blocked(capacity) * (1.0 + SLACK)
-
-
-@pytest.mark.slow
-@given(utilisations, places, st.floats(0.0, 20.0), st.floats(0.0, 20.0))
-def test_steadier_service_loses_less(
-    utilisation: float, capacity: int, one: float, other: float
-) -> None:
-    low, high = (FiniteQueue.of(utilisation, each) for each in sorted((one, other)))
-    assert low.lost(capacity) <= high.lost(capacity) * (1.0 + 1e-9)
 
 
 @pytest.mark.parametrize("utilisation", [0.0, 1e-300, 1e-8, 1.0 - 2.0**-53])

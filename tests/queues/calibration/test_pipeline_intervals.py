@@ -12,12 +12,15 @@ from scipy import signal
 from scipy import stats as reference
 from simulated.estimates import estimated
 
-from benchrigor.model import Estimate
-from benchrigor.queues.arithmetic.bottleneck import find_bottleneck
-from benchrigor.queues.arithmetic.capacity import suggest_buffer
-from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
-from benchrigor.queues.data.pipeline import PipelineStage
-from benchrigor.stats import estimate_mean
+from benchrigor.model import Estimate, PipelineStage
+from benchrigor.stats import (
+    estimate_mean,
+    filter_ratio,
+    find_bottleneck,
+    suggest_buffer,
+    sum_rates,
+    utilisation_of,
+)
 
 pytestmark = pytest.mark.slow
 

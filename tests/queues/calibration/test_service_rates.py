@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats as reference
 
+from benchrigor.model import ServiceRate
 from benchrigor.queues import ServiceRateEstimator
-from benchrigor.queues.data.service import ServiceRate
-from benchrigor.queues.fakes import SyntheticStage
+from benchrigor.testing import SyntheticStage
 
 pytestmark = pytest.mark.slow
 

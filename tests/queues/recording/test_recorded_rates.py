@@ -1,20 +1,18 @@
-"""A recording is estimated by what estimates while a program runs."""
+"""A recording is estimated by what estimates while a program runs, and outlined."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-import benchrigor as br
-from benchrigor.model import commented_csv
+from benchrigor.model import ServiceRate
 from benchrigor.model.series import Floats
-from benchrigor.queues import ServiceRateEstimator
-from benchrigor.queues.data.service import ServiceRate
-from benchrigor.queues.recording.recorded_rates import rate_recording
-from benchrigor.queues.recording.recordings import Recording
+from benchrigor.queues import Recording, ServiceRateEstimator, rate_recording
+from benchrigor.queues.recording.recorded_rates import RecordedEnd
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "recorded_stage.csv"
 
@@ -26,36 +24,54 @@ def simulated(n: int, *, rate: float, used: float = 0.7, seed: int = 1) -> tuple
     return rng.poisson(rate * (0.05 - blocked_s)).astype(float), blocked_s
 
 
-def text(
-    items: Floats, third: Floats, *, column: str = "blocked_s", head: str = ""
-) -> Iterator[str]:
-    if head:
-        yield head
-    yield f"period_s,items,{column}\n"
-    for one, other in zip(items, third, strict=True):
-        yield f"0.05,{one:.0f},{float(other)!r}\n"
+def written(head: str = "", **columns: Any) -> Iterator[str]:
+    """Yield the lines of a recording; a column is one value for all, or one for each."""
+    yield from filter(None, (head, f"{','.join(columns)}\n"))
+    for row in zip(*map(np.ndarray.tolist, np.broadcast_arrays(*columns.values())), strict=True):
+        yield f"{','.join(map(str, row))}\n"
 
 
-def same(left: ServiceRate, right: ServiceRate) -> bool:
-    assert left.estimate is not None
-    assert right.estimate is not None
-    return left.estimate.value == pytest.approx(right.estimate.value) and (
-        left.periods,
-        left.used,
-        left.converged,
-        left.reason,
-    ) == (right.periods, right.used, right.converged, right.reason)
+def ends_of(lines: Any, **options: Any) -> tuple[RecordedEnd, ...]:
+    return tuple(rate_recording(Recording(lines, name="run.csv"), **options))
 
 
-def test_the_file_gives_what_the_estimator_was_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def only(head: str = "", method: str | None = None, **columns: Any) -> RecordedEnd:
+    (end,) = ends_of(written(head, **columns), method=method)
+    return end
+
+
+def figures(rates: Any) -> list[tuple[Any, ...]]:
+    return [
+        (
+            each.periods,
+            each.used,
+            each.converged,
+            each.reason,
+            each.method,
+            each.estimate and pytest.approx(each.estimate.value),
+            each.cpu_rate and pytest.approx(each.cpu_rate.value),
+            each.delay_share and pytest.approx(each.delay_share),
+        )
+        for each in rates
+    ]
+
+
+def value(rate: ServiceRate) -> float:
+    assert rate.estimate is not None
+    return rate.estimate.value
+
+
+def test_the_file_gives_what_the_estimator_was_told() -> None:
     items, blocked_s = simulated(3000, rate=1000.0)
+    times = {
+        "cpu_s": np.where(np.arange(3000) % 10 == 3, np.nan, items / 2000.0),
+        "delay_s": np.where(np.arange(3000) < 100, np.nan, 0.001),
+    }
     est = ServiceRateEstimator(target=0.01, confidence=0.9)
-    est.tell_many(items, 0.05, blocked_s)
-    monkeypatch.setattr(commented_csv, "LINES_AT_ONCE", 170)
-    recording = Recording(text(items, blocked_s), name="run.csv")
-    (found,) = rate_recording(recording, target=0.01, confidence=0.9)
-    assert (found.name, len(found.rates)) == ("", len(est.rates))
-    assert same(found.rates[-1], est.rates[-1])
+    est.tell_many(items, 0.05, blocked_s, **times)
+    lines = written(period_s=0.05, items=items, blocked_s=blocked_s, **times)
+    (found,) = ends_of(lines, target=0.01, confidence=0.9)
+    assert (found.name, figures(found.rates)) == ("", figures(est.rates))
     estimate = found.rates[-1].estimate
     assert estimate is not None
     assert estimate.confidence == 0.9
@@ -64,22 +80,19 @@ def test_the_file_gives_what_the_estimator_was_told(monkeypatch: pytest.MonkeyPa
 
 def test_where_only_flags_are_known_it_is_the_quantile() -> None:
     items, blocked_s = simulated(3000, rate=1000.0, used=0.95)
-    flags = (blocked_s > np.median(blocked_s)).astype(float)
+    flags = blocked_s > np.median(blocked_s)
     est = ServiceRateEstimator("quantile")
-    est.tell_many(items, 0.05, 0.0, flags > 0.0)
-    (found,) = rate_recording(Recording(text(items, flags, column="blocked"), name="run.csv"))
-    assert {each.method for each in found.rates} == {"quantile"}
-    assert len(found.rates) == len(est.rates)
-    assert all(map(same, found.rates, est.rates))
+    est.tell_many(items, 0.05, 0.0, flags)
+    found = only(period_s=0.05, items=items, blocked=flags.astype(int))
+    assert figures(found.rates) == figures(est.rates)
 
 
 @pytest.mark.parametrize("wanted", ["", "# period_s: 0.05\n"])
 def test_as_published_other_periods_do_not_count(wanted: str) -> None:
     items, _ = simulated(400, rate=1000.0, used=1.0)
-    lines = [*text(items, np.zeros(400), column="blocked", head=wanted), "5.0,9000,0\n"]
-    (found,) = rate_recording(Recording(lines, name="run.csv"), method="published")
-    assert found.rates[-1].periods == 401
-    assert found.rates[-1].used == 400
+    widths = np.where(np.arange(400) < 399, 0.05, 5.0)
+    found = only(wanted, "published", period_s=widths, items=items, blocked=0)
+    assert (found.rates[-1].periods, found.rates[-1].used) == (400, 399)
 
 
 def test_each_end_is_estimated_by_itself_and_one_may_be_chosen() -> None:
@@ -87,66 +100,15 @@ def test_each_end_is_estimated_by_itself_and_one_may_be_chosen() -> None:
     lines = ["t_s,end,items,blocked_s\n", "0,parse,0,0\n", "0,index,0,0\n", "25,once,1,0\n"]
     for number in range(500):
         for name, (items, blocked_s) in ends.items():
-            lines.append(
-                f"{0.05 * (number + 1):.6f},{name},{items[number]:.0f},{blocked_s[number]:.9f}\n"
-            )
-    found = rate_recording(Recording(lines, name="run.csv"))
-    assert [each.name for each in found] == ["parse", "index", "once"]
-    for each, truth in zip(found, (900.0, 400.0), strict=False):
-        assert each.rates[-1].estimate is not None
-        assert each.rates[-1].estimate.value == pytest.approx(truth, rel=0.03)
+            at_s = 0.05 * (number + 1)
+            lines.append(f"{at_s:.6f},{name},{items[number]:.0f},{blocked_s[number]:.9f}\n")
+    parse, index, once = ends_of(lines)
+    assert (parse.name, index.name, once.name, once.rates) == ("parse", "index", "once", ())
+    for each, truth in ((parse, 900.0), (index, 400.0)):
+        assert value(each.rates[-1]) == pytest.approx(truth, rel=0.03)
         assert each.outline.throughput(0.0, 25.0)[0] == pytest.approx(0.7 * truth, rel=0.05)
-    assert found[2].rates == ()
-    (index,) = rate_recording(Recording(lines, name="run.csv"), end="index")
-    assert same(index.rates[-1], found[1].rates[-1])
-    with pytest.raises(br.InvalidInput, match="no end 'hash', expected one of parse, index, once"):
-        rate_recording(Recording(lines, name="run.csv"), end="hash")
-
-
-def test_an_end_of_a_file_without_ends_is_not_there() -> None:
-    recording = Recording(["period_s,items,blocked\n", "0.1,1,0\n"], name="run.csv")
-    with pytest.raises(br.InvalidInput, match="has no column 'end', and so no end 'parse'"):
-        rate_recording(recording, end="parse")
-
-
-def test_several_servers_are_as_fast_together() -> None:
-    items, blocked_s = simulated(500, rate=900.0)
-    head = "# servers: 4\n"
-    (found,) = rate_recording(Recording(text(4 * items, 4 * blocked_s, head=head), name="run.csv"))
-    assert found.rates[-1].estimate is not None
-    assert found.rates[-1].estimate.value == pytest.approx(3600.0, rel=0.03)
-
-
-def test_processor_time_counts_where_it_is_known() -> None:
-    items, blocked_s = simulated(600, rate=1000.0)
-    cpu_s = np.where(np.arange(600) % 10 == 3, np.nan, items / 2000.0)
-    delay_s = np.where(np.arange(600) < 100, np.nan, 0.001)
-    lines = ["period_s,items,blocked_s,cpu_s,delay_s\n"]
-    lines += [
-        f"0.05,{item:.0f},{float(blocked)!r},{float(cpu)!r},{float(delay)!r}\n"
-        for item, blocked, cpu, delay in zip(items, blocked_s, cpu_s, delay_s, strict=True)
-    ]
-    (found,) = rate_recording(Recording(lines, name="run.csv"))
-    rate = found.rates[-1]
-    assert rate.periods == 600
-    est = ServiceRateEstimator()
-    for item, blocked, cpu, delay in zip(items, blocked_s, cpu_s, delay_s, strict=True):
-        est.tell(
-            float(item),
-            0.05,
-            float(blocked),
-            cpu_s=None if np.isnan(cpu) else float(cpu),
-            delay_s=None if np.isnan(delay) else float(delay),
-        )
-    assert same(rate, est.rates[-1])
-    assert (rate.cpu_rate is None) == (est.rates[-1].cpu_rate is None)
-    assert rate.delay_share == est.rates[-1].delay_share
-
-
-def test_an_unknown_method_is_named() -> None:
-    recording = Recording(["period_s,items,blocked\n", "0.1,1,0\n"], name="run.csv")
-    with pytest.raises(br.InvalidInput, match="method is 'mean', expected one of busy-time, quan"):
-        rate_recording(recording, method="mean")
+    (chosen,) = ends_of(lines, end="index")
+    assert figures(chosen.rates) == figures(index.rates)
 
 
 def test_the_recorded_stage_of_the_examples_has_two_phases() -> None:
@@ -155,7 +117,73 @@ def test_the_recorded_stage_of_the_examples_has_two_phases() -> None:
     early, late = found.rates
     for rate, truth in ((early, 1e3 / 0.802), (late, 1e3 / 1.087)):
         assert rate.converged
-        assert rate.estimate is not None
-        assert rate.estimate.value == pytest.approx(truth, rel=0.02)
+        assert value(rate) == pytest.approx(truth, rel=0.02)
     assert late.start_s == pytest.approx(90.0, abs=1.0)
     assert found.outline.throughput(late.start_s, late.stop_s)[1] == pytest.approx(1500, rel=0.02)
+
+
+def drawn(n: int, servers: int = 1) -> dict[str, Any]:
+    """Draw periods, and how long a stage waited in them."""
+    rng = np.random.default_rng(1)
+    period_s, items = rng.uniform(0.05, 0.15, n), rng.poisson(40.0, n)
+    shares = rng.uniform(0.0, 0.9, n) * (rng.random(n) < 0.7)
+    return {
+        "period_s": period_s,
+        "items": items,
+        "blocked_s": servers * period_s * shares,
+        "bytes": 512 * items,
+    }
+
+
+def test_few_periods_stand_for_themselves_in_an_outline() -> None:
+    given = drawn(30, servers=3)
+    found = only("# servers: 3\n", **given).outline.stretches()
+    busy_s = given["period_s"] - given["blocked_s"] / 3
+    assert found.rates == pytest.approx(given["items"] / busy_s)
+    assert found.waiting == pytest.approx(given["blocked_s"] / given["period_s"] / 3)
+    assert found.stop_s == pytest.approx(np.cumsum(given["period_s"]))
+    assert found.start_s[1:] == pytest.approx(found.stop_s[:-1])
+
+
+def test_where_only_flags_are_known_periods_with_waiting_are_not_outlined() -> None:
+    given = drawn(400)
+    flags = given.pop("blocked_s") > 0.0
+    (rate,) = only(**given, blocked=flags.astype(int)).outline.stretches(1).rates
+    free = ~flags
+    assert rate == pytest.approx(given["items"][free].sum() / given["period_s"][free].sum())
+
+
+def test_a_stretch_of_nothing_but_waiting_has_no_rate() -> None:
+    found = only(period_s=[0.1] * 5, items=0, blocked_s=0.1).outline.stretches()
+    assert np.isnan(found.rates).all()
+    assert found.waiting.tolist() == [1.0] * 5
+
+
+@pytest.mark.slow
+def test_many_periods_are_joined_in_an_outline_and_nothing_is_lost() -> None:
+    given = drawn(70_000)
+    outline, (wall_s, items, waited_s, _) = only(**given).outline, map(np.sum, given.values())
+    for most in (1, 7, 400):
+        found = outline.stretches(most)
+        assert 0.5 * most <= found.rates.size <= most
+        assert found.stop_s[-1] == pytest.approx(wall_s)
+        widths = found.stop_s - found.start_s
+        assert float((found.waiting * widths).sum()) == pytest.approx(waited_s)
+        busy_s = (1.0 - found.waiting) * widths
+        assert float((found.rates * busy_s).sum()) == pytest.approx(items)
+    assert outline.throughput(0.0, wall_s)[:2] == pytest.approx((items / wall_s, 512.0))
+
+
+def test_a_window_holds_what_happened_in_it() -> None:
+    items = np.repeat([10, 40], 100)
+    size = items * np.repeat([100, 300], 100)
+    outline = only(period_s=0.1, items=items, blocked_s=0.0, bytes=size).outline
+    assert outline.throughput(0.0, 10.0)[:2] == pytest.approx((100.0, 100.0))
+    assert outline.throughput(10.0, 20.0)[:2] == pytest.approx((400.0, 300.0))
+
+
+def test_nothing_is_said_of_bytes_that_nobody_counted() -> None:
+    none = only(period_s=[0.1], items=0, blocked=0, bytes=1).outline
+    assert none.throughput(0.0, 1.0)[1] is None
+    window = only(period_s=[0.1], items=3, blocked=0).outline.throughput(0.0, 1.0)
+    assert (window[0], window[1]) == (pytest.approx(30.0), None)

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchrigor.queues import Page, Stage, WatchedStage
+from benchrigor.queues import Page, Stage
 from benchrigor.queues.counting.ends import End
 from benchrigor.queues.periods import Periods
 from benchrigor.queues.stages.stage_figures import StageFigures, Watching
-from benchrigor.stats.estimators.rate import estimate_rate
+from benchrigor.stats import estimate_rate
 
 
 def block(numbers: npt.ArrayLike, items: npt.ArrayLike = 10, **more: Any) -> Periods:
@@ -191,19 +191,6 @@ def test_a_time_with_so_many_servers_that_was_short_tells_no_rate(kept: Kept) ->
     assert [each.periods for each in kept.figures.known().rates] == [51]
 
 
-def test_a_stage_of_which_nothing_is_known_says_so(kept: Kept) -> None:
+def test_of_a_stage_nothing_is_known_at_first(kept: Kept) -> None:
     known = kept.figures.known()
     assert (known.rate, known.arrivals, known.utilisation, known.servers) == (None,) * 3 + (0,)
-    assert str(known) == "hash: no rate yet"
-
-
-def test_one_line_tells_the_rate_what_arrives_and_what_is_used(kept: Kept) -> None:
-    shown = str(kept.tell(block(range(102))).figures.known())
-    assert shown.startswith("hash: 200")
-    assert len(shown) < 80
-    assert "80 items/s arrive · 40% used" in shown
-
-
-def test_a_stage_that_was_described_wrongly_says_so() -> None:
-    shown = str(WatchedStage(name="hash", inputs={}, failure="2 wait at once"))
-    assert shown == "hash: no rate yet · watched no more: 2 wait at once"

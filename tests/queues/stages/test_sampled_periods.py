@@ -1,0 +1,408 @@
+"""From the cells of stages to the periods that count."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from simulated.owners import FakeOwners
+
+from benchrigor.queues import Page, Recording, Stage
+from benchrigor.queues.counting.ends import End
+from benchrigor.queues.stages.stage_figures import Watching
+from benchrigor.queues.watching.sampler import Sampler, period_log
+
+MS = 1_000_000
+
+
+class Row(NamedTuple):
+    """One period that counts; None is what is not known."""
+
+    start_ms: float
+    items: int
+    arrived: tuple[float | None, ...]
+    given: float | None
+    blocked_ms: float
+    servers: int
+    cpu_ms: float | None
+    delay_ms: float | None
+
+
+def known(value: float, unit: float = 1.0) -> float | None:
+    return None if math.isnan(value) else round(value * unit, 6)
+
+
+class Bench:
+    """Stages whose cells are written by hand, in the name of any process, and sampled by hand."""
+
+    def __init__(self, page: Page, *stages: Stage) -> None:
+        self.page, self.owners = page, FakeOwners()
+        self.sampler = Sampler(stages, Watching(), owners=self.owners)
+        self.rows: dict[str, list[Row]] = {}
+        self.sampler.record = self.record
+
+    def record(self, stage: str, block: Any) -> None:
+        for n in range(block.n):
+            row = Row(
+                start_ms=round(float(block.start_s[n]) * 1e3, 6),
+                items=int(block.items[n]),
+                arrived=tuple(map(known, block.arrived[:, n].tolist())),
+                given=known(float(block.given[n])),
+                blocked_ms=round(float(block.blocked_s[n]) * 1e3, 6),
+                servers=block.servers,
+                cpu_ms=known(float(block.cpu_s[n]), 1e3),
+                delay_ms=known(float(block.delay_s[n]), 1e3),
+            )
+            self.rows.setdefault(stage, []).append(row)
+
+    def cell(self, name: str, *, pid: int = 5, tid: int = 0) -> Any:
+        cell = self.page.claim(name)
+        cell.words[5] = pid << 32 | tid
+        return cell
+
+    def at(self, *times_ms: float, **items: Any) -> None:
+        """Sample at these times; before each, cells count an item."""
+        for at_ms in times_ms:
+            for cell in items.values():
+                cell.count()
+            self.sampler.sample(round(at_ms * MS))
+
+    def told(self, stage: str = "hash") -> list[Row]:
+        self.sampler.work_off()
+        return self.rows.get(stage, [])
+
+    @property
+    def failure(self) -> str | None:
+        return self.sampler.report().stages[0].failure
+
+
+def benched(page: Page, *, reads: Any = (), writes: Any = (), servers: int = 1) -> Bench:
+    ends = [[End(page, name) for name in names] for names in (reads, writes)]
+    return Bench(page, Stage("hash", reads=ends[0], writes=ends[1], servers=servers))
+
+
+def count(cell: Any, items: int) -> None:
+    for _ in range(items):
+        cell.count()
+
+
+@pytest.fixture
+def alone(page: Page) -> Bench:
+    """A stage that reads one queue, and counts in no cell yet."""
+    return benched(page, reads=["in.head"])
+
+
+@pytest.fixture
+def between(page: Page) -> Bench:
+    return benched(page, reads=["in.head"], writes=["out.tail"])
+
+
+def test_a_period_is_what_lies_between_two_looks(between: Bench) -> None:
+    head, tail, entering = map(between.cell, ("in.head", "out.tail", "in.tail"))
+    between.at(0)
+    between.at(50, head=head)  # the first one with items does not count
+    count(head, 7)
+    count(tail, 2)
+    count(entering, 9)
+    head.begin_wait(60 * MS)
+    head.end_wait(63 * MS)
+    tail.begin_wait(90 * MS)
+    between.at(100)
+    tail.end_wait(101 * MS)
+    between.at(150, 200, head=head)  # nor does the last one
+    assert between.told() == [
+        Row(50, 7, (9,), 2, 13, 1, None, None),
+        Row(100, 1, (0,), 0, 1, 1, None, None),
+    ]
+
+
+def test_a_source_serves_what_it_writes(page: Page) -> None:
+    bench = benched(page, writes=["out.tail"])
+    bench.at(0, 10, 20, 30, tail=bench.cell("out.tail"))
+    assert [(each.items, each.arrived, each.given) for each in bench.told()] == [(1, (), None)]
+
+
+def test_several_queues_add_up_and_arrivals_stay_apart(page: Page) -> None:
+    bench = benched(page, reads=["a.head", "b.head"])
+    cells = {name: bench.cell(f"{name[0]}.{name[1:]}") for name in ("ahead", "bhead", "btail")}
+    bench.at(0, 10, 20, 30, **cells)
+    assert [(each.items, each.arrived) for each in bench.told()] == [(2, (None, 1.0))]
+
+
+@pytest.mark.parametrize(
+    ("at_ends", "own", "cells", "servers"),
+    [
+        (1, 1, {}, 1),
+        (2, 1, {"b.head": 7}, 4),  # each process is one, and so are its threads
+        (1, 3, {}, 3),
+        (1, 1, {"b.head": 5, "out.tail": 5}, 1),  # a process at several ends is one
+        (1, 1, {"b.head": 7, "out.tail": 5}, 2),
+        (1, 1, {"out.tail": 7}, 1),  # others use the same tail
+    ],
+)
+def test_who_serves(
+    page: Page, at_ends: int, own: int, cells: dict[str, int], servers: int
+) -> None:
+    reads = [End(page, name, servers=at_ends) for name in ("a.head", "b.head")]
+    bench = Bench(page, Stage("hash", reads=reads, writes=[End(page, "out.tail")], servers=own))
+    first = bench.cell("a.head")
+    for name, pid in cells.items():
+        bench.cell(name, pid=pid)
+    bench.at(0, 10, 20, 30, first=first)
+    assert [each.servers for each in bench.told()] == [servers]
+
+
+def test_of_a_tail_that_others_use_only_its_own_processes_count(between: Bench) -> None:
+    head, own = between.cell("in.head"), between.cell("out.tail")
+    foreign = between.cell("out.tail", pid=7)
+    between.at(0, 10, head=head, own=own)
+    count(foreign, 10)
+    foreign.begin_wait(12 * MS)
+    between.at(20, 30, head=head, own=own)
+    assert [(each.given, each.blocked_ms) for each in between.told()] == [(1, 0)]
+
+
+def test_the_period_in_which_a_server_comes_does_not_count(alone: Bench) -> None:
+    head = alone.cell("in.head")
+    alone.at(0, 10, 20, head=head)
+    other = alone.cell("in.head", pid=7)
+    alone.at(30, 40, 50, head=head, other=other)
+    assert [(each.start_ms, each.servers) for each in alone.told()] == [(10, 1), (30, 2)]
+
+
+def test_who_is_gone_serves_no_more_and_what_it_counted_stays(alone: Bench) -> None:
+    head, other = alone.cell("in.head"), alone.cell("in.head", pid=7)
+    alone.at(0, 100, head=head)
+    count(other, 2)
+    other.begin_wait(101 * MS)  # and is killed while it waits
+    alone.at(200, head=head)
+    assert not alone.sampler.nobody_left
+    alone.owners.dead = frozenset({7})
+    alone.at(300, 400, 500, head=head)
+    found = [(each.start_ms, each.items, each.servers, each.blocked_ms) for each in alone.told()]
+    assert found == [(100, 3, 2, 99), (300, 1, 1, 0)]
+    alone.owners.dead = frozenset({5, 7})
+    alone.at(600)
+    alone.sampler.work_off()
+    assert alone.sampler.nobody_left
+
+
+def test_who_has_closed_its_end_serves_no_more(alone: Bench) -> None:
+    head, other = alone.cell("in.head"), alone.cell("in.head", pid=7)
+    alone.at(0, 10, 20, head=head)
+    other.close(25 * MS)
+    alone.at(30, 40, 50, head=head)
+    assert [(each.start_ms, each.servers) for each in alone.told()] == [(10, 2), (30, 1)]
+
+
+def test_a_stage_that_nobody_has_entered_has_no_servers(alone: Bench) -> None:
+    alone.at(0, 10)
+    assert (alone.told(), alone.sampler.report().stages[0].servers) == ([], 0)
+
+
+def test_waiting_that_shows_too_early_is_the_next_periods(alone: Bench) -> None:
+    head = alone.cell("in.head")
+    alone.at(0, 10, head=head)
+    head.begin_wait(10 * MS)
+    head.end_wait(22 * MS)  # seen in the copy of a sample whose clock was read at 20
+    alone.at(20, 30, 40, head=head)
+    assert [each.blocked_ms for each in alone.told()] == [10, 2]
+
+
+def test_a_wait_that_is_stored_late_costs_no_more_than_its_own_time(alone: Bench) -> None:
+    head = alone.cell("in.head")
+    alone.at(*range(0, 65, 5), head=head)  # meanwhile the writer is switched out
+    head.begin_wait(11 * MS)  # read off the clock before that
+    alone.at(*range(65, 85, 5))
+    head.end_wait(82 * MS)
+    alone.at(*range(85, 205, 5), head=head)
+    blocked_ms = [each.blocked_ms for each in alone.told()]
+    assert max(blocked_ms) <= 5
+    assert sum(blocked_ms) == pytest.approx(71)
+
+
+def test_a_cell_whose_writer_died_between_two_stores_stays_where_it_was(alone: Bench) -> None:
+    head = alone.cell("in.head")
+    alone.at(0, 10, head=head)
+    head.begin_wait(12 * MS)
+    head.end_wait(15 * MS)
+    alone.at(20, head=head)
+    head.words[3] = 900
+    alone.at(30, 40, head=head)
+    assert [each.blocked_ms for each in alone.told()] == [3, 0]
+
+
+def test_who_goes_from_one_end_to_the_other_while_they_are_copied_is_one(between: Bench) -> None:
+    head, tail = between.cell("in.head"), between.cell("out.tail")
+    for number in range(200):
+        at_both = (head, tail)[: 1 + (number % 30 == 7)]
+        for cell in at_both:
+            cell.begin_wait(number * MS)
+        between.at(number, head=head)
+        for cell in at_both:
+            cell.end_wait(number * MS)
+    assert {each.servers for each in between.told()} == {1}
+    assert between.failure is None
+
+
+@pytest.mark.parametrize(("samples", "fails"), [(7, False), (8, True)])
+def test_more_that_wait_at_once_than_serve_are_refused(
+    alone: Bench, samples: int, fails: bool
+) -> None:
+    head = alone.cell("in.head")
+    for _ in range(2):
+        head.begin_wait(0)
+    alone.at(*range(samples))
+    alone.told()
+    assert (alone.failure is not None) is fails
+
+
+@pytest.mark.parametrize(("periods", "fails"), [(21, False), (22, True)])
+def test_more_waiting_than_there_was_time_is_refused(
+    alone: Bench, periods: int, fails: bool
+) -> None:
+    head = alone.cell("in.head")
+    alone.at(0)
+    for from_ms in range(0, 100 * periods, 100):  # in each 80 ms more than there was time
+        for _ in range(2):
+            head.begin_wait(from_ms * MS)
+        for _ in range(2):
+            head.end_wait((from_ms + 90) * MS)
+        alone.at(from_ms + 100)
+    alone.told()
+    assert (alone.failure is not None) is fails
+
+
+def test_a_stage_that_is_described_wrongly_is_no_other_ones_loss(page: Page) -> None:
+    ends = [End(page, name) for name in ("a.head", "b.head")]
+    bench = Bench(page, *(Stage(end.name, reads=[end]) for end in ends))
+    wrong, right = bench.cell("a.head"), bench.cell("b.head")
+    for _ in range(2):
+        wrong.begin_wait(0)
+    bench.at(*range(15), right=right)
+    bench.told()
+    first, other = bench.sampler.report().stages
+    assert (first.failure is None, other.failure) == (False, None)
+    assert other.rate is not None
+
+
+def test_what_arrives_is_not_known_once_nobody_counts_it(alone: Bench) -> None:
+    head, tail = alone.cell("in.head"), alone.cell("in.tail", pid=6)
+    alone.at(0, 10, 20, head=head, tail=tail)
+    tail.close(20 * MS)
+    alone.at(30, head=head)
+    again = alone.cell("in.tail", pid=7)
+    alone.at(40, 50, 60, head=head, again=again)
+    assert [each.arrived[0] for each in alone.told()] == [1, None, 0, 1]
+
+
+def test_processor_time_is_that_of_the_thread_that_serves(between: Bench) -> None:
+    head = between.cell("in.head", tid=6)
+    between.cell("out.tail", tid=6)
+    for n in range(4):
+        between.owners.use(5, 6, n * 4 * MS, n * 2 * MS)
+        between.at(10 * n, head=head)
+    assert [(each.cpu_ms, each.delay_ms) for each in between.told()] == [(4, 2)]
+
+
+@pytest.mark.parametrize("tids", [(6, 0), (6, 8)])
+def test_nothing_is_said_of_threads_that_are_not_known_for_sure(
+    between: Bench, tids: tuple[int, int]
+) -> None:
+    cells = [
+        between.cell(name, tid=tid) for name, tid in zip(("in.head", "out.tail"), tids, strict=True)
+    ]
+    for tid in (6, 8):
+        between.owners.use(5, tid, 1, 1)
+    between.at(0, 10, 20, 30, head=cells[0])
+    assert [each.cpu_ms for each in between.told()] == [None]
+
+
+def test_nothing_is_said_while_one_of_several_is_not_known(alone: Bench) -> None:
+    head, _ = alone.cell("in.head", tid=6), alone.cell("in.head", pid=7, tid=8)
+    for n in range(6):
+        alone.owners.use(5, 6, n * MS, 0)
+        if n > 2:
+            alone.owners.use(7, 8, n * MS, 0)
+        alone.at(10 * n, head=head)
+    assert [each.cpu_ms for each in alone.told()] == [None, None, 2]
+
+
+def test_processor_time_is_not_told_of_a_thread_that_serves_two(page: Page) -> None:
+    ends = [End(page, name) for name in ("a.head", "b.head")]
+    bench = Bench(page, *(Stage(end.name, reads=[end]) for end in ends))
+    bench.owners.use(5, 6, 1, 1)
+    cells = {end.name[0]: bench.cell(end.name, tid=6) for end in ends}
+    bench.at(*range(5), **cells)
+    assert {each.cpu_ms for each in bench.told("a.head")} == {None}
+
+
+def test_items_of_each_stage_are_compared_with_the_first_that_reads(page: Page) -> None:
+    names = {"a.tail": 2, "a.head": 4, "b.head": 1}
+    stages = [
+        Stage(name, **{"writes" if name == "a.tail" else "reads": [End(page, name)]})
+        for name in names
+    ]
+    bench = Bench(page, *stages)
+    cells = {name: bench.cell(name) for name in names}
+    for number in range(40):
+        for name, items in names.items():
+            count(cells[name], items * (name != "b.head" or number % 2))
+        bench.at(number)
+    bench.told()
+    found = [stage.visits for stage in bench.sampler.report().stages]
+    assert [each and each.value for each in found] == pytest.approx([0.5, 1.0, 20 / 156])
+
+
+@pytest.mark.slow
+@given(
+    st.lists(st.tuples(st.integers(2, 9), st.integers(0, 9)), min_size=1, max_size=9),
+    st.sets(st.integers(0, 9)),
+)
+def test_samples_together_hold_what_they_hold_one_by_one(
+    steps: list[tuple[int, int]], cuts: set[int]
+) -> None:
+    found = []
+    for parts in (set[int](), cuts, set(range(10))):
+        with Page.create(cells=2) as page:
+            bench = benched(page, reads=["in.head"])
+            head, now_ns = bench.cell("in.head"), 0
+            for number, (width_ns, waited_ns) in enumerate(steps):
+                head.begin_wait(now_ns)
+                head.end_wait(now_ns + min(waited_ns, width_ns))
+                count(head, waited_ns)
+                now_ns += width_ns
+                bench.sampler.sample(now_ns - waited_ns % 2)
+                if number in parts:
+                    bench.sampler.work_off()
+            found.append(bench.told())
+    assert found[0] == found[1] == found[2]
+
+
+def test_with_other_servers_a_stage_is_another_one_in_a_recording(
+    alone: Bench, tmp_path: Path
+) -> None:
+    logged = tmp_path / "run.csv"
+    with period_log(logged, period_s=0.05) as alone.sampler.record:
+        head = alone.cell("in.head")
+        alone.at(0, 50, 100, head=head)
+        other = alone.cell("in.head", pid=7)
+        alone.at(150, 200, head=head)
+        alone.sampler.work_off()
+        lines = logged.read_text(encoding="utf-8").splitlines()
+        assert lines[-1] == "hash,1,0.05,1,0.0,nan,nan,0"  # each at once
+        alone.at(250, head=head)
+        other.close(255 * MS)
+        alone.at(300, 350, 400, head=head)
+        alone.sampler.work_off()
+    with Recording.open(logged) as recording:
+        found = dict(recording.periods())
+    assert recording.head.period_s == 0.05
+    assert {name: (each.n, each.servers) for name, each in found.items()} == {
+        "hash": (2, 1),
+        "hash (2 servers)": (2, 2),
+    }

@@ -1,0 +1,243 @@
+"""What people read about the stages of a pipeline, and what is suggested for them."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from tests.simulations.simulated.estimates import estimated
+from tests.texts.causes.queues import called, rate, tried
+
+from benchrigor.model import Code, Notice, PipelineStage
+from benchrigor.model.notice import Severity
+from benchrigor.queues.arithmetic.bottleneck import advise_pipeline, stage_of
+from benchrigor.queues.data.pipeline import (
+    Bottleneck,
+    BufferSize,
+    PipelineAdvice,
+    ReplicaCount,
+    StageAdvice,
+    StageLoad,
+)
+from benchrigor.queues.data.service import RateReason
+from benchrigor.stats import (
+    filter_ratio,
+    find_bottleneck,
+    suggest_buffer,
+    suggest_replicas,
+    sum_rates,
+    unblocked_write_probability,
+    utilisation_of,
+)
+
+NAN, SURE = math.nan, estimated(1.0, 0.9, 1.1)
+UNSURE = replace(SURE, confidence=0.9)
+FAST = PipelineStage(name="hash", rate=120.0)
+
+
+def buffer(**given: Any) -> BufferSize:
+    known: dict[str, Any] = {
+        "capacity": 34,
+        "capacity_at_value": 13,
+        "blocked_share": 0.01,
+        "utilisation": 0.8,
+        "worst_utilisation": 0.95,
+        "variation": 1.0,
+    }
+    return BufferSize(**{**known, **given})
+
+
+LOAD = StageLoad(stage=FAST, capacity=estimated(120.0, 110.0, 130.0))
+
+
+def replicas(worst: int | None, at_value: int) -> ReplicaCount:
+    return ReplicaCount(replicas=worst, replicas_at_value=at_value, utilisation=0.8)
+
+
+def bottleneck(*rivals: str) -> Bottleneck:
+    return Bottleneck(stage="hash", rivals=rivals, capacity=LOAD.capacity, loads=(LOAD,))
+
+
+def advice(count: ReplicaCount, *notices: Notice) -> PipelineAdvice:
+    each = StageAdvice(load=LOAD, replicas=count, buffer=buffer(), buffer_now=buffer())
+    return PipelineAdvice(
+        source_rate=100.0, bottleneck=bottleneck(), stages=(each,), notices=notices
+    )
+
+
+def said_of(stage: str, code: Code, severity: Severity = Severity.WARNING) -> Notice:
+    sentence = f"{stage}: It is said of {stage}."
+    return Notice(code=code, severity=severity, sentence=sentence, evidence={"stage": stage})
+
+
+def parts_of_advice() -> Iterator[str]:
+    yield str(LOAD)
+    yield str(replace(LOAD, utilisation=estimated(0.8, 0.7, 1.1)))
+    yield from map(str, (bottleneck(), bottleneck("verify", "reduce")))
+    for each in (
+        {},
+        {"capacity": 1, "capacity_at_value": 1, "worst_utilisation": 0.8},
+        {"capacity": None, "worst_utilisation": 1.06},
+        {"capacity": None, "worst_utilisation": None},
+        {
+            "capacity": None,
+            "capacity_at_value": None,
+            "utilisation": 1.2,
+            "worst_utilisation": 1.2,
+        },
+    ):
+        yield str(buffer(**each))
+    yield from map(str, (replicas(1, 1), replicas(3, 2), replicas(None, 2)))
+    yield str(advice(replicas(1, 1)).stages[0])
+
+
+def assumptions() -> Iterator[Notice]:
+    """Yield what is said of models, of saturation, and of stages by their names."""
+    for size in (
+        suggest_buffer(1.0, 2.0, process="deterministic", when_full="lose"),
+        suggest_buffer(1.0, 2.0, process="other", variation=0.3),
+        suggest_buffer(125.0, 100.0),
+        suggest_buffer(100.0, 100.0),
+        suggest_buffer(estimated(80.0, 70.0, 95.0), estimated(100.0, 90.0, 110.0)),
+        suggest_buffer(80.0, estimated(100.0, -5.0, 205.0)),
+        suggest_buffer(estimated(0.5, 0.4, 1.0 - 1e-9), 1.0, blocked_share=1e-7),
+    ):
+        yield from size.notices[:-1] or size.notices
+    yield from suggest_replicas(100.0, estimated(50.0, 0.0, 100.0)).notices
+    busy = PipelineStage(name="parse", rate=estimated(100.0, 95.0, 105.0), replicas=2)
+    yield from advise_pipeline([busy], source_rate=600.0, processors=2).notices[1:]
+    bare = rate(100.0, estimate=estimated(100.0, 95.0, 105.0))
+    yield from stage_of("hash", bare).rate.notices  # type: ignore[union-attr]
+
+
+def stages_together() -> Iterator[object]:
+    sure = PipelineStage(name="a", rate=SURE)
+    for stages in (
+        [],
+        None,
+        "hash",
+        [3.0],
+        [sure, sure],
+        [sure, PipelineStage(name="b", rate=UNSURE)],
+        [PipelineStage(name="hash", rate=10.0, visits=estimated(0.1, -0.1, 0.3))],
+    ):
+        yield from tried(find_bottleneck, {"stages": stages})
+    yield from tried(find_bottleneck, {"stages": [3.0, sure], "source_rate": "fast"})
+    yield from tried(
+        advise_pipeline,
+        {"stages": [sure], "source_rate": UNSURE},
+        {"stages": [sure], "source_rate": 0.0, "utilisation": 1.0, "blocked_share": 0.0},
+        {"stages": [sure], "source_rate": 1.0, "processors": 0},
+    )
+    never = rate(1.0, estimate=None, converged=False, reason=RateReason.NEVER_BUSY)
+    yield from called(stage_of, ("hash", never), ("hash", 3.0))
+
+
+CAUSES = {
+    "parts of advice": parts_of_advice,
+    "advice": lambda: (
+        str(advice(each)) for each in (replicas(1, 1), replicas(3, 2), replicas(None, 2))
+    ),
+    "advice with warnings": lambda: str(
+        advice(
+            replicas(1, 1),
+            said_of("hash", Code.QUEUE_MODEL, Severity.NOTE),
+            said_of("hash", Code.SATURATED),
+            said_of("verify", Code.FEW_READINGS),
+            said_of("reduce", Code.FEW_READINGS),
+        )
+    ),
+    "what is assumed and doubted": assumptions,
+    "stages that there cannot be": lambda: tried(
+        PipelineStage,
+        *(
+            {"name": "hash", "rate": 1.0, **each}
+            for each in (
+                {"name": 3},
+                {"name": ""},
+                {"rate": "x"},
+                {"rate": NAN},
+                {"rate": True},
+                {"rate": estimated(0.0, -1.0, 1.0)},
+                {"visits": -1},
+                {"replicas": 0},
+                {"replicas": 1.5},
+                {"process": "odd"},
+                {"process": "other"},
+                {"process": "other", "variation": 101},
+                {"variation": 0.5},
+                {"name": 3, "rate": "x", "visits": -1, "replicas": None},
+            )
+        ),
+    ),
+    "stages that do not fit together": stages_together,
+    "sizes for what there cannot be": lambda: [
+        *called(suggest_buffer, (NAN, 1.0), (-1.0, 1.0), ("80", 1.0), (1.0, 0.0), (SURE, UNSURE)),
+        *tried(
+            partial(suggest_buffer, 1.0, 2.0),
+            {"process": "erlang"},
+            {"process": None},
+            {"process": "other"},
+            {"process": "other", "variation": 1e3},
+            {"variation": 0.5},
+            {"replicas": 0},
+            *({"blocked_share": each} for each in (0.0, 1.0, "1%")),
+            {"when_full": "drop"},
+        ),
+        *tried(partial(suggest_replicas, 1.0, 2.0), {"utilisation": 1.0}, {"utilisation": NAN}),
+        *called(suggest_replicas, (1.0, -2.0), (None, 2.0), (SURE, UNSURE)),
+    ],
+    "rates that cannot be added": lambda: called(
+        sum_rates,
+        *(
+            (each,)
+            for each in (
+                [],
+                3.0,
+                "fast",
+                [1.0, NAN],
+                [1.0, "2"],
+                [-1.0],
+                [estimated(-5.0, -6.0, -4.0)],
+                [SURE, UNSURE],
+            )
+        ),
+    ),
+    "rates without a utilisation": lambda: [
+        *called(utilisation_of, (NAN, 1.0), (-1.0, 1.0), ("1", 1.0), (1.0, 0.0), (SURE, UNSURE)),
+        *called(utilisation_of, (1.0, estimated(1.0, -0.96, 2.96))),
+        *tried(partial(utilisation_of, 1.0, 1.0), {"servers": 0}, {"servers": 1.5}),
+    ],
+    "counts without a ratio": lambda: [
+        *called(
+            filter_ratio,
+            ([1, 2, -3], [1, 1, 1]),
+            ([1, 2, 3], [1, -1, 1]),
+            ([1, 2, 3], [1, NAN, 1]),
+            ([1, 2], [1, 2, 3]),
+            ("many", [1, 2]),
+            ([1, 2], []),
+            ([5, 5, 5], [0, 1, 0]),
+            ([5], [0]),
+        ),
+        *tried(partial(filter_ratio, [1, 2], [1, 1]), {"confidence": 2.0}),
+    ],
+    "chances that are not known": lambda: tried(
+        unblocked_write_probability,
+        *(
+            {"utilisation": 0.5, "service_rate": 10.0, "period_s": 1.0, "capacity": 20, **each}
+            for each in (
+                {"utilisation": NAN},
+                {"utilisation": -0.1},
+                {"utilisation": "high"},
+                {"service_rate": 1e-200},
+                {"service_rate": 10**400},
+                {"period_s": math.inf},
+                {"capacity": 0},
+                {"capacity": 2.5},
+                {"utilisation": -1.0, "service_rate": 0.0, "period_s": True, "capacity": True},
+            )
+        ),
+    ),
+}
