@@ -7,8 +7,8 @@ import math
 
 import pytest
 
-from benchrigor.workbench.data import LoadTrial
-from benchrigor.workbench.fakes import SimulatedServer
+from benchrigor import LoadTrial
+from benchrigor.testing import SimulatedServer
 from benchrigor.workbench.load_generator import LoadGenerator
 from benchrigor.workbench.loadgen import OpenLoop
 

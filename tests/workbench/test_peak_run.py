@@ -13,9 +13,8 @@ import benchrigor as br
 from benchrigor.errors import WorkloadFailed
 from benchrigor.model import codec
 from benchrigor.stats import estimate_mean
-from benchrigor.testing import FakeClock, MemoryStore
+from benchrigor.testing import FakeClock, MemoryStore, SimulatedServer
 from benchrigor.workbench import PeakRun, PeakSearch
-from benchrigor.workbench.fakes import SimulatedServer
 from benchrigor.workbench.peak_run import search_of
 from benchrigor.workloads.processes import time_limits
 
@@ -163,6 +162,7 @@ def test_results_keep_all_they_have():
     assert again.cost_s == found.cost_s >= 2.0 * len(found.trials)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer signals")
 def test_a_trial_that_hangs_ends_the_search_and_finished_ones_are_kept(
     monkeypatch: pytest.MonkeyPatch,

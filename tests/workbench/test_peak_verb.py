@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from benchrigor import LoadResult
 from benchrigor.errors import InvalidInput
 from benchrigor.storage import Journal
 from benchrigor.workbench import PeakSearch
-from benchrigor.workbench.data import LoadResult
 from benchrigor.workbench.searches import plan_lengths
 from benchrigor.workloads.processes import time_limits
 
@@ -70,10 +70,9 @@ def test_json_has_all_trials(cli, strict):
 
 
 @pytest.mark.slow
-def test_an_interval_between_loads_tried_has_no_confidence(cli, store):
-    words = ("--mean", "40ms", "--policy", "binsearch", *READ, *fake())
-    assert cli("peak", *words).exit_code == 0
-    assert json.loads(cli("peak", "--json", *words).stdout)["load"]["confidence"] is None
+def test_an_interval_between_loads_tried_has_no_confidence(cli):
+    words = ("--mean", "40ms", "--policy", "binsearch", "--json", *READ, *fake())
+    assert json.loads(cli("peak", *words).stdout)["load"]["confidence"] is None
 
 
 @pytest.mark.slow
@@ -93,18 +92,6 @@ def test_a_limit_may_be_in_the_unit_of_its_metric(cli, limit):
 
 
 @pytest.mark.slow
-def test_a_share_may_be_read_as_a_percentage(cli):
-    fails = 'BEGIN { print "failed", ARGV[1] < 100 ? 0.5 : 5 }'
-    words = ("--", "awk", fails, "{load}")
-    read = ("--read", "failed:%=regex:failed (\\S+)")
-    result = cli("peak", "--failed", "1%", "--accuracy", "50%", "--json", *read, *words)
-    ratios = {
-        each["asked"]["load"] > 100.0: each["ratio"] for each in json.loads(result.stdout)["trials"]
-    }
-    assert ratios == {False: 0.5, True: 5.0}
-
-
-@pytest.mark.slow
 def test_a_dry_run_offers_no_load(cli, store):
     words = ("peak", "--url", "http://127.0.0.1:9/", "--p95", "1s", "--accuracy", "20%")
     words += ("--dry-run",)
@@ -112,28 +99,6 @@ def test_a_dry_run_offers_no_load(cli, store):
     assert result.exit_code == 0
     assert not store.exists()
     assert json.loads(cli(*words, "--accuracy", "50%", "--json").stdout)["first"]["load"] == 50.0
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--accuracy", "0.1%"), "3 of 3 end budget-spent"),
-        pytest.param(
-            ("--accuracy", "0.1%", "--budget", "none"),
-            "more than 4 trials",
-            marks=pytest.mark.slow,
-        ),
-        (("--policy", "linear"), "14 to 493 trials"),
-    ],
-)
-def test_a_dry_run_says_what_cannot_be_reached(cli, monkeypatch, words, said):
-    monkeypatch.setattr(
-        "benchrigor.workbench.planning.expected_cost._MOST_TRIALS", 4 if "none" in words else 100
-    )
-    result = cli("peak", "--url", "http://127.0.0.1:9/", "--mean", "40ms", "--dry-run", *words)
-    lines = result.stdout.splitlines()
-    assert max(map(len, lines)) <= 80
-    assert said in " ".join(each.strip() for each in lines)
 
 
 @pytest.mark.slow
@@ -167,22 +132,25 @@ def test_a_plan_shows_how_many_trials_of_each_length_it_takes(cli, strict, store
 
 
 @pytest.mark.slow
+def test_a_plan_by_what_never_differs_from_0_is_refused(cli):
+    words = ("--failed", "1%", "--plan", "--trial-time", "1s", "--seed-load", "120")
+    result = cli("peak", *words, "--read", r"failed=regex:failed (\S+)", *fake())
+    assert result.exit_code == 2
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("limit", "more", "said"),
+    ("words", "trials", "status"),
     [
-        ("failed=1%", (), "nothing that is limited differs from 0 at 120 req/s"),
-        (
-            "mean=40ms",
-            ("--budget", "5s"),
-            "--budget is 5 s, and --plan takes 15 trials at 120 req/s",
-        ),
+        (("--accuracy", "0.1%"), 4, "budget-spent"),
+        (("--policy", "linear"), 14, "found"),
     ],
 )
-def test_a_plan_that_cannot_be_made_is_refused(cli, limit, more, said):
-    words = ("--limit", limit, "--plan", "--trial-time", "1s", "--seed-load", "120", *more)
-    result = cli("peak", *words, *READ, "--read", r"failed=regex:failed (\S+)", *fake())
-    assert result.exit_code == 2
-    assert said in " ".join(result.stderr.split())
+def test_a_dry_run_says_what_cannot_be_reached(cli, words, trials, status):
+    words = ("--url", "http://127.0.0.1:9/", "--mean", "40ms", "--dry-run", "--json", *words)
+    told = json.loads(cli("peak", *words).stdout)
+    assert told["trials"][0] >= trials
+    assert {*told["statuses"]} == {status}
 
 
 class LateAtFirst:
@@ -214,32 +182,6 @@ def test_pilots_that_are_all_late_are_one_problem():
     with pytest.raises(InvalidInput) as raised:
         plan_lengths(search, LateAtFirst(late=15), budget_s=None, as_json=False)
     assert len(raised.value.problems) == 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("policy", ["adaptive", "strawman", "linear", "binsearch", "model"])
-def test_trials_are_as_long_as_was_asked_for(cli, policy):
-    words = ("--mean", "40ms", "--policy", policy, "--trial-time", "7s", "--budget", "8")
-    document = json.loads(cli("peak", *words, "--json", *READ, *fake()).stdout)
-    assert {each["asked"]["duration_s"] for each in document["trials"]} == {7.0}
-
-
-@pytest.mark.slow
-def test_the_width_decides_which_load_is_taken_for_the_peak(cli):
-    words = ("--mean", "40ms", "--policy", "binsearch", "--json", *READ)
-    half = {
-        width: json.loads(cli("peak", *words, "--width", width, *fake()).stdout)["load"]["value"]
-        for width in ("2%", "60%")
-    }
-    assert half["2%"] == pytest.approx(175.0, rel=0.01)
-    assert half["60%"] == 150.0
-
-
-def test_what_never_saturates_is_told_so(cli):
-    words = ("peak", "--mean", "40ms", "--max-load", "150", *READ, *fake())
-    result = cli(*words)
-    assert result.exit_code == 0
-    assert "not-saturated" in result.stdout
 
 
 @pytest.mark.slow
@@ -409,6 +351,7 @@ async def breaks():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer signals")
 @pytest.mark.parametrize(
     ("words", "code"),
@@ -468,11 +411,3 @@ def test_a_share_of_good_requests_is_limited_stored_and_shown(cli, store, strict
     assert cli("resume", run_id).stdout == result.stdout
     assert peak["load"]["low"] < 205.0  # the machine may stall, and the queue is empty at first
     assert peak["load"]["high"] > 120.0
-
-
-@pytest.mark.slow
-def test_a_dry_run_of_a_share_offers_no_load(cli, store):
-    words = ("--slo", SLO, "--seed-load", "5", "--accuracy", "20%", "--dry-run")
-    result = cli("peak", "--url", "http://127.0.0.1:9/", *words, "--json")
-    assert json.loads(result.stdout)["first"]["load"] == 5.0
-    assert not store.exists()

@@ -160,6 +160,7 @@ peak --p95 1s -- wrk2 -R{load}
 peak --mean 20s --timeout 10s --url http://x/
 peak --mean 1s --url http://x/ --processes 0 --dry-run
 peak --mean 1s --url http://x/ --budget 20s --trial-time 30s
+peak --mean 40ms --plan --budget 5s --trial-time 1s --read mean:ms=column:1 -- x {load}
 peak --limit depth=40ms --read depth=column:1 -- x {load}
 peak --slo 'response<1s: 99%' --read mean:ms=column:1 -- x {load}
 peak --url http://x/ --slo 'p95<1: 99%' --slo 'response<1s'

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from benchrigor.workbench.data import Limit, LoadResult
+from benchrigor import Limit, LoadResult
 from benchrigor.workbench.loadgen.judging import judge
 from benchrigor.workbench.loadgen.sending import Sent
 

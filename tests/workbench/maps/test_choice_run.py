@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchrigor.model import Estimate
+from benchrigor.model import Code, Estimate
 from benchrigor.model.metric import describe_metric
 from benchrigor.storage import Journal
+from benchrigor.workbench import BestChoice
 from benchrigor.workbench.maps.choice_run import ChoiceRun, TurnDone, recall_turns, turns_of
-from benchrigor.workbench.planning.best_choice import BestChoice, Turn
+from benchrigor.workbench.planning.best_choice import Turn
 
 HOSTS = ["ash", "elm", "fir", "oak"]
 PACES = dict(zip(HOSTS, [1.0, 1.3, 0.8, 1.1], strict=True))
@@ -173,4 +174,4 @@ def test_a_peak_that_was_not_reached_in_a_turn_ends_no_choice(store: Journal) ->
     again = a_choice()
     recall_turns(again, record)
     assert again.result() == found
-    assert "Not brought to its limits" in found.notices[0].sentence
+    assert found.notices[0].code is Code.SAMPLES_WITHOUT_NUMBER

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from benchrigor import Limit
 from benchrigor.errors import InvalidInput
-from benchrigor.workbench.data import Limit
 from benchrigor.workbench.maps.map_file import read_map
 from benchrigor.workbench.searches import generator_of
 
@@ -20,7 +20,7 @@ scale = "log2"
 change = "30s"
 
 [factors.size]
-levels = ["small", "large one"]
+levels = ["small", "large 1"]
 workload = true
 
 [design]
@@ -41,7 +41,7 @@ timeouts = {ready = "20s", stop = "5s"}
 url = "http://127.0.0.1:8000/{size}"
 headers = {Size = "{size}"}
 p95 = "{threads}00ms"
-mean = {size = {small = "10ms", "large one" = "40ms"}}
+mean = {size = {small = "10ms", "large 1" = "40ms"}}
 limits = {p99 = "500ms"}
 accuracy = "4%"
 max_load = 2000
@@ -109,15 +109,15 @@ def test_a_file_is_read_as_plain_data(read):
 
 def test_a_peak_differs_by_sample(read):
     response = read(GOOD).response
-    assert response.limits_at({"threads": 4, "size": "large one"}) == [
+    assert response.limits_at({"threads": 4, "size": "large 1"}) == [
         Limit(metric="mean", at_most=0.04),
         Limit(metric="p95", at_most=0.4),
         Limit(metric="p99", at_most=0.5),
     ]
-    offered = response.generator_at({"threads": 4, "size": "large one"})
+    offered = response.generator_at({"threads": 4, "size": "large 1"})
     (request,) = offered["requests"]
-    assert request == {"url": "http://127.0.0.1:8000/large one", "headers": {"Size": "large one"}}
-    assert offered["prepare"] == "sync 'large one'"
+    assert request == {"url": "http://127.0.0.1:8000/large 1", "headers": {"Size": "large 1"}}
+    assert offered["prepare"] == "sync 'large 1'"
     assert generator_of(offered, response.limits_at({"threads": 1, "size": "small"}))
 
 

@@ -27,6 +27,7 @@ from benchrigor.workbench.pool.on_host import Outcome
 from benchrigor.workbench.surfaces.samples import Sample
 
 FACTOR = "[factors.size]\nlevels = [1, 2, 4, 8]\n"
+FEW = "[factors.size]\nlevels = [1, 2]\n"
 RESPONSE = '[response]\nfunction = "answers:rate"\ndirection = "higher"\n'
 HOSTS = '[hosts]\nnames = ["elm", "oak"]\n'
 BEHIND = HOSTS + 'prefix = "env XDG_DATA_HOME={folder}/{{host}}"\ncwd = "{folder}"\n'
@@ -103,11 +104,11 @@ def test_nothing_finished_is_repeated_when_the_controller_is_killed(
 def test_attempts_are_kept_and_explained(cli, store, folder: Path, monkeypatch) -> None:
     """A host that others use, whose lock was stale: `explain` tells it."""
     taken = {"value": {"found": codec.encode(FOUND), "runs": []}, "taken_over_from": "a1b2"}
-    outcomes = [Outcome(disturbed="others used 1.5 processors"), *[Outcome(**taken)] * 4]
+    outcomes = [Outcome(disturbed="others used 1.5 processors"), *[Outcome(**taken)] * 2]
     executor = FakeExecutor(["elm"], instead=lambda _: outcomes.pop(0))
     monkeypatch.setattr("benchrigor.workbench.maps.map_hosts.executor_for", lambda _hosts: executor)
-    (folder / "map.toml").write_text(FACTOR + FULL + RESPONSE + '[hosts]\nnames = ["elm"]')
-    assert cli("map", "map.toml").exit_code == 0
+    (folder / "map.toml").write_text(FEW + FULL + RESPONSE + '[hosts]\nnames = ["elm"]')
+    assert cli("map", "map.toml").exit_code == 4
     said = cli("explain").stdout
     assert "disturbed" in said
     assert "a1b2" in said
@@ -248,13 +249,13 @@ def test_samples_of_other_hosts_are_not_reused(cli, store, folder: Path, monkeyp
     outcome = Outcome(value={"found": codec.encode(FOUND), "runs": []})
     executor = FakeExecutor(["elm"], instead=lambda _: outcome)
     monkeypatch.setattr("benchrigor.workbench.maps.map_hosts.executor_for", lambda _hosts: executor)
-    (folder / "map.toml").write_text(FACTOR + FULL + RESPONSE + '[hosts]\nnames = ["elm"]')
-    assert cli("map", "map.toml").exit_code == 0
+    (folder / "map.toml").write_text(FEW + FULL + RESPONSE + '[hosts]\nnames = ["elm"]')
+    assert cli("map", "map.toml").exit_code == 4
     again = json.loads(cli("map", "map.toml", "--reuse", "--dry-run", "--json").stdout)
     assert again["samples"] == []
-    (folder / "map.toml").write_text(FACTOR + FULL + RESPONSE)
+    (folder / "map.toml").write_text(FEW + FULL + RESPONSE)
     alone = json.loads(cli("map", "map.toml", "--reuse", "--dry-run", "--json").stdout)
-    assert len(alone["samples"]) == 4
+    assert len(alone["samples"]) == 2
 
 
 def test_a_turn_lacks_the_value_of_a_peak_that_is_only_bounded(folder: Path, monkeypatch) -> None:

@@ -4,8 +4,8 @@ import pytest
 from known_maps import CACHE, FS, THREADS, surface_of, with_lost
 
 from benchrigor.layout import Line
+from benchrigor.workbench import Factor
 from benchrigor.workbench.maps.map_report import surface_page
-from benchrigor.workbench.surfaces.factors import Factor
 from benchrigor.workbench.surfaces.surface import Surface
 
 UNITS = {"peak": "1/s"}

@@ -5,9 +5,8 @@ import pytest
 from benchrigor.model import Estimate
 from benchrigor.model.metric import describe_metric
 from benchrigor.storage import Journal
+from benchrigor.workbench import Factor, SurfaceMap
 from benchrigor.workbench.maps.map_run import Found, MapRun, reused_in, samples_of
-from benchrigor.workbench.planning.surface_map import SurfaceMap
-from benchrigor.workbench.surfaces.factors import Factor
 
 SIZE = Factor("size", levels=[1, 2, 4, 8], scale="log2")
 METRICS = (describe_metric("speed", "1/s"),)
@@ -87,14 +86,14 @@ def test_a_sample_that_was_under_way_is_measured_first(store):
 def test_a_sample_that_fails_is_kept_with_its_reason(store):
     def failing(sample):
         if sample.point["size"] == 2:
-            return Found(reason="the server did not start")
+            return Found(reason="killed")
         return measure(sample)
 
     told = []
     run = MapRun(full_map(), name="a cache", metrics=METRICS, store=store)
     surface = run.carry_out(failing, after=told.append)
     reasons = [each.reason for each in surface.samples]
-    assert reasons == [None, "the server did not start", None, None]
+    assert reasons == [None, "killed", None, None]
     assert told == list(surface.samples)
     assert samples_of(store.load(run.kept.run_id)) == told
 

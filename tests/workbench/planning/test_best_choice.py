@@ -10,11 +10,7 @@ import benchrigor as br
 from benchrigor.errors import InvalidInput, PlanMismatch
 from benchrigor.model import Code
 from benchrigor.workbench import BestChoice
-from benchrigor.workbench.planning.best_choice import (
-    mean_over_hosts,
-    predict_ratio,
-    swap_chance,
-)
+from benchrigor.workbench.planning.best_choice import mean_over_hosts, predict_ratio, swap_chance
 
 HOSTS = ["ash", "elm", "fir", "oak"]
 POINTS = [{"threads": threads} for threads in (4, 8, 16)]
@@ -47,7 +43,7 @@ def logs_of(*means, effect=0.0, hosts=HOSTS, seed=3):
 
 def test_the_best_is_found_whatever_the_pace_of_hosts():
     found, turns = measured(logs_of(0.0, 0.05, 0.2, effect=0.005))
-    assert (found.point, found.verdict, found.scope) == (POINTS[2], "best", "hosts like these")
+    assert (found.point, found.verdict) == (POINTS[2], "best")
     assert len(turns) == 4
     assert found.rivals == ()
     assert found.notices == ()
@@ -215,7 +211,7 @@ def test_noise_is_no_disagreement():
 def test_few_hosts_are_all_that_the_choice_is_for(count):
     logs = logs_of(0.0, 0.02, 0.3, hosts=HOSTS[:count])
     found, turns = measured(logs, noise=0.01)
-    assert (found.point, found.verdict, found.scope) == (POINTS[2], "best", "these hosts only")
+    assert (found.point, found.verdict) == (POINTS[2], "best")
     assert [each.code for each in found.notices] == [Code.FEW_HOSTS]
     assert len(turns) == max(4, 2 * count)
     assert (found.prediction is None) == (count == 1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import benchrigor as br
+from benchrigor.testing import SimulatedServer
 from benchrigor.workbench import PeakSearch
-from benchrigor.workbench.fakes import SimulatedServer
 
 
 def loads(policy: str, ratios: list[float], **options: float) -> list[float]:

@@ -4,22 +4,7 @@ import threading
 
 import pytest
 
-from benchrigor.errors import InvalidInput
-from benchrigor.workbench.pool.leases import LeaseTable, Token
-
-
-def test_a_host_given_twice_is_refused() -> None:
-    with pytest.raises(InvalidInput, match=r"elm.* twice"):
-        LeaseTable(["elm", "oak", "elm"], owner="a")
-
-
-def test_tokens_are_ordered_and_those_of_a_later_process_are_later() -> None:
-    first = LeaseTable(["elm"], owner="a").acquire()
-    later = LeaseTable(["elm"], owner="a").acquire()
-    assert first is not None
-    assert later is not None
-    assert first.token < later.token
-    assert Token(owner="a", number=1) < Token(owner="a", number=2)
+from benchrigor.workbench.pool.leases import LeaseTable
 
 
 def test_hosts_are_given_all_at_once_or_not_at_all() -> None:

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchrigor.errors import InvalidInput, MissingExtra
+from benchrigor.workbench import Factor
 from benchrigor.workbench.surfaces import designs
 from benchrigor.workbench.surfaces.designs import d_optimal, far_apart, seed_of, snake
-from benchrigor.workbench.surfaces.factors import Factor, Space
+from benchrigor.workbench.surfaces.factors import Space
 
 DISKS = Factor("disks", levels=[1, 2, 3, 4])
 DAEMONS = Factor("daemons", levels=[1, 2, 4, 8, 16, 32, 64, 100], scale="log2")

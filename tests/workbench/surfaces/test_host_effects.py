@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from benchrigor.model import Code, Estimate
-from benchrigor.workbench.surfaces.factors import Factor, Space
+from benchrigor.workbench import Factor
+from benchrigor.workbench.surfaces.factors import Space
 from benchrigor.workbench.surfaces.samples import Measured, Sample
 from benchrigor.workbench.surfaces.surface import Surface, fit_surface
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from benchrigor.model.series import Floats
-from benchrigor.workbench.surfaces.factors import Factor, Space
+from benchrigor.workbench import Factor
+from benchrigor.workbench.surfaces.factors import Space
 from benchrigor.workbench.surfaces.gaussian_process import fit_gaussian_process
 from benchrigor.workbench.surfaces.quadratic import fit_quadratic
 from benchrigor.workbench.surfaces.response_fit import _choose
