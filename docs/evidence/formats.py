@@ -143,7 +143,6 @@ def samples(run: Run) -> None:
 
 # --- damaged files
 
-LONGEST_S = 30.0
 VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1, 1.5, -0.5, float("nan"), float("inf"), 10**400, 1e300, 5e-324),
     *("", "x", "12.5", "-1", "NaN", "1e999", "1.0", "2", "\x00", "\ud800", "\u202e", "a\nb"),
@@ -306,7 +305,7 @@ def fault_of(seed: int, index: int) -> str | None:
             lambda: called("analyze", damaged, "--json"),
         )
         try:
-            with within(LONGEST_S), warnings.catch_warnings():
+            with within(30.0), warnings.catch_warnings():
                 warnings.simplefilter("error")
                 doors[index % len(doors)]()
         except BaseException:  # noqa: BLE001  # what is looked for

@@ -384,7 +384,6 @@ def damage(run: Run) -> None:
 
 # --- inputs that make no sense: a result, an error of benchrigor's own, or an exit code of its own
 
-LONGEST_S = 10.0
 Fault = tuple[str, str]
 Input = tuple[str, Callable[[], object]]
 
@@ -630,7 +629,7 @@ def fault_of(seed: int, index: int) -> Fault | None:
     make = rng.choices([*INPUTS], [*INPUTS.values()])[0]
     described, call = make(rng)
     try:
-        with within(LONGEST_S), warnings.catch_warnings():
+        with within(10.0), warnings.catch_warnings():
             warnings.simplefilter("error")
             call()
     except (BenchrigorError, click.ClickException):
