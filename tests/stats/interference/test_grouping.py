@@ -27,23 +27,6 @@ from benchrigor.stats import estimate_interference, profile_interference
         ["a", "ab", "b", "ba", ""],
         ["x" * 40, "x" * 39 + "y"],
     ],
-    ids=[
-        "int8",
-        "bool",
-        "int64",
-        "uint64",
-        "float",
-        "text",
-        "wide",
-        "16-bit",
-        "half steps",
-        "whole",
-        "hardly whole",
-        "far apart",
-        "constant",
-        "words",
-        "long words",
-    ],
 )
 def test_nominal_values_of_any_type_tell_segments_apart(values: list[Any]) -> None:
     column = np.array(values, dtype=np.int8) if values[0] == -128 else np.array(values)

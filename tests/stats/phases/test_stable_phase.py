@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from benchrigor.model import ChangePoints
-from benchrigor.model.analysis import PhaseLabel, PhaseReason
+from benchrigor.model.analysis import PhaseReason
 from benchrigor.stats import detect_changes, find_stable_phase, trimmed
 from benchrigor.stats.phases.stable_phase import admit_few_effective
 
-WARM_UP, STABLE, COOL_DOWN, OTHER = PhaseLabel
+WARM_UP, STABLE, COOL_DOWN, OTHER = "warm-up", "stable", "cool-down", "other"
 
 
 def points(*indices: int, n: int, inflation: float = 1.0) -> ChangePoints:
@@ -44,7 +44,7 @@ def test_every_phase_is_labelled() -> None:
     ],
 )
 def test_what_returns_to_the_level_is_neither_warm_up_nor_cool_down(
-    phases: list[tuple[float, int]], labels: list[PhaseLabel]
+    phases: list[tuple[float, int]], labels: list[str]
 ) -> None:
     found = find_stable_phase(levels(*phases))
     assert [phase.label for phase in found.phases] == labels

@@ -31,12 +31,6 @@ def test_autocorrelation_leaves_as_small_an_effective_sample_size_as_theory_says
     assert 75 <= np.median(found) <= 125
 
 
-def test_a_random_walk_leaves_no_more_the_longer_it_is() -> None:
-    for n in (500, 50_000):
-        walks = [np.random.default_rng([n, seed]).normal(size=n).cumsum() for seed in range(40)]
-        assert np.median([effective_sample_size(walk) for walk in walks]) <= 5
-
-
 def test_a_fading_transient_is_no_movement_but_a_bend_is() -> None:
     noise = np.random.default_rng(1).normal(size=1_000)
     time = np.linspace(0.0, 1.0, 1_000)
@@ -53,24 +47,6 @@ def test_of_the_steps_in_white_noise_the_true_one_is_kept(seed: int) -> None:
     found = detect_changes(series).indices
     assert found
     assert steps_beyond_noise(series, found)[0] == found
-
-
-def test_slow_noise_has_no_steps() -> None:
-    series = [
-        autoregressive(np.random.default_rng([1_000, seed]), 1_000, 0.97) for seed in range(40)
-    ]
-    judged = [steps_beyond_noise(each, (250, 500, 750)) for each in series]
-    # Of 40 at 1 % more than 3 have a chance below 0.1 %.
-    assert sum(bool(places) for places, _ in judged) <= 3
-    # Nothing is left to be cut, so the noise is that of the whole: (1 + phi) / (1 - phi) = 66.
-    assert 25 <= np.median([inflation for _, inflation in judged]) <= 100
-
-
-def test_the_inflation_is_never_below_one() -> None:
-    noise = np.random.default_rng(3).normal(size=500)
-    swinging = np.convolve(noise, [1.0, -0.7], "same") + 9.0 * (np.arange(500) >= 300)
-    assert steps_beyond_noise(swinging, (300,)) == ((300,), 1.0)
-    assert steps_beyond_noise(np.repeat([2.0, 1.0], [40, 60]), (40,)) == ((40,), 1.0)
 
 
 def test_all_steps_are_left_of_few_readings_and_within_batches() -> None:

@@ -73,12 +73,6 @@ def test_smaller_changes_more_power_and_more_confidence_take_more(
     assert base.n_low <= base.n <= base.n_high
 
 
-def test_a_standard_error_is_read_off_the_interval_where_there_is_none() -> None:
-    whole = br.plan(mean_of(n=50))
-    bare = br.plan(replace(mean_of(n=50), standard_error=None, degrees_of_freedom=None))
-    assert (bare.n, bare.n_low, bare.n_high) == (whole.n, whole.n_low, whole.n_high)
-
-
 def test_a_huge_change_needs_no_more_than_an_interval_does() -> None:
     assert br.plan(mean_of(sd=1e-6, n=30), change=10.0).n == 2
     # Ten degrees of freedom from 1000 readings: one takes some 180.

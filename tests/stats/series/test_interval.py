@@ -3,8 +3,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 from simulated.estimates import estimated
 from simulated.series import autoregressive
@@ -45,14 +43,6 @@ def test_the_interval_of_a_time_is_above_0(n: int, skewness: float) -> None:
         reach = scipy_stats.t.ppf(0.975, fit.degrees_of_freedom) * fit.standard_error / fit.level
         assert max(level.value / level.low, level.high / level.value) >= math.exp(reach * 0.999999)
         assert estimate_mean(times) == replace(level, notices=estimate_mean(times).notices)
-
-
-@given(st.floats(0.5, 0.998), st.floats(0.0005, 0.5))
-def test_more_confidence_is_a_wider_interval(confidence: float, more: float) -> None:
-    higher = confidence + (1.0 - confidence) * more
-    narrow = estimate_mean(SKEWED, confidence=confidence)
-    wide = estimate_mean(SKEWED, confidence=higher)
-    assert wide.low < narrow.low < narrow.high < wide.high
 
 
 @pytest.mark.parametrize("shift", [0.003, 0.006])

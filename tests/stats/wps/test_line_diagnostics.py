@@ -19,7 +19,6 @@ def shuffled(low: float, high: float, n: int = 40) -> np.ndarray:
 @pytest.mark.parametrize(
     ("work", "noise"),
     [(shuffled(1.0, 10.0), 0.3), (shuffled(9.0, 10.0), 0.0001), (shuffled(5.0, 10.5, 10), 0.15)],
-    ids=["poor prediction", "amounts too alike", "speed hardly known"],
 )
 def test_poor_prediction_wide_intervals_and_similar_amounts_are_warned_of(
     work: np.ndarray, noise: float
