@@ -93,6 +93,17 @@ def test_each_trial_is_a_round_of_its_load():
 
 
 @pytest.mark.slow
+def test_a_stored_search_says_the_same_as_the_one_before():
+    store = MemoryStore()
+    run = run_of(PeakSearch(**OPTIONS), store)
+    found = run.carry_out(WithReadings(200.0, noise=0.05))
+    assert all(each.error > 0.0 for each in found.trials)
+    again = search_of(store.load(run.kept.run_id or "")).result()
+    assert [each.error for each in again.trials] == [each.error for each in found.trials]
+    assert again.load == found.load
+
+
+@pytest.mark.slow
 def test_what_is_finished_is_kept_and_taken_up():
     store, server = MemoryStore(), Dying(200.0, noise=0.05)
     run = run_of(PeakSearch(**OPTIONS), store)

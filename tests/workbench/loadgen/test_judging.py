@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,11 +39,14 @@ def sent_of(
     )
 
 
+def judged(limits: list[Limit], response_s: np.ndarray, **options: Any) -> LoadResult:
+    sent = sent_of(response_s, **options)
+    return judge(sent, duration_s=10.0, limits=limits, spent_s={"run": 10.0})
+
+
 def test_mean_and_quantiles_are_those_of_the_responses():
     response_s = np.random.default_rng(1).exponential(0.02, 5000)
-    found = judge(
-        sent_of(response_s, failed=50), duration_s=10.0, limits=LIMITS, spent_s={"run": 10.0}
-    )
+    found = judged(LIMITS, response_s, failed=50)
     assert found.mean_response_s == pytest.approx(response_s.mean())
     assert found.p95_response_s == pytest.approx(np.quantile(response_s, 0.95))
     assert found.value("p99") == pytest.approx(np.quantile(response_s, 0.99))
@@ -58,7 +62,7 @@ def test_warm_up_is_left_out():
     rng = np.random.default_rng(1)
     response_s = rng.gamma(20.0, 0.001, 4000)
     response_s[:400] += 0.5
-    found = judge(sent_of(response_s), duration_s=10.0, limits=LIMITS, spent_s={"run": 10.0})
+    found = judged(LIMITS, response_s)
     assert found.mean_response_s == pytest.approx(0.02, rel=0.02)
     assert found.spent_s["warm-up"] == pytest.approx(1.0, rel=0.1)
     assert sum(found.spent_s.values()) == pytest.approx(10.0)
@@ -67,23 +71,21 @@ def test_warm_up_is_left_out():
 def test_the_response_is_that_nearest_to_its_limit():
     response_s = np.random.default_rng(1).exponential(0.02, 5000)
     loose = [Limit(metric="mean", at_most=0.03), Limit(metric="p95", at_most=0.5)]
-    found = judge(sent_of(response_s), duration_s=10.0, limits=loose, spent_s={"run": 10.0})
+    found = judged(loose, response_s)
     assert found.response is not None
     assert found.response.low < 0.02 < found.response.high
 
 
 def test_a_quantile_of_few_requests_is_known_no_better_than_the_mean():
     response_s = np.random.default_rng(1).exponential(0.02, 40)
-    found = judge(sent_of(response_s), duration_s=10.0, limits=LIMITS[1:], spent_s={"run": 10.0})
+    found = judged(LIMITS[1:], response_s)
     assert found.response is not None
     assert found.response.standard_error > 0.0
 
 
 def test_answers_within_the_limit_are_counted():
     response_s = np.repeat([0.1, 2.0], [900, 100])
-    found = judge(
-        sent_of(response_s, failed=50), duration_s=10.0, limits=LIMITS, spent_s={"run": 10.0}
-    )
+    found = judged(LIMITS, response_s, failed=50)
     assert found.within_limits == 850
 
 
@@ -92,7 +94,7 @@ def test_a_backlog_that_grows_all_along_is_no_mean():
     between = rng.exponential(1 / 240.0, 4000) - rng.exponential(1 / 200.0, 4000)
     response_s = np.maximum(-np.cumsum(between), 0.0) + rng.exponential(1 / 240.0, 4000)
     assert response_s[-500:].mean() > 2.0 * response_s[:500].mean()
-    assert judge(sent_of(response_s), duration_s=10.0, limits=LIMITS, spent_s={"run": 10.0}).growing
+    assert judged(LIMITS, response_s).growing
 
 
 @pytest.mark.slow
@@ -112,9 +114,7 @@ def test_a_queue_that_is_slow_at_times_does_not_grow(load: float):
 
 def test_what_is_sent_after_the_end_was_not_sent_in_time():
     response_s = np.full(1000, 0.5)
-    found = judge(
-        sent_of(response_s, late_s=1.0), duration_s=10.0, limits=LIMITS, spent_s={"run": 10.0}
-    )
+    found = judged(LIMITS, response_s, late_s=1.0)
     assert found.scheduled == 1000
     assert found.sent == pytest.approx(910, abs=2)
     assert found.lag_p99_s == 1.0
@@ -123,21 +123,16 @@ def test_what_is_sent_after_the_end_was_not_sent_in_time():
 SHARE = Limit(metric="response<100ms and first-byte<50ms and chunk-gap<20ms", at_most=0.05)
 
 
-def judged_share(found: Sent) -> LoadResult:
-    return judge(found, duration_s=10.0, limits=[SHARE], spent_s={"run": 10.0})
-
-
 def test_a_good_request_keeps_all_conditions():
     """Each tenth misses another one, and one of ten fails."""
     n = 1000
     kinds = np.arange(n) % 10
-    found = judged_share(
-        sent_of(
-            np.where(kinds == 9, 0.1, 0.06),  # 0.1 is not below 0.1
-            first_byte_s=np.where(kinds == 8, 0.055, 0.03),
-            chunk_gap_s=np.where(kinds == 7, 0.03, 0.01),
-            failed=7,  # of which none is of these kinds
-        )
+    found = judged(
+        [SHARE],
+        np.where(kinds == 9, 0.1, 0.06),  # 0.1 is not below 0.1
+        first_byte_s=np.where(kinds == 8, 0.055, 0.03),
+        chunk_gap_s=np.where(kinds == 7, 0.03, 0.01),
+        failed=7,  # of which none is of these kinds
     )
     assert found.metrics[SHARE.metric] == pytest.approx(0.307)
     assert found.within_limits == 693
@@ -156,7 +151,7 @@ def test_the_limit_is_kept_where_the_share_is(slow: float, failed: int):
     response_s[failed:][rng.choice(n - failed, n_slow, replace=False)] = 0.15
     response_s[:failed] = 10.0
     rest = {"first_byte_s": np.full(n, 0.01), "chunk_gap_s": np.zeros(n)}
-    found = judged_share(sent_of(response_s, failed=failed, **rest))
+    found = judged([SHARE], response_s, failed=failed, **rest)
     share = found.metrics[SHARE.metric]
     ratio = SHARE.ratio_of(found)
     assert ratio is not None
@@ -180,7 +175,7 @@ def test_the_interval_within_a_trial_respects_autocorrelation(correlation: float
             if is_lost:
                 worst = np.where(worst < 1.0, 0.1, 60.0)
             rest = {"first_byte_s": 0.05 * worst, "chunk_gap_s": 0.001 * worst}
-            found = judged_share(sent_of(0.04 * worst, **rest)).response
+            found = judged([SHARE], 0.04 * worst, **rest).response
             assert found is not None
             holding += found.low <= (0.05 if is_lost else 1.0) <= found.high
         assert holding >= 71

@@ -155,7 +155,9 @@ def test_a_peak_below_the_first_load_is_found():
     assert load.low < 25.0 < load.high
 
 
-@pytest.mark.parametrize("capacity", [28.0, 31.0, 47.0, 60.0])
+@pytest.mark.parametrize(
+    "capacity", [*(pytest.param(x, marks=pytest.mark.slow) for x in (28.0, 31.0)), 47.0, 60.0]
+)
 def test_an_overloaded_server_is_offered_less_until_it_keeps_the_limits(capacity: float):
     found = searched(serving(capacity))
     loads = [trial.asked.load for trial in found.trials]
@@ -175,6 +177,7 @@ def test_slow_with_little_to_do_is_not_saturated_above():
     assert [each.code for each in found.notices] == [Code.NOT_MONOTONE]
 
 
+@pytest.mark.slow
 def test_a_hump_between_two_trials_is_seen_from_above():
     def hump(load: float, duration_s: float) -> br.LoadResult:
         slow_s = 0.05 if 150.0 < load < 450.0 else 0.0

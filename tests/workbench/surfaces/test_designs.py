@@ -5,7 +5,6 @@ import sys
 from itertools import pairwise
 
 import numpy as np
-import pydoe
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -65,17 +64,6 @@ def test_twenty_starts_find_the_best_six_of_32_points():
     assert best == pytest.approx(258.2573, abs=1e-4)
     for seed in range(3):
         assert determinant(SERVERS, d_optimal(SERVERS, 6, seed=seed)) >= 0.999 * best
-
-
-@pytest.mark.slow
-def test_one_start_may_end_far_from_the_best_six_of_32_points():
-    terms = SERVERS.terms(SERVERS.grid())
-    random = np.random.default_rng(1)
-    found = [
-        pydoe.optimal_design(random.permutation(terms), 6, 1, method="fedorov")[1]["det_XTX"]
-        for _ in range(30)
-    ]
-    assert min(found) <= 0.8 * 258.2573
 
 
 @pytest.mark.slow
@@ -164,7 +152,7 @@ def changes(points, name):
 
 
 @given(spaces())
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 def test_on_a_full_grid_successive_points_differ_by_one_level_of_one_factor(space):
     order = snake(space, space.grid())
     ranks = {factor.name: sorted(factor.levels, key=factor.coded) for factor in space.factors}
@@ -175,7 +163,7 @@ def test_on_a_full_grid_successive_points_differ_by_one_level_of_one_factor(spac
 
 
 @given(spaces(), st.data())
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 def test_any_points_of_a_grid_are_permuted_and_the_dearest_level_never_comes_back(space, data):
     points = data.draw(st.lists(st.sampled_from(space.grid()), max_size=20))
     order = snake(space, points)

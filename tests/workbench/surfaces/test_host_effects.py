@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 import pytest
+from known_maps import known
 
-from benchrigor.model import Code, Estimate
+from benchrigor.model import Code
 from benchrigor.workbench import Factor
 from benchrigor.workbench.surfaces.factors import Space
 from benchrigor.workbench.surfaces.samples import Measured, Sample
@@ -16,18 +17,6 @@ from benchrigor.workbench.surfaces.surface import Surface, fit_surface
 SPACE = Space([Factor("threads", levels=[1, 2, 4, 8, 16, 32, 64, 128], scale="log2")])
 PACES = {"elm": 1.2, "oak": 1.0, "fir": 0.8}
 MEAN = math.prod(PACES.values()) ** (1 / 3)
-
-
-def known(value: float) -> Estimate:
-    return Estimate(
-        value=value,
-        low=0.99 * value,
-        high=1.01 * value,
-        confidence=0.95,
-        n=9,
-        n_effective=9.0,
-        method="told",
-    )
 
 
 def samples(n: int = 16, *, paces: dict[str, float] = PACES) -> list[Measured]:
@@ -39,7 +28,9 @@ def samples(n: int = 16, *, paces: dict[str, float] = PACES) -> list[Measured]:
         rate = 100.0 * float(point["threads"]) ** 0.5 * paces[host]
         found.append(
             Measured(
-                sample=Sample(id=number, point=point), estimates={"rate": known(rate)}, host=host
+                sample=Sample(id=number, point=point),
+                estimates={"rate": known(rate, 0.005)},
+                host=host,
             )
         )
     return found

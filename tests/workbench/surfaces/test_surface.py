@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from known_maps import known
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate, Notice
+from benchrigor.model import Code, Notice
 from benchrigor.workbench import Factor
 from benchrigor.workbench.surfaces.factors import Point, Space
 from benchrigor.workbench.surfaces.samples import Measured, Sample
@@ -29,20 +30,6 @@ def rate_of(point: Point) -> float:
     threads = float(point["threads"])
     speed, contention = (120.0, 0.12) if point["fs"] == "ext4" else (95.0, 0.05)
     return speed * threads / (1.0 + contention * threads)
-
-
-def known(value: float, error: float = ERROR) -> Estimate:
-    half_width = 1.96 * error * value
-    return Estimate(
-        value=value,
-        low=value - half_width,
-        high=value + half_width,
-        confidence=0.95,
-        n=10,
-        n_effective=10.0,
-        method="mean",
-        standard_error=error * value,
-    )
 
 
 def measured(
@@ -231,6 +218,7 @@ def test_a_sample_that_others_disturbed_counts_less_and_is_said() -> None:
     assert Code.DISTURBED in {notice.code for notice in surface.notices}
 
 
+@pytest.mark.slow
 def test_equal_answers_have_no_effect_of_any_factor() -> None:
     surfaces = (
         fit_surface(SPACE, measured(SPACE.grid(), lambda _: 7.0, seed=seed)) for seed in range(12)
@@ -321,13 +309,9 @@ def test_a_category_without_an_effect_seldom_matters():
     for _ in range(40):
         measured = []
         for index, point in enumerate(space.grid()):
-            value = 100.0 * float(point["size"]) * math.exp(rng.normal(0.0, 0.03))
-            error = {"standard_error": 0.03 * value, "n": 9, "n_effective": 9.0, "method": "told"}
-            ends = {"low": 0.94 * value, "high": 1.06 * value, "confidence": 0.95}
-            answer = Estimate(value=value, **ends, **error)
-            measured.append(
-                Measured(sample=Sample(id=index, point=point), estimates={"rate": answer})
-            )
+            answer = known(100.0 * float(point["size"]) * math.exp(rng.normal(0.0, 0.03)), 0.03)
+            sample = Sample(id=index, point=point)
+            measured.append(Measured(sample=sample, estimates={"rate": answer}))
         effect = fit_surface(space, measured).sensitivities()["kind"]
         wrong += effect.low > 1.0
     # More have a chance of 1.4 % at a share of 0.05.
