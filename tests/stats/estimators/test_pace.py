@@ -119,18 +119,6 @@ def test_figures_at_full_speed_hold_what_the_work_takes_there():
 
 
 @pytest.mark.slow
-@given(scale=st.floats(1e-3, 1e3), seed=st.integers(0, 100))
-def test_scaling_the_readings_scales_the_figure(scale, seed):
-    given = segments(seed, n=100)
-    scaled = replace(given, level=scale * given.level, duration_s=scale * given.duration_s)
-    one, two = (pace_of(each, FULL_S, version=1) for each in (given, scaled))
-    assert two.sensitivity == pytest.approx(one.sensitivity)
-    first, second = at_full_speed(estimate_of(given), one), at_full_speed(estimate_of(scaled), two)
-    assert second.value == pytest.approx(scale * first.value)
-    assert second.relative_half_width == pytest.approx(first.relative_half_width, rel=1e-3)
-
-
-@pytest.mark.slow
 @given(scale=st.floats(0.1, 10.0), seed=st.integers(0, 100))
 def test_a_slower_reference_with_a_slower_full_speed_changes_nothing(scale, seed):
     given = segments(seed, n=100)

@@ -66,25 +66,6 @@ def test_below_thirty_readings_the_interval_is_the_binomial_one(
 NORMAL_READINGS = np.random.default_rng(41).normal(size=2000)
 
 
-@pytest.mark.slow
-@BOTH
-@given(
-    shift=st.integers(-1000, 1000),
-    power=st.integers(-30, 30),
-    q=st.sampled_from([0.1, 0.25, 0.5, 0.9]),
-)
-def test_scaling_and_shifting_the_readings_does_so_to_the_estimate_exactly(
-    shift: int, power: int, q: float, transients: tuple[float, ...]
-) -> None:
-    # Multiples of 1/64 and powers of two: no rounding comes between.
-    values = np.round(SKEWED * 64.0) / 64.0
-    found = quantile_of(values, q, 0.95, transients=transients)
-    moved = quantile_of((values + shift) * 2.0**power, q, 0.95, transients=transients)
-    assert moved.low == (found.low + shift) * 2.0**power
-    assert moved.high == (found.high + shift) * 2.0**power
-    assert moved.value == pytest.approx((found.value + shift) * 2.0**power)
-
-
 @BOTH
 @pytest.mark.parametrize("values", [SKEWED, TIED, SKEWED[:25]], ids=["skewed", "tied", "few"])
 @pytest.mark.parametrize("q", [0.25, 0.5, 0.7])

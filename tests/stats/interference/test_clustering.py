@@ -62,12 +62,6 @@ def test_neighbours_at_the_threshold_are_apart() -> None:
     assert cluster_labels([-110.0, -100.0, -91.0]).tolist() == [0, 1, 1]
 
 
-@given(values_of_any_sign, st.integers(-300, 300))
-def test_the_unit_does_not_matter(values: list[float], exponent: int) -> None:
-    scaled = [value * 2.0**exponent for value in values]
-    assert cluster_labels(scaled).tolist() == cluster_labels(values).tolist()
-
-
 def test_a_chain_is_cut_where_it_spreads_too_far() -> None:
     values = np.exp(np.linspace(0.0, math.log(20.0), 300))
     assert not cluster_starts(values).size

@@ -167,22 +167,6 @@ def shares(found: Interference) -> tuple[float, ...]:
     )
 
 
-@pytest.mark.slow
-@given(runs, st.integers(-40, 40), st.integers(-40, 40))
-def test_units_do_not_matter(
-    run: list[tuple[int, int, int, int]], time_unit: int, work_unit: int
-) -> None:
-    durations, work, kind, delay = (np.array(column) for column in columns(run))
-    plain = estimate_interference(durations, {"work": work}, nominal={"k": kind}, delay_s=delay)
-    scaled = estimate_interference(
-        durations * 2.0**time_unit,
-        {"work": work * 2.0**work_unit},
-        nominal={"k": kind},
-        delay_s=delay * 2.0**time_unit,
-    )
-    assert shares(scaled) == shares(plain)
-
-
 @given(runs)
 def test_no_more_than_everything_is_lost(run: list[tuple[int, int, int, int]]) -> None:
     durations, work, _, delay = columns(run)

@@ -45,6 +45,14 @@ def outlying(by: float, *, slope: float = 1.0) -> object:
     return fit_wps(WORK, duration).notices
 
 
+def doubted(low: float, high: float, noise: float, *, n: int = 40) -> object:
+    """Return what is said of a line through amounts between two, with so much noise."""
+    work = np.random.default_rng(3).permutation(np.linspace(low, high, n))
+    return fit_wps(
+        work, 1.0 + work * (1.0 + noise * np.random.default_rng(7).normal(size=n))
+    ).notices
+
+
 def two_sides() -> tuple[Floats, Floats]:
     rng = np.random.default_rng(8)
     one, two = (rng.lognormal(0.0, 0.05, 15) for _ in range(2))
@@ -177,6 +185,11 @@ CAUSES = {
     "rounds that make the speed higher": lambda: outlying(-5.0),
     "rounds that make the speed lower": lambda: outlying(5.0),
     "rounds that alone make a speed": lambda: outlying(0.3, slope=-0.001),
+    "a line that predicts badly": lambda: doubted(1.0, 10.0, 0.3),
+    "amounts that are too alike": lambda: doubted(9.0, 10.0, 0.0001),
+    "a speed that is hardly known": lambda: doubted(5.0, 10.5, 0.15, n=10),
+    "few rounds": lambda: doubted(1.0, 10.0, 0.01, n=9),
+    "a line without a doubt": lambda: doubted(1.0, 10.0, 0.01, n=10),
     "amounts that rise": lambda: (
         fit_wps(np.sort(WORK), (1.0 + NOISE) * (1.0 + np.sort(WORK))).notices
     ),
