@@ -8,8 +8,8 @@ import math
 import pytest
 
 from benchrigor import LoadTrial
+from benchrigor.protocols import LoadGenerator
 from benchrigor.testing import SimulatedServer
-from benchrigor.workbench.load_generator import LoadGenerator
 from benchrigor.workbench.loadgen import OpenLoop
 
 SERVICE_S = 0.005

@@ -28,8 +28,6 @@ from benchrigor.workbench.maps.responses import (
     metric_of,
     search_options,
     unfinished_samples,
-    values_of,
-    without_wrong_numbers,
 )
 from benchrigor.workbench.maps.surfaces_of_maps import search_for
 from benchrigor.workbench.surfaces.samples import Measured, Sample
@@ -53,16 +51,14 @@ def test_a_peak_is_the_answer_of_its_sample():
     assert (found.run_id, found.reason) == ("3f2a", None)
 
 
-def test_a_peak_that_is_not_reached_is_a_lower_bound():
-    found = answer_of_peak(searched(lambda _: 0.001, max_load=400.0), None)
+@pytest.mark.parametrize(
+    ("response_s", "options", "bounds"),
+    [(0.001, {"max_load": 400.0}, (400.0, None)), (0.9, {"min_load": 2.0}, (None, 2.0))],
+)
+def test_a_peak_that_lies_beyond_the_loads_is_bounded(response_s, options, bounds):
+    found = answer_of_peak(searched(lambda _: response_s, **options), None)
     assert not found.estimates
-    assert (found.at_least, found.at_most) == (400.0, None)
-
-
-def test_a_limit_that_no_load_keeps_is_an_upper_bound():
-    found = answer_of_peak(searched(lambda _: 0.9, min_load=2.0), None)
-    assert not found.estimates
-    assert (found.at_least, found.at_most) == (None, 2.0)
+    assert (found.at_least, found.at_most) == bounds
     assert found.reason
 
 
@@ -86,40 +82,6 @@ def test_a_search_begins_below_the_peak_of_a_neighbour():
     assert (first["seed_load"], later["seed_load"]) == (10.0, pytest.approx(56.0))
     assert later["accuracy"] == 0.02
     assert later["limits"] == [LIMIT]
-
-
-def test_a_limit_may_differ_by_level():
-    by_level = {"threads": {"2": "40ms", "4": "80ms"}}
-    response = PeakResponse(limits={"mean": by_level})
-    at = {
-        threads: search_options(response, Sample(id=0, point={"threads": threads}))["limits"]
-        for threads in (2, 4)
-    }
-    assert [at[threads][0].at_most for threads in (2, 4)] == [0.04, 0.08]
-
-
-def test_what_a_function_returns_is_an_estimate(tmp_path):
-    (tmp_path / "answering.py").write_text(
-        "def number(threads):\n    return 10 * threads\n"
-        "def ends(threads):\n    return 5, 4, 6\n"
-        "def wrong(threads):\n    return None\n"
-    )
-    told = values_of("answering:number", POINT, str(tmp_path))["value"]
-    assert (told.value, told.low, told.high) == (20.0, 20.0, 20.0)
-    told = values_of("answering:ends", POINT, str(tmp_path))["value"]
-    assert (told.value, told.low, told.high) == (5.0, 4.0, 6.0)
-    with pytest.raises(WorkloadFailed):
-        values_of("answering:wrong", POINT, str(tmp_path))
-
-
-def test_numbers_that_do_not_steer_are_kept_where_the_one_that_does_is_wrong():
-    """The sample counts as failed for the response that steers alone."""
-    right, wrong = (Estimate(value=x, low=x - 1, high=x + 1, **ONE) for x in (9.0, -9.0))
-    found = without_wrong_numbers(Found(estimates={"rate": wrong, "delay": right}))
-    assert dict(found.estimates) == {"delay": right}
-    assert found.reason is not None
-    told = Measured(sample=Sample(id=0, point=POINT), estimates=found.estimates)
-    assert (told.lacks("rate"), told.lacks("delay")) == (True, False)
 
 
 COMMAND = """
