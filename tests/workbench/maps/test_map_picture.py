@@ -1,5 +1,7 @@
 """Pictures of maps, by their artists."""
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 from known_maps import CACHE, DISKS, FS, THREADS, surface_of, with_lost
 from matplotlib.axes import Axes
 from matplotlib.collections import FillBetweenPolyCollection
+from matplotlib.figure import Figure
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.workbench import Factor
@@ -161,3 +164,32 @@ def overlap(axes: Axes) -> list[Any]:
 def test_labels_do_not_cover_each_other(factors: list[Factor]) -> None:
     for each in panels_of(plot_map(surface_of(factors), unit="1/s")):
         assert not overlap(each)
+
+
+@pytest.mark.slow
+def test_matplotlib_is_loaded_only_when_it_draws() -> None:
+    code = "import sys, benchrigor.workbench.maps.map_picture; print('matplotlib' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"
+
+
+@pytest.mark.slow
+def test_samples_on_a_profile_are_told_from_those_elsewhere(lost: Surface) -> None:
+    panel = panels_of(plot_map(lost))[1]
+    here, elsewhere = dots(panel, "measured"), dots(panel, "measured elsewhere")
+    best, measured = lost.best().point, [each for each in lost.samples if each.estimates]
+    wanted = [
+        (each.sample.point["disks"], each.estimates["peak"].value)
+        for each in measured
+        if all(each.sample.point[name] == best[name] for name in ("threads", "fs"))
+    ]
+    assert np.array(here) == pytest.approx(np.array(wanted))
+    assert len(here) + len(elsewhere) == len(measured)
+
+
+@pytest.mark.slow
+def test_it_is_drawn_into_a_given_figure() -> None:
+    figure = Figure(figsize=(6.0, 3.0), layout="constrained")
+    axes = plot_map(surface_of([THREADS]), figure=figure)
+    assert axes.figure is figure
+    assert figure.get_size_inches().tolist() == [6.0, 3.0]

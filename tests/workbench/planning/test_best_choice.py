@@ -391,3 +391,8 @@ def test_it_ends_too_where_a_configuration_was_once_not_brought_to_its_limits():
         choice.tell(turn, answers, better_than=better, cost_s=2.0)
     assert turns <= 16
     assert Code.FEW_HOSTS in {notice.code for notice in choice.result().notices}
+
+
+def test_the_same_told_the_same_is_asked():
+    one, two = (measured(logs_of(0.0, 0.1, 0.1, effect=0.05), seed=2) for _ in range(2))
+    assert one == two

@@ -639,3 +639,8 @@ def test_counts_over_a_limit_are_not_of_users():
         return search.result().status
 
     assert searched_for(is_counted=True) == searched_for(is_counted=False)
+
+
+def test_without_a_greatest_load_the_search_ends_all_the_same():
+    found = searched(lambda *_: br.LoadResult(mean_response_s=0.01))
+    assert found.status is br.PeakStatus.NOT_SATURATED

@@ -241,3 +241,9 @@ def test_each_response_may_have_its_own_direction():
     surface = search.result()
     assert (surface.best("rate").point, surface.best("delay").point) == ({"disks": 5}, {"disks": 1})
     assert surface.ranking("delay")[0].name == "disks 1"
+
+
+@pytest.mark.slow
+def test_the_same_told_the_same_is_asked():
+    one, two = (carried_out(SurfaceMap(FACTORS, samples=10)) for _ in range(2))
+    assert one == two

@@ -8,7 +8,6 @@ import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, wait
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ import pytest
 
 from benchrigor.errors import InvalidInput, MissingExtra
 from benchrigor.workbench.pool.dask_executor import DaskExecutor
-from benchrigor.workbench.pool.host_lock import HostBusy
 from benchrigor.workbench.pool.leases import Token
 from benchrigor.workbench.pool.on_host import Job, Outcome
 from benchrigor.workbench.pool.pool import Pool
@@ -83,21 +81,6 @@ def test_workers_are_known_whatever_the_client_keeps_of_them(
     assert {*executor._workers()} == {"0", "1", "2"}  # noqa: SLF001
 
 
-def test_without_the_resource_they_would(
-    executor: DaskExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    submit, meet = executor._client.submit, tmp_path / "meet"  # noqa: SLF001
-
-    def without(*given: Any, resources: object, **named: Any) -> Any:
-        return submit(*given, **named)
-
-    monkeypatch.setattr(executor._client, "submit", without)  # noqa: SLF001
-    # Each job waits until both are there, which they are on a worker that runs two at once.
-    cmd = f"mkdir -p {meet}; touch {meet}/$$; until [ $(ls {meet} | wc -l) = 2 ]; do sleep .1; done"
-    jobs = [executor.submit("0", job_of(tmp_path, cmd)) for _ in range(2)]
-    assert [job.result(120.0).failure for job in jobs] == ["", ""]
-
-
 def test_a_job_whose_worker_is_killed_is_repeated_once_and_its_process_dies(
     executor: DaskExecutor, tmp_path: Path
 ) -> None:
@@ -122,15 +105,6 @@ def wait_for(path: Path) -> None:
         time.sleep(0.05)
 
 
-def test_a_second_controller_is_refused(cluster: Any, tmp_path: Path) -> None:
-    given = {"lock_folder": str(tmp_path)}
-    with Pool(DaskExecutor(cluster.scheduler_address), owner="a", **given) as first:  # type: ignore[arg-type]
-        assert first.submit("builtins:dict", {}, among=["2"]).result(120.0).failure == ""
-        second = Pool(DaskExecutor(cluster.scheduler_address), owner="b", **given)  # type: ignore[arg-type]
-        with second, pytest.raises(HostBusy):
-            second.submit("builtins:dict", {}, among=["2"]).result(120.0)
-
-
 def test_closing_ends_what_is_under_way(cluster: Any, tmp_path: Path) -> None:
     begun = tmp_path / "begun"
     pool = Pool(DaskExecutor(cluster.scheduler_address), owner="a", lock_folder=str(tmp_path))
@@ -139,13 +113,6 @@ def test_closing_ends_what_is_under_way(cluster: Any, tmp_path: Path) -> None:
     pool.close()
     assert wait([job], timeout=120.0).done
     assert job.result().failure
-
-
-def test_other_versions_are_refused(executor: DaskExecutor, tmp_path: Path) -> None:
-    job = replace(job_of(tmp_path), version="99.0")
-    outcome = executor.submit("1", job).result(120.0)
-    assert outcome.kind == "refused"
-    assert "99.0" in outcome.failure
 
 
 def test_hosts_without_a_worker_are_refused_all_at_once(cluster: Any) -> None:

@@ -147,3 +147,8 @@ def test_a_full_disk_is_told(tmp_path: Path) -> None:
     lock = HostLock("elm", Token(owner="a", number=1), folder=tmp_path, machine="m")
     with pytest.raises(WorkloadFailed):
         lock.take()
+
+
+def test_names_of_machines_stay_in_the_folder(lock_of: MakeLock, tmp_path: Path) -> None:
+    lock_of("a", machine="../elm/1").take()
+    assert [path.parent for path in tmp_path.rglob("*.lock")] == [tmp_path]

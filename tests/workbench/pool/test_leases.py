@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from benchrigor.workbench.pool.leases import LeaseTable
+from benchrigor.workbench.pool.leases import LeaseTable, Token
 
 
 def test_hosts_are_given_all_at_once_or_not_at_all() -> None:
@@ -93,3 +93,12 @@ def test_gangs_of_two_of_three_hosts_never_lock_each_other_out() -> None:
             thread.join(60.0)
         assert not any(thread.is_alive() for thread in threads)
         assert (overlaps, table.free()) == ([], ("elm", "oak", "fir"))
+
+
+def test_tokens_are_ordered_and_those_of_a_later_process_are_later() -> None:
+    first = LeaseTable(["elm"], owner="a").acquire()
+    later = LeaseTable(["elm"], owner="a").acquire()
+    assert first is not None
+    assert later is not None
+    assert first.token < later.token
+    assert Token(owner="a", number=1) < Token(owner="a", number=2)

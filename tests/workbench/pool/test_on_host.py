@@ -201,3 +201,19 @@ main()
     outcome = run_job(argv, job)
     assert (outcome.kind, outcome.failure) == ("done", "")
     assert 0.0 <= outcome.value["start_s"] - start_s - 3600.0 < 0.4  # without its own start
+
+
+@pytest.mark.slow
+def test_closing_ends_what_is_under_way(tmp_path: Path) -> None:
+    pool = LocalPool(tmp_path)
+    begun = tmp_path / "begun"
+    job = pool.submit(SHELL, {"cmd": f"touch {begun}; exec sleep 600"})
+    wait_until(begun.exists)
+    pool.close()
+    assert job.result(60.0).failure
+
+
+def test_a_folder_of_locks_that_cannot_be_written_fails_the_attempt(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    outcome = on_host.carry_out_job(job_of("builtins:dict", tmp_path / "file"), lambda: None)
+    assert outcome.kind == "refused"

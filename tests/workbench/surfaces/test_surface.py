@@ -316,3 +316,12 @@ def test_a_category_without_an_effect_seldom_matters():
         wrong += effect.low > 1.0
     # More have a chance of 1.4 % at a share of 0.05.
     assert wrong <= 5
+
+
+def test_intervals_of_many_points_are_those_of_each(surface: Surface) -> None:
+    points = SPACE.grid()
+    value, low, high = surface.intervals(points)
+    each = [surface.predict(point) for point in points]
+    assert value == pytest.approx([found.value for found in each])
+    assert low == pytest.approx([found.low for found in each])
+    assert high == pytest.approx([found.high for found in each])
