@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from benchrigor.queues import Page
+from benchrigor.queues import Counts, Page, Tap
 from benchrigor.queues.counting.writers import Writer
+from benchrigor.queues.tapping.source_kinds import tap_source
+from benchrigor.testing import FakeClock
 
 
 @pytest.fixture
@@ -18,14 +20,48 @@ def page() -> Iterator[Page]:
         yield made
 
 
-@pytest.fixture
-def head(page: Page) -> Writer:
-    return Writer(page, "work.head")
+class Work:
+    """Taps one source, and tells what was counted at its ends."""
+
+    def __init__(self, page: Page) -> None:
+        self.page, self.clock = page, FakeClock(1_000_000)
+        self.read_clock: Callable[[], int] = time.perf_counter_ns
+
+    def tap(self, source: Any, **options: Any) -> Any:
+        """Return what the program uses in place of a source."""
+        self.made = Tap(source, name="work", page=self.page, **options)
+        return self.made.queue
+
+    def timed(self, source: Any, now_ns: Callable[[], int] | None = None) -> Any:
+        """Return the same, by a clock that moves only when it is told to, or by another."""
+        self.read_clock = now_ns or self.clock.now_ns
+        ends = [Writer(self.page, f"work.{end}", self.read_clock) for end in ("head", "tail")]
+        return tap_source(source, *ends).queue
+
+    @property
+    def ends(self) -> dict[str, Counts]:
+        """What was counted, by the ends at which anything was."""
+        found = [each.read(self.read_clock()) for each in self.page.cells()]
+        return {each.name.removeprefix("work."): each for each in found}
+
+    def told(self, what: str) -> dict[str, int]:
+        """One of the counts, likewise."""
+        return {name: getattr(counts, what) for name, counts in self.ends.items()}
+
+    @property
+    def waiting(self) -> dict[str, int]:
+        """How many wait now."""
+        return self.told("waiting")
+
+    @property
+    def items(self) -> dict[str, int]:
+        """The items that passed."""
+        return self.told("items")
 
 
 @pytest.fixture
-def tail(page: Page) -> Writer:
-    return Writer(page, "work.tail")
+def work(page: Page) -> Work:
+    return Work(page)
 
 
 @pytest.fixture

@@ -167,7 +167,7 @@ def test_periods_without_items_out_are_taken_with_those_after_them() -> None:
 def test_nothing_is_lost_in_merging(counts: list[tuple[int, int]]) -> None:
     taken, given_ = (list(each) for each in zip(*counts, strict=True))
     if sum(count > 0 for count in given_) < 2:
-        with pytest.raises(NotEstimable, match="expected in at least 2"):
+        with pytest.raises(NotEstimable):
             filter_ratio(taken, given_)
         return
     found = filter_ratio(taken, given_)

@@ -1,9 +1,11 @@
-"""A coroutine is timed from where it gives way, whatever is sent or thrown into it then."""
+"""Queues that are awaited: they stay what they were, and a wait begins where one gives way."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import sys
+import threading
 import types
 import weakref
 from collections.abc import Generator
@@ -12,10 +14,173 @@ from typing import Any
 
 import pytest
 
-from benchrigor.queues import Page
-from benchrigor.queues.counting.writers import Writer
-from benchrigor.queues.tapping.async_sources import time_wait
-from benchrigor.testing import FakeClock
+
+@pytest.mark.parametrize("kind", [asyncio.Queue, asyncio.LifoQueue, asyncio.PriorityQueue])
+def test_the_source_itself_is_used_and_is_as_before_when_released(work: Any, kind: Any) -> None:
+    source = kind(5)
+    before = set(vars(source))
+    assert work.tap(source) is source
+    source.put_nowait(1)
+    work.made.close()
+    assert set(vars(source)) == before
+    assert source.get_nowait() == 1
+    assert work.items == {"tail": 1}
+    work.tap(source)
+
+
+def test_tasks_that_wait_at_once_are_all_seen(work: Any) -> None:
+    async def main() -> None:
+        source = work.tap(asyncio.Queue())
+        tasks = [asyncio.create_task(source.get()) for _ in range(500)]
+        await asyncio.sleep(0)
+        assert work.waiting == {"head": 500}
+        for each in range(300):
+            source.put_nowait(each)
+        for task in tasks[300:]:
+            task.cancel()
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+        assert found[:300] == [*range(300)]
+        assert all(isinstance(each, asyncio.CancelledError) for each in found[300:])
+        left.append(asyncio.create_task(source.get()))
+        await asyncio.sleep(0)
+        assert work.waiting["head"] == 1
+
+    left: list[object] = []
+    asyncio.run(main())
+    assert (work.waiting["head"], work.items["head"]) == (0, 300)  # also when the loop has ended
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["in the loop", "in another thread"])
+def test_a_queue_that_grows_lets_waiting_producers_go_on(work: Any, elsewhere: bool) -> None:
+    async def main() -> None:
+        await source.put(0)
+        tasks = [asyncio.create_task(source.put(1)) for _ in range(3)]
+        await asyncio.sleep(0)
+        assert work.waiting["tail"] == 3
+        growing = work.made.grown(2)
+        if elsewhere:
+            thread = threading.Thread(target=growing.__enter__)
+            thread.start()
+            thread.join()
+        else:
+            growing.__enter__()
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.sleep(0)
+        assert (source.qsize(), work.waiting["tail"]) == (3, 1)
+        growing.__exit__(None, None, None)
+        assert source.maxsize == 1
+        for _ in range(3):
+            source.get_nowait()
+        await asyncio.gather(*tasks)
+        assert source.full()
+
+    source = work.tap(asyncio.Queue(1))
+    with work.made.grown(1):  # before its loop runs
+        assert source.maxsize == 2
+    asyncio.run(main())
+    with work.made.grown(2):  # and after it has ended
+        assert source.maxsize == 3
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="queues cannot be shut down before 3.13")
+def test_a_queue_that_is_shut_down_says_so_and_counts_no_wait(work: Any) -> None:
+    async def main() -> None:
+        source = work.tap(asyncio.Queue())
+        for each in range(3):
+            source.put_nowait(each)
+        assert await source.get() == 0
+        source.shutdown(immediate=True)
+        for call in (source.get(), source.put(1)):
+            with pytest.raises(asyncio.QueueShutDown):  # type: ignore[attr-defined]
+                await call
+
+    asyncio.run(main())
+    assert (work.items["head"], work.ends["head"].blocked_events) == (1, 0)
+
+
+class Choosy(asyncio.Queue[int]):
+    """Gets and puts in a way of its own."""
+
+    async def get(self, *, at_least: int = 0) -> int:  # type: ignore[override]
+        while (item := await super().get()) < at_least:
+            pass
+        return item
+
+    async def put(self, item: int, times: int = 1) -> str:  # type: ignore[override]
+        for _ in range(times):
+            await super().put(item)
+        return "done"
+
+
+class Prompt(asyncio.Queue[int]):
+    """Gives a task, not a coroutine."""
+
+    def get(self) -> asyncio.Task[int]:  # type: ignore[override]
+        return asyncio.create_task(super().get())
+
+
+def test_what_a_subclass_takes_and_returns_reaches_it(work: Any) -> None:
+    async def main() -> None:
+        source = work.tap(Choosy(1))
+        late = asyncio.create_task(source.get(at_least=4))
+        await asyncio.sleep(0)
+        assert await source.put(3, times=2) == "done"
+        assert await source.put(item=5) == "done"
+        assert await late == 5
+
+    async def prompt() -> None:
+        source = work.tap(Prompt())
+        late = asyncio.ensure_future(source.get())
+        await asyncio.sleep(0)
+        await source.put(1)
+        assert await late == 1
+
+    asyncio.run(main())
+    assert (work.items, work.ends["head"].blocked_events) == ({"head": 3, "tail": 3}, 1)
+    asyncio.run(prompt())
+    *_, head, _ = (each.read() for each in work.page.cells())
+    assert (head.items, head.blocked_events, head.waiting) == (1, 1, 0)
+
+
+def test_a_getter_cancelled_when_its_item_has_come_leaves_it_to_the_next(work: Any) -> None:
+    async def main() -> None:
+        source = work.tap(asyncio.Queue())
+        first, second = (asyncio.create_task(source.get()) for _ in range(2))
+        await asyncio.sleep(0)
+        source.put_nowait(1)
+        first.cancel()
+        assert await second == 1
+
+    asyncio.run(main())
+    assert (work.items["head"], work.waiting["head"]) == (1, 0)
+
+
+class Ranked:
+    """A queue of others."""
+
+    async def put(self, item: int, rank: int) -> tuple[int, int]:
+        return self.put_nowait(item, rank)
+
+    async def get(self, rank: int) -> int:
+        return rank
+
+    def put_nowait(self, item: int, rank: int) -> tuple[int, int]:
+        if not rank:
+            raise asyncio.QueueFull
+        return item, rank
+
+    def get_nowait(self, rank: int) -> int:
+        return rank
+
+
+def test_what_a_queue_of_others_takes_and_returns_reaches_it(work: Any) -> None:
+    tapped = work.tap(Ranked())
+    assert asyncio.run(tapped.put(1, rank=2)) == tapped.put_nowait(1, rank=2) == (1, 2)
+    assert asyncio.run(tapped.get(3)) == tapped.get_nowait(3) == 3
+    for call in (lambda: asyncio.run(tapped.put(1, 0)), lambda: tapped.put_nowait(1, 0)):
+        with pytest.raises(asyncio.QueueFull):
+            call()
+    assert work.items == {"head": 2, "tail": 2}
 
 
 @types.coroutine
@@ -23,119 +188,62 @@ def give_way(wanted: Any) -> Generator[Any, Any, Any]:
     return (yield wanted)
 
 
-async def adding() -> int:
-    """Add two numbers that are sent; a KeyError instead of one counts as ten."""
-    total = 0
-    for wanted in ("first", "second"):
-        try:
-            total += await give_way(wanted)
-        except KeyError:
-            total += 10
-    return total
+class Adding:
+    """Its items are sums of two numbers that are sent; a KeyError instead of one counts as ten."""
+
+    async def get(self) -> int:
+        total = 0
+        for wanted in ("first", "second"):
+            try:
+                total += await give_way(wanted)
+            except KeyError:
+                total += 10
+        return total
+
+    async def put(self, item: int) -> None: ...
 
 
-def waiting(page: Page) -> int:
-    return page.cells()[0].read().waiting if page.cells() else 0
-
-
-def test_what_does_not_give_way_is_not_timed(page: Page, head: Writer) -> None:
-    async def at_once() -> int:
-        return 7
-
-    async def main() -> int:
-        return await time_wait(at_once(), head)
-
-    assert asyncio.run(main()) == 7
-    assert page.cells() == ()
-
-
-def test_what_is_wanted_sent_and_thrown_passes_both_ways(page: Page, head: Writer) -> None:
-    work = time_wait(adding(), head)
-    assert work.send(None) == "first"
-    assert waiting(page) == 1
-    assert work.throw(KeyError()) == "second"
-    assert waiting(page) == 1
+def test_the_wait_lasts_from_giving_way_to_the_end(work: Any) -> None:
+    fetching = work.timed(Adding()).get()
+    work.clock.advance(1_000)
+    assert fetching.send(None) == "first"
+    work.clock.advance(30)
+    assert fetching.throw(KeyError()) == "second"
+    assert work.waiting == {"head": 1}
+    work.clock.advance(12)
     with pytest.raises(StopIteration) as done:
-        work.send(3)
-    assert done.value.value == 13
-    assert (waiting(page), page.cells()[0].read().blocked_events) == (0, 1)
+        fetching.send(3)
+    work.clock.advance(5_000)
+    assert (done.value.value, work.told("blocked_ns"), work.waiting) == (
+        13,
+        {"head": 42},
+        {"head": 0},
+    )
+    assert work.ends["head"].blocked_events == 1
 
 
-def test_an_error_passes_and_ends_the_wait(page: Page, head: Writer) -> None:
-    work = time_wait(adding(), head)
-    work.send(None)
-    with pytest.raises(ZeroDivisionError):
-        work.throw(ZeroDivisionError())
-    assert waiting(page) == 0
+@pytest.mark.parametrize("error", [ZeroDivisionError, None])
+def test_an_error_and_being_forgotten_end_a_wait(work: Any, error: Any) -> None:
+    fetching = work.timed(Adding()).get()
+    fetching.send(None)
+    if error:
+        with pytest.raises(error):
+            fetching.throw(error())
+    else:
+        fetching.close()
+    assert (work.waiting, work.items) == ({"head": 0}, {"head": 0})
 
 
-def test_an_error_before_any_wait_passes(page: Page, head: Writer) -> None:
-    async def failing() -> None:
-        raise KeyError
-
-    async def main() -> None:
-        await time_wait(failing(), head)
-
-    with pytest.raises(KeyError):
-        asyncio.run(main())
-    assert page.cells() == ()
-
-
-def test_a_coroutine_that_is_forgotten_waits_no_more(page: Page, head: Writer) -> None:
-    work = time_wait(adding(), head)
-    work.send(None)
-    work.close()
-    assert waiting(page) == 0
-
-
-def test_cancelling_reaches_the_coroutine_and_ends_the_wait(page: Page, head: Writer) -> None:
-    told: list[str] = []
-
-    async def patient() -> None:
-        try:
-            await asyncio.sleep(60)
-        except asyncio.CancelledError:
-            told.append("cancelled")
-            raise
-
-    async def main() -> None:
-        task = asyncio.ensure_future(asyncio.wait_for(time_wait(patient(), head), None))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        assert waiting(page) == 1
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(main())
-    assert told == ["cancelled"]
-    assert waiting(page) == 0
-
-
-def test_the_wait_lasts_from_giving_way_to_the_end(page: Page) -> None:
-    clock = FakeClock()
-    work = time_wait(adding(), Writer(page, "work.head", clock.now_ns))
-    clock.advance(1_000)
-    work.send(None)
-    clock.advance(30)
-    work.send(1)
-    clock.advance(12)
-    with pytest.raises(StopIteration):
-        work.send(1)
-    clock.advance(5_000)
-    assert page.cells()[0].read(clock.now_ns()).blocked_ns == 42
-
-
-def test_an_error_that_was_thrown_in_is_not_kept(head: Writer) -> None:
+def test_an_error_that_was_thrown_in_is_not_kept(work: Any) -> None:
     class Thrown(Exception):
         pass
 
     def throw() -> weakref.ref[Thrown]:
-        work, errors = time_wait(adding(), head), [Thrown()]
+        fetching, errors = work.timed(Adding()).get(), [Thrown()]
         found = weakref.ref(errors[0])
-        work.send(None)
+        fetching.send(None)
         with suppress(Thrown):
-            work.throw(errors.pop())  # this frame must not keep it either
+            fetching.throw(errors.pop())  # this frame must not keep it either
         return found
 
     gc.disable()

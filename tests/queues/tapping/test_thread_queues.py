@@ -1,71 +1,54 @@
-"""Queues of threads, hooked from inside: they stay what they were."""
+"""Queues of threads: they stay what they were, whatever counts in them."""
 
 from __future__ import annotations
 
+import inspect
+import os
 import queue
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 import pytest
 
-from benchrigor.errors import InvalidInput
-from benchrigor.queues import Counts, Page
-from benchrigor.queues.counting.writers import Writer
-from benchrigor.queues.tapping.thread_queues import tap_queue
-from benchrigor.testing import FakeClock
-
-KINDS = [queue.Queue, queue.LifoQueue, queue.PriorityQueue]
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 
 
-def counts(page: Page, name: str) -> Counts:
-    (cell,) = (each for each in page.cells() if each.name == f"work.{name}")
-    return cell.read()
-
-
-def in_thread(work: Callable[[], object]) -> threading.Thread:
-    thread = threading.Thread(target=work)
+def in_thread(call: Callable[[], object]) -> threading.Thread:
+    thread = threading.Thread(target=call, daemon=True)
     thread.start()
     return thread
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_source_itself_is_used_and_is_as_before_when_released(
-    head: Writer, tail: Writer, kind: type[queue.Queue[Any]]
-) -> None:
-    source = kind(5)
-    before = {name: set(vars(each)) for name, each in parts(source).items()}
-    tapped = tap_queue(source, head, tail)
-    assert tapped.queue is source
+def attributes(source: Any) -> list[set[str]]:
+    return [set(vars(each)) for each in (source, source.not_empty, source.not_full)]
+
+
+@pytest.mark.parametrize("kind", [queue.Queue, queue.LifoQueue, queue.PriorityQueue])
+def test_the_source_itself_is_used_and_is_as_before_when_released(work: Any, kind: Any) -> None:
+    source, other = kind(5), kind()
+    source._put = mine = source.queue.append
+    before = attributes(source)
+    assert work.tap(source) is source
     assert type(source) is kind
     source.put(1)
-    tapped.release()
-    assert {name: set(vars(each)) for name, each in parts(source).items()} == before
-    assert source.get() == 1
-
-
-def parts(source: queue.Queue[Any]) -> dict[str, object]:
-    return {"queue": source, "empty": source.not_empty, "full": source.not_full}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_other_queues_of_the_class_are_not_touched(
-    page: Page, head: Writer, tail: Writer, kind: type[queue.Queue[Any]]
-) -> None:
-    tap_queue(kind(), head, tail)
-    other = kind()
-    other.put(1)
+    other.put(1)  # of the same class, and not tapped
     assert other.get() == 1
-    assert page.cells() == ()
+    work.made.close()
+    assert attributes(source) == before
+    assert source._put is mine
+    assert source.get() == 1
+    assert work.items == {"tail": 1}
+    work.tap(source)
 
 
-def test_an_event_that_does_not_wait_reads_no_clock(page: Page) -> None:
+def test_an_event_that_does_not_wait_reads_no_clock(work: Any) -> None:
     reads: list[int] = []
-    writers = [Writer(page, name, lambda: reads.append(0) or 0) for name in ("h", "t")]
-    source: queue.Queue[int] = queue.Queue(4)
-    tap_queue(source, *writers)
+    source = work.timed(queue.Queue(4), lambda: reads.append(0) or 0)
     for each in range(3):
         source.put(each)
         source.get()
@@ -75,48 +58,41 @@ def test_an_event_that_does_not_wait_reads_no_clock(page: Page) -> None:
     assert len(reads) == 2
 
 
-def test_each_of_several_waits_at_once_counts_in_full(page: Page, tail: Writer) -> None:
-    clock = FakeClock()
-    source: queue.Queue[int] = queue.Queue()
-    tap_queue(source, Writer(page, "work.head", clock.now_ns), tail)
+def test_each_of_several_waits_at_once_counts_in_full(work: Any) -> None:
+    source = work.timed(queue.Queue())
     threads = [in_thread(source.get) for _ in range(3)]
-    while not page.cells() or page.cells()[0].read(clock.now_ns()).waiting < 3:
+    while work.waiting != {"head": 3}:
         time.sleep(0.001)
-    clock.advance(1_000)
-    assert page.cells()[0].read(clock.now_ns()).blocked_ns == 3_000
+    work.clock.advance(1_000)
+    assert work.told("blocked_ns") == {"head": 3_000}
     for each in range(3):
         source.put(each)
     for thread in threads:
         thread.join()
-    clock.advance(500)
-    found = page.cells()[0].read(clock.now_ns())
-    assert (found.blocked_ns, found.waiting, found.items) == (3_000, 0, 3)
-    assert found.blocked_events >= 3
-    assert found.tid is None
+    work.clock.advance(500)
+    assert (work.told("blocked_ns")["head"], work.items["head"], work.waiting["head"]) == (
+        3_000,
+        3,
+        0,
+    )
+    assert work.ends["head"].blocked_events >= 3
+    assert work.ends["head"].tid is None
 
 
-def test_the_cell_names_the_thread_of_its_end(page: Page, head: Writer, tail: Writer) -> None:
-    source: queue.Queue[int] = queue.Queue(1)
-    tap_queue(source, head, tail)
-    identities: list[int] = []
-
-    def consume() -> None:
-        identities.append(threading.get_native_id())
-        for _ in range(3):
-            source.get()
-
-    thread = in_thread(consume)
+def test_the_cell_names_the_thread_of_its_end(work: Any) -> None:
+    source, found = work.tap(queue.Queue(1)), list[int]()
+    thread = in_thread(
+        lambda: found.append(threading.get_native_id()) or [source.get() for _ in range(3)]
+    )
     for each in range(3):
         source.put(each)
     thread.join()
-    assert counts(page, "head").tid == identities[0]
-    assert counts(page, "tail").tid == threading.get_native_id()
+    assert [work.ends["head"].tid] == found
+    assert work.ends["tail"].tid == threading.get_native_id()
 
 
-def test_many_threads_at_both_ends_lose_nothing(page: Page, head: Writer, tail: Writer) -> None:
-    source: queue.Queue[int] = queue.Queue(5)
-    tap_queue(source, head, tail)
-    out: list[int] = []
+def test_many_threads_at_both_ends_lose_nothing_and_share_a_cell(work: Any) -> None:
+    source, out = work.tap(queue.Queue(5)), list[int]()
     threads = [
         *(in_thread(lambda: [source.put(each) for each in range(300)]) for _ in range(3)),
         *(in_thread(lambda: [out.append(source.get()) for _ in range(300)]) for _ in range(3)),
@@ -124,93 +100,37 @@ def test_many_threads_at_both_ends_lose_nothing(page: Page, head: Writer, tail: 
     for each in threads:
         each.join()
     assert sorted(out) == sorted([*range(300)] * 3)
-    for name in ("head", "tail"):
-        assert counts(page, name).items == 900
-        assert counts(page, name).waiting == 0
+    assert (work.items, work.waiting) == (dict.fromkeys(work.items, 900), {"head": 0, "tail": 0})
+    assert len(work.page.cells()) == 2
 
 
-def test_what_a_subclass_does_is_done(page: Page, head: Writer, tail: Writer) -> None:
-    class Doubled(queue.Queue[int]):
-        def _put(self, item: int) -> None:
-            super()._put(2 * item)
-
-    source = Doubled()
-    tap_queue(source, head, tail)
-    source.put(4)
-    assert source.get() == 8
-    assert (counts(page, "tail").items, counts(page, "head").items) == (1, 1)
-
-
-def test_methods_set_on_the_queue_before_are_used_and_given_back(
-    page: Page, head: Writer, tail: Writer
-) -> None:
-    source: queue.Queue[int] = queue.Queue()
-    source._put = source.queue.appendleft  # type: ignore[method-assign]
-    mine = source._put
-    tapped = tap_queue(source, head, tail)
+def test_what_was_not_put_is_not_counted_and_items_may_be_replaced(work: Any) -> None:
+    source = work.tap(queue.PriorityQueue())
     source.put(1)
-    source.put(2)
-    assert source.get() == 2
-    tapped.release()
-    assert source._put is mine
-
-
-def test_an_item_that_cannot_be_put_is_not_counted(page: Page, head: Writer, tail: Writer) -> None:
-    source: queue.Queue[Any] = queue.PriorityQueue()
-    tap_queue(source, head, tail)
-    source.put(1)
-    with pytest.raises(TypeError, match="not supported between"):
+    with pytest.raises(TypeError):
         source.put("text")
-    assert counts(page, "tail").items == 1
-
-
-def test_a_queue_whose_items_were_replaced_is_still_counted(
-    page: Page, head: Writer, tail: Writer
-) -> None:
-    source: queue.Queue[int] = queue.Queue()
-    tap_queue(source, head, tail)
-    source.put(1)
-    source.queue = type(source.queue)([5, 6])
+    source.queue = [5, 6]
     assert source.get() == 5
-    assert counts(page, "head").items == 1
-
-
-def test_tasks_are_still_joined(head: Writer, tail: Writer) -> None:
-    source: queue.Queue[int] = queue.Queue()
-    tap_queue(source, head, tail)
-    source.put(1)
-    source.get()
+    assert work.items == {"tail": 1, "head": 1}
+    for _ in range(2):
+        source.unfinished_tasks -= 1
+    source.unfinished_tasks = 1
     source.task_done()
     source.join()
-    with pytest.raises(ValueError, match="too many times"):
+    with pytest.raises(ValueError):  # noqa: PT011  # nothing is left to be done
         source.task_done()
 
 
-def test_a_queue_is_tapped_once_at_a_time(page: Page, head: Writer, tail: Writer) -> None:
-    source: queue.Queue[int] = queue.Queue()
-    tapped = tap_queue(source, head, tail)
-    with pytest.raises(InvalidInput, match="is tapped already"):
-        tap_queue(source, Writer(page, "other.head"), Writer(page, "other.tail"))
-    tapped.release()
-    tap_queue(source, Writer(page, "other.head"), Writer(page, "other.tail"))
-
-
-def test_a_queue_that_grows_lets_waiting_producers_go_on(
-    page: Page, head: Writer, tail: Writer
-) -> None:
-    source: queue.Queue[int] = queue.Queue(1)
-    tapped = tap_queue(source, head, tail)
-    assert tapped.resize is not None
+def test_a_queue_that_grows_lets_waiting_producers_go_on(work: Any) -> None:
+    source = work.tap(queue.Queue(1))
     source.put(0)
     threads = [in_thread(lambda: source.put(1)) for _ in range(2)]
-    while counts(page, "tail").waiting < 2:
+    while work.waiting["tail"] < 2:
         time.sleep(0.001)
-    tapped.resize(lambda bound: bound + 2)
-    for each in threads:
-        each.join()
-    assert (source.qsize(), source.maxsize) == (3, 3)
-    tapped.resize(lambda bound: bound - 2)
-    assert source.maxsize == 1
+    with work.made.grown(2):
+        for each in threads:
+            each.join()
+        assert (source.qsize(), source.maxsize) == (3, 3)
     source.get()
     with pytest.raises(queue.Full):
         source.put_nowait(1)
@@ -226,11 +146,8 @@ class Ending(queue.Queue[int]):
 
 
 @pytest.mark.parametrize("kind", [Ending, *([queue.Queue] if sys.version_info >= (3, 13) else [])])
-def test_what_is_thrown_away_at_the_end_was_taken_by_nobody(
-    page: Page, head: Writer, tail: Writer, kind: type[Ending]
-) -> None:
-    source = kind()
-    tap_queue(source, head, tail)
+def test_what_is_thrown_away_at_the_end_was_taken_by_nobody(work: Any, kind: Any) -> None:
+    source = work.tap(kind())
     for each in range(4):
         source.put(each)
     source.get()
@@ -238,7 +155,7 @@ def test_what_is_thrown_away_at_the_end_was_taken_by_nobody(
     assert source.get() == 1
     source.shutdown(immediate=True)
     assert source.empty()
-    assert (counts(page, "tail").items, counts(page, "head").items) == (4, 2)
+    assert work.items == {"tail": 4, "head": 2}
 
 
 class Pool(queue.Queue[int]):
@@ -257,39 +174,139 @@ class Stopping(queue.Queue[int]):
         return 0
 
 
-def test_a_shutdown_of_another_kind_is_as_before(page: Page, head: Writer, tail: Writer) -> None:
-    stopping = Stopping()
-    tapped = tap_queue(stopping, head, tail)
-    assert stopping.shutdown() == 0
-    tapped.release()
-    source = Pool()
-    tap_queue(source, head, tail)
+def test_a_shutdown_of_another_kind_is_as_before(work: Any) -> None:
+    assert work.tap(Stopping()).shutdown() == 0
+    work.made.close()
+    source = work.tap(Pool())
     assert source.shutdown(3, marker=-2) == 3
     assert [source.get() for _ in range(3)] == [-2] * 3
-    assert (counts(page, "tail").items, counts(page, "head").items) == (3, 3)
     source.put(4)
     assert source.get(timeout=0) == 4
-    assert counts(page, "head").items == 4
+    assert [each.read().items for each in work.page.cells()] == [4, 4]
 
 
-def test_a_subclass_that_refuses_an_item_is_asked_again(
-    page: Page, head: Writer, tail: Writer
-) -> None:
-    class Even(queue.Queue[int]):
-        def _init(self, maxsize: int) -> None:
-            super()._init(maxsize)
-            self.refused = 0
+class Even(queue.Queue[int]):
+    """Refuses items."""
 
-        def _put(self, item: int) -> None:
-            if item % 2:
-                self.refused += 1
-                raise ValueError(item)
-            super()._put(item)
+    refused = 0
 
-    source = Even(1)
-    tap_queue(source, head, tail)
+    def _put(self, item: int) -> None:
+        if item % 2:
+            self.refused += 1
+            raise ValueError(item)
+        super()._put(item)
+
+
+def test_a_subclass_that_refuses_an_item_is_asked_again(work: Any) -> None:
+    source = work.tap(Even(1))
     with pytest.raises(ValueError, match="3"):
         source.put(3)
     source.put(4)
     assert (source.get(), source.refused, source.unfinished_tasks) == (4, 1, 1)
-    assert counts(page, "tail").items == 1
+    assert work.items["tail"] == 1
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_forked_copy_of_the_queue_is_counted_in_cells_of_its_own_or_not_at_all(
+    work: Any, fork: Callable[..., BaseProcess], closed: bool
+) -> None:
+    source = work.tap(queue.Queue())
+    for each in range(5):
+        source.put(each)
+    source.get()
+    if closed:
+        work.made.close()
+    child = fork(lambda: source.put(7) or os._exit(source.get()))
+    child.join(20.0)
+    assert child.exitcode == 1
+    source.put(8)
+    ours = os.getpid()
+    found = [(each.name, each.read().items, each.read().pid) for each in work.page.cells()]
+    assert found == [
+        ("work.tail", 6 - closed, ours),
+        ("work.head", 1, ours),
+        *(() if closed else (("work.tail", 1, child.pid), ("work.head", 1, child.pid))),
+    ]
+
+
+class Told:
+    """A queue of others that remembers how it was asked, and has nothing and no room at first."""
+
+    limit = 3
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Any, ...]] = []
+
+    def get(self, block: bool = True, timeout: float | None = None) -> str:
+        self.asked.append(("get", block, timeout))
+        if not block:
+            raise queue.Empty
+        return "item"
+
+    def put(self, item: str, block: bool = True, timeout: float | None = None) -> None:
+        self.asked.append(("put", block, timeout))
+        if not block:
+            raise queue.Full
+
+
+def test_only_after_an_attempt_that_failed_is_there_a_wait(work: Any) -> None:
+    source = Told()
+    tapped = work.tap(source)
+    assert tapped.get(timeout=3.5) == "item"
+    tapped.put("item")
+    for call, error in ((tapped.get_nowait, queue.Empty), (tapped.put_nowait, queue.Full)):
+        with pytest.raises(error):
+            call(*["item"][: error is queue.Full])
+    tapped.get(True, 0)
+    waits = [("get", False, None), ("get", True, 3.5), ("put", False, None), ("put", True, None)]
+    assert source.asked == [*waits, waits[0], waits[2], ("get", True, 0)]
+    assert [each.read().blocked_events for each in work.page.cells()] == [1, 1]
+    assert work.items == {"head": 2, "tail": 1}
+
+
+def test_an_error_after_a_wait_does_not_seem_to_come_of_the_attempt(work: Any) -> None:
+    with pytest.raises(queue.Empty) as caught:
+        work.tap(queue.SimpleQueue()).get(timeout=0.001)
+    assert caught.value.__context__ is None
+
+
+def test_methods_that_tell_nothing_of_themselves_are_believed(work: Any) -> None:
+    class Opaque:
+        get = staticmethod(max)  # whose signature Python does not know
+        put = staticmethod(print)
+
+    with pytest.raises(ValueError, match="signature"):
+        inspect.signature(Opaque().get)
+    assert work.tap(Opaque()).get(False, 3) == 3
+
+
+def test_a_stand_in_hides_nothing_but_what_it_counts(work: Any, sent: Callable[[Any], Any]) -> None:
+    source = Told()
+    tapped = work.tap(source)
+    tapped.limit = 8
+    assert (source.limit, tapped.limit, tapped.asked) == (8, 8, [])
+    assert repr(tapped) == f"<tapped {source!r}>"
+    assert not hasattr(tapped, "absent")
+    assert not hasattr(tapped, "__len__")
+    tapped.get = lambda: "mine"
+    assert (tapped.get(), source.get()) == ("mine", "item")
+    with pytest.raises(AttributeError):  # one half made does not look for itself for ever
+        _ = type(tapped).__new__(type(tapped)).anything
+    assert sent(work.tap([1, 2])).index(2) == 1
+
+
+@pytest.mark.parametrize("source", ["work", "", b"", bytearray(b"work"), {1: 2}])
+def test_elements_are_counted_where_they_are_asked_for(work: Any, source: Any) -> None:
+    tapped = work.tap(source if isinstance(source, dict) else iter(source))
+    assert list(tapped) == list(source)
+
+
+@pytest.mark.parametrize("source", ["queue.Queue()", "queue.SimpleQueue()", "iter('ab')", "[1, 2]"])
+def test_tapping_imports_nothing_heavy(source: str) -> None:
+    heavy = {"numpy", "scipy", "asyncio", "multiprocessing", "socket", "ssl"}
+    code = (
+        "import queue, sys; from benchrigor.queues import Tap\n"
+        f"tap = Tap({source}); tap.close()\nprint(*sorted({heavy} & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == []

@@ -1,6 +1,7 @@
 """What people read about taps, pages of cells, stages and monitors."""
 
 import asyncio
+import os
 import pickle
 import queue
 import socket
@@ -158,7 +159,8 @@ def no_pages() -> Iterator[object]:
     ):
         Path("work.cells").write_bytes(content)
         yield from tried(Page.open, {"path": "work.cells"})
-    yield from tried(Page.open, {"path": "."}, {"path": "absent"})
+    os.mkfifo("pipe")
+    yield from tried(Page.open, *({"path": each} for each in (".", "absent", "pipe")))
 
 
 def stages() -> Iterator[object]:
