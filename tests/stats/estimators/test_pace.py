@@ -144,6 +144,16 @@ def test_few_segments_tell_no_pace():
     assert few.blocks == 29
 
 
+def test_figures_of_few_long_readings_hold_the_level():
+    held = 0
+    for seed in range(60):
+        given = segments(seed, n=6, dwell=4.0)
+        pace = pace_of(given, FULL_S, version=1)
+        found = at_full_speed(estimate_of(given), pace)
+        held += found.low <= 1e-4 <= found.high
+    assert held >= 54
+
+
 def test_waiting_is_in_no_figure_at_full_speed():
     own = segments(1)
     rng = np.random.default_rng(1)

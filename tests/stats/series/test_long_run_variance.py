@@ -1,3 +1,6 @@
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.linalg import solve_toeplitz, toeplitz
@@ -5,7 +8,6 @@ from scipy.signal import lfilter
 
 from benchrigor.stats.series import long_run_variance as module
 from benchrigor.stats.series.long_run_variance import (
-    LongRunVariance,
     autoregression,
     long_run_variance,
     spectral_fit,
@@ -49,21 +51,16 @@ def test_degrees_of_freedom_weigh_each_order_by_its_criterion() -> None:
     assert noise.freedom_of_order == pytest.approx(2.0 / spreads[noise.order])
 
 
-def scripted(
-    monkeypatch: pytest.MonkeyPatch, fits: dict[int, tuple[float, float, float]]
-) -> LongRunVariance:
+def scripted(monkeypatch: pytest.MonkeyPatch, fits: dict[int, tuple[float, float, float]]) -> Any:
     """Estimate of 400 readings, of which so many batches give a value, freedom and tau."""
 
-    def fit(points: np.ndarray, fitted: int) -> tuple[LongRunVariance, float]:
+    white = long_run_variance(np.random.default_rng(1).normal(size=40))
+
+    def fit(points: np.ndarray, fitted: int) -> tuple[Any, float]:
         value, freedom, tau = fits.pop(points.size)
-        found = LongRunVariance(
-            value=value,
-            largest=value,
-            degrees_of_freedom=freedom,
-            freedom_of_order=freedom / 2.0,
-            order=points.size,
-        )
-        return found, tau
+        known = {"value": value, "largest": value, "order": points.size}
+        freedoms = {"degrees_of_freedom": freedom, "freedom_of_order": freedom / 2.0}
+        return replace(white, batch=1, **known, **freedoms), tau
 
     monkeypatch.setattr(module, "spectral_fit", fit)
     return long_run_variance(np.zeros(400))

@@ -15,7 +15,6 @@ from benchrigor.stats.series.undisturbed import (
     groups_of,
     hardly_any,
     hardly_any_of,
-    join_groups,
     stops_in,
     together,
 )
@@ -126,12 +125,28 @@ def test_series_together_say_where_their_readings_are() -> None:
     assert whole is not None
     assert whole.indices.tolist() == [index for index in range(80) if index != 3]
     assert whole.sizes([40, 40]) == [39, 40]
-    assert whole.lost == join_groups(parts).lost
+    assert whole.lost == pytest.approx(1.0 / 81.0)
 
 
 cases = st.tuples(
     st.integers(20, 200), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3, 1.0, 3.0])
 )
+
+
+@given(case=cases, scale=st.sampled_from([1e-9, 1e-3, 8.0, 1e6]), size=st.integers(1, 5))
+def test_the_unit_of_time_does_not_matter(
+    case: tuple[int, int, float], scale: float, size: int
+) -> None:
+    n, seed, hits = case
+    delay, own = hit(n, seed, hits=hits)
+    one, _ = choose_undisturbed(groups(delay, own, size))
+    other, _ = choose_undisturbed(groups(scale * delay, scale * own, size))
+    assert (one is None) == (other is None)
+    if one is not None and other is not None:
+        assert other.left_out == one.left_out
+        # A rounding error may shift where cumulated weights pass a whole number.
+        assert abs(other.indices.size - one.indices.size) <= size
+        assert np.isin(one.indices, other.indices).mean() > 0.9
 
 
 @given(case=cases, size=st.integers(1, 5))
