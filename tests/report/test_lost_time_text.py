@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -10,10 +9,8 @@ import benchrigor as br
 from benchrigor.model import RunRecord
 from benchrigor.report import explain, render
 from benchrigor.report.lost_time_text import (
-    explain_pressure,
     pressure_of_profile,
     pressure_of_run,
-    show_pressure,
 )
 from benchrigor.testing import FakeClock, SyntheticWorkload
 
@@ -56,28 +53,6 @@ def test_the_facts_of_a_profile_are_seconds_of_its_wall_time() -> None:
     }
     assert pressure_of_profile({"pressure_cpu_s": 1.0}) == {}
     assert pressure_of_profile({"wall_s": 1.0, "pressure": "not there"}) == {}
-
-
-def test_it_is_shown_by_resource_and_what_is_small_in_few_words() -> None:
-    found = {("cpu", "some"): 0.123, ("io", "some"): 0.02, ("io", "full"): 0.011}
-    assert show_pressure(found) == (
-        "some task waited, of the time: 12% for processors, 2% for disks (nothing else was done: "
-        "1.1%)"
-    )
-    assert show_pressure({("cpu", "some"): 0.009}) == (
-        "hardly any: tasks waited less than 1% of the time"
-    )
-    assert show_pressure({}) == ""
-    assert explain_pressure({}) == []
-
-
-def test_a_report_has_a_row_of_it_and_an_explanation_says_what_it_means(record) -> None:
-    found = record({"span_s": 1.0, "pressure cpu some": 30.0, "alarm hot": "It is hot."})
-    row = re.search(r"^  pressure  (.+)$", render(found), flags=re.MULTILINE)
-    assert row is not None
-    assert row[1] == "some task waited, of the time: 30% for processors"
-    assert "machine:" not in render(found)
-    assert "Pressure on the machine: some task waited, of the time: 30%" in explain(found)
 
 
 def test_where_it_is_not_known_nothing_is_said(record) -> None:

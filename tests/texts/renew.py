@@ -10,7 +10,8 @@ from pathlib import Path
 
 import click
 
-sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1] / "golden")]
+TESTS = Path(__file__).parents[1]
+sys.path[:0] = [str(each) for each in (TESTS.parent, TESTS / "golden", TESTS / "simulations")]
 
 
 @click.command
