@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,6 @@ from benchrigor.model.metric import describe_metric
 from benchrigor.storage import Journal
 from benchrigor.workbench import BestChoice
 from benchrigor.workbench.maps.choice_run import ChoiceRun, TurnDone, recall_turns, turns_of
-from benchrigor.workbench.planning.best_choice import Turn
 
 HOSTS = ["ash", "elm", "fir", "oak"]
 PACES = dict(zip(HOSTS, [1.0, 1.3, 0.8, 1.1], strict=True))
@@ -31,7 +31,7 @@ def a_choice(hosts: list[str] | None = None) -> BestChoice:
     return BestChoice(POINTS, hosts or HOSTS)
 
 
-def done(turn: Turn, *, equal: bool = False) -> TurnDone:
+def done(turn: Any, *, equal: bool = False) -> TurnDone:
     """Return what a turn finds: more threads are better, or all are equal, with 5 % of noise."""
     noise = np.random.default_rng(turn.id).normal(0.0, 5.0, len(turn.points))
     estimates = []
@@ -68,7 +68,7 @@ def test_a_choice_that_was_cut_off_repeats_no_turn(store: Journal, cut: int) -> 
     whole = a_run(a_choice()).carry_out(lambda turn: finished(done(turn, equal=True)), hosts=1)
     calls: list[int] = []
 
-    def take(turn: Turn) -> Future[TurnDone]:
+    def take(turn: Any) -> Future[TurnDone]:
         if len(calls) == cut:
             calls.append(-1)
             raise KeyboardInterrupt
@@ -91,7 +91,7 @@ def test_a_host_has_one_turn_at_a_time_and_waiting_costs_nothing(
     """Turns take 1 s by a clock of the test; those of the slow host take 5 s."""
     now, ends = [0.0], {}
 
-    def take(turn: Turn) -> Future[TurnDone]:
+    def take(turn: Any) -> Future[TurnDone]:
         assert turn.host not in {each.host for _, each in ends.values()}
         future: Future[TurnDone] = Future()
         ends[future] = now[0] + (5.0 if turn.host == "ash" else 1.0), turn
@@ -124,9 +124,9 @@ class Done:
 def test_turns_that_wait_for_a_lost_host_are_forgotten() -> None:
     """While ash works on its first turn, a second one of it waits."""
     lost: Future[TurnDone] = Future()
-    taken: list[Turn] = []
+    taken: list[Any] = []
 
-    def take(turn: Turn) -> Future[TurnDone]:
+    def take(turn: Any) -> Future[TurnDone]:
         taken.append(turn)
         if turn.host != "ash":
             if len(taken) > 2:  # by now the second one of ash waits
@@ -143,7 +143,7 @@ def test_turns_that_wait_for_a_lost_host_are_forgotten() -> None:
 def test_no_further_turn_is_asked_of_a_lost_host(store: Journal) -> None:
     asked: list[str] = []
 
-    def take(turn: Turn) -> Future[TurnDone]:
+    def take(turn: Any) -> Future[TurnDone]:
         asked.append(turn.host)
         is_lost = turn.host == "elm"
         return finished(TurnDone(turn=turn, lost="elm is gone") if is_lost else done(turn))
@@ -160,7 +160,7 @@ def test_no_further_turn_is_asked_of_a_lost_host(store: Journal) -> None:
 def test_a_peak_that_was_not_reached_in_a_turn_ends_no_choice(store: Journal) -> None:
     """The turn is kept with the bound, and taken up with it."""
 
-    def take(turn: Turn) -> Future[TurnDone]:
+    def take(turn: Any) -> Future[TurnDone]:
         found = done(turn)
         if turn.id:
             return finished(found)

@@ -10,6 +10,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,6 @@ from benchrigor.workbench.loadgen import HttpRequest, HttpRequests
 from benchrigor.workbench.maps import map_hosts, stored_choices
 from benchrigor.workbench.maps.map_file import read_map
 from benchrigor.workbench.maps.map_run import Found, samples_of
-from benchrigor.workbench.pool.host_table import HostTable
 from benchrigor.workbench.pool.on_host import Outcome
 from benchrigor.workbench.surfaces.samples import Sample
 
@@ -184,7 +184,7 @@ def test_the_other_hosts_of_a_lease_send(folder: Path, monkeypatch) -> None:
     (folder / "map.toml").write_text(PEAK + GENERATORS)
     made: list[FakeExecutor] = []
 
-    def executor_for(hosts: HostTable) -> FakeExecutor:
+    def executor_for(hosts: Any) -> FakeExecutor:
         made.append(FakeExecutor(hosts.names))
         return made[-1]
 

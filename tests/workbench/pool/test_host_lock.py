@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchrigor.errors import WorkloadFailed
-from benchrigor.workbench.pool.host_lock import STALE_S, HostBusy, HostLock, LateToken
+from benchrigor.workbench.pool.host_lock import HostBusy, HostLock
 from benchrigor.workbench.pool.leases import Token
 
 MakeLock = Callable[..., HostLock]
@@ -32,21 +32,44 @@ def lock_of(tmp_path: Path, clock: Clock) -> MakeLock:
     return make
 
 
-def test_a_live_lock_of_another_owner_is_refused_also_between_jobs(
-    lock_of: MakeLock, clock: Clock
+@pytest.mark.parametrize(
+    ("first", "boot", "now_s", "second", "host", "refused"),
+    [
+        (("a",), "today", 1059.0, ("b",), "elm", HostBusy),  # also between jobs
+        (("a",), "today", 1000.0, ("b",), "oak", HostBusy),  # whatever others call it
+        (("a",), "today", 1000.0, ("a",), "oak", WorkloadFailed),  # two names of one machine
+        (("a", 2), "today", 1000.0, ("a", 1), "elm", WorkloadFailed),  # an old token
+        (("a", 2), "today", 1000.0, ("a", 3), "elm", None),
+        (("a",), "yesterday", 5.0, ("b",), "elm", None),  # of an earlier start
+        (
+            ("a",),
+            "today",
+            5.0,
+            ("b",),
+            "elm",
+            None,
+        ),  # as its clock tells
+    ],
+)
+def test_a_lock_is_refused_or_taken_over(  # noqa: PLR0917
+    lock_of: MakeLock, clock: Clock, first, boot, now_s, second, host, refused
 ) -> None:
-    lock_of("a").take()
-    clock.now_s += STALE_S - 1.0
-    with pytest.raises(HostBusy):
-        lock_of("b").take()
+    lock_of(*first, boot=boot).take()
+    clock.now_s, new = now_s, lock_of(*second, host=host)
+    if refused is not None:
+        with pytest.raises(refused):
+            new.take()
+    else:
+        new.take()
+        assert new.taken_over_from == ("a" if second[0] == "b" else "")
 
 
 def test_signs_of_life_keep_a_lock_alive(lock_of: MakeLock, clock: Clock) -> None:
     held = lock_of("a")
     held.take()
-    clock.now_s += STALE_S - 1.0
+    clock.now_s += 59.0
     assert held.beat()
-    clock.now_s += STALE_S - 1.0
+    clock.now_s += 59.0
     with pytest.raises(HostBusy):
         lock_of("b").take()
 
@@ -54,7 +77,7 @@ def test_signs_of_life_keep_a_lock_alive(lock_of: MakeLock, clock: Clock) -> Non
 def test_a_stale_lock_is_taken_over_and_told(lock_of: MakeLock, clock: Clock) -> None:
     dead = lock_of("a")
     dead.take()
-    clock.now_s += STALE_S
+    clock.now_s += 60.0
     new = lock_of("b")
     new.take()
     assert new.taken_over_from == "a"
@@ -62,22 +85,8 @@ def test_a_stale_lock_is_taken_over_and_told(lock_of: MakeLock, clock: Clock) ->
     dead.free()
     with pytest.raises(HostBusy):
         lock_of("c").take()
-
-
-@pytest.mark.parametrize("boot", ["yesterday", "today"])
-def test_a_lock_of_an_earlier_start_is_stale(lock_of: MakeLock, clock: Clock, boot: str) -> None:
-    lock_of("a", boot=boot).take()
-    clock.now_s = 5.0  # where the system does not tell its start, its clock does
-    new = lock_of("b")
-    new.take()
-    assert new.taken_over_from == "a"
-
-
-def test_an_old_token_of_the_same_owner_is_refused(lock_of: MakeLock) -> None:
-    lock_of("a", 2).take()
-    with pytest.raises(LateToken):
-        lock_of("a", 1).take()
-    lock_of("a", 3).take()
+    new.free()
+    lock_of("c").take()  # what was freed is anyone's
 
 
 def test_an_old_job_frees_nothing_of_a_later_one(lock_of: MakeLock) -> None:
@@ -89,15 +98,6 @@ def test_an_old_job_frees_nothing_of_a_later_one(lock_of: MakeLock) -> None:
     assert new.beat()
 
 
-def test_a_host_that_was_freed_is_anyones(lock_of: MakeLock) -> None:
-    first = lock_of("a")
-    first.take()
-    first.free()
-    second = lock_of("b")
-    second.take()
-    assert second.taken_over_from == ""
-
-
 @pytest.mark.parametrize(
     "text", ["{", "[]", "3", '{"owner": "a"}', '{"owner":"a","numbers":{},"at_s":"x","boot":""}']
 )
@@ -106,14 +106,6 @@ def test_a_damaged_lock_is_nobodys(lock_of: MakeLock, tmp_path: Path, text: str)
     lock_of("b").take()
     with pytest.raises(HostBusy):
         lock_of("c").take()
-
-
-def test_two_names_of_one_machine_are_found_out(lock_of: MakeLock) -> None:
-    lock_of("a").take()
-    with pytest.raises(WorkloadFailed):
-        lock_of("a", host="oak").take()
-    with pytest.raises(HostBusy):  # whatever another controller calls it
-        lock_of("b", host="oak").take()
 
 
 def test_names_that_are_known_to_be_one_machine_are_held_together(lock_of: MakeLock) -> None:

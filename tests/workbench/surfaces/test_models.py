@@ -5,7 +5,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from benchrigor.model.series import Floats
 from benchrigor.workbench import Factor, SurfaceMap
 from benchrigor.workbench.surfaces.factors import Space
 from benchrigor.workbench.surfaces.gaussian_process import fit_gaussian_process
@@ -18,15 +17,15 @@ TRUE = np.array([5.0, 0.4, -0.3, 0.2, 0.1, -0.2])
 
 
 def noisy(
-    seed: int, error: float = 0.02, bend: Callable[[Floats], Floats] | None = None
-) -> tuple[Floats, Floats]:
+    seed: int, error: float = 0.02, bend: Callable[[np.ndarray], np.ndarray] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     bent = 0.0 if bend is None else bend(SPACE.coordinates(GRID))
     return TERMS @ TRUE + bent + rng.normal(0.0, error, len(GRID)), np.full(len(GRID), error)
 
 
-def wave(rows: Floats) -> Floats:
-    waves: Floats = 0.3 * np.sin(5.0 * rows[:, 0])
+def wave(rows: np.ndarray) -> np.ndarray:
+    waves: np.ndarray = 0.3 * np.sin(5.0 * rows[:, 0])
     return waves
 
 
