@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
 
-from benchrigor.model.series import Floats
 from benchrigor.queues import ServiceRateEstimator
 
 PERIOD_S = 0.05
@@ -33,7 +33,7 @@ def quantile(window: list[float], kernel: list[float]) -> float:
     return mean + 1.64485 * math.sqrt(sum((x - mean) ** 2 for x in kept) / 11.0)
 
 
-def one_by_one(items: Floats, free: np.ndarray, *, guards: bool) -> list[Found]:
+def one_by_one(items: Any, free: np.ndarray, *, guards: bool) -> list[Found]:
     """Compute the quantile after each period, and begin again after each convergence."""
     kernel = [each / sum(KERNEL) for each in KERNEL] if guards else KERNEL
     found: list[Found] = []
@@ -68,27 +68,27 @@ def one_by_one(items: Floats, free: np.ndarray, *, guards: bool) -> list[Found]:
     return found
 
 
-def regular(n: int) -> Floats:
+def regular(n: int) -> Any:
     return np.full(n, 100.0)
 
 
-def alternating(n: int) -> Floats:
+def alternating(n: int) -> Any:
     return 45.0 + np.arange(n) % 2
 
 
-def in_steps(n: int) -> Floats:
+def in_steps(n: int) -> Any:
     return np.repeat(np.random.default_rng(1).poisson(40.0, n // 50 + 1), 50)[:n].astype(float)
 
 
-def nearly_regular(n: int) -> Floats:
+def nearly_regular(n: int) -> Any:
     return np.random.default_rng(2).normal(100.0, 1e-3, n)
 
 
-def at_random(n: int) -> Floats:
+def at_random(n: int) -> Any:
     return np.random.default_rng(3).poisson(30.0, n).astype(float)
 
 
-def small(n: int) -> Floats:
+def small(n: int) -> Any:
     return np.random.default_rng(4).poisson(14.0, n).astype(float)
 
 

@@ -7,25 +7,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from benchrigor.model import Code, ServiceRate
+from benchrigor.model import ServiceRate
 from benchrigor.queues import ServiceRateEstimator
-from benchrigor.queues.data.service import RateReason
-from benchrigor.queues.fakes import StagePeriods
 from benchrigor.testing import SyntheticStage
 
 METHODS = ("busy-time", "quantile")
 
 
-def told(seen: StagePeriods, **given: Any) -> ServiceRateEstimator:
+def told(seen: Any, **given: Any) -> ServiceRateEstimator:
     est = ServiceRateEstimator(**given)
     est.tell_many(seen.items, seen.period_s, seen.blocked_s, seen.blocked_s > 0.0)
     return est
 
 
-def watched(seed: int = 1, items: int = 20_000, **stage: Any) -> StagePeriods:
+def watched(seed: int = 1, items: int = 20_000, **stage: Any) -> Any:
     rng = np.random.default_rng(seed)
     return SyntheticStage(**stage).watch(items, period_s=0.032, rng=rng)
 
@@ -58,15 +54,6 @@ def figures(rates: list[ServiceRate]) -> list[tuple[Any, ...]]:
     ]
 
 
-@pytest.mark.parametrize("utilisation", [0.2, 0.5, 0.9])
-@pytest.mark.parametrize("service", ["exponential", "deterministic"])
-def test_busy_time_tells_the_rate_at_any_load(utilisation: float, service: str) -> None:
-    rate = only(told(watched(utilisation=utilisation, service=service)))
-    assert rate.converged
-    assert rate.reason is None
-    assert value(rate) == pytest.approx(1000.0, rel=0.03)
-
-
 def test_the_window_and_the_share_of_unblocked_periods_are_those_of_the_data() -> None:
     seen = watched(utilisation=0.8)
     rate = only(told(seen))
@@ -78,41 +65,12 @@ def test_the_window_and_the_share_of_unblocked_periods_are_those_of_the_data() -
     assert rate.period_s == pytest.approx(0.032)
 
 
-def test_a_phase_change_gives_two_rates_with_windows_that_meet_at_it() -> None:
-    seen = watched(items=60_000, utilisation=0.7, later=0.5)
-    first, second = told(seen).rates
-    assert value(first) == pytest.approx(1000.0, rel=0.05)
-    assert value(second) == pytest.approx(500.0, rel=0.05)
-    assert seen.changed is not None
-    changed_s = seen.period_s[: seen.changed].sum()
-    assert first.stop_s <= second.start_s
-    assert second.start_s - first.stop_s < 0.02 * seen.period_s.sum()
-    assert first.stop_s == pytest.approx(changed_s, rel=0.05)
-
-
-def test_the_quantile_method_answers_at_high_load_and_refuses_at_low() -> None:
-    high = told(watched(items=100_000, utilisation=0.95), method="quantile").rates
-    assert all(each.converged for each in high)
-    assert all(value(each) == pytest.approx(1000.0, rel=0.10) for each in high)
-    low = told(watched(utilisation=0.2), method="quantile").rates
-    assert [each.converged for each in low] == [False]
-    assert low[0].reason is RateReason.NO_NONBLOCKING
-
-
 def test_only_periods_of_the_wanted_width_count_for_the_quantile() -> None:
     est = ServiceRateEstimator("quantile", period_s=0.1)
     for number in range(200):
         est.tell(300 if number % 10 == 0 else 100, 0.3 if number % 10 == 0 else 0.1)
     assert value(est.rates[0]) == pytest.approx(1000.0)
     assert est.rates[0].used < est.rates[0].periods
-
-
-def test_too_few_items_in_a_given_period_are_refused_with_the_best_so_far() -> None:
-    est = ServiceRateEstimator("quantile", period_s=0.1)
-    est.tell_many(np.full(300, 15.0), 0.1)
-    rate = only(est)
-    assert (rate.converged, rate.reason) == (False, RateReason.FEW_ITEMS)
-    assert value(rate) == pytest.approx(150.0)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -138,27 +96,6 @@ def test_telling_one_by_one_in_parts_and_at_once_is_the_same(
     assert figures(in_parts.rates) == at_once
 
 
-@pytest.mark.slow
-@settings(max_examples=10)
-@given(st.floats(1e-3, 1e3), st.sampled_from(METHODS))
-def test_the_rate_scales_with_the_unit_of_time(unit: float, method: str) -> None:
-    seen = watched(items=5_000, utilisation=0.95)
-    usual = ServiceRateEstimator(method)
-    scaled = ServiceRateEstimator(method)
-    usual.tell_many(seen.items, seen.period_s, seen.blocked_s)
-    scaled.tell_many(seen.items, unit * seen.period_s, unit * seen.blocked_s)
-    assert [value(each) * unit for each in scaled.rates] == pytest.approx(
-        [value(each) for each in usual.rates], rel=1e-6
-    )
-
-
-def test_several_servers_serve_as_much_as_all_of_them() -> None:
-    est = ServiceRateEstimator(servers=4)
-    for number in range(100):
-        est.tell(100 + number % 2, 1.0, blocked_s=2.0)
-    assert value(only(est)) == pytest.approx(201.0)
-
-
 @pytest.mark.alone
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_stream() -> None:
@@ -173,40 +110,6 @@ def test_memory_does_not_grow_with_the_stream() -> None:
             sizes.append(tracemalloc.get_traced_memory()[0])
             tracemalloc.stop()
     assert all(size < 2_000_000 for size in sizes), sizes
-
-
-def test_periods_with_waiting_of_unknown_length_do_not_count_and_that_is_said() -> None:
-    est = ServiceRateEstimator()
-    for number in range(100):
-        est.tell(7 if number % 2 else 50 + number % 3, 0.1, blocked=bool(number % 2))
-    rate = only(est)
-    assert (rate.periods, rate.used) == (100, 50)
-    assert value(rate) == pytest.approx(510.0, rel=0.01)
-    assert [each.code for each in rate.notices] == [Code.DROPPED_PERIODS]
-
-
-def test_a_few_periods_give_the_best_so_far() -> None:
-    est = ServiceRateEstimator()
-    for items in (40, 60, 50):
-        est.tell(items, 0.1)
-    rate = only(est)
-    assert (rate.converged, rate.reason) == (False, RateReason.NOT_CONVERGED)
-    assert value(rate) == pytest.approx(500.0)
-
-
-def test_processor_time_and_delay_stand_beside_the_rate() -> None:
-    est = ServiceRateEstimator()
-    for number in range(100):
-        est.tell(50 + number % 2, 0.1, cpu_s=0.05, delay_s=0.02)
-    rate = only(est)
-    assert rate.cpu_rate is not None
-    assert rate.cpu_rate.value == pytest.approx(1010.0)
-    assert rate.delay_share == pytest.approx(0.2)
-    assert [each.code for each in rate.notices] == [Code.DISTURBED_RATE]
-    est = ServiceRateEstimator()
-    for number in range(100):
-        est.tell(50 + number % 2, 0.1)
-    assert (only(est).cpu_rate, only(est).delay_share, only(est).notices) == (None, None, ())
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -10,6 +10,7 @@ import os
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -261,7 +262,7 @@ def test_where_there_is_no_shared_memory_the_temporary_folder_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pages, "SHARED_MEMORY", tmp_path / "absent")
-    monkeypatch.setattr(pages.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with Page.create() as page:
         assert page.path.parent == tmp_path
 
@@ -270,7 +271,7 @@ def test_where_nothing_can_be_made_each_place_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pages, "SHARED_MEMORY", tmp_path / "absent")
-    monkeypatch.setattr(pages.tempfile, "tempdir", str(tmp_path / "missing"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
     with pytest.raises(InvalidInput) as caught:
         Page.create()
     assert ["absent" in each or "missing" in each for each in caught.value.problems] == [True, True]

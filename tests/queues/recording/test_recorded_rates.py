@@ -10,14 +10,12 @@ import numpy as np
 import pytest
 
 from benchrigor.model import ServiceRate
-from benchrigor.model.series import Floats
 from benchrigor.queues import Recording, ServiceRateEstimator, rate_recording
-from benchrigor.queues.recording.recorded_rates import RecordedEnd
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "recorded_stage.csv"
 
 
-def simulated(n: int, *, rate: float, used: float = 0.7, seed: int = 1) -> tuple[Floats, Floats]:
+def simulated(n: int, *, rate: float, used: float = 0.7, seed: int = 1) -> tuple[Any, Any]:
     """Return items and blocked seconds of periods of 50 ms."""
     rng = np.random.default_rng(seed)
     blocked_s = 0.05 * (1.0 - used) * rng.uniform(0.5, 1.5, n)
@@ -31,11 +29,11 @@ def written(head: str = "", **columns: Any) -> Iterator[str]:
         yield f"{','.join(map(str, row))}\n"
 
 
-def ends_of(lines: Any, **options: Any) -> tuple[RecordedEnd, ...]:
+def ends_of(lines: Any, **options: Any) -> tuple[Any, ...]:
     return tuple(rate_recording(Recording(lines, name="run.csv"), **options))
 
 
-def only(head: str = "", method: str | None = None, **columns: Any) -> RecordedEnd:
+def only(head: str = "", method: str | None = None, **columns: Any) -> Any:
     (end,) = ends_of(written(head, **columns), method=method)
     return end
 

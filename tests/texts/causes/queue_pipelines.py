@@ -10,16 +10,7 @@ from tests.simulations.simulated.estimates import estimated
 from tests.texts.causes.queues import called, rate, tried
 
 from benchrigor.model import Code, Notice, PipelineStage
-from benchrigor.model.notice import Severity
 from benchrigor.queues.arithmetic.bottleneck import advise_pipeline, stage_of
-from benchrigor.queues.data.pipeline import (
-    Bottleneck,
-    BufferSize,
-    PipelineAdvice,
-    ReplicaCount,
-    StageAdvice,
-    StageLoad,
-)
 from benchrigor.queues.data.service import RateReason
 from benchrigor.stats import (
     filter_ratio,
@@ -36,39 +27,38 @@ UNSURE = replace(SURE, confidence=0.9)
 FAST = PipelineStage(name="hash", rate=120.0)
 
 
-def buffer(**given: Any) -> BufferSize:
+ADVICE = advise_pipeline([FAST], source_rate=100.0)
+ONE = ADVICE.stages[0]
+LOAD = replace(ONE.load, capacity=estimated(120.0, 110.0, 130.0), utilisation=None)
+
+
+def buffer(**given: Any) -> Any:
     known: dict[str, Any] = {
         "capacity": 34,
         "capacity_at_value": 13,
         "blocked_share": 0.01,
         "utilisation": 0.8,
         "worst_utilisation": 0.95,
-        "variation": 1.0,
     }
-    return BufferSize(**{**known, **given})
+    return replace(ONE.buffer, **{**known, **given})
 
 
-LOAD = StageLoad(stage=FAST, capacity=estimated(120.0, 110.0, 130.0))
+def replicas(worst: int | None, at_value: int) -> Any:
+    return replace(ONE.replicas, replicas=worst, replicas_at_value=at_value)
 
 
-def replicas(worst: int | None, at_value: int) -> ReplicaCount:
-    return ReplicaCount(replicas=worst, replicas_at_value=at_value, utilisation=0.8)
+def bottleneck(*rivals: str) -> Any:
+    return replace(ADVICE.bottleneck, rivals=rivals, capacity=LOAD.capacity, loads=(LOAD,))
 
 
-def bottleneck(*rivals: str) -> Bottleneck:
-    return Bottleneck(stage="hash", rivals=rivals, capacity=LOAD.capacity, loads=(LOAD,))
+def advice(count: Any, *notices: Notice) -> Any:
+    each = replace(ONE, load=LOAD, replicas=count, buffer=buffer(), buffer_now=buffer())
+    return replace(ADVICE, bottleneck=bottleneck(), stages=(each,), notices=notices)
 
 
-def advice(count: ReplicaCount, *notices: Notice) -> PipelineAdvice:
-    each = StageAdvice(load=LOAD, replicas=count, buffer=buffer(), buffer_now=buffer())
-    return PipelineAdvice(
-        source_rate=100.0, bottleneck=bottleneck(), stages=(each,), notices=notices
-    )
-
-
-def said_of(stage: str, code: Code, severity: Severity = Severity.WARNING) -> Notice:
-    sentence = f"{stage}: It is said of {stage}."
-    return Notice(code=code, severity=severity, sentence=sentence, evidence={"stage": stage})
+def said_of(stage: str, code: Code, make: Any = Notice.warning) -> Notice:
+    made: Notice = make(code, f"{stage}: It is said of {stage}.", stage=stage)
+    return made
 
 
 def parts_of_advice() -> Iterator[str]:
@@ -142,7 +132,7 @@ CAUSES = {
     "advice with warnings": lambda: str(
         advice(
             replicas(1, 1),
-            said_of("hash", Code.QUEUE_MODEL, Severity.NOTE),
+            said_of("hash", Code.QUEUE_MODEL, Notice.note),
             said_of("hash", Code.SATURATED),
             said_of("verify", Code.FEW_READINGS),
             said_of("reduce", Code.FEW_READINGS),
