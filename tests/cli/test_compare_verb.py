@@ -8,8 +8,8 @@ from functools import cache
 
 import numpy as np
 import pytest
+from fence.jobs import SyntheticJob
 from scipy import stats
-from simulated.jobs import SyntheticJob
 
 import benchrigor as br
 from benchrigor.model import Interference, Metric

@@ -8,13 +8,7 @@ A record whose result has not changed stays as it is, to the last digit.
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import click
-
-sys.path.append(str(Path(__file__).parents[1] / "simulations"))  # as pytest does
-
 from fence import CASES, records
 
 

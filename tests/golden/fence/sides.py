@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from simulated.comparisons import family_of_pairs
 
 import benchrigor as br
 from benchrigor.model.series import Floats
 from benchrigor.stats import compare, estimate_invocations, estimate_mean, fit_wps, rank
+from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.testing import FakeClock
 from fence.cases import case, register
 from fence.plain import attempted
@@ -160,8 +160,11 @@ def compare_a_family() -> object:
         for i, change in enumerate((0.0, 0.005, 0.02, 0.05, -0.03))
     }
     return {
-        "usual": family_of_pairs(pairs),
-        "classical": family_of_pairs(pairs, rate=0.01, margin=0.0, statistic="median"),
+        "usual": family_of({name: compare(*pair) for name, pair in pairs.items()}),
+        "classical": family_of(
+            {name: compare(*pair, margin=0.0, statistic="median") for name, pair in pairs.items()},
+            rate=0.01,
+        ),
     }
 
 
