@@ -29,6 +29,7 @@ from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import click
 import click.testing
@@ -641,17 +642,14 @@ def fault_of(seed: int, index: int) -> Fault | None:
 
 def fuzz(seed: int, count: int) -> list[Fault]:
     """Use so many inputs of a seed, in a folder of their own; return the faults."""
-    here, store = Path.cwd(), os.environ.get("BENCHRIGOR_STORE")
-    with tempfile.TemporaryDirectory() as folder:
+    import_module("statsmodels.regression.linear_model")  # no input is late for what it loads
+    here, store = Path.cwd(), {"BENCHRIGOR_STORE": "runs.sqlite"}
+    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, store):
         os.chdir(folder)
-        os.environ["BENCHRIGOR_STORE"] = "runs.sqlite"
         try:
             return [fault for index in range(count) if (fault := fault_of(seed, index))]
         finally:
             os.chdir(here)
-            os.environ.pop("BENCHRIGOR_STORE")
-            if store is not None:
-                os.environ["BENCHRIGOR_STORE"] = store
 
 
 @script.section("Inputs that make no sense", seed=SEED)
