@@ -291,12 +291,39 @@ def test_a_watcher_that_is_killed_takes_nothing_with_it(tap: Tap) -> None:
         (watcher,) = watchers()
         watcher.send_signal(signal.SIGKILL)
         feed(tap, lambda: monitor.failure)
-        feed(tap)
+        (state,) = tap.page.path.parent.glob(f"{tap.page.path.stem}.*.rates")
+        for torn in ("", "{", '{"stages": [3]}'):
+            state.write_text(torn)
+            assert first_rate(monitor) is not None
     assert "signal 9" in str(monitor.failure)
     after = first_rate(monitor)
     assert before is not None
     assert after is not None
     assert after.items >= before.items
+
+
+@pytest.mark.slow
+def test_a_process_tells_what_it_knows_once_a_second(tap: Tap) -> None:
+    with Monitor(tap, **PROCESS):
+        (state,) = tap.page.path.parent.glob(f"{tap.page.path.stem}.*.rates")
+        until_s, told = time.monotonic() + 2.0, set[int]()
+        feed(tap, lambda: told.add(state.stat().st_mtime_ns) or time.monotonic() > until_s)
+    assert 1 <= len(told) <= 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [THREAD, PROCESS])
+def test_where_no_recording_can_be_made_the_rest_is_known(
+    tap: Tap, tmp_path: Path, options: dict[str, float]
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    monitor = Monitor(tap, record=folder / "run.csv", **options)
+    folder.rmdir()
+    with monitor:
+        feed(tap, lambda: monitor.failure)
+    assert "FileNotFoundError" in str(monitor.failure)
+    assert [stage.name for stage in monitor.report().stages] == ["work.tail", "work.head"]
 
 
 @pytest.mark.slow
