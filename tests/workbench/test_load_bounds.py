@@ -34,7 +34,7 @@ class Server:
 
 
 def searched(server: Server, **options: object) -> tuple[br.PeakRate, PeakSearch]:
-    search = PeakSearch(**{"threshold_s": LIMIT_S, **options})  # type: ignore[arg-type]
+    search = PeakSearch(**{"threshold_s": LIMIT_S, **options})
     while (trial := search.ask()) is not None:
         search.tell(trial, server.offer(trial))
     return search.result(), search

@@ -25,7 +25,6 @@ def queue() -> Iterator[str]:
     """The address of a server that serves 200 a second, one after the other."""
     command = [sys.executable, str(SIMULATIONS / "queue_server.py"), "200"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
         yield f"http://127.0.0.1:{server.stdout.readline().strip()}/"
         server.kill()
 

@@ -39,7 +39,6 @@ def queue() -> Iterator[str]:
     """The address of a server that serves 200 a second, one after the other."""
     command = [sys.executable, str(SERVER), "200"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
         yield f"http://127.0.0.1:{server.stdout.readline().strip()}/"
         server.kill()
 
@@ -288,7 +287,6 @@ def test_a_search_that_is_killed_is_taken_up(tmp_path, store):
     command += fake("sleep 0.2")
     env = {**os.environ, "BENCHRIGOR_STORE": str(store)}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env) as search:
-        assert search.stderr is not None
         told = 0
         while told < 3:
             told += "req/s" in search.stderr.readline()
@@ -309,7 +307,6 @@ def test_a_server_that_is_killed_ends_the_search_with_what_is_known(cli, store, 
     monkeypatch.setattr("benchrigor.workbench.loadgen.open_loop._RECOVERY_S", 0.2)
     command = [sys.executable, str(SERVER), "200"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
         port = server.stdout.readline().strip()
         killer = f"sh -c 'test -e {store} && kill -9 {server.pid} || true'"
         started = time.monotonic()

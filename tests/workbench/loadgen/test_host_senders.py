@@ -129,7 +129,6 @@ def test_a_trial_of_a_lost_host_is_repeated_and_never_saturation(monkeypatch):
     assert first is not None
     search.tell(first, generator.offer(first))
     again = search.ask()
-    assert again is not None
     assert (again.load, again.duration_s) == (first.load, first.duration_s)
     search.tell(again, generator.offer(again))
     generator.close()

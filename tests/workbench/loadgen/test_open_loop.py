@@ -17,7 +17,7 @@ TRIAL = LoadTrial(id=0, load=100.0, duration_s=0.5)
 
 
 def requests(url: str, **options: object) -> HttpRequests:
-    return HttpRequests(kinds=[HttpRequest(url=url, **options)])  # type: ignore[arg-type]
+    return HttpRequests(kinds=[HttpRequest(url=url, **options)])
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ def test_a_server_that_never_answers(silent):
 def test_failures_are_counted_and_named(web):
     limits = [Limit(metric="failed", at_most=0.01)]
     generator = OpenLoop(requests(f"{web}/error"), limits, timeout_s=1.0)
-    generator._await_recovery = lambda _: True  # type: ignore[method-assign]  # noqa: SLF001
+    generator._await_recovery = lambda _: True  # noqa: SLF001
     found = generator.offer(LoadTrial(id=0, load=500.0, duration_s=0.2))
     assert "status 500" in found.failures
     assert sum(found.failures.values()) >= found.failed
@@ -105,7 +105,7 @@ def test_a_process_that_was_killed_is_an_error():
     generator = OpenLoop(alone, MEAN, processes=2)
     try:
         generator.offer(LoadTrial(id=0, load=100.0, duration_s=0.1))
-        for pid in generator._senders._pool._processes:  # type: ignore[attr-defined]  # noqa: SLF001
+        for pid in generator._senders._pool._processes:  # noqa: SLF001
             os.kill(pid, signal.SIGKILL)
         with pytest.raises(WorkloadFailed):
             generator.offer(LoadTrial(id=1, load=100.0, duration_s=0.1))

@@ -17,7 +17,7 @@ def at_times(
 ) -> Sent:
     given = {"timeout_s": 5.0, "most_waiting": 1000, **options}
     start_s = time.monotonic() + 0.01
-    return send_requests(request, np.array(times), start_s=start_s, **given)  # type: ignore[arg-type]
+    return send_requests(request, np.array(times), start_s=start_s, **given)
 
 
 def test_responses_count_from_when_requests_were_to_be_sent():

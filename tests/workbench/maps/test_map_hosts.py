@@ -214,7 +214,7 @@ def test_searches_send_from_where_they_are_told(folder: Path, monkeypatch) -> No
     monkeypatch.setattr("benchrigor.workbench.maps.responses.generator_of", generator_of)
     senders = object()
     file = map_hosts._file_on("elm", read_map("map.toml").document)  # noqa: SLF001
-    with map_hosts.Samples(file, cwd=str(folder), senders=senders) as samples:  # type: ignore[arg-type]
+    with map_hosts.Samples(file, cwd=str(folder), senders=senders) as samples:
         samples.measure(Sample(id=0, point={"size": 1}, accuracy=0.1))
     assert given == [senders]
 

@@ -25,7 +25,6 @@ def lost() -> Surface:
 def panels_of(axes: Axes) -> list[Axes]:
     """Return the panels of a figure, without scales of colours."""
     figure = axes.get_figure(root=True)
-    assert figure is not None
     figure.draw_without_rendering()
     return [each for each in figure.axes if each.get_label() != "<colorbar>"]
 
@@ -33,11 +32,11 @@ def panels_of(axes: Axes) -> list[Axes]:
 def dots(axes: Axes, label: str) -> list[tuple[float, float]]:
     """Return the places of the marks that bear a label."""
     found = (each for each in axes.lines if each.get_label() == label)
-    return [tuple(place) for each in found for place in each.get_xydata().tolist()]  # type: ignore[union-attr]
+    return [tuple(place) for each in found for place in each.get_xydata().tolist()]
 
 
 def legend_of(axes: Axes) -> list[str]:
-    (legend,) = axes.get_figure(root=True).legends  # type: ignore[union-attr]
+    (legend,) = axes.get_figure(root=True).legends
     return [each.get_text() for each in legend.get_texts()]
 
 
@@ -135,7 +134,7 @@ def test_names_are_drawn_as_they_are_with_control_characters_escaped() -> None:
     labels = panels_of(axes)[1].get_xticklabels()
     assert [each.get_text() for each in labels] == ["ext4", "x$fs$\\x1b[3m"]
     assert not any(each.get_parse_math() for each in labels)
-    heading = axes.get_figure(root=True).get_suptitle()  # type: ignore[union-attr]
+    heading = axes.get_figure(root=True).get_suptitle()
     assert heading.startswith("a $x$\\n\\x1b[3m server\n")
     assert "\x1b" not in heading
 

@@ -45,7 +45,6 @@ def test_the_bracket_closes_around_any_step(peak: float):
         assert step.duration_s == 20.0
         trials.append(trial_of(step.load, ratio(step.load)))
     assert isinstance(step, Ending)
-    assert step.load is not None
     assert step.load.low <= peak <= step.load.high <= step.load.low * 1.05**2
     assert [each.code for each in step.notices] == [Code.BRACKET]
     for end in (step.load.low, step.load.high):
@@ -66,5 +65,4 @@ def test_of_whole_loads_the_peak_is_a_whole_number():
     trials = [trial_of(x, 0.9 if x < 6 else 1.2) for x in (5, 5, 6, 6)]
     step = halve_bracket(trials, replace(GOAL, whole=True), 10.0)
     assert isinstance(step, Ending)
-    assert step.load is not None
     assert (step.load.low, step.load.value, step.load.high) == (5.0, 5.0, 6.0)

@@ -85,7 +85,7 @@ class Shedding(Queue):
 
 
 def searched(server: Queue, **options: object) -> br.PeakRate:
-    search = PeakSearch(limits=[JOINT], **options)  # type: ignore[arg-type]
+    search = PeakSearch(limits=[JOINT], **options)
     while (trial := search.ask()) is not None:
         search.tell(trial, server.offer(trial))
     return search.result()
@@ -100,7 +100,6 @@ def test_the_share_of_the_simulated_queue_is_known():
 @pytest.mark.slow
 def test_a_peak_by_the_share_of_good_requests_is_found():
     found = searched(Queue(3), budget_s=600.0)
-    assert found.load is not None
     assert found.load.low < Queue.peak < found.load.high
     assert found.load.value == pytest.approx(Queue.peak, rel=0.05)
     assert found.binding == JOINT.metric
@@ -141,5 +140,4 @@ def test_a_share_needs_ten_requests_that_are_not_good_at_its_limit():
     for at_most, least in ((0.01, 1000), (0.001, 30_000), (0.5, 30)):
         limit = br.Limit(metric="response<1s", at_most=at_most)
         trial = PeakSearch(limits=[limit], seed_load=1.0).ask()
-        assert trial is not None
         assert trial.duration_s == max(least, 30)

@@ -11,12 +11,11 @@ from benchrigor.workbench import PeakSearch
 
 def loads(policy: str, ratios: list[float], **options: float) -> list[float]:
     """Loads that a policy asks for, told responses over the limit with hardly any noise."""
-    search = PeakSearch(threshold_s=1.0, policy=policy, width=0.05, **options)  # type: ignore[arg-type]
+    search = PeakSearch(threshold_s=1.0, policy=policy, width=0.05, **options)
     tried: list[float] = []
     for ratio in ratios:
         for nth in range(10 if policy == "strawman" else 2):
             trial = search.ask()
-            assert trial is not None
             tried.append(trial.load)
             search.tell(trial, br.LoadResult(mean_response_s=ratio * (1.0 + 1e-4 * nth)))
     trial = search.ask()
@@ -60,7 +59,6 @@ def test_a_load_is_left_only_when_its_interval_lies_outside_of_the_region():
     tried = []
     for ratio in (0.8, 1.2, 1.0, 1.01, 0.99, 1.0):  # two trials far apart reject nothing
         trial = search.ask()
-        assert trial is not None
         tried.append((trial.load, trial.duration_s))
         search.tell(trial, br.LoadResult(mean_response_s=ratio))
     assert set(tried) == {(50.0, 180.0)}
@@ -71,11 +69,9 @@ def test_a_load_is_not_left_for_responses_that_are_far_from_normal():
     search = PeakSearch(threshold_s=1.0, policy="binsearch", width=0.1, accuracy=0.1)
     for nth in range(12):
         trial = search.ask()
-        assert trial is not None
         assert trial.load == 50.0
         search.tell(trial, br.LoadResult(mean_response_s=1.5 if nth == 1 else 0.5))
     trial = search.ask()
-    assert trial is not None
     assert trial.load == 50.0
 
 
@@ -84,7 +80,6 @@ def test_a_bracket_that_collapsed_is_opened_again():
     asked = []
     for _ in range(60):
         trial = search.ask()
-        assert trial is not None
         asked.append(trial.load)
         saturated = trial.load >= 100.0 if len(asked) < 30 else trial.load >= 93.0
         noise = 1.0 + 1e-5 * len(asked)
@@ -102,6 +97,5 @@ def test_the_peak_lies_between_the_nearest_loads_tried(policy: str):
         while (trial := search.ask()) is not None:
             search.tell(trial, server.offer(trial))
         load = search.result().load
-        assert load is not None
         assert load.low < load.high
         assert load.low <= server.peak(0.04) <= load.high

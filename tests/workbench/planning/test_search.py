@@ -33,22 +33,11 @@ def serving(capacity: float, *, noise: float = 0.0, seed: int = 1) -> Offer:
 
 
 def searched(offer: Offer, **options: object) -> br.PeakRate:
-    search = PeakSearch(**{"threshold_s": LIMIT_S, "setup_s": 20.0, **options})  # type: ignore[arg-type]
+    search = PeakSearch(**{"threshold_s": LIMIT_S, "setup_s": 20.0, **options})
     while (trial := search.ask()) is not None:
         search.tell(trial, offer(trial.load, trial.duration_s))
     assert search.ask() is None
     return search.result()
-
-
-def load_of(found: br.PeakRate) -> br.Estimate:
-    assert found.load is not None
-    return found.load
-
-
-def asked(search: PeakSearch) -> br.LoadTrial:
-    trial = search.ask()
-    assert trial is not None
-    return trial
 
 
 @pytest.mark.slow
@@ -58,8 +47,8 @@ def test_each_policy_finds_the_peak(policy: str, capacity: float):
     accuracy = 0.05 if policy == "adaptive" else 0.1
     found = searched(serving(capacity, noise=0.08), policy=policy, accuracy=accuracy)
     assert found.status is br.PeakStatus.FOUND
-    assert load_of(found).value == pytest.approx(capacity - 1 / LIMIT_S, rel=0.15)
-    assert load_of(found).low <= load_of(found).value <= load_of(found).high
+    assert found.load.value == pytest.approx(capacity - 1 / LIMIT_S, rel=0.15)
+    assert found.load.low <= found.load.value <= found.load.high
     assert found.cost_s == sum(each.asked.duration_s + 20.0 for each in found.trials)
     assert str(found).startswith("peak ")
 
@@ -71,7 +60,6 @@ def test_the_interval_holds_the_peak_and_is_as_narrow_as_wanted():
     for seed in range(40):
         capacity = 150.0 * 1.08**seed
         load = searched(serving(capacity, noise=0.12, seed=seed)).load
-        assert load is not None
         held += load.low <= capacity - 1 / LIMIT_S <= load.high
         narrow += load.high / load.low <= 1.05**2
     assert held >= 33
@@ -95,7 +83,7 @@ def test_trials_are_as_long_as_was_asked_for(policy: str):
 
 def test_the_width_decides_which_load_is_taken_for_the_peak():
     narrow, wide = (
-        load_of(searched(serving(200.0), policy="binsearch", width=width)) for width in (0.02, 0.6)
+        searched(serving(200.0), policy="binsearch", width=width).load for width in (0.02, 0.6)
     )
     assert narrow.value == pytest.approx(175.0, rel=0.01)
     assert wide.value == 150.0
@@ -110,7 +98,7 @@ def test_several_trials_may_be_asked_for_at_once():
         for each in reversed(trials):
             search.tell(each, offer(each.load, each.duration_s))
     found = search.result()
-    assert load_of(found).value == pytest.approx(275.0, rel=0.1)
+    assert found.load.value == pytest.approx(275.0, rel=0.1)
 
 
 def test_many_trials_at_once_are_spread_over_loads_that_servers_may_serve():
@@ -126,7 +114,6 @@ def test_no_trial_is_asked_for_where_another_is_under_way():
     first, *pending = [each for _ in range(3) if (each := search.ask()) is not None]
     search.tell(first, br.LoadResult(mean_response_s=0.01))
     further = search.ask()
-    assert further is not None
     assert further.load not in {each.load for each in pending}
 
 
@@ -151,7 +138,7 @@ def test_what_is_always_saturated_has_no_peak(policy: str):
 
 
 def test_a_peak_below_the_first_load_is_found():
-    load = load_of(searched(serving(50.0)))
+    load = searched(serving(50.0)).load
     assert load.low < 25.0 < load.high
 
 
@@ -163,7 +150,7 @@ def test_an_overloaded_server_is_offered_less_until_it_keeps_the_limits(capacity
     loads = [trial.asked.load for trial in found.trials]
     kept = next(index for index, trial in enumerate(found.trials) if (trial.ratio or 9.0) < 1.0)
     assert loads[:kept] == sorted(loads[:kept], reverse=True)
-    assert load_of(found).value == pytest.approx(capacity - 25.0, rel=0.15)
+    assert found.load.value == pytest.approx(capacity - 25.0, rel=0.15)
 
 
 def test_slow_with_little_to_do_is_not_saturated_above():
@@ -173,7 +160,7 @@ def test_slow_with_little_to_do_is_not_saturated_above():
         return br.LoadResult(mean_response_s=mean_s + slow_s)
 
     found = searched(hump)
-    assert load_of(found).value == pytest.approx(675.0, rel=0.05)
+    assert found.load.value == pytest.approx(675.0, rel=0.05)
     assert [each.code for each in found.notices] == [Code.NOT_MONOTONE]
 
 
@@ -184,7 +171,7 @@ def test_a_hump_between_two_trials_is_seen_from_above():
         mean_s = serving(2000.0)(load, duration_s).mean_response_s or 0.0
         return br.LoadResult(mean_response_s=mean_s + slow_s)
 
-    assert load_of(searched(hump)).value == pytest.approx(1975.0, rel=0.05)
+    assert searched(hump).load.value == pytest.approx(1975.0, rel=0.05)
 
 
 @pytest.mark.slow
@@ -223,7 +210,7 @@ def test_one_crash_is_above_the_peak_and_is_in_no_mean():
             return br.LoadResult(crashed=True)
         return serving(2000.0)(load, duration_s)
 
-    assert load_of(searched(crashing)).value == pytest.approx(300.0, rel=0.06)
+    assert searched(crashing).load.value == pytest.approx(300.0, rel=0.06)
 
 
 @pytest.mark.slow
@@ -231,7 +218,7 @@ def test_a_budget_ends_the_search_with_what_is_known():
     found = searched(serving(500.0, noise=0.3), accuracy=0.001, budget_s=600.0)
     assert found.status is br.PeakStatus.BUDGET_SPENT
     assert found.cost_s <= 600.0
-    assert load_of(found).low < 475.0 < load_of(found).high
+    assert found.load.low < 475.0 < found.load.high
     assert searched(serving(500.0), budget_s=10.0).load is None
 
 
@@ -305,7 +292,7 @@ def test_what_cannot_be_offered_above_a_saturated_load_does_not_matter():
     found = searched(limited, seed_load=200.0)
     assert found.status is br.PeakStatus.FOUND
     assert any(each.invalid for each in found.trials)
-    assert load_of(found).value == pytest.approx(220.0 - 1 / LIMIT_S, rel=0.05)
+    assert found.load.value == pytest.approx(220.0 - 1 / LIMIT_S, rel=0.05)
 
 
 def test_a_generator_that_is_late_tells_nothing():
@@ -330,7 +317,7 @@ def test_a_response_that_lag_may_have_put_over_its_limit_tells_nothing(
 ):
     """A lag of 20 ms at its 99th percentile may add 60 ms."""
     search = PeakSearch(threshold_s=LIMIT_S)
-    trial = asked(search)
+    trial = search.ask()
     search.tell(trial, br.LoadResult(mean_response_s=response_s, lag_p99_s=0.02))
     assert bool(search.result().trials[0].invalid) == is_invalid
 
@@ -346,7 +333,7 @@ def test_the_limit_that_binds_is_named():
 
     limits = [br.Limit(metric="p99", at_most=0.1), br.Limit(metric="failed", at_most=0.05)]
     found = searched(offer, limits=limits)
-    assert load_of(found).value == pytest.approx(154.0, rel=0.05)
+    assert found.load.value == pytest.approx(154.0, rel=0.05)
     assert found.binding == "p99"
 
 
@@ -364,7 +351,6 @@ def test_a_load_that_could_be_offered_before_is_repeated_while_a_neighbour_is_bu
 
         found = searched(offer)
         assert found.status is status
-        assert found.load is not None
         assert found.load.low < 175.0 < found.load.high
 
 
@@ -378,7 +364,7 @@ def test_of_whole_loads_the_greatest_that_is_kept_is_told():
         return br.LoadResult(mean_response_s=0.01 * 1.3 ** (load - 1.0))
 
     found = searched(offer, threshold_s=0.012, whole=True, seed_load=8.0)
-    assert (load_of(found).low, load_of(found).value, load_of(found).high) == (1.0, 1.0, 1.0)
+    assert (found.load.low, found.load.value, found.load.high) == (1.0, 1.0, 1.0)
     assert len(found.trials) < 25
 
 
@@ -387,19 +373,19 @@ def test_users_are_whole_numbers():
         assert users == round(users)
         return br.LoadResult(mean_response_s=0.001 * users)
 
-    load = load_of(searched(closed, whole=True, seed_load=3))
+    load = searched(closed, whole=True, seed_load=3).load
     assert load.value == pytest.approx(40, rel=0.1)
 
 
 @pytest.mark.slow
 def test_rates_below_1_are_loads_as_well():
-    load = load_of(searched(serving(0.5), threshold_s=4.0, seed_load=0.05, min_load=0.001))
+    load = searched(serving(0.5), threshold_s=4.0, seed_load=0.05, min_load=0.001).load
     assert load.low < 0.25 < load.high
 
 
 def test_what_a_trial_took_is_what_it_costs():
     search = PeakSearch(threshold_s=LIMIT_S, setup_s=1.0)
-    trial = asked(search)
+    trial = search.ask()
     search.tell(trial, br.LoadResult(mean_response_s=0.01, spent_s={"set-up": 5.0, "run": 31.0}))
     assert search.result().cost_s == 36.0
     assert search.result().status is None
@@ -410,7 +396,6 @@ def test_a_far_quantile_needs_more_requests():
     far = [br.Limit(metric="p99.9", at_most=1.0)]
     for given, least in (([], 30), (limits[:1], 1000), (limits, 10_000), (far, 30_000)):
         trial = PeakSearch(threshold_s=1.0, limits=given, seed_load=2.0).ask()
-        assert trial is not None
         assert trial.duration_s == max(least / 2.0, 10.0)
 
 
@@ -429,7 +414,7 @@ def test_a_budget_is_not_spent_on_requests_at_the_first_loads(limit: br.Limit):
         return br.LoadResult(metrics={"p99.9": p999_s}, sent=n, failed=failed)
 
     found = searched(offer, threshold_s=None, limits=[limit], budget_s=240.0, setup_s=0.0)
-    assert load_of(found).value == pytest.approx(500.0, rel=0.1)
+    assert found.load.value == pytest.approx(500.0, rel=0.1)
     narrowing = [each.asked for each in found.trials if "narrow" in each.asked.reason]
     assert narrowing
     assert all(each.load * each.duration_s >= 9_999.0 for each in narrowing)
@@ -453,14 +438,14 @@ def test_goodput_counts_answers_within_the_limits():
 
 def test_a_backlog_that_grows_all_along_is_saturation():
     search = PeakSearch(threshold_s=LIMIT_S)
-    trial = asked(search)
+    trial = search.ask()
     search.tell(trial, br.LoadResult(mean_response_s=0.01, growing=True))
     assert (search.result().trials[0].ratio or 0.0) > 5.0
 
 
 def test_a_trial_is_told_once():
     search = PeakSearch(threshold_s=LIMIT_S)
-    trial = asked(search)
+    trial = search.ask()
     result = br.LoadResult(mean_response_s=0.01)
     search.tell(trial, result)
     with pytest.raises(br.errors.PlanMismatch):
@@ -473,7 +458,7 @@ def test_a_trial_is_told_once():
 
 def test_a_result_without_what_is_limited_is_refused_and_the_trial_stays_open():
     search = PeakSearch(p95_threshold_s=LIMIT_S)
-    trial = asked(search)
+    trial = search.ask()
     with pytest.raises(br.InvalidInput):
         search.tell(trial, br.LoadResult(mean_response_s=0.01))
     search.tell(trial, br.LoadResult(p95_response_s=0.01))
@@ -482,7 +467,7 @@ def test_a_result_without_what_is_limited_is_refused_and_the_trial_stays_open():
 @pytest.mark.parametrize("count", ["scheduled", "sent", "completed"])
 def test_more_requests_than_a_rate_can_be_are_refused_and_the_trial_stays_open(count: str):
     search = PeakSearch(threshold_s=LIMIT_S, seed_load=100.0)
-    trial = asked(search)
+    trial = search.ask()
     assert trial.duration_s == 10.0
     told = partial(br.LoadResult, mean_response_s=0.01)
     with pytest.raises(br.InvalidInput):
@@ -495,8 +480,8 @@ def test_more_requests_than_a_rate_can_be_are_refused_and_the_trial_stays_open(c
 
 @pytest.mark.parametrize("options", [{"whole": True}, {"unit": "MB/s"}])
 def test_requests_of_what_is_no_rate_are_not_counted(options: dict[str, object]):
-    search = PeakSearch(threshold_s=LIMIT_S, **options)  # type: ignore[arg-type]
-    trial = asked(search)
+    search = PeakSearch(threshold_s=LIMIT_S, **options)
+    trial = search.ask()
     search.tell(trial, br.LoadResult(mean_response_s=0.01, sent=833_071))
     assert search.result().trials[0].counts
 
@@ -536,7 +521,7 @@ def test_a_curve_that_is_not_known_is_bracketed():
         return br.LoadResult(mean_response_s=LIMIT_S * ratio * math.exp(rng.normal(0.0, 0.06)))
 
     found = searched(stepped)
-    assert load_of(found).value == pytest.approx(300.0, rel=0.08)
+    assert found.load.value == pytest.approx(300.0, rel=0.08)
     assert [each.code for each in found.notices] == [Code.BRACKET]
 
 
@@ -589,7 +574,7 @@ def test_a_slow_server_has_its_peak_in_the_usual_time():
 def test_a_limit_that_noise_may_keep_is_tried_farther_out_not_at_the_bound_at_once():
     search = PeakSearch(**P95, seed_load=50.0, min_load=1.0)
     for load, over in ((50.0, 400), (12.5, 8)):
-        trial = asked(search)
+        trial = search.ask()
         assert trial.load == load
         sent = round(trial.load * trial.duration_s)
         search.tell(
@@ -602,7 +587,6 @@ def test_a_limit_that_noise_may_keep_is_tried_farther_out_not_at_the_bound_at_on
             ),
         )
     farther = search.ask()
-    assert farther is not None
     assert farther.load == 6.25
 
 

@@ -27,7 +27,7 @@ MINE = Token(owner="a", number=5)
 
 def job_of(call: str, folder: Path, **arguments: object) -> Job:
     own = {"host": "elm", "token": MINE, "lock_folder": str(folder)}
-    return Job(call=call, arguments=arguments, alone=False, watched=False, **own)  # type: ignore[arg-type]
+    return Job(call=call, arguments=arguments, alone=False, watched=False, **own)
 
 
 def asked(text: str) -> Outcome:
@@ -149,7 +149,6 @@ def test_a_job_ends_with_who_asked_and_so_does_what_it_started(tmp_path: Path) -
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    assert process.stdin is not None
     job = job_of(SHELL, tmp_path, cmd=cmd)
     process.stdin.write(json.dumps(codec.encode(job)).encode() + b"\n")
     process.stdin.flush()

@@ -17,7 +17,7 @@ CALL = "builtins:dict"
 
 
 def pool_of(hosts: list[str], instead: Callable[[Job], Outcome | None], **given: object) -> Pool:
-    return Pool(FakeExecutor(hosts, instead=instead), owner="a", **given)  # type: ignore[arg-type]
+    return Pool(FakeExecutor(hosts, instead=instead), owner="a", **given)
 
 
 def in_turn(*outcomes: Outcome) -> Callable[[Job], Outcome]:

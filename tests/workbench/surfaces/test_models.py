@@ -31,14 +31,12 @@ def wave(rows: np.ndarray) -> np.ndarray:
 
 def test_a_quadratic_is_found_again_and_fits() -> None:
     fitted = fit_quadratic(SPACE, GRID, *noisy(1))
-    assert fitted is not None
     assert fitted.predictions(GRID)[0] == pytest.approx(TERMS @ TRUE, abs=0.04)
     assert fitted.p_fit > 0.001
 
 
 def test_lack_of_fit_is_seen_and_counts() -> None:
     fitted = fit_quadratic(SPACE, GRID, *noisy(1, bend=wave))
-    assert fitted is not None
     assert fitted.p_fit < 1e-6
     assert 0.1 < fitted.misfit_sd < 0.4
     assert fitted.predictions(GRID)[1].min() > fitted.misfit_sd
@@ -53,11 +51,9 @@ def test_the_chance_of_a_false_lack_of_fit_is_its_level() -> None:
 def test_left_out_samples_are_predicted_as_by_a_fit_without_them() -> None:
     logs, errors = noisy(2)
     fitted = fit_quadratic(SPACE, GRID, logs, errors * 3.0)  # no lack of fit that would differ
-    assert fitted is not None
     assert fitted.misfit_sd == 0.0
     rest = np.arange(1, len(GRID))
     without = fit_quadratic(SPACE, GRID[1:], logs[rest], errors[rest] * 3.0)
-    assert without is not None
     assert fitted.left_out[0] == pytest.approx(logs[0] - without.predictions(GRID[:1])[0][0])
 
 
@@ -112,7 +108,6 @@ def test_samples_known_too_badly_leave_the_others_to_decide_no_quadratic_alone()
     assert fit_quadratic(space, points, logs, disturbed) is None
     slightly = np.array([1e-4, 0.3, 1e-4, 1e-4])
     fitted = fit_quadratic(space, points, logs, slightly)
-    assert fitted is not None
     assert fitted.freedom == 2  # the plane
 
 
@@ -122,7 +117,6 @@ def test_a_sample_that_is_known_badly_moves_predictions_little() -> None:
     errors[5] = 2.0
     for fit in (fit_quadratic, fit_gaussian_process):
         fitted = fit(SPACE, GRID, logs, errors)
-        assert fitted is not None
         assert fitted.predictions(GRID)[0][5] == pytest.approx((TERMS @ TRUE)[5], abs=0.1)
 
 
@@ -130,7 +124,6 @@ def test_predictions_are_the_margins_of_joint_ones() -> None:
     logs, errors = noisy(7, bend=wave)
     for fit in (fit_quadratic, fit_gaussian_process):
         fitted = fit(SPACE, GRID[::2], logs[::2], errors[::2])
-        assert fitted is not None
         mean, covariance = fitted.joint(GRID)
         assert fitted.predictions(GRID)[0] == pytest.approx(mean)
         assert fitted.predictions(GRID)[1] ** 2 == pytest.approx(np.diag(covariance), abs=1e-9)
@@ -141,7 +134,6 @@ def test_sums_of_points_have_the_moments_that_those_of_the_points_give() -> None
     sums = np.random.default_rng(8).normal(size=(3, len(GRID)))
     for fit in (fit_quadratic, fit_gaussian_process):
         fitted = fit(SPACE, GRID[::2], logs[::2], errors[::2])
-        assert fitted is not None
         (mean, covariance), (of_sums, together) = fitted.joint(GRID), fitted.joint(GRID, sums)
         assert of_sums == pytest.approx(sums @ mean)
         assert together == pytest.approx(sums @ covariance @ sums.T, abs=1e-9)
