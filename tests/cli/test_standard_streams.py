@@ -73,7 +73,7 @@ def test_a_run_needs_no_standard_error(tmp_path, words, streams):
 def test_a_run_whose_report_cannot_be_written_is_kept_and_read_without_a_folder(tmp_path):
     found = shell("benchrigor run --max-rounds 3 true > /dev/full", tmp_path)
     assert found.returncode == CANNOT_WRITE
-    assert "benchrigor: standard output cannot be written" in found.stderr
+    assert "standard output" in found.stderr
     verbs = ("list", "show", "explain", "doctor", "track-record")
     found = shell(f"{GONE} {'; benchrigor '.join(verbs)}", tmp_path)
     assert "Traceback" not in found.stderr

@@ -21,8 +21,8 @@ def test_a_statement_is_measured_with_its_setup(cli, strict):
 def test_lines_are_one_program(cli, strict):
     words = ("-s", "total = 0", "for i in range(3):", "  total += i")
     told = strict(cli("timeit", *SHORT, "--json", *words).stdout)
-    assert told["name"] == "for i in range(3): [...]"
-    assert told["subject"]["statement"] == "for i in range(3):\n  total += i"
+    assert told["name"].endswith(" [...]")
+    assert told["subject"]["statement"].splitlines() == [*words[2:]]
 
 
 def test_a_run_of_a_statement_is_taken_up_again(cli, store):

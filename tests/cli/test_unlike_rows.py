@@ -42,7 +42,8 @@ def test_rows_are_chosen_or_told_apart_as_rounds(cli, tmp_path) -> None:
     path = tmp_path / "f.csv"
     path.write_text(table(TWO * 10))
     asked = cli("analyze", path, "--column", "time")
-    assert (asked.exit_code, "--where name=sort" in asked.stderr) == (2, True)
+    assert asked.exit_code == 2
+    assert "name=sort" in asked.stderr
     assert cli("compare", path, path, "--column", "time").exit_code == 2
     chosen = cli("analyze", path, "--column", "time", "--where", "name=copy", "--json")
     assert '"n_readings": 20' in chosen.stdout or "20" in chosen.stdout
@@ -96,7 +97,8 @@ def test_rounds_told_apart_by_another_column_are_of_one_thing(cli, tmp_path) -> 
         table([(f"{n},{k // 4}", 1 + t) for k, (n, t) in enumerate(TWO * 6)], "label,run,v\n")
     )
     asked = cli("analyze", tmp_path / "f", "--column", "v", "--round", "run")
-    assert (asked.exit_code, "--where label=sort" in " ".join(asked.stderr.split())) == (2, True)
+    assert asked.exit_code == 2
+    assert "label=sort" in " ".join(asked.stderr.split())
     assert cli("analyze", tmp_path / "f", "--column", "v", "--round", "label").exit_code == 0
 
 
@@ -112,7 +114,7 @@ def test_benchmarks_of_a_converted_file_are_chosen(cli, tmp_path) -> None:
     assert cli("convert", go, out).exit_code == 0
     asked = cli("analyze", out, "--column", "value", "--where", "metric=time")
     assert asked.exit_code == 2
-    assert "--where benchmark=BenchmarkA" in " ".join(asked.stderr.split())
+    assert "benchmark=BenchmarkA" in " ".join(asked.stderr.split())
 
 
 @pytest.mark.parametrize("above", ["Benchmark of today\n", "Starting, at noon, here\nready\n"])
@@ -163,7 +165,8 @@ def test_a_unit_of_the_project_and_one_of_the_table_are_not_mixed(cli, tmp_path)
     (tmp_path / "pyproject.toml").write_text('[tool.benchrigor.metrics]\nsize = "MB"\n')
     (tmp_path / "f.csv").write_text("size,unit\n" + "3,kB\n4,kB\n5,kB\n" * 9)
     asked = cli("analyze", "f.csv", "--column", "size")
-    assert (asked.exit_code, "choose one with --unit" in asked.stderr) == (2, True)
+    assert asked.exit_code == 2
+    assert "--unit" in asked.stderr
     for unit in ("kB", "MB"):
         assert unit in cli("analyze", "f.csv", "--column", "size", "--unit", unit).stdout
     (tmp_path / "other.csv").write_text("size\n" + "3\n4\n5\n" * 9)
