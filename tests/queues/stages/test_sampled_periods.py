@@ -171,7 +171,8 @@ def test_the_period_in_which_a_server_comes_does_not_count(alone: Bench) -> None
     alone.at(0, 10, 20, head=head)
     other = alone.cell("in.head", pid=7)
     alone.at(30, 40, 50, head=head, other=other)
-    assert [(each.start_ms, each.servers) for each in alone.told()] == [(10, 1), (30, 2)]
+    found = [(each.start_ms, each.servers, each.blocked_ms) for each in alone.told()]
+    assert found == [(10, 1, 0), (30, 2, 0)]
 
 
 def test_who_is_gone_serves_no_more_and_what_it_counted_stays(alone: Bench) -> None:
