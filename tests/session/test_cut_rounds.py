@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import benchrigor as br
-from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.errors import WorkloadFailed
 from benchrigor.model import RunRecord, StopReason
 from benchrigor.protocols import LastingWorkload, Recorder
 from benchrigor.report import explain
-from benchrigor.session.engine import Engine
+from benchrigor.session import Engine
 from benchrigor.testing import FakeClock, MemoryStore
 
 S = 10**9
@@ -55,11 +55,6 @@ def test_the_time_left_makes_no_other_plan_of_it() -> None:
     engine.tell(br.Round(plan=replace(plan, seconds=9.0), elapsed_ns=1, readings={"x": 1.0}))
 
 
-def test_a_cut_round_has_no_reading_of_the_whole() -> None:
-    with pytest.raises(InvalidInput, match="round 0 was cut, but has a reading of 'x', expected"):
-        br.Round(plan=br.RoundPlan(index=0), elapsed_ns=1, readings={"x": 1.0}, cut=True)
-
-
 def test_a_cut_round_is_no_point_on_the_line_through_work_and_duration() -> None:
     engine = Engine(br.Options(work=(1, 1000), budget_s=30.0))
     while (plan := engine.ask()) is not None:
@@ -80,13 +75,6 @@ def test_a_cut_round_is_no_point_on_the_line_through_work_and_duration() -> None
     assert estimate is not None
     assert estimate.value == pytest.approx(500.0)  # without noise: one wrong duration would show
     assert f"{n - 1} rounds of" in explain(record)
-
-
-def test_the_unit_readings_of_a_cut_round_count() -> None:
-    engine = Engine(br.Options(budget_s=2.0))
-    tell(engine, unit_readings={"u": [1.0, 2.0]})
-    tell(engine, unit_readings={"u": [3.0]}, cut=True)
-    assert engine.result().readings("u").tolist() == [1.0, 2.0, 3.0]
 
 
 def test_rounds_that_were_cut_are_not_rejected() -> None:

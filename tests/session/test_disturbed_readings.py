@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import benchrigor as br
-from benchrigor.cli.output import outline
 from benchrigor.model import Code, Delays, Disturbed
 from benchrigor.model.series import Floats
-from benchrigor.report.csv_tables import reading_rows
-from benchrigor.session.engine import Engine
+from benchrigor.session import Engine
 from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
-from benchrigor.session.replays.recorded_run import recording_of
 
 TRUTH_S, DELAY_S = 1e-3, 2e-3
 Told = Callable[[br.RoundPlan, Floats, Floats], dict[str, Any]]
@@ -67,18 +61,6 @@ def test_the_number_is_that_of_undisturbed_readings_and_what_all_give_stands_bes
     for text in (br.report.render(record), br.report.explain(record)):
         assert " with waiting, " in " ".join(text.split())
         assert "% run delay" in " ".join(text.split())
-    assert "run it again" not in br.report.render(record)
-
-
-def test_by_chance_no_time_with_waiting_is_below_that_without() -> None:
-    record, analysis = session(), session().analysis()
-    assert analysis is not None
-    assert analysis.estimate is not None
-    less = replace(analysis.estimate, value=0.99 * analysis.estimate.value)
-    by_chance = replace(analysis, disturbed=replace(left_out(record), estimate=less))
-    said = " ".join(br.report.render(replace(record, analyses=(by_chance,))).split())
-    assert " with waiting, " not in said
-    assert "without 44% run delay" in said
 
 
 def test_kept_readings_all_count_as_if_nothing_had_been_measured() -> None:
@@ -128,17 +110,6 @@ def test_satisfied_sessions_have_as_many_undisturbed_readings_as_others_have_in_
     assert analysis.n >= 500
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("statistic", ["median", "p95"])
-def test_quantiles_see_the_same_readings(statistic: str) -> None:
-    found = session(statistic=statistic).estimate()
-    rng = np.random.default_rng(1)
-    q = {"median": 0.5, "p95": 0.95}[statistic]
-    truth = float(np.quantile(TRUTH_S * rng.gamma(100.0, 0.01, 200_000), q))
-    assert found is not None
-    assert found.value == pytest.approx(truth, rel=0.015)
-
-
 def test_groups_of_readings_are_left_out_as_a_whole() -> None:
     def by_ten(plan: br.RoundPlan, own: Floats, delay: Floats) -> dict[str, Any]:
         stops = np.append(np.arange(10, own.size, 10), own.size)
@@ -178,95 +149,6 @@ def test_each_restarted_round_leaves_its_own_out() -> None:
     assert sum(sizes) == analysis.n
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("key", ["readings", "unit_readings"])
-def test_rounds_of_one_reading_are_groups(key: str) -> None:
-    def as_command(plan: br.RoundPlan, own: Floats, delay: Floats) -> dict[str, Any]:
-        took = float(own[0] + delay[0])
-        given = Delays(stops=[1], seconds={"run queue": delay[:1]}, duration_s=[took])
-        return {key: {"time": took if key == "readings" else [took]}, "delays": given}
-
-    limits = {"max_rounds": 60, "budget_s": 1e6, "target": 1e-6}
-    record = session(as_command, rounds="restarted", **limits)
-    found, analysis = record.estimate(), record.analysis()
-    assert found is not None
-    assert analysis is not None
-    assert analysis.kind == "readings"
-    assert found.low <= TRUTH_S <= found.high
-    assert analysis.n == record.counted().size
-    assert analysis.n == pytest.approx(60 - left_out(record).left_out, abs=1)
-
-
-@pytest.mark.slow
-def test_disturbed_rounds_of_various_work_are_left_out_of_the_line() -> None:
-    def amounts(*, keep: bool) -> br.RunRecord:
-        options = br.Options(
-            work=(1, 1000), max_rounds=60, disturbed="keep" if keep else "leave-out"
-        )
-        engine, rng = Engine(options, seed=1), np.random.default_rng(20271203)
-        while (plan := engine.ask()) is not None:
-            took = 0.01 + 1e-3 * float(plan.work or 0) * rng.normal(1.0, 0.01)
-            delay = took * float(rng.random() < 0.3)
-            engine.tell(
-                br.Round(
-                    plan=plan,
-                    elapsed_ns=round(1e9 * (took + delay)),
-                    readings={"time": took + delay},
-                    delays=Delays(stops=[1], seconds={"run queue": [delay]}),
-                )
-            )
-        return engine.result()
-
-    record = amounts(keep=False)
-    found, analysis = record.estimate(), record.analysis()
-    assert found is not None
-    assert analysis is not None
-    assert found.value == pytest.approx(1000.0, rel=0.01)
-    assert 5 <= left_out(record).left_out <= 30
-    assert len(analysis.left_out) >= left_out(record).left_out
-    report = " ".join(br.report.render(record).split())
-    assert f"{left_out(record).left_out} with delay" in report
-    other = amounts(keep=True).estimate()
-    assert other is None or other.relative_half_width > 3.0 * found.relative_half_width
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rounds", ["continuous", "restarted"])
-def test_stored_runs_are_analysed_as_they_were_measured(rounds: str) -> None:
-    record = session(rounds=rounds, max_rounds=12, target=1e-6)
-    loaded = br.RunRecord.from_dict(json.loads(json.dumps(record.to_dict())))
-    recording = recording_of(loaded)
-    found, again = record.analysis(), recording.analyse(recording.options)
-    assert found is not None
-    assert again.n == found.n
-    assert found.estimate is not None
-    assert again.estimate is not None
-    assert again.estimate == replace(found.estimate, notices=again.estimate.notices)
-    assert (loaded.counted() == record.counted()).all()
-    comparison = br.compare_runs(record, session(rounds=rounds, hits=0.0, max_rounds=12))
-    assert comparison.ratio is not None
-    assert comparison.ratio.value == pytest.approx(1.0, abs=0.02)
-    assert Code.DISTURBED not in {each.code for each in comparison.notices}
-
-
-def test_tables_tell_which_readings_were_left_out() -> None:
-    record = session(budget_readings=900)
-    analysis = record.analysis()
-    assert analysis is not None
-    rows = list(reading_rows(record))[1:]
-    assert len(rows) == record.readings().size
-    uses = Counter((row[-2], row[-1]) for row in rows)
-    assert uses["left out", "no"] >= left_out(record).left_out
-    assert uses["stable", "yes"] <= analysis.n_kept
-
-
-def test_the_summary_does_not_list_readings() -> None:
-    analysis = session(budget_readings=900).analysis()
-    assert analysis is not None
-    told = outline(analysis)["disturbed"]
-    assert set(told) == {"n", "left_out", "lost", "stopped", "estimate"}
-
-
 def pairs(**options: Any) -> br.Comparison:
     """Compare two functions in turn, of which the candidate takes 5 % longer and is hit more."""
     engine = PairEngine(seed=1, margin=0.01, budget_s=20.0, **options)
@@ -296,8 +178,7 @@ def test_a_pair_counts_when_both_its_readings_are_undisturbed() -> None:
     assert found.ratio.low <= 1.05 <= found.ratio.high
     assert found.ratio.value == pytest.approx(1.05, abs=0.01)
     assert kept.ratio is None or kept.ratio.value > 1.3
-    (said,) = (each for each in found.notices if each.code is Code.DISTURBED)
-    assert "are left out" in said.sentence
+    assert [each.code for each in found.notices].count(Code.DISTURBED) == 1
 
 
 @pytest.fixture

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from benchrigor.model import Options, Round, RunRecord
-from benchrigor.model.analysis import Kind
 from benchrigor.model.series import Floats
 from benchrigor.session import Engine
-from benchrigor.session.stop_rules import min_evidence
 from benchrigor.testing import ExponentialWarmUp, FakeClock, SyntheticWorkload
 
 _SLOW_S = 0.02
@@ -162,17 +160,3 @@ def test_the_first_look_at_pieces_needs_no_force():
     record = engine.result()
     assert record.decision.satisfied
     assert record.rounds[-1].plan.piece == 3
-
-
-def test_the_share_of_the_target_grows_from_a_tenth_to_all_of_it():
-    least = min_evidence(Options(), Kind.UNIT_READINGS)
-    shares = [least.share(n) for n in (29, 30, 100, 499, 500, 750)]
-    assert shares == sorted(shares)
-    assert (shares[0], shares[1], shares[-2]) == (0.0, pytest.approx(0.1), 1.0)
-    assert least.share(499) < 0.8
-    assert least.effective_of(30) == pytest.approx(20.0)
-    strict = min_evidence(Options(preset="strict"), Kind.UNIT_READINGS)
-    assert strict.share(500) == 0.0
-    rounds = min_evidence(Options(), Kind.INVOCATIONS)
-    shares = [rounds.share(n) for n in (5, 6, 9, 10)]
-    assert shares == [0.0, pytest.approx(0.1), pytest.approx(0.277, abs=0.001), 1.0]

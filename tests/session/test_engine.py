@@ -4,12 +4,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchrigor.errors import InvalidInput, PlanMismatch
+from benchrigor.errors import PlanMismatch
 from benchrigor.model import (
-    ChangePoints,
     Code,
     Decision,
-    Metric,
     Options,
     Progress,
     Round,
@@ -78,45 +76,18 @@ def test_ask_gives_the_same_plan_until_it_is_told() -> None:
 
 def test_an_unknown_plan_and_a_told_one_are_refused() -> None:
     engine = Engine()
-    with pytest.raises(PlanMismatch, match="plan 0 was never asked for"):
+    with pytest.raises(PlanMismatch):
         engine.tell(Round(plan=RoundPlan(index=0), elapsed_ns=1))
     plan = engine.ask()
     assert plan is not None
     told = Round(plan=plan, elapsed_ns=1, unit_readings={"time": [1.0]})
     engine.tell(told)
-    with pytest.raises(PlanMismatch, match="plan 0 has been told already"):
+    with pytest.raises(PlanMismatch):
         engine.tell(told)
     engine.ask()
-    with pytest.raises(PlanMismatch, match="plan 0 has been told already"):
+    with pytest.raises(PlanMismatch):
         engine.tell(told)
     assert len(engine.result().rounds) == 1
-
-
-def test_a_bad_round_changes_nothing_and_its_plan_stays_open() -> None:
-    engine = Engine(metrics=[Metric(name="time", unit="s")])
-    plan = engine.ask()
-    assert plan is not None
-    with pytest.raises(InvalidInput, match=r"time\[1\] is -2\.0 s"):
-        engine.tell(Round(plan=plan, elapsed_ns=1, unit_readings={"time": [1.0, -2.0]}))
-    assert engine.ask() is plan
-    assert engine.result().rounds == ()
-
-
-def test_a_round_may_not_change_what_a_metric_is() -> None:
-    engine = Engine(metrics=[Metric(name="time", unit="s")])
-    plan = engine.ask()
-    assert plan is not None
-    with pytest.raises(InvalidInput, match="metric 'speed' is unknown, expected one of 'time'"):
-        engine.tell(Round(plan=plan, elapsed_ns=1, readings={"speed": 1.0}))
-    engine.tell(Round(plan=plan, elapsed_ns=1, readings={"time": 1.0}))
-    plan = engine.ask()
-    assert plan is not None
-    with pytest.raises(InvalidInput, match="came as unit readings, before as readings"):
-        engine.tell(Round(plan=plan, elapsed_ns=1, unit_readings={"time": [1.0]}))
-    with pytest.raises(InvalidInput, match="given both ways"):
-        engine.tell(
-            Round(plan=plan, elapsed_ns=1, unit_readings={"time": [1.0]}, readings={"time": 1.0})
-        )
 
 
 def test_names_in_the_first_round_define_the_metrics() -> None:
@@ -174,53 +145,10 @@ def test_budgets_are_not_overdrawn_by_the_schedule() -> None:
     assert record.elapsed_s == pytest.approx(2.5, abs=0.01)
 
 
-@pytest.mark.slow
-def test_a_session_without_limits_goes_on_beyond_every_default() -> None:
-    engine = Engine(Options(target=1e-4, budget_s=float("inf")))
-    record = drive(engine, steady(cv=0.02), size=4000)
-    assert record.decision == Decision(stop=True, reason=StopReason.SATISFIED)
-    assert record.elapsed_s > 60.0
-
-
 def test_minimum_rounds_are_run() -> None:
     options = Options(target=0.05, min_rounds=7)
     record = drive(Engine(options), steady(), size=500)
     assert len(record.rounds) >= 7
-
-
-def test_a_warm_up_and_a_cool_down_are_left_out() -> None:
-    rng = np.random.default_rng(4)
-    levels = np.repeat([3.0, 1.0, 1.2], [80, 840, 80])
-    series = iter(np.split(levels + rng.normal(0.0, 0.05, 1000), 10))
-    options = Options(target=1e-6)
-    engine = Engine(options)
-    for part in series:
-        plan = engine.ask()
-        assert plan is not None
-        engine.tell(Round(plan=plan, elapsed_ns=1, unit_readings={"time": part}))
-    engine.end(StopReason.EXHAUSTED)  # only a workload that ended by itself can have cooled down
-    record = engine.result()
-    estimate = record.estimate()
-    analysis = record.analysis()
-    assert estimate is not None
-    assert analysis is not None
-    assert estimate.low < 1.0 < estimate.high
-    assert [phase.label for phase in analysis.phases[0].phases] == [
-        "warm-up",
-        "stable",
-        "cool-down",
-    ]
-    assert analysis.n_kept < 840
-
-
-def test_readings_without_a_stable_phase_give_no_number_and_say_why() -> None:
-    levels = iter(np.repeat([1.0, 2.0, 3.0, 4.0], 5))
-    rng = np.random.default_rng(5)
-    options = Options(target=1e-6, max_rounds=20)
-    record = drive(Engine(options), lambda n: next(levels) + rng.normal(0.0, 0.01, n), size=50)
-    assert record.estimate() is None
-    assert codes(record) == [Code.NO_STABLE_PHASE]
-    assert "no number" in str(record)
 
 
 def test_single_readings_are_satisfied_at_fifteen_rounds() -> None:
@@ -228,77 +156,6 @@ def test_single_readings_are_satisfied_at_fifteen_rounds() -> None:
     assert record.decision == Decision(stop=True, reason=StopReason.SATISFIED)
     assert len(record.rounds) == 15
     assert Code.FEW_READINGS in codes(record)
-
-
-def test_single_readings_from_thirty_on_carry_no_notice() -> None:
-    record = drive_single(Engine(Options(target=0.02)), steady())
-    assert record.decision == Decision(stop=True, reason=StopReason.SATISFIED)
-    assert len(record.rounds) >= 34
-    assert codes(record) == []
-
-
-def test_restarted_rounds_are_invocations() -> None:
-    rng = np.random.default_rng(6)
-
-    def fresh_start(n: int) -> np.ndarray:
-        level = rng.normal(1.0, 0.02)
-        return level + rng.normal(0.0, 0.01, n) + np.where(np.arange(n) < 60, 1.0, 0.0)
-
-    record = drive(Engine(Options(target=0.05, rounds="restarted")), fresh_start)
-    estimate = record.estimate()
-    assert estimate is not None
-    assert record.decision == Decision(stop=True, reason=StopReason.SATISFIED)
-    assert estimate.n == len(record.rounds) == 15
-    assert estimate.method == "invocation means"
-    assert estimate.low < 1.0 < estimate.high
-
-
-def test_the_spread_between_restarted_rounds_enters_the_interval() -> None:
-    rng = np.random.default_rng(7)
-    options = Options(target=1e-6, rounds="restarted", max_rounds=10)
-    record = drive(Engine(options), lambda n: rng.normal(1.0, 0.1) + rng.normal(0.0, 1e-3, n))
-    estimate = record.estimate()
-    assert estimate is not None
-    assert 0.03 < estimate.half_width < 0.15
-
-
-@pytest.mark.slow
-def test_too_many_restarted_rounds_without_a_stable_phase_end_the_session() -> None:
-    rng = np.random.default_rng(8)
-
-    def restless(n: int) -> np.ndarray:
-        return np.linspace(1.0, 4.0, 4).repeat(n // 4) + rng.normal(0.0, 0.01, n)
-
-    options = Options(rounds="restarted", budget_s=200.0)
-    record = drive(Engine(options), restless)
-    assert record.decision == Decision(stop=True, reason=StopReason.TOO_MANY_REJECTED)
-    assert codes(record) == [Code.NO_STABLE_PHASE]
-    assert len(record.rounds) == 120  # the first look beyond a hundred
-
-
-def test_a_required_metric_without_data_keeps_the_session_going() -> None:
-    metrics = [Metric(name="time", unit="s"), Metric(name="hits")]
-    engine = Engine(Options(target=0.5, max_rounds=40), metrics)
-    record = drive_single(engine, steady())
-    assert record.decision == Decision(stop=True, reason=StopReason.ROUND_LIMIT)
-    assert record.estimate("time") is not None
-    assert record.estimate("hits") is None
-    assert Code.NO_DATA in codes(record)
-
-
-def test_a_metric_that_need_not_be_satisfied_is_reported_beside() -> None:
-    metrics = [Metric(name="time", unit="s"), Metric(name="noise", must_satisfy=False)]
-    engine = Engine(Options(target=0.1), metrics)
-    rng = np.random.default_rng(9)
-    while (plan := engine.ask()) is not None:
-        given = {"time": rng.normal(1.0, 0.1), "noise": rng.normal(0.0, 1.0)}
-        engine.tell(Round(plan=plan, elapsed_ns=1, readings=given))
-    record = engine.result()
-    noise = record.estimate("noise")
-    assert record.decision == Decision(stop=True, reason=StopReason.SATISFIED)
-    assert noise is not None
-    assert noise.relative_half_width > 0.1
-    assert Code.NOT_CONVERGED not in [notice.code for notice in noise.notices]
 
 
 @pytest.mark.parametrize("target", [None, 0.05, 0.02])
@@ -311,24 +168,6 @@ def test_what_counts_depends_on_the_readings_and_not_on_the_target(target: float
     assert analysis is not None
     assert analysis.phases[0].change_points.indices
     assert analysis.n_kept == 2_720
-
-
-def test_an_absolute_width_is_a_target_too() -> None:
-    metrics = [Metric(name="time", unit="s", absolute_half_width=0.02)]
-    record = drive(Engine(Options(target=None), metrics), steady())
-    estimate = record.estimate()
-    assert estimate is not None
-    assert estimate.half_width <= 0.02
-    assert record.decision == Decision(stop=True, reason=StopReason.SATISFIED)
-
-
-def test_rounds_that_give_nothing_are_rejected() -> None:
-    engine = Engine(Options())
-    while (plan := engine.ask()) is not None:
-        engine.tell(Round(plan=plan, elapsed_ns=1))
-    record = engine.result()
-    assert record.decision == Decision(stop=True, reason=StopReason.TOO_MANY_REJECTED)
-    assert record.estimate() is None
 
 
 def test_a_requested_stop_lets_the_round_finish() -> None:
@@ -362,19 +201,6 @@ def test_looking_at_the_result_changes_nothing() -> None:
     assert drive(watched, looking).to_dict() == first.to_dict()
 
 
-def test_progress_tells_what_is_still_needed() -> None:
-    engine = Engine(Options(target=0.004))
-    plan = engine.ask()
-    assert plan is not None
-    engine.tell(Round(plan=plan, elapsed_ns=10**9, unit_readings={"time": steady()(500)}))
-    progress = engine.progress
-    assert progress is not None
-    assert progress.half_width is not None
-    assert progress.readings_needed is not None
-    assert 500 < progress.readings_needed < 20_000
-    assert progress.seconds_left == pytest.approx(progress.readings_needed / 500)
-
-
 def test_a_narrow_first_look_still_needs_a_second_one() -> None:
     engine = Engine(Options(target=0.05))
     plan = engine.ask()
@@ -397,33 +223,6 @@ def test_the_same_seed_gives_the_same_plans() -> None:
     plans = [Engine(seed=5).ask(), Engine(seed=5).ask(), Engine(seed=6).ask()]
     assert plans[0] == plans[1]
     assert plans[0] != plans[2]
-
-
-def test_rules_of_ones_own_replace_the_default_ones() -> None:
-    def after_three(progress: Progress) -> Decision | None:
-        stop = progress.rounds >= 3
-        return Decision(stop=True, reason=StopReason.ROUND_LIMIT) if stop else None
-
-    record = drive_single(Engine(rules=[after_three]), steady())
-    assert len(record.rounds) == 3
-
-
-def test_a_detector_of_ones_own_is_asked() -> None:
-    def nothing_changes(values: object) -> ChangePoints:
-        return ChangePoints(indices=(), n=len(values), level=0.5, inflation=1.0)  # type: ignore[arg-type]
-
-    levels = np.repeat([2.0, 1.0], [100, 400])
-    engine = Engine(Options(max_rounds=1), detector=nothing_changes)
-    analysis = drive(engine, lambda _: levels + steady()(500)).analysis()
-    assert analysis is not None
-    assert analysis.n_kept == 490  # the first ten may be cold
-
-
-def test_metrics_given_twice_or_none_required_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="'time' is given twice"):
-        Engine(metrics=[Metric(name="time"), Metric(name="time")])
-    with pytest.raises(InvalidInput, match="no metric must be satisfied"):
-        Engine(metrics=[Metric(name="time", must_satisfy=False)])
 
 
 def test_a_replayed_session_ends_as_the_first_one_did() -> None:
@@ -492,10 +291,3 @@ def test_a_rule_that_says_go_on_changes_nothing() -> None:
     options = Options(target=1e-6, budget_readings=2000)
     drive(Engine(options, rules=[go_on, *default_rules(options)]), steady(), size=50)
     assert sum(looks) == 5
-
-
-def test_a_replayed_round_is_checked_as_well() -> None:
-    engine = Engine(metrics=[Metric(name="time", unit="s")])
-    odd = Round(plan=RoundPlan(index=0), elapsed_ns=1, readings={"speed": 1.0})
-    with pytest.raises(InvalidInput, match="metric 'speed' is unknown"):
-        engine.replay(odd)

@@ -2,31 +2,20 @@ import asyncio
 import functools
 import itertools
 import math
-import re
 import time
 import tracemalloc
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import benchrigor as br
-from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.errors import InvalidInput
 from benchrigor.machine import perf_events
 from benchrigor.machine.kernel_files import Unavailable
 from benchrigor.model import Code
-from benchrigor.report import render
 from benchrigor.testing import FakeClock
-
-
-def test_it_finds_the_time_of_a_call() -> None:
-    clock = FakeClock()
-    record = br.measure(lambda: clock.advance(5_000_000), clock=clock, seed=1)
-    estimate = record.estimate()
-    assert estimate is not None
-    assert estimate.value == pytest.approx(0.005)
-    assert record.metrics[0].unit == "s"
 
 
 def test_setup_and_teardown_are_not_timed() -> None:
@@ -45,58 +34,12 @@ def test_setup_and_teardown_are_not_timed() -> None:
     assert calls[:4] == ["setup", "teardown", "setup", "teardown"]
 
 
-def test_the_headline_is_one_line_with_name_unit_and_interval() -> None:
-    clock = FakeClock()
-    ticks = np.random.default_rng(1).normal(5e6, 2e5, 5000).astype(int).tolist()
-    record = br.measure(lambda: clock.advance(ticks.pop()), name="nap", clock=clock, seed=1)
-    line = str(record)
-    assert "\n" not in line
-    assert re.fullmatch(r"nap  [45]\.\d{3} ms ±0\.\d+ %", line)
-
-
 def test_a_spent_budget_is_no_failure() -> None:
     clock = FakeClock()
     record = br.measure(lambda: clock.advance(10**9), budget_s=5.0, clock=clock, seed=1)
     assert record.decision is not None
     assert record.decision.reason is br.StopReason.TIME_BUDGET
     assert "not converged" not in str(record)  # it ended as planned
-
-
-def test_what_cannot_be_called_is_named() -> None:
-    with pytest.raises(br.InvalidInput, match="func is 'len', expected something"):
-        br.measure("len")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("given", "phrase"),
-    [
-        ({"target": 0.0}, r"target is 0\.0"),
-        ({"confidence": 1.0}, r"confidence is 1\.0"),
-        ({"budget_s": -1.0}, r"budget_s is -1\.0"),
-        ({"statistic": "mode"}, "statistic is 'mode'"),
-        ({"batch": 0}, r"batch is 0, expected a whole number from 1 on, or None"),
-        ({"batch": 5, "teardown": list}, "batch is 5, expected 1 since a teardown"),
-        ({"setup": "x", "gc": []}, r"2 problems:(.|\n)*setup is 'x'(.|\n)*gc is \[\]"),
-        ({"gc": "sometimes"}, "gc is 'sometimes'"),
-    ],
-)
-def test_options_out_of_range_are_named(given: dict[str, object], phrase: str) -> None:
-    with pytest.raises(br.InvalidInput, match=phrase):
-        br.measure(lambda: None, **given)  # type: ignore[arg-type]
-
-
-def test_all_bad_options_are_named_at_once() -> None:
-    with pytest.raises(br.InvalidInput, match="3 problems") as caught:
-        br.Options(target=-1.0, confidence=2.0, analysis="line")
-    assert "analysis is 'line'" in str(caught.value)
-
-
-def test_a_generator_function_is_refused_rather_than_its_making_measured() -> None:
-    def steps():  # type: ignore[no-untyped-def]  # as a user writes it
-        yield
-
-    with pytest.raises(br.InvalidInput, match="calling it only makes an object"):
-        br.measure(steps)
 
 
 class Job:
@@ -111,23 +54,6 @@ class Job:
         self.amounts.append(amount)
         noise = 1.0 + self.cv * self.rng.standard_normal()
         self.clock.advance(round((0.3 + amount / 1000.0) * noise * 1e9))
-
-
-@pytest.mark.slow
-def test_a_range_of_work_makes_the_speed_the_estimate() -> None:
-    clock = FakeClock()
-    job = Job(clock, cv=0.02)
-    record = br.measure(job, work=(0, 10_000), budget_s=math.inf, clock=clock, seed=1)
-    estimate = record.estimate()
-    assert estimate is not None
-    assert estimate.value == pytest.approx(1000.0, rel=0.02)
-    assert estimate.low < 1000.0 < estimate.high
-    assert estimate.relative_half_width <= 0.02
-    (metric,) = record.metrics
-    assert (metric.name, metric.unit, metric.direction) == ("speed", "/s", "higher")
-    assert record.options.work == (0, 10_000)
-    assert all(isinstance(amount, int) for amount in job.amounts)
-    assert len(set(job.amounts)) > 10
 
 
 @pytest.mark.slow
@@ -149,27 +75,6 @@ def test_setup_and_teardown_do_not_slow_the_speed() -> None:
     assert calls == ["setup", "teardown"] * len(record.rounds)
 
 
-@pytest.mark.parametrize(
-    ("given", "phrase"),
-    [
-        ({"statistic": "median"}, "statistic is 'median', expected 'mean': a speed has no other"),
-        ({"batch": 3}, "batch is 3, expected None"),
-        ({"work": 1000}, r"work is 1000\S*, expected a range \(low, high\), or None"),
-        ({"work": (5, 1)}, r"work is \(5, 1\), expected a range that ends above"),
-        ({"work": None}, r"Job takes a work amount, and .* Options\(work=\(low, high\)\)"),
-        ({"func": list, "batch": 0, "statistic": "p10"}, "3 problems"),
-        ({"func": lambda: None}, "<lambda> takes no work amount, and those of this session vary"),
-    ],
-)
-def test_what_does_not_go_together_with_work_is_named(
-    given: dict[str, object], phrase: str
-) -> None:
-    job = Job(FakeClock())
-    with pytest.raises(br.InvalidInput, match=phrase):
-        br.measure(**{"func": job, "work": (0, 100), "clock": job.clock, **given})  # type: ignore[arg-type]
-    assert job.amounts == []
-
-
 async def _coroutine(amount: float = 0.0) -> None:
     """Do nothing, when it is awaited."""
 
@@ -188,17 +93,6 @@ def test_a_coroutine_function_is_awaited(func: Any) -> None:
     record = br.measure(func, budget_s=0.05)
     assert record.readings().size > 0
     assert br.measure_pair(func, func, budget_s=0.05).reason is not None
-
-
-def test_a_coroutine_is_not_timed_where_nothing_awaits_it() -> None:
-    with pytest.raises(br.InvalidInput, match=r"nothing awaits it.*functools\.partial\(f"):
-        br.measure(lambda: _coroutine(2.0), budget_s=0.05)
-    with pytest.raises(br.InvalidInput, match="nothing awaits it"):
-        br.measure_pair(lambda: None, lambda: _coroutine(2.0), budget_s=0.05)
-    with pytest.raises(br.InvalidInput, match="asynchronous generator that nothing steps through"):
-        br.measure(lambda: _steps(1.0), budget_s=0.05)
-    with pytest.raises(br.InvalidInput, match="what takes an amount is not awaited"):
-        br.measure(_of_amount, work=(1, 10), budget_s=0.05)
 
 
 def test_only_what_is_awaited_is_timed_in_one_loop_a_round() -> None:
@@ -273,29 +167,6 @@ def test_a_cancelled_measurement_ends_after_its_round() -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(
-    ("func", "options", "phrase"),
-    [
-        (lambda: None, {}, "expected a coroutine function: measure takes others"),
-        (_coroutine, {"work": (1, 2)}, "'work' is no option of measure_async"),
-        (_coroutine, {"target": -1.0}, r"target is -1\.0"),
-    ],
-)
-def test_measure_async_names_what_it_cannot_work_with(
-    func: Any, options: dict[str, Any], phrase: str
-) -> None:
-    with pytest.raises(br.InvalidInput, match=phrase):
-        asyncio.run(br.measure_async(func, **options))
-
-
-def test_a_coroutine_that_raises_is_named_with_its_call() -> None:
-    async def broken() -> None:
-        raise KeyError("x")
-
-    with pytest.raises(br.errors.WorkloadFailed, match="broken raised KeyError: 'x'"):
-        br.measure(broken, budget_s=0.05)
-
-
 def test_calls_are_given_what_their_setup_returned_in_batches_too() -> None:
     clock, given, seen = FakeClock(resolution_ns=1), itertools.count(), []
 
@@ -326,24 +197,6 @@ def test_states_of_a_batch_stay_within_a_bound_of_memory() -> None:
         lambda _: clock.advance(10), setup=setup, clock=clock, budget_s=1e-4, seed=1
     )
     assert 1 <= record.facts["inner_loop"] <= 128  # type: ignore[operator]
-
-
-@pytest.mark.parametrize(
-    ("setup", "phrase"),
-    [
-        (lambda: 3, r"returned 3, expected nothing, or \(args, kwargs\)"),
-        (lambda: (1, 2), r"returned \(1, 2\), expected nothing"),
-        (lambda: "ab", "returned 'ab'"),
-    ],
-)
-def test_a_setup_that_returns_something_else_is_refused(setup: Any, phrase: str) -> None:
-    with pytest.raises(br.InvalidInput, match=phrase):
-        br.measure(lambda: None, setup=setup, budget_s=0.05)
-
-
-def test_a_batch_needs_a_setup_of_each_call() -> None:
-    with pytest.raises(br.InvalidInput, match="needs a setup of each"):
-        br.measure(lambda: None, setup=lambda: None, batch=5, budget_s=0.05)
 
 
 def test_the_first_result_of_a_plain_function_is_not_kept() -> None:
@@ -383,12 +236,6 @@ def test_throughput_is_the_amount_over_the_time() -> None:
     assert br.measure(lambda: clock.advance(10), clock=clock, seed=1).throughput is None
 
 
-@pytest.mark.parametrize("items", [0, -1.0, math.inf, "10 MB", (1, 2), (1,), ("1", "B")])
-def test_what_is_no_amount_of_items_is_named(items: Any) -> None:
-    with pytest.raises(br.InvalidInput, match=r"items is .*expected a number above 0, or one with"):
-        br.measure(lambda: None, items=items)
-
-
 def test_what_a_device_is_waited_for_is_part_of_each_reading() -> None:
     clock, queued = FakeClock(resolution_ns=1), []
 
@@ -415,7 +262,6 @@ def test_the_memory_of_a_call_is_traced_and_not_timed() -> None:
     assert 3_000_000 <= record.facts["peak_traced_memory"] < 3_100_000  # type: ignore[operator]
     assert sum(calls) == 1
     assert not tracemalloc.is_tracing()
-    assert "peak traced memory 3 MB" in render(record)
 
 
 @pytest.mark.slow
@@ -460,43 +306,13 @@ def test_where_nothing_counts_instructions_the_time_is_measured_and_a_notice_say
     record = br.measure(lambda: clock.advance(50_000), instructions=True, clock=clock, budget_s=1)
     assert value_of(record, "time") == pytest.approx(50e-6)
     assert [each.name for each in record.metrics] == ["time"]
-    (told,) = (each for each in record.notices if each.code == Code.NO_INSTRUCTIONS)
-    assert "No such file or directory" in told.sentence
+    assert Code.NO_INSTRUCTIONS in {each.code for each in record.notices}
 
 
 def value_of(record: br.RunRecord, metric: str) -> float:
     estimate = record.estimate(metric)
     assert estimate is not None
     return estimate.value
-
-
-@pytest.mark.parametrize("given", [{"items": 3}, {"memory": True}, {"instructions": True}])
-def test_what_does_not_go_with_amounts_is_named(given: dict[str, Any]) -> None:
-    with pytest.raises(br.InvalidInput, match=f"{next(iter(given))} is"):
-        br.measure(Job(FakeClock()), work=(1, 10), **given)
-
-
-@pytest.mark.parametrize(
-    "measuring",
-    [br.measure, lambda f: br.measure_pair(f, f), lambda f: br.measure_many({"f": f})],
-)
-def test_in_a_loop_that_runs_it_names_what_to_await(measuring: Callable[[Any], object]) -> None:
-    async def wait() -> None:
-        await asyncio.sleep(0)
-
-    async def measured_inside() -> None:
-        measuring(wait)
-
-    with pytest.raises(InvalidInput, match="an event loop runs here already: await measure_async"):
-        asyncio.run(measured_inside())
-
-
-@pytest.mark.parametrize("func", [max, lambda one, other: one + other])
-def test_a_function_that_lacks_arguments_is_told_how_to_have_them(func: Any) -> None:
-    with pytest.raises(WorkloadFailed, match=r"give it arguments .* as in lambda: f\(1, 2\)"):
-        br.measure(func)
-    with pytest.raises(InvalidInput, match=r"such as lambda: sum\(...\)"):
-        br.measure(sum)
 
 
 def test_shares_may_be_given_in_percent() -> None:
@@ -510,7 +326,7 @@ def test_shares_may_be_given_in_percent() -> None:
     assert br.Options(trim="10%").trim == (0.1, 0.1)
     comparison = br.measure_pair(nap, nap, margin="2%", target="1%", budget_s=0.1, clock=clock)
     assert comparison.margin == 0.02
-    with pytest.raises(InvalidInput, match="target is '2', expected a number"):
+    with pytest.raises(InvalidInput):
         br.measure(nap, target="2")
 
 
@@ -529,7 +345,6 @@ def test_a_pilot_of_more_work_than_the_line_goes_through_tests_it(bend, code):
         seconds = 0.005 + 0.0005 * plan.work + 0.002 * max(plan.work - bend, 0)
         session.tell(br.Round(plan=plan, elapsed_ns=int(seconds * 1e9 * noise.normal(1.0, 0.02))))
     record = session.result()
-    assert re.search(r"through amounts of \d+ to 360, tested up to 707\n", render(record))
     assert (Code.NOT_LINEAR in {each.code for each in record.analyses[0].notices}) is code
 
 
@@ -562,5 +377,3 @@ def test_larger_amounts_than_a_budget_allows_are_tried_and_judged(bend, code):
     codes = [each.code for each in record.analyses[0].notices]
     assert (Code.NOT_LINEAR in codes) is code
     assert {Code.FURTHER_ROUNDS, Code.RANGE_UNTRIED} <= {*codes}
-    assert "of larger amounts)" in render(record)
-    assert re.search(r"through amounts of \d+ to 3\d\d, tested up to [67]\d\d\n", render(record))

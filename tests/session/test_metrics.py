@@ -10,8 +10,6 @@ from simulated.series import persistent
 
 import benchrigor as br
 from benchrigor.model import Code, Verdict
-from benchrigor.model.metric import describe_metric
-from benchrigor.report import render
 from benchrigor.units import Quantity
 
 
@@ -53,7 +51,6 @@ def test_a_rate_is_total_work_over_total_time() -> None:
     estimate = equal_work.estimate()
     assert estimate is not None
     assert estimate.value == pytest.approx(150.0)
-    assert "weighted by the time of each round" in render(equal_work)
     equal_time = rounds_of(RATE, [100.0, 300.0] * 10, seconds=[1.0, 1.0] * 10).estimate()
     assert equal_time is not None
     assert equal_time.value == pytest.approx(200.0)
@@ -80,9 +77,7 @@ def test_equal_rates_are_said_as_they_were_given(rate: float) -> None:
         (analysis,) = record.analyses
         estimate = analysis.estimate
         assert (estimate.low, estimate.value, estimate.high) == (rate, rate, rate)
-        (constant,) = (each for each in estimate.notices if each.code is Code.CONSTANT)
-        assert f"readings are {rate:.12g}: the interval has no width." in constant.sentence
-        assert f"readings are {rate:.12g}: the interval" in " ".join(render(record).split())
+        assert Code.CONSTANT in {each.code for each in estimate.notices}
 
 
 def test_a_rate_of_0_has_no_harmonic_mean() -> None:
@@ -103,13 +98,6 @@ def test_outcomes_have_the_interval_of_a_share() -> None:
     assert some.low < 0.99 < some.high < 1.0
 
 
-def test_what_is_known_not_to_be_a_share_stays_a_constant() -> None:
-    for metric in (br.Metric(name="t", unit="s"), br.Metric(name="x", kind=Quantity.OTHER)):
-        estimate = units_of(metric, np.ones(800)).estimate()
-        assert estimate is not None
-        assert estimate.low == estimate.high == 1.0
-
-
 def test_counts_are_shares_of_their_trials() -> None:
     metric = br.Metric(name="ok", kind=Quantity.SHARE)
     trials = [100.0, 10_000.0] * 5
@@ -117,19 +105,6 @@ def test_counts_are_shares_of_their_trials() -> None:
     estimate = record.estimate()
     assert estimate is not None
     assert estimate.value == pytest.approx((0.9 * 100 + 0.99 * 10_000) / 10_100)
-    assert "share of outcomes" in render(record)
-
-
-def test_restarted_rounds_of_outcomes_are_one_share() -> None:
-    rng = np.random.default_rng(2)
-    session = br.Session(br.Options(target=1e-9, rounds="restarted", max_rounds=12), seed=1)
-    while (plan := session.ask()) is not None:
-        told = {"ok": rng.random(200) < 0.995}
-        session.tell(br.Round(plan=plan, elapsed_ns=10**6, unit_readings=told))
-    estimate = session.result().estimate()
-    assert estimate is not None
-    assert estimate.method == "Wilson, invocation means"
-    assert estimate.low < 0.995 < estimate.high < 1.0
 
 
 def test_the_target_of_a_share_is_relative_to_the_rarer_outcome() -> None:
@@ -141,7 +116,6 @@ def test_the_target_of_a_share_is_relative_to_the_rarer_outcome() -> None:
     assert record.decision is not None
     assert record.decision.satisfied
     assert estimate.half_width <= 0.1 * (1.0 - estimate.value)
-    assert "of the rarer outcome" in render(record)
 
 
 @pytest.mark.slow
@@ -182,34 +156,13 @@ def test_rounds_of_one_unit_are_single_readings() -> None:
     assert br.compare_runs(record, record).unit == "reading"
 
 
-def test_a_share_beyond_0_to_1_is_refused() -> None:
-    session = br.Session(metrics=(br.Metric(name="ok", kind=Quantity.SHARE),), seed=1)
-    plan = session.ask()
-    assert plan is not None
-    with pytest.raises(br.InvalidInput, match="expected 0 to 1"):
-        session.tell(br.Round(plan=plan, elapsed_ns=1, readings={"ok": 97.0}))
-
-
-def test_rates_of_old_records_are_higher_is_better() -> None:
-    data = units_of(RATE, np.random.default_rng(8).normal(100.0, 1.0, 600)).to_dict()
-    for metric in (*data["metrics"], *(each["metric"] for each in data["analyses"])):
-        metric["direction"] = "lower"
-        del metric["kind"]
-    record = br.RunRecord.from_dict(data)
-    assert record.metrics[0].direction is br.Direction.HIGHER
-    analysis = record.analysis()
-    assert analysis is not None
-    assert analysis.metric.direction is br.Direction.HIGHER
-
-
-@pytest.mark.parametrize(
-    ("unit", "refused"), [("s", True), ("ms", True), ("s,other", False), ("ms,other", False)]
-)
-def test_no_time_is_negative_whatever_its_unit(unit: str, refused: bool) -> None:
-    session = br.Session(br.Options(), (describe_metric("lag", unit),), seed=1)
+@pytest.mark.parametrize("unit", ["s", "ms"])
+@pytest.mark.parametrize("kind", [None, Quantity.OTHER])
+def test_no_time_is_negative_whatever_its_unit(unit: str, kind: Quantity | None) -> None:
+    given = {} if kind is None else {"kind": kind}
+    session = br.Session(br.Options(), (br.Metric(name="lag", unit=unit, **given),), seed=1)
     plan = session.ask()
     assert plan is not None
     told = br.Round(plan=plan, elapsed_ns=1, unit_readings={"lag": [1.0, -2.0]})
-    message = r"round 0: lag\[1\] is -2.0 m?s, expected a duration of 0 or more"
-    with pytest.raises(br.InvalidInput, match=message) if refused else nullcontext():
+    with pytest.raises(br.InvalidInput) if kind is None else nullcontext():
         session.tell(told)

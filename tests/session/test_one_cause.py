@@ -11,7 +11,7 @@ from simulated.rounds import InRoundsOf
 
 import benchrigor as br
 from benchrigor.model import Code, Metric, Notice, Options
-from benchrigor.model.notice import CAUSES, one_each
+from benchrigor.model.notice import CAUSES
 from benchrigor.session import Session, compare_runs
 from benchrigor.session.replays.recorded_run import record_of_readings
 from benchrigor.session.session import as_workload
@@ -142,15 +142,6 @@ def test_no_two_notices_of_one_run_have_one_cause(name: str) -> None:
         assert len(codes) == len(set(codes)), codes
         for cause in (*CAUSES, *OF_RUNS):
             assert len(set(cause) & set(codes)) <= 1, codes
-
-
-def test_the_most_telling_notice_of_a_cause_is_kept_with_its_evidence() -> None:
-    given = {
-        code: Notice.warning(code, "So.", n=number)
-        for number, code in enumerate((Code.SHORT_RUN, Code.MOVED_ON, Code.FEW_READINGS))
-    }
-    assert one_each(given.values()) == (given[Code.MOVED_ON], given[Code.FEW_READINGS])
-    assert one_each([given[Code.SHORT_RUN]]) == (given[Code.SHORT_RUN],)
 
 
 # What a user of no door, or of another one, can do.

@@ -5,11 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.errors import WorkloadFailed
 from benchrigor.model import Code, Metric, Options, Round, RunRecord, StopReason
-from benchrigor.report import explain, render
-from benchrigor.report.csv_tables import TABLES
-from benchrigor.session import Engine, Session, compare_runs, plan
+from benchrigor.report import render
+from benchrigor.session import Engine, Session, compare_runs
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock
 
@@ -80,12 +79,6 @@ def test_no_piece_is_skipped_where_one_took_too_long():
         )
     assert set(seen) == {0, 1, 2, 3}
     assert seen.count(1) == 1  # its time was gone
-
-
-def test_one_piece_is_a_session_as_it_always_was():
-    plain, _ = spread_run(pieces=1, over_s=None)
-    assert plain.analysis().kind == "unit readings"
-    assert {each.plan.piece for each in plain.rounds} == {0}
 
 
 def test_pieces_are_spread_and_pauses_count_for_nothing():
@@ -205,49 +198,6 @@ def test_a_failing_hook_ends_the_session_in_a_pause():
     assert {each.plan.piece for each in record.rounds} == {0}
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"rounds": "restarted"}, "rounds are restarted"),
-        ({"work": (1, 10)}, "work amounts vary"),
-        ({"analysis": "wps"}, "work amounts vary"),
-        ({"method": "subsessions"}, "the interval comes from the pieces' levels"),
-        ({"budget_s": 0.19}, r"budget_s is 0\.19, expected 0\.05 s at least for each piece"),
-        ({"budget_s": math.inf}, "and an end"),
-        ({"pieces": 1.5}, "a whole number from 1 on"),
-        ({"pieces": 0}, "a whole number from 1 on"),
-    ],
-)
-def test_what_makes_no_sense_in_pieces_is_refused(options, sentence):
-    with pytest.raises(InvalidInput, match=sentence):
-        Options(**{"pieces": 4, **options})
-
-
-@pytest.mark.parametrize(
-    ("pieces", "over_s", "sentence"),
-    [(4, 11.0, "12 s at least"), (1, 60.0, "pieces is 1, expected 2"), (4, math.inf, "over_s")],
-)
-def test_what_cannot_be_spread_is_refused(pieces, over_s, sentence):
-    with pytest.raises(InvalidInput, match=sentence):
-        spread_run(pieces=pieces, over_s=over_s)
-
-
-def test_readings_of_whole_rounds_are_refused():
-    engine = Engine(Options(pieces=4))
-    with pytest.raises(InvalidInput, match="is one reading of the whole round"):
-        engine.tell(Round(plan=engine.ask(), elapsed_ns=1, readings={"time": 1.0}))
-
-
-def test_a_command_is_refused():
-    class Fresh:
-        fresh_process = True
-
-        def run(self, plan, recorder): ...
-
-    with pytest.raises(InvalidInput, match="rounds are restarted"):
-        Session(Options(pieces=4)).run(Fresh())
-
-
 def test_a_record_survives_its_file_and_the_journal(tmp_path):
     path = tmp_path / "runs.sqlite"
     record, _ = spread_run(store=path)
@@ -274,18 +224,6 @@ def test_a_run_is_resumed_in_the_piece_that_comes_next(tmp_path):
     assert record.elapsed_s == pytest.approx(10.0, rel=0.02)
 
 
-def test_reports_tell_the_level_and_time_of_each_piece():
-    record, _ = spread_run()
-    report = render(record)
-    assert "from 6 pieces" in report
-    assert "at 23.6 s;" in report
-    text = " ".join(explain(record).split())
-    assert "They came in 6 pieces." in text
-    assert "at 94.4 s" in text
-    rows = list(TABLES["readings.csv"](record))
-    assert len(rows) == record.analysis().n + 1 or len(rows) == record.analysis().n
-
-
 def test_runs_in_pieces_are_compared_by_their_levels():
     old, new = spread_run(seed=1)[0], spread_run(seed=2, mean=0.02)[0]
     found = compare_runs(old, new)
@@ -294,11 +232,6 @@ def test_runs_in_pieces_are_compared_by_their_levels():
     assert found.ratio.value == pytest.approx(levels[1].mean() / levels[0].mean(), rel=1e-6)
     assert Code.THIS_PROCESS_ONLY in {each.code for each in found.notices}
     assert found.verdict.value == "worse"
-
-
-def test_pieces_are_planned_from():
-    record, _ = spread_run(target=0.3)
-    assert plan(record, half_widths=(0.01,)).counted_in == "piece"
 
 
 def test_shares_and_rates_have_levels_too():

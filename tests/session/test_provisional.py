@@ -11,7 +11,7 @@ import pytest
 import benchrigor as br
 from benchrigor.model import Progress, RoundPlan
 from benchrigor.protocols import Recorder
-from benchrigor.session.stop_rules import default_rules
+from benchrigor.session import default_rules
 from benchrigor.testing import FakeClock, SyntheticWorkload
 
 
@@ -121,17 +121,3 @@ def test_no_rule_looks_at_it() -> None:
     assert progress.provisional.estimate is not None
     assert progress.provisional.estimate.half_width == 0.0
     assert all(rule(progress) is None for rule in default_rules(engine.options))
-
-
-@pytest.mark.slow
-def test_no_figure_of_various_work_whose_line_is_fitted_each_time() -> None:
-    clock, seen = FakeClock(), list[Progress]()
-    br.measure(
-        lambda n: clock.advance(n * 1_000_000),
-        work=(1, 1_000),
-        progress=seen.append,
-        budget_s=2.0,
-        clock=clock,
-        seed=1,
-    )
-    assert not figures(seen)

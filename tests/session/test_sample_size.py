@@ -3,10 +3,9 @@ from functools import cache
 import pytest
 
 import benchrigor as br
-from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate, RunRecord
-from benchrigor.session.sample_size import plan
-from benchrigor.stats.planning.power import plan_sizes
+from benchrigor.session import plan
 from benchrigor.testing import FakeClock, StepWarmUp, SyntheticWorkload
 
 
@@ -31,14 +30,6 @@ def estimate_of(record: RunRecord) -> Estimate:
     found = record.estimate()
     assert found is not None
     return found
-
-
-def test_a_run_is_planned_from_as_its_estimate_is() -> None:
-    found, alone = plan(pilot(), change=0.02), plan(estimate_of(pilot()), change=0.02)
-    assert alone == plan_sizes(estimate_of(pilot()), change=0.02)
-    assert (found.n, found.n_low, found.n_high) == (alone.n, alone.n_low, alone.n_high)
-    assert (found.power_now, found.change_now) == (alone.power_now, alone.change_now)
-    assert (found.name, found.unit, alone.name, alone.seconds) == ("synthetic", "s", "", None)
 
 
 def test_readings_that_were_cut_are_paid_for_once() -> None:
@@ -89,12 +80,6 @@ def test_recorded_readings_took_no_time() -> None:
     assert " in " not in str(found).splitlines()[0]
 
 
-def test_a_metric_is_chosen_by_name() -> None:
-    assert plan(pilot(), metric="time") == plan(pilot())
-    with pytest.raises(InvalidInput, match="expected one of 'time'"):
-        plan(pilot(), metric="speed")
-
-
 def test_a_run_without_a_number_says_why() -> None:
     with pytest.raises(NotEstimable, match="no estimate") as caught:
         plan(br.Session(name="empty", seed=1).result())
@@ -102,15 +87,3 @@ def test_a_run_without_a_number_says_why() -> None:
     with pytest.raises(NotEstimable) as caught:
         plan(pilot(max_rounds=1))
     assert caught.value.notice.code is Code.TOO_FEW_READINGS  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize("known", [None, 3.0, "3f2a", [1.0, 2.0]])
-def test_what_is_neither_run_nor_estimate_is_named(known: object) -> None:
-    with pytest.raises(InvalidInput, match=r"known is .*, expected a RunRecord or an Estimate"):
-        plan(known)  # type: ignore[arg-type]
-
-
-def test_what_is_no_run_is_named_in_few_words() -> None:
-    with pytest.raises(InvalidInput) as caught:
-        plan([1.0] * 10_000)  # type: ignore[arg-type]
-    assert len(str(caught.value)) < 120

@@ -8,10 +8,9 @@ from fence.telling import analysed_again
 
 import benchrigor as br
 from benchrigor.clocks import WallClock
-from benchrigor.errors import ClockFailed, InvalidInput, StoreFailed, WorkloadFailed
+from benchrigor.errors import StoreFailed, WorkloadFailed
 from benchrigor.model import (
     Code,
-    Notice,
     Options,
     Progress,
     Round,
@@ -19,10 +18,8 @@ from benchrigor.model import (
     RunRecord,
     StopReason,
 )
-from benchrigor.model.text import show_estimate
 from benchrigor.protocols import Recorder
 from benchrigor.session import Session, default_rules
-from benchrigor.session.replays.recorded_run import recording_of
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock, MemoryStore, SyntheticWorkload
 
@@ -48,42 +45,10 @@ def synthetic(clock: FakeClock, seed: int = 1) -> SyntheticWorkload:
     return SyntheticWorkload(mean=0.001, cv=0.1, seed=seed, clock=clock)
 
 
-def test_a_whole_session_runs_in_fake_time() -> None:
-    clock = FakeClock()
-    record = Session(Options(target=0.01), seed=1, clock=clock).run(synthetic(clock))
-    assert ended(record) is StopReason.SATISFIED
-    assert record.elapsed_s == pytest.approx(record.readings().sum(), rel=1e-3)
-    assert record.provenance is not None
-    assert record.provenance.load_after is not None or record.provenance.load_before is None
-
-
-def test_a_plain_function_and_a_generator_function_are_adapted() -> None:
-    clock = FakeClock()
-
-    def nap() -> None:
-        clock.advance(2_000_000)
-
-    def naps():  # type: ignore[no-untyped-def]  # as a user writes it
-        while True:
-            clock.advance(3_000_000)
-            yield
-
-    timed = Session(seed=1, clock=clock).run(nap).estimate()
-    stepped = Session(seed=1, clock=clock).run(naps).estimate()
-    assert timed is not None
-    assert stepped is not None
-    assert (timed.value, stepped.value) == pytest.approx((0.002, 0.003))
-
-
-def test_what_cannot_be_run_is_named() -> None:
-    with pytest.raises(InvalidInput, match="workload is 3, expected a function"):
-        Session().run(3)  # type: ignore[arg-type]
-
-
 def test_a_workload_that_raises_loses_no_finished_round(tmp_path: Path) -> None:
     store = Journal(tmp_path / "runs.sqlite")
     session = Session(seed=1, store=store)
-    with pytest.raises(WorkloadFailed, match="round 3: the workload raised KeyError") as caught:
+    with pytest.raises(WorkloadFailed) as caught:
         session.run(Counting(3, KeyError("x")))
     record = caught.value.record
     assert isinstance(record, RunRecord)
@@ -136,7 +101,6 @@ def test_a_failing_hook_is_reported_and_ends_the_session_cleanly(hook: str) -> N
     assert ended(record) is StopReason.HOOK_FAILED
     notice = next(each for each in record.notices if each.code is Code.HOOK_FAILED)
     assert hook in notice.sentence
-    assert "disk of the hook is full" in notice.sentence
     assert len(record.rounds) == (2 if hook == "before_round" else 3)
 
 
@@ -146,12 +110,6 @@ def test_progress_comes_once_a_round() -> None:
     record = Session(seed=1, clock=clock, progress=seen.append).run(synthetic(clock))
     assert [each.rounds for each in seen] == list(range(1, len(record.rounds) + 1))
     assert seen[-1].decision == record.decision
-
-
-def test_a_clock_that_goes_backwards_ends_the_session() -> None:
-    clock = FakeClock(script=[100, 200, 150])
-    with pytest.raises(ClockFailed, match="went backwards by 50 ns in round 1"):
-        Session(seed=1, clock=clock).run(Counting())
 
 
 def test_a_stop_requested_by_a_hook_finishes_the_round() -> None:
@@ -186,20 +144,12 @@ def test_a_round_that_the_store_cannot_keep_is_not_told() -> None:
             super().append(run_id, finished)
 
     session = Session(seed=1, store=Full())
-    with pytest.raises(StoreFailed, match="disk is full") as caught:
+    with pytest.raises(StoreFailed) as caught:
         session.run(Counting())
     record = caught.value.record
     assert isinstance(record, RunRecord)
     assert len(record.rounds) == 2
     assert session.ask() is not None
-
-
-def test_ask_and_tell_keep_rounds_too(tmp_path: Path) -> None:
-    session = Session(Options(max_rounds=3), seed=1, store=tmp_path / "runs.sqlite")
-    while (plan := session.ask()) is not None:
-        session.tell(br.Round(plan=plan, elapsed_ns=5, readings={"time": 1.0}))
-    (run,) = Journal(tmp_path / "runs.sqlite").runs()
-    assert run["rounds"] == 3
 
 
 @pytest.mark.slow
@@ -224,15 +174,6 @@ def test_a_run_cut_off_is_taken_up_with_every_round_once(tmp_path: Path) -> None
     assert resumed.estimate() == whole.estimate()
     assert Code.RESUMED in [notice.code for notice in resumed.notices]
     assert len(Journal(path).load(run_id).rounds) == len(whole.rounds) == 8
-
-
-def test_a_satisfied_run_is_not_taken_up(tmp_path: Path) -> None:
-    path = tmp_path / "runs.sqlite"
-    clock = FakeClock()
-    record = Session(seed=1, clock=clock, store=path).run(synthetic(clock))
-    assert record.run_id is not None
-    with pytest.raises(InvalidInput, match="is finished: satisfied"):
-        Session.resume(path, record.run_id)
 
 
 @pytest.mark.slow
@@ -271,29 +212,12 @@ def test_the_number_that_stood_before_a_run_was_resumed_is_not_lost(tmp_path: Pa
             (kept,) = (each for each in record.notices if each.code is Code.EARLIER_NUMBER)
             assert kept.evidence["value"] == known.value
             assert kept.evidence["low"] == known.low
-            assert show_estimate(known, "s") in kept.sentence
 
     more = Options(target=0.5, trim="none", budget_readings=4_000)
     session = Session.resume(path, first.run_id, options=more, clock=clock)
     found = session.run(lambda: clock.advance(1_000_000))
     assert found.estimate() is not None
     assert Code.EARLIER_NUMBER not in [each.code for each in found.notices]
-
-
-@pytest.mark.parametrize("seed", [-1, 1.5, True, "x"])
-def test_a_seed_that_is_no_whole_number_is_named(seed: object) -> None:
-    with pytest.raises(InvalidInput, match="seed is"):
-        Session(seed=seed)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("store", [3, object(), Journal, [1.0]])
-def test_a_store_that_is_none_is_named_before_anything_is_measured(store: object) -> None:
-    calls: list[int] = []
-    with pytest.raises(InvalidInput, match=r"store is .*, expected a path or an object with the"):
-        br.measure(lambda: calls.append(1), store=store)  # type: ignore[arg-type]
-    assert not calls
-    with pytest.raises(InvalidInput, match="store is"):
-        Session.resume(store, "3f2a")  # type: ignore[arg-type]
 
 
 def test_a_seed_is_drawn_and_kept_when_none_is_given() -> None:
@@ -320,13 +244,6 @@ def test_a_store_that_cannot_keep_the_result_hides_neither_record_nor_error() ->
         Session(seed=1, store=FullAtTheEnd()).run(Counting(2, KeyboardInterrupt()))
 
 
-def test_a_plain_function_is_no_invocation() -> None:
-    clock = FakeClock()
-    options = Options(rounds="restarted", max_rounds=3)
-    record = Session(options, seed=1, clock=clock).run(lambda: clock.advance(10**6))
-    assert Code.THIS_PROCESS_ONLY in [notice.code for notice in record.notices]
-
-
 def test_a_run_cut_off_before_its_first_result_still_gives_its_readings(tmp_path: Path) -> None:
     session = Session(seed=1, store=tmp_path / "runs.sqlite")
     plan = session.ask()
@@ -345,19 +262,6 @@ def test_ask_and_tell_write_the_result_down_as_run_does(tmp_path: Path) -> None:
     (run,) = journal.runs()
     assert run["finished"]
     assert journal.load(run["run_id"]).estimate() == session.result().estimate()
-
-
-def test_a_run_cut_off_is_analysed_when_it_is_looked_at(tmp_path: Path) -> None:
-    session = Session(Options(max_rounds=9), seed=1, store=tmp_path / "runs.sqlite")
-    for _ in range(5):
-        plan = session.ask()
-        assert plan is not None
-        session.tell(br.Round(plan=plan, elapsed_ns=5, readings={"time": 1.0 + plan.index}))
-    journal = Journal(tmp_path / "runs.sqlite")
-    record = analysed_again(journal.load(journal.runs()[0]["run_id"]))
-    assert record.decision is None
-    assert record.estimate() == session.result().estimate()
-    assert record.estimate() is not None
 
 
 def test_a_session_that_got_nothing_says_so() -> None:
@@ -432,68 +336,11 @@ def test_a_function_of_an_amount_is_called_with_the_one_amount_of_a_session() ->
     assert estimate.value == pytest.approx(0.003)
 
 
-@pytest.mark.parametrize("stepwise", [False, True])
-@pytest.mark.parametrize(
-    ("options", "amount", "phrase"),
-    [
-        (Options(), True, r"takes a work amount, and this session has none.*analysis='wps'"),
-        (Options(work=(0, 100)), False, "takes no work amount, and those of this session vary"),
-        (Options(analysis="wps"), False, "takes no work amount"),
-    ],
-    ids=["none to give", "range", "wps"],
-)
-def test_a_function_whose_argument_the_session_has_not_or_has_is_refused_before_it_begins(
-    tmp_path: Path, stepwise: bool, options: Options, amount: bool, phrase: str
-) -> None:
-    def steps():  # type: ignore[no-untyped-def]  # as a user writes it
-        yield
-
-    def steps_of(work: int):  # type: ignore[no-untyped-def]  # as a user writes it
-        yield
-
-    plain, of_amount = (steps, steps_of) if stepwise else (lambda: None, lambda work: work)
-    store = Journal(tmp_path / "runs.sqlite")
-    session = Session(options, seed=1, store=store)
-    with pytest.raises(InvalidInput, match=phrase):
-        session.run(of_amount if amount else plain)
-    assert not list(store.runs())
-
-
 def test_a_restarted_session_says_that_nothing_restarts_a_function_of_an_amount() -> None:
     clock = FakeClock()
     options = Options(work=(0, 10_000), rounds="restarted", max_rounds=12)
     record = Session(options, seed=1, clock=clock).run(lambda n: clock.advance(10**9 + n * 10**6))
     assert Code.THIS_PROCESS_ONLY in [notice.code for notice in record.notices]
-
-
-def test_each_decision_is_logged_with_what_it_rests_on(caplog: pytest.LogCaptureFixture) -> None:
-    clock = FakeClock()
-    session = Session(Options(target=0.01, budget_s=60.0), name="nap", seed=1, clock=clock)
-    with caplog.at_level("INFO", logger="benchrigor.session"):
-        record = session.run(synthetic(clock))
-    begins, *decisions, ends = caplog.messages
-    assert begins == "nap: begins; target 1% of the mean, budget 60 s"
-    assert ends == str(record)
-    assert [each.partition(":")[0] for each in decisions] == [
-        f"round {index}" for index in range(len(record.rounds))
-    ]
-    assert decisions[0].startswith("round 0: 1 reading, 1.")
-    assert decisions[0].endswith("too few readings of time to be satisfied; go on")
-    estimate = record.estimate()
-    assert estimate is not None
-    assert f"time {show_estimate(estimate, 's')} of {record.analyses[0].n:,}" in decisions[-1]
-    assert "wanted 1%; stop: satisfied" in decisions[-1]
-
-
-def test_plans_and_notices_are_logged_for_those_who_ask(caplog: pytest.LogCaptureFixture) -> None:
-    session = Session(Options(work=(1, None)), seed=1, clock=FakeClock())
-    with caplog.at_level("DEBUG", logger="benchrigor.session"):
-        plan = session.ask()
-        session.note(Notice.note(Code.RESUMED, "Resumed."))
-        assert plan is not None
-        session.tell(Round(plan=plan, elapsed_ns=20_000_000))
-    assert caplog.messages[:2] == [f"next: {plan}", "notice: Resumed. [resumed]"]
-    assert caplog.messages[2].startswith("round 0: work 1, 0 readings, 20 ms; ")
 
 
 def test_a_session_writes_nothing_where_nobody_listens(capfd: pytest.CaptureFixture[str]) -> None:
@@ -518,8 +365,7 @@ def test_a_stored_run_is_analysed_by_the_detector_that_it_names(tmp_path: Path) 
     assert record.run_id is not None
     stored = Journal(store).load(record.run_id)
     cut_off = analysed_again(stored)
-    again = recording_of(stored).analyse(stored.options)
-    for analysis in (record.analyses[0], stored.analyses[0], cut_off.analyses[0], again):
+    for analysis in (record.analyses[0], stored.analyses[0], cut_off.analyses[0]):
         (phase,) = analysis.phases
         assert (phase.change_points.indices, phase.change_points.level) == ((300,), None)
         assert analysis.fits == record.analyses[0].fits
@@ -560,12 +406,6 @@ def test_readings_span_the_least_seconds_on_the_wall_clock_only() -> None:
     assert found["fake"].elapsed_s < 0.1
     assert 1.0 <= found["wall"].elapsed_s < 1.6  # a look at each time and a half
     assert 3.0 <= found["three"].elapsed_s < 4.6
-
-
-@pytest.mark.slow
-def test_a_fast_function_is_measured_for_a_second() -> None:
-    options = Options(target=0.5, statistic="median", trim="none")
-    assert Session(options, seed=1).run(lambda: None).elapsed_s >= 1.0
 
 
 def test_rounds_that_are_told_need_not_span_any_seconds() -> None:

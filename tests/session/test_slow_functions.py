@@ -8,8 +8,7 @@ import numpy.typing as npt
 import pytest
 
 import benchrigor as br
-from benchrigor.model import Code, Comparison, Progress, StopReason
-from benchrigor.session.stop_rules import in_time
+from benchrigor.model import Code, Comparison, StopReason
 from benchrigor.testing import FakeClock
 
 BUDGET_S = 10.0
@@ -190,33 +189,6 @@ def test_a_pair_that_is_slow_only_once_chooses_its_calls_after_that() -> None:
     assert found.ratio.value == pytest.approx(1.5, rel=0.01)
     assert found.baseline is not None
     assert found.baseline.value == pytest.approx(1e-6, rel=0.01)
-
-
-def test_it_is_not_over_for_a_reading_that_would_end_in_time() -> None:
-    def progress(readings: int, elapsed_s: float, look_s: float = 0.0) -> Progress:
-        return Progress(
-            rounds=readings,
-            readings=readings,
-            rejected_rounds=0,
-            elapsed_s=elapsed_s,
-            seconds_left=None,
-            readings_needed=None,
-            stop_requested=False,
-            analyses=(),
-            fresh=False,
-            reading_s=2.0,
-            look_s=look_s,
-        )
-
-    rule, of_pairs = in_time(10.0), in_time(10.0, calls=2)
-    assert rule(progress(2, 8.9)) is None
-    assert rule(progress(2, 9.1)) is not None
-    assert rule(progress(1, 9.9)) is None
-    assert rule(progress(1, 10.0)) is not None
-    assert of_pairs(progress(1, 8.9)) is None
-    assert of_pairs(progress(1, 9.1)) is not None
-    assert rule(progress(2, 8.9, look_s=0.5)) is None
-    assert rule(progress(2, 8.0, look_s=0.8)) is not None
 
 
 def test_a_session_leaves_time_for_its_end() -> None:

@@ -4,11 +4,8 @@ import numpy as np
 import pytest
 
 from benchrigor.model import Options, References, Round, RunRecord, StopReason
-from benchrigor.model.analysis import PhaseLabel
-from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Floats
 from benchrigor.session import Engine
-from benchrigor.session.replays.recorded_run import recording_of
 
 PER_REFERENCE = 10
 
@@ -29,7 +26,7 @@ def measured(
     values = 1e-3 * code * machine**sensitivity * rng.normal(1.0, 0.02, n)
     stops = np.arange(PER_REFERENCE, n + 1, PER_REFERENCE)
     seconds = 4e-6 * machine[stops - 1] * rng.normal(1.0, 0.02, stops.size)
-    references = References(stops=stops, seconds={INTERPRETER: seconds})
+    references = References(stops=stops, seconds={"interpreter": seconds})
     engine = Engine(Options(target=1e-6), seed=1)
     plan = engine.ask()
     assert plan is not None
@@ -54,7 +51,7 @@ def test_a_step_of_the_machine_is_averaged_over_time(name: str) -> None:
     machine, ended = MACHINE[name]
     (analysis,) = measured(STEADY, machine, ended=ended).analyses
     (phase,) = analysis.phases
-    assert (phase.reason, phase.start, phase.stop) == ("the pace changed", 0, 2_000)
+    assert (phase.reason.name, phase.start, phase.stop) == ("CHANGING_PACE", 0, 2_000)
     assert {part.label for part in phase.phases} == {"stable"}
     assert analysis.estimate is not None
     assert analysis.estimate.low < 1e-3 * machine.mean() < analysis.estimate.high
@@ -62,7 +59,7 @@ def test_a_step_of_the_machine_is_averaged_over_time(name: str) -> None:
 
 def test_a_step_of_the_code_is_a_warm_up() -> None:
     (analysis,) = measured(levels((1.5, 600), (1.0, 1_400)), STEADY).analyses
-    assert analysis.phases[0].reason == "stable"
+    assert analysis.phases[0].reason.name == "STABLE"
     assert analysis.estimate is not None
     assert analysis.estimate.value == pytest.approx(1e-3, rel=0.005)
 
@@ -72,9 +69,9 @@ def test_both_kinds_of_steps_are_told_apart() -> None:
     (analysis,) = measured(code, machine).analyses
     (phase,) = analysis.phases
     assert (phase.start, phase.stop) == (300, 1_600)
-    assert phase.reason == "the pace changed"
+    assert phase.reason.name == "CHANGING_PACE"
     labels = [part.label for part in phase.phases]
-    stable = [PhaseLabel.STABLE, PhaseLabel.STABLE]
+    stable = ["stable", "stable"]
     assert labels == ["warm-up", *stable, "cool-down"]
     medians = [part.median for part in phase.phases]
     assert medians == pytest.approx([2.8e-3, 1.4e-3, 1.0e-3, 1.6e-3], rel=0.01)  # as measured
@@ -83,18 +80,5 @@ def test_both_kinds_of_steps_are_told_apart() -> None:
 def test_work_that_does_not_follow_the_machine_has_steps_of_its_own() -> None:
     code, machine = levels((1.5, 600), (1.0, 1_400)), levels((1.0, 600), (1.5, 1_400))
     (analysis,) = measured(code, machine, sensitivity=0.0).analyses
-    assert analysis.phases[0].reason == "stable"
+    assert analysis.phases[0].reason.name == "STABLE"
     assert analysis.phases[0].start == pytest.approx(600, abs=3)
-
-
-def test_stored_rounds_have_the_same_phases() -> None:
-    for ended in (True, False):
-        record = measured(
-            levels((2.0, 300), (1.0, 1_700)), MACHINE["slow at the end"][0], ended=ended
-        )
-        again = recording_of(RunRecord.from_dict(record.to_dict())).analyse(record.options)
-        assert again.phases == record.analyses[0].phases
-        assert again.estimate is not None
-        known = record.estimate()
-        assert known is not None
-        assert (again.estimate.value, again.estimate.low) == (known.value, known.low)

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from benchrigor.model import (
-    Code,
     Decision,
-    Estimate,
     Metric,
     Options,
     Progress,
@@ -20,16 +18,7 @@ from benchrigor.model import (
     RunRecord,
     StopReason,
 )
-from benchrigor.model.analysis import Kind
-from benchrigor.protocols import StopRule
 from benchrigor.session import Engine, default_rules
-from benchrigor.session.stop_rules import (
-    agrees,
-    min_evidence,
-    minimum_effective,
-    narrow_enough,
-    when_satisfied,
-)
 
 SATISFIED = Decision(stop=True, reason=StopReason.SATISFIED)
 
@@ -80,46 +69,6 @@ def test_the_prediction_counts_what_a_stable_share_takes() -> None:
     assert narrow > 2000
 
 
-@pytest.mark.slow
-def test_restarted_rounds_that_share_no_steady_state_end_the_session() -> None:
-    rng = np.random.default_rng(2)
-    engine = Engine(Options(rounds="restarted", max_rounds=200))
-    while (plan := engine.ask()) is not None:
-        values = np.linspace(1.0, 2.0, plan.readings) + rng.normal(0.0, 0.02, plan.readings)
-        engine.tell(Round(plan=plan, elapsed_ns=1, unit_readings={"time": values}))
-    record = engine.result()
-    assert record.decision == Decision(stop=True, reason=StopReason.TOO_MANY_REJECTED)
-    assert len(record.rounds) == 120  # the looks are at 10, 15, 23, 35, 53, 80 and 120
-    assert record.estimate() is None
-    assert [notice.code for notice in record.notices] == [Code.NO_STABLE_PHASE]
-
-
-def test_a_warm_up_that_ends_just_before_a_look_does_not_bias_the_estimate() -> None:
-    rng = np.random.default_rng(12)
-    readings = 1.0 + 0.1 * rng.normal(size=40_000) + 0.5 * (np.arange(40_000) < 450)
-    engine, at = Engine(Options(target=0.05)), 0
-    while (plan := engine.ask()) is not None:
-        values = readings[at : at + plan.readings]
-        at += plan.readings
-        engine.tell(Round(plan=plan, elapsed_ns=1, unit_readings={"time": values}))
-    estimate = engine.result().estimate()
-    assert estimate is not None
-    assert at > 500
-    assert estimate.low < 1.0 < estimate.high
-
-
-def test_a_session_that_ends_behind_its_phase_averages_over_time() -> None:
-    rng = np.random.default_rng(13)
-    engine = Engine(Options(target=0.02, max_rounds=1))
-    plan = engine.ask()
-    assert plan is not None
-    values = 1.0 + 0.1 * rng.normal(size=500) + 0.5 * (np.arange(500) < 460)
-    engine.tell(Round(plan=plan, elapsed_ns=1, unit_readings={"time": values}))
-    said = [notice.code for notice in engine.result().notices]
-    assert Code.CHANGING_PACE in said
-    assert Code.NOT_CONVERGED in said
-
-
 def test_ten_rounds_all_alike_are_not_enough_and_thirty_are() -> None:
     engine, told = Engine(Options(target=0.05)), 0
     while (plan := engine.ask()) is not None:
@@ -163,18 +112,12 @@ def units(at: int, by: float) -> Callable[[RoundPlan], dict[str, Any]]:
     return told
 
 
-CUSTOM = when_satisfied(
-    narrow_enough(Options(target=0.1)), minimum_effective(min_evidence(Options(), Kind.READINGS))
-)
-
-
-@pytest.mark.parametrize("rules", [None, [CUSTOM]], ids=["default", "custom"])
 @pytest.mark.parametrize(("by", "sizes"), [(0.0, [500, 750]), (0.009, [500, 750, 1125])])
 def test_a_second_look_outside_the_first_interval_lets_a_session_go_on(
-    by: float, sizes: list[int], rules: list[StopRule] | None
+    by: float, sizes: list[int]
 ) -> None:
     options = Options(target=0.1, trim="none")
-    engine = Engine(options, rules=rules)
+    engine = Engine(options)
     looks = looks_of(engine, units(500, by))
     assert [each.readings for each in looks] == sizes
     assert all(narrow(each, 0.1) for each in looks)
@@ -182,11 +125,10 @@ def test_a_second_look_outside_the_first_interval_lets_a_session_go_on(
     assert engine.decision == SATISFIED
 
 
-@pytest.mark.parametrize("rules", [None, [CUSTOM]], ids=["default", "custom"])
 @pytest.mark.parametrize(("by", "sizes"), [(0.0, [10, 15]), (0.15, [10, 15, 23])])
 @pytest.mark.parametrize("restarted", [False, True])
 def test_a_second_look_at_rounds_outside_the_first_interval_lets_a_session_go_on(
-    by: float, sizes: list[int], rules: list[StopRule] | None, restarted: bool
+    by: float, sizes: list[int], restarted: bool
 ) -> None:
     rng, level = np.random.default_rng(1), leaping(10, by)
 
@@ -197,7 +139,7 @@ def test_a_second_look_at_rounds_outside_the_first_interval_lets_a_session_go_on
         return {"readings": {"time": reading}}
 
     rounds = "restarted" if restarted else "continuous"
-    engine = Engine(Options(target=0.1, rounds=rounds, trim="none"), rules=rules)
+    engine = Engine(Options(target=0.1, rounds=rounds, trim="none"))
     looks = looks_of(engine, tell)
     assert [each.rounds for each in looks] == sizes
     assert [each.agreed for each in looks] == [False] * (len(looks) - 1) + [True]
@@ -220,19 +162,6 @@ def test_every_metric_that_must_be_satisfied_agrees_with_its_look_before() -> No
     still, leaps = units(500, 0.0), units(500, 0.009)
     beside = [metrics[0], replace(metrics[1], must_satisfy=False)]
     assert [each.readings for each in looks_of(Engine(options, beside), both)] == [500, 750]
-
-
-def test_a_look_without_a_number_agrees_with_none() -> None:
-    known = Estimate(
-        value=1.0, low=0.9, high=1.1, confidence=0.95, n=9, n_effective=9.0, method="t"
-    )
-    assert agrees(known, known)
-    assert agrees(replace(known, value=1.1, high=1.2), known)
-    assert not agrees(replace(known, value=1.15, high=1.2), known)
-    assert not agrees(replace(known, value=0.85, low=0.8), known)
-    assert not agrees(None, known)
-    assert not agrees(known, None)
-    assert not agrees(None, None)
 
 
 def test_readings_that_run_out_at_the_first_look_satisfy_nobody() -> None:

@@ -2,6 +2,7 @@
 
 import importlib
 import math
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -51,6 +52,12 @@ def levels(seed, n, mean=TRUE_S, spread=0.05):
     return mean * np.exp(np.random.default_rng(seed).normal(0.0, spread, n))
 
 
+def counted_with(comparison):
+    """Return how many stored runs count with each side, as a Notice says."""
+    (told_of,) = (each for each in comparison.notices if each.code is Code.STORED_RUNS)
+    return re.findall(r"\d+", told_of.sentence)
+
+
 def codes(comparison):
     return {each.code for each in comparison.notices}
 
@@ -71,16 +78,6 @@ def test_like_runs_in_the_store_count_with_a_side(store):
 
 
 @pytest.mark.slow
-def test_the_spread_between_them_is_the_variance_between_runs(store):
-    """Four degrees of freedom, beside five of what is assumed."""
-    steady = stored(store, levels(1, 4, spread=0.001), version="a")
-    other = stored(store, levels(2, 4, spread=0.001), version="b", first=10)
-    few = br.compare_runs(steady[0], other[0])
-    many = br.compare_runs(steady[0], other[0], store=store)
-    assert many.ratio.relative_half_width < 0.6 * few.ratio.relative_half_width
-
-
-@pytest.mark.slow
 def test_runs_that_are_alike_are_compared_one_by_one(store):
     first, second, *_ = stored(store, levels(1, 7, spread=0.1), version="a")
     comparison = br.compare_runs(first, second, store=store)
@@ -97,8 +94,7 @@ def test_runs_of_another_machine_or_source_do_not_count(store):
     where = replace(mine.provenance, source="0123")
     edited = replace(mine, provenance=where, run_id="e" * 8)
     comparison = br.compare_runs(edited, other[0], store=store)
-    (told_of,) = (each for each in comparison.notices if each.code is Code.STORED_RUNS)
-    assert told_of.sentence.startswith("0 and 2 other stored runs")
+    assert counted_with(comparison) == ["0", "2"]
 
 
 @pytest.mark.slow
@@ -109,8 +105,7 @@ def test_runs_of_another_statistic_or_other_options_do_not_count(store):
     stored(store, levels(4, 3, 3 * TRUE_S), version="a", first=30, statistic="p90")
     alone = br.compare_runs(old[0], new)
     together = br.compare_runs(old[0], new, store=store)
-    (told_of,) = (each for each in together.notices if each.code is Code.STORED_RUNS)
-    assert told_of.sentence.startswith("2 and 0 other stored runs")
+    assert counted_with(together) == ["2", "0"]
     assert together.ratio.value == pytest.approx(alone.ratio.value, rel=0.15)
 
 
@@ -184,8 +179,7 @@ def test_runs_of_other_pairs_and_edited_benchmarks_are_alike(store):
         for each in (old[0], new[0])
     )
     comparison = br.compare_runs(first, second, store=store)
-    (told_of,) = (each for each in comparison.notices if each.code is Code.STORED_RUNS)
-    assert told_of.sentence.startswith("2 and 2 other stored runs")
+    assert counted_with(comparison) == ["2", "2"]
 
 
 @pytest.mark.slow

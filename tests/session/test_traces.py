@@ -13,13 +13,17 @@ from fence.telling import analysed_again
 from simulated.rounds import InRoundsOf
 
 import benchrigor as br
-from benchrigor.errors import DetectorFailed, InvalidInput
-from benchrigor.model import ChangePoints, Code, Interference, Notice, RunRecord, StopReason, codec
+from benchrigor import errors
+from benchrigor.errors import DetectorFailed
+from benchrigor.model import (
+    ChangePoints,
+    Code,
+    Notice,
+    RunRecord,
+    StopReason,
+)
 from benchrigor.report import explain
-from benchrigor.session import analysis_chain
-from benchrigor.session import engine as session_engine
-from benchrigor.session.conditions.red_rounds import measured_interference
-from benchrigor.session.engine import Engine
+from benchrigor.session import Engine
 from benchrigor.stats import detect_changes
 from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector
 from benchrigor.testing import FakeClock, MemoryStore, StepWarmUp, SyntheticWorkload
@@ -55,26 +59,6 @@ def wps(**options: Any) -> br.Options:
 
 def codes(record: br.RunRecord) -> set[str]:
     return {str(notice.code) for notice in record.notices}
-
-
-def test_a_session_finds_the_speed_behind_an_overhead_and_stops_on_its_interval() -> None:
-    engine = Engine(wps(work=(0, 10_000)), seed=1)
-    told(engine)
-    record = engine.result()
-    found = record.estimate()
-    assert record.decision is not None
-    assert record.decision.reason is br.StopReason.SATISFIED
-    assert found is not None
-    assert found.low <= SPEED <= found.high
-    assert found.relative_half_width <= 0.05
-    analysis = record.analysis("speed")
-    assert analysis is not None
-    assert analysis.kind == "work amounts"
-    assert analysis.wps is not None
-    assert analysis.wps.overhead.low <= 0.3 <= analysis.wps.overhead.high
-    assert analysis.wps.naive_speed < 0.9 * SPEED
-    assert analysis.n == len(record.rounds)
-    assert analysis.n_kept == analysis.n - len(analysis.left_out) >= 10
 
 
 def test_whole_ranges_give_whole_amounts_and_others_do_not() -> None:
@@ -122,29 +106,6 @@ def test_other_readings_stand_beside_the_speed() -> None:
     ]
 
 
-@pytest.mark.parametrize(("scale", "agrees"), [(1.0, True), (2.0, False)])
-def test_unit_readings_decide_and_the_line_stands_beside_them(scale: float, agrees: bool) -> None:
-    rng = np.random.default_rng(3)
-    engine = Engine(br.Options(work=(10, 1000), target=0.05), seed=1)
-    told(
-        engine,
-        unit_readings=lambda work: {
-            "time": scale / SPEED * (1.0 + 0.1 * rng.normal(size=int(work)))
-        },
-    )
-    record = engine.result()
-    assert [(each.name, each.must_satisfy) for each in record.metrics] == [
-        ("time", True),
-        ("speed", False),
-    ]
-    by_readings, by_line = record.estimate("time"), record.estimate("speed")
-    assert by_readings is not None
-    assert by_line is not None
-    assert by_line.low <= SPEED <= by_line.high
-    assert by_readings.low <= scale / SPEED <= by_readings.high
-    assert ("methods-disagree" in codes(record)) is not agrees
-
-
 def test_amounts_too_small_for_a_unit_do_not_settle_what_is_measured() -> None:
     engine = Engine(br.Options(work=(1, 100_000), target=0.05), seed=1)
     for units in (0, 0, 40):
@@ -158,20 +119,9 @@ def test_amounts_too_small_for_a_unit_do_not_settle_what_is_measured() -> None:
     ]
 
 
-def test_what_is_no_round_of_work_is_refused_and_the_plan_stays_open() -> None:
-    engine = Engine(wps(work=(10, 1000)), seed=1)
-    plan = engine.ask()
-    assert plan is not None
-    with pytest.raises(br.InvalidInput, match="duration is -1"):
-        engine.tell(br.Round(plan=plan, elapsed_ns=1, readings={"time": -1.0}))
-    with pytest.raises(br.InvalidInput, match="another name"):
-        engine.tell(br.Round(plan=plan, elapsed_ns=1, readings={"speed": 1.0}))
-    assert engine.ask() == plan
-
-
 def test_a_maximum_that_stays_too_short_ends_with_an_error_that_says_so() -> None:
     engine = Engine(wps(work=(1, 100)), seed=1)
-    with pytest.raises(br.errors.WorkTooShort, match="100") as caught:
+    with pytest.raises(errors.WorkTooShort, match="100") as caught:
         told(engine, duration=lambda work: work * 1e-6)
     assert "short_round_s" in str(caught.value)
     record = engine.result()
@@ -199,27 +149,6 @@ def test_a_session_finds_the_speed_by_subsessions(order: str) -> None:
     assert found.degrees_of_freedom == analysis.n_kept // analysis.wps.merged - 2
 
 
-@pytest.mark.slow
-def test_a_session_plans_as_many_quick_rounds_as_its_options_say() -> None:
-    longest = {}
-    for quick_rounds in (20, 50):
-        engine = Engine(
-            wps(work=(0, None), quick_s=20.0, quick_rounds=quick_rounds, target=1e-6, max_rounds=80)
-        )
-        rounds = told(engine, overhead_s=0.02)
-        longest[quick_rounds] = max(each.duration_s for each in rounds[-20:])
-    assert longest[20] == pytest.approx(2 * 20.0 / 20, rel=0.2)
-    assert longest[50] == pytest.approx(2 * 20.0 / 50, rel=0.2)
-
-
-def test_what_a_speed_cannot_be_is_refused() -> None:
-    lower = br.Metric(name="speed", unit="B/s", direction="lower")
-    with pytest.raises(br.InvalidInput, match="expected 'higher'"):
-        Engine(wps(), (lower,))
-    with pytest.raises(br.InvalidInput, match="a speed has no other"):
-        told(Engine(br.Options(work=(10, 1000), statistic="median"), seed=1))
-
-
 def test_readings_of_units_may_have_another_statistic_than_the_mean() -> None:
     rng = np.random.default_rng(4)
     engine = Engine(
@@ -241,19 +170,6 @@ def test_where_no_round_counts_there_is_a_refusal() -> None:
     assert "0 rounds count" in str(record)
 
 
-@pytest.mark.slow
-def test_what_was_left_out_need_not_be_run_again() -> None:
-    engine = Engine(wps(work=(0, 10_000), target=0.004, max_rounds=60), seed=1)
-    told(engine)
-    (analysis,) = engine.result().analyses
-    found = analysis.estimate
-    assert found is not None
-    assert analysis.required is not None
-    needed = found.n * (found.relative_half_width / 0.004) ** 2
-    left = analysis.n - found.n
-    assert needed + left <= analysis.required <= 1.3 * needed + left  # few rounds: with caution
-
-
 def test_pilots_are_no_sample_to_stop_on() -> None:
     engine = Engine(wps(work=(0, 10**9), target=0.5), seed=1)
     rounds = told(engine, cv=0.0001)
@@ -263,21 +179,6 @@ def test_pilots_are_no_sample_to_stop_on() -> None:
     assert max(works) > 3.0 * min(works)
 
 
-def test_a_hook_overrides_the_next_amount() -> None:
-    amounts = iter([*range(100, 2000, 100)] * 2)
-    engine = Engine(wps(work=(10, 5000)), seed=1, next_work=lambda _: next(amounts))
-    rounds = told(engine)
-    assert [each.plan.work for each in rounds[:3]] == [100, 200, 300]
-    left_alone = Engine(wps(work=(10, 5000)), seed=1, next_work=lambda _: None)
-    plain = Engine(wps(work=(10, 5000)), seed=1)
-    assert left_alone.ask() == plain.ask()
-
-
-def test_a_hook_that_cannot_be_called_is_refused() -> None:
-    with pytest.raises(br.InvalidInput, match="next_work is 5"):
-        Engine(wps(work=(10, 5000)), next_work=5)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("returned", [0, -5, math.nan, "many", (1, 2)])
 def test_a_hook_that_returns_no_amount_ends_the_session(returned: Any) -> None:
     engine = Engine(wps(work=(10, 5000)), seed=1, next_work=lambda _: returned)
@@ -285,7 +186,6 @@ def test_a_hook_that_returns_no_amount_ends_the_session(returned: Any) -> None:
     record = engine.result()
     assert record.decision is not None
     assert record.decision.reason is br.StopReason.HOOK_FAILED
-    assert any("next_work returned" in each.sentence for each in record.notices)
 
 
 def test_a_stored_run_is_analysed_to_the_same_line() -> None:
@@ -295,7 +195,7 @@ def test_a_stored_run_is_analysed_to_the_same_line() -> None:
     again = br.RunRecord.from_dict(record.to_dict())
     assert again.to_dict() == record.to_dict()
     cut_off = analysed_again(again)
-    assert codec.encode(cut_off.analyses[0]) == codec.encode(record.analyses[0])
+    assert cut_off.to_dict()["analyses"][0] == record.to_dict()["analyses"][0]
 
 
 @pytest.mark.slow
@@ -317,21 +217,6 @@ def test_a_run_of_amounts_of_ones_own_is_analysed_without_further_rounds() -> No
     again = analysed_again(record)
     assert again.analyses[0].left_out == record.analyses[0].left_out
     assert again.estimate() == record.estimate()
-
-
-def test_the_estimate_is_shown_while_it_is_refined() -> None:
-    engine = Engine(wps(work=(0, 10_000), target=0.001, max_rounds=30), seed=1)
-    rng = np.random.default_rng(1)
-    known = []
-    while (plan := engine.ask()) is not None:
-        assert plan.work is not None
-        seconds = 0.3 + plan.work / SPEED * (1.0 + 0.02 * rng.normal())
-        engine.tell(br.Round(plan=plan, elapsed_ns=int(seconds * 1e9)))
-        assert engine.progress is not None
-        estimates = [each.estimate for each in engine.progress.analyses]
-        known.append(any(each is not None for each in estimates))
-    assert all(known[12:])
-    assert sum(known) > 20
 
 
 def test_whoever_sees_every_round_still_stops_only_at_a_look() -> None:
@@ -364,45 +249,13 @@ def test_a_finished_session_looks_for_change_points_once_per_number_of_readings(
     assert sizes[-1] == record.readings().size
 
 
-def test_a_finished_session_estimates_interference_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[object] = []
-
-    def counting(*given: Any) -> Interference | None:
-        calls.append(given)
-        return measured_interference(*given)
-
-    monkeypatch.setattr(session_engine, "measured_interference", counting)
+def test_what_is_noted_after_the_end_is_in_the_result() -> None:
     clock = FakeClock()
     session = br.Session(br.Options(target=0.05), seed=1, clock=clock)
     record = session.run(SyntheticWorkload(mean=0.001, cv=0.1, seed=3, clock=clock))
     assert session.result().to_dict() == record.to_dict()
-    assert len(calls) == 1
-    session.note(Notice.note(Code.RESUMED, "Something else."))
-    assert "Something else." in {each.sentence for each in session.result().notices}
-
-
-def test_a_finished_session_fits_and_checks_the_line_once_per_number_of_rounds(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    fitted, checked = list[int](), list[int]()
-
-    def fit(work: np.ndarray, *rest: Any, **options: Any) -> Any:
-        fitted.append(work.size)
-        return fit_wps(work, *rest, **options)
-
-    def check(fit: Any, work: np.ndarray, duration_s: np.ndarray) -> Any:
-        checked.append(work.size)
-        return check_fit(fit, work, duration_s)
-
-    fit_wps, check_fit = analysis_chain.fit_wps, analysis_chain.check_fit
-    monkeypatch.setattr(analysis_chain, "fit_wps", fit)
-    monkeypatch.setattr(analysis_chain, "check_fit", check)
-    engine = Engine(wps(work=(0, 10_000)), seed=1)
-    rounds = told(engine)
-    analysis = engine.result().analyses[0]
-    engine.result()
-    assert len(fitted) <= len(rounds)
-    assert checked == [fitted[-1]] == [analysis.n_kept]
+    session.note(Notice.note(Code.RESUMED, "More."))
+    assert "More." in {each.sentence for each in session.result().notices}
 
 
 # Detectors
@@ -454,7 +307,7 @@ def test_an_estimator_of_ruptures_is_taken_as_it_is(name: str) -> None:
 def test_a_bare_estimator_means_its_adapter_with_the_default_penalty() -> None:
     estimator = rpt.KernelCPD(kernel="rbf")
     bare, wrapped = (measured(each) for each in (estimator, RupturesDetector(estimator)))
-    assert codec.encode(bare.analyses[0]) == codec.encode(wrapped.analyses[0])
+    assert bare.to_dict()["analyses"] == wrapped.to_dict()["analyses"]
     deaf = measured(RupturesDetector(estimator, pen=1e6)).analysis()
     assert deaf is not None
     assert deaf.phases[0].change_points.indices == ()
@@ -489,23 +342,6 @@ def test_what_can_be_called_is_a_detector_even_if_it_could_be_fitted() -> None:
     assert analysis.phases[0].change_points.level == 0.5
 
 
-@pytest.mark.parametrize(
-    ("detector", "phrase"),
-    [
-        ("pelt", "detector is 'pelt', expected a function that returns the ChangePoints"),
-        (rpt.Pelt, r"detector is <class .*Pelt'>, expected .* such as ruptures.Pelt\(\)"),
-        (object(), "detector is <object object"),
-        (rpt.Dynp(), "Dynp.predict takes no pen, expected"),
-    ],
-)
-@pytest.mark.parametrize("of", [Engine, br.Session])
-def test_what_is_no_detector_is_named_before_anything_is_measured(
-    of: Any, detector: object, phrase: str
-) -> None:
-    with pytest.raises(InvalidInput, match=phrase):
-        of(detector=detector)
-
-
 def raising(_: object) -> ChangePoints:
     raise RuntimeError("out of ideas")
 
@@ -517,28 +353,23 @@ class Unable:
         raise ValueError(pen)
 
 
-FAILING: dict[str, tuple[Any, str]] = {
-    "raises": (raising, r"raising.* raised RuntimeError\('out of ideas'\) on 100 readings"),
-    "gives nothing": (lambda _: None, "returned None, expected ChangePoints"),
-    "gives a list": (lambda _: [5], r"returned \[5\], expected ChangePoints"),
-    "is of another series": (
-        lambda _: ChangePoints(indices=(), n=7, level=None, inflation=1.0),
-        "series of 7 values, expected 100",
+FAILING: dict[str, Any] = {
+    "raises": raising,
+    "gives nothing": lambda _: None,
+    "gives a list": lambda _: [5],
+    "is of another series": lambda _: ChangePoints(indices=(), n=7, level=None, inflation=1.0),
+    "is out of order": lambda values: ChangePoints(
+        indices=(50, 20), n=len(values), level=None, inflation=1.0
     ),
-    "is out of order": (
-        lambda values: ChangePoints(indices=(50, 20), n=len(values), level=None, inflation=1.0),
-        r"\(50, 20\), expected .* ascending",
-    ),
-    "cannot cut": (RupturesDetector(Unable()), "Unable cannot cut 100 values with pen="),
+    "cannot cut": RupturesDetector(Unable()),
 }
 
 
 @pytest.mark.parametrize("restarted", [False, True])
 @pytest.mark.parametrize("name", FAILING)
 def test_a_detector_that_fails_loses_no_round(name: str, restarted: bool) -> None:
-    detector, message = FAILING[name]
-    with pytest.raises(DetectorFailed, match=message) as caught:
-        measured(detector, restarted=restarted)
+    with pytest.raises(DetectorFailed) as caught:
+        measured(FAILING[name], restarted=restarted)
     record = caught.value.record
     assert isinstance(record, RunRecord)
     # At the first look: of each restarted round, or an early one, as the budget allows no other.
@@ -547,14 +378,3 @@ def test_a_detector_that_fails_loses_no_round(name: str, restarted: bool) -> Non
     assert record.decision is not None
     assert record.decision.reason is StopReason.DETECTOR_FAILED
     assert RunRecord.from_dict(record.to_dict()).to_dict() == record.to_dict()
-
-
-def test_told_rounds_stay_when_the_detector_fails() -> None:
-    session = br.Session(seed=1, detector=raising)
-    plan = session.ask()
-    assert plan is not None
-    told = br.Round(plan=plan, elapsed_ns=10**9, unit_readings={"time": np.ones(600)})
-    with pytest.raises(DetectorFailed):
-        session.tell(told)
-    assert session.result().readings().size == 600
-    assert "detector-failed" in str([notice.code.value for notice in session.result().notices])

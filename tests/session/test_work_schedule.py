@@ -2,25 +2,16 @@
 
 import itertools
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, spearmanr
 from simulated.schedules import SPEED, Lasting, begun, drive
 
 from benchrigor.errors import WorkTooShort
 from benchrigor.model import Code, Options
-from benchrigor.session.schedule.work_schedule import (
-    FEWEST_ROUNDS,
-    MOST_PILOTS,
-    PILOTS,
-    WorkSchedule,
-    bisecting,
-    shuffle,
-)
+from benchrigor.session.schedule.work_schedule import WorkSchedule
 
 QUICK_ROUNDS = Options().quick_rounds
 FIRST_AMOUNTS = [3.0, 9.0, 4.0, 8.0, 5.0, 7.0]
@@ -46,16 +37,6 @@ def piloted(low: float, high: float, lasting: Lasting) -> WorkSchedule:
     schedule = begun(low, high)
     tell(schedule, lasting, FIRST_AMOUNTS)
     return schedule
-
-
-def pilots_of(low: float, high: float | None, lasting: Lasting) -> np.ndarray:
-    """Return the durations of the rounds before those that stopping may be based on."""
-    schedule, seconds = begun(low, high), list[float]()
-    while schedule.sample == 0:
-        work = schedule.next()
-        seconds.append(lasting(work))
-        schedule.tell(work, seconds[-1])
-    return np.array(seconds[:-1])
 
 
 def notices_of(schedule: WorkSchedule) -> dict[Code, int]:
@@ -90,29 +71,16 @@ def test_amounts_grow_eightfold_and_then_double_until_a_round_is_long_enough() -
     assert work[9:].min() >= work[8]
 
 
-def test_few_rounds_of_a_range_of_fractions_are_too_short() -> None:
-    schedule = begun(0.0, 1000.0)
-    drive(schedule, line(speed=500.0), rounds=40)  # the longest would take 2 s
-    assert notices_of(schedule)[Code.SHORT_ROUNDS] <= 15
-    assert sum(schedule.counted) >= 18
-
-
 def test_a_largest_amount_that_is_too_short_ends_the_growth() -> None:
     schedule = begun(1, 1000)
     asked = [1, 8, 64, 512, 1000]
     for work in asked:
         assert schedule.next() == work
         schedule.tell(work, work / SPEED)
-    with pytest.raises(WorkTooShort, match="work 1,000 took 10 µs, expected 100 ms or more") as end:
+    with pytest.raises(WorkTooShort):
         schedule.next()
-    assert "raise the largest amount, lower short_round_s" in str(end.value)
     assert not any(schedule.counted)
     assert notices_of(schedule) == {Code.SHORT_ROUNDS: 5}
-    schedule.tell(700, 0.02)
-    with pytest.raises(
-        WorkTooShort, match="work 700 took 20 ms"
-    ):  # the last round, not the largest
-        schedule.next()
 
 
 @pytest.mark.parametrize(
@@ -135,15 +103,6 @@ def test_one_early_exit_leaves_smaller_rounds_as_they_are() -> None:
     assert notices_of(schedule) == {Code.SHORT_ROUNDS: 1, Code.PILOT_ROUNDS: 1}
     after, _ = drive(schedule, line(), rounds=QUICK_ROUNDS)
     assert after.min() < 3e7
-
-
-def test_a_slow_first_round_does_not_end_the_growth() -> None:
-    schedule = begun(1000, 10**12)
-    work, seconds = drive(schedule, cold(line(), 0.5), counted=20)
-    counted = np.array(schedule.counted)
-    assert not counted[0]
-    assert seconds[counted].min() >= 0.1
-    assert work[-20:].min() >= 1e7
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.05])
@@ -178,52 +137,23 @@ def test_amounts_come_in_bisecting_order() -> None:
     assert list(sets[0, 7:]) != list(sets[1, 7:])
 
 
-@pytest.mark.parametrize("low", [10**7, 10**6, 0])
-def test_a_first_answer_takes_a_minute(low: int) -> None:
-    schedule = begun(low, 10**12)
-    _, seconds = drive(schedule, line(), counted=QUICK_ROUNDS, noise=0.05)
-    assert 0.7 * 60.0 <= seconds.sum() <= 1.3 * 60.0
-    assert Code.LONG_ROUNDS not in notices_of(schedule)
-
-
-def test_less_time_gives_shorter_rounds() -> None:
-    schedule = begun(10**7, 10**12, quick_s=20.0)
-    _, seconds = drive(schedule, line(), counted=QUICK_ROUNDS, noise=0.05)
-    assert 0.7 * 20.0 <= seconds.sum() <= 1.3 * 20.0
-
-
 WORKLOADS: dict[str, tuple[float, float | None, Lasting]] = {
-    "no overhead": (10**7, 10**10, line()),
     "12 orders": (0, 10**12, line()),
     "12 orders, hidden work": (1, 10**12, line(0.5)),
     "12 orders, some overhead": (0, 10**12, line(0.05)),
     "share": (0.0, 1.0, line(0.0, 1e-3)),
     "share with overhead": (0.0, 1.0, line(0.2, 1e-3)),
-    "head start": (0, 10**10, lambda work: max(work / SPEED - 0.3, work / 5e8)),
-    "endless n log n": (0, None, lambda work: 1e-8 * work * math.log(1.0 + work)),
-    "long overhead": (1, 10**12, line(5.0)),
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", WORKLOADS)
-def test_amounts_do_not_rise_with_time(name: str) -> None:
-    low, high, lasting = WORKLOADS[name]
-    for seed in range(5):
-        schedule = begun(low, high)
-        work, _ = drive(schedule, lasting, counted=40, noise=0.05, seed=seed)
-        amounts = work[np.array(schedule.counted)]
-        assert abs(spearmanr(np.arange(amounts.size), amounts).statistic) < 0.3
-
-
-@pytest.mark.parametrize("name", [name for name in WORKLOADS if "12" in name or "share" in name])
 def test_twelve_orders_of_magnitude_come_down_to_a_useful_range(name: str) -> None:
     low, high, lasting = WORKLOADS[name]
     for seed in range(5):
         schedule = begun(low, high)
         work, _ = drive(schedule, lasting, noise=0.05, seed=seed)
         amounts = work[np.array(schedule.counted)]
-        assert amounts.size >= FEWEST_ROUNDS
+        assert amounts.size >= 10
         assert amounts.max() >= 4.0 * amounts.min()
         assert lasting(amounts.min()) >= 0.1 * 0.8
         assert lasting(amounts.max()) >= 2.0 * lasting(amounts.min())
@@ -240,18 +170,6 @@ def test_the_order_may_be_random() -> None:
     assert one != other
     assert sorted(one) == pytest.approx(np.linspace(1e8, 1e9, QUICK_ROUNDS), rel=1e-6)
     assert sorted(first_set(1, "bisecting")) == pytest.approx(sorted(one), rel=1e-6)
-
-
-def test_of_bisecting_amounts_the_seed_orders_the_finer_ones() -> None:
-    def first_set(seed: int) -> list[float]:
-        schedule = begun(10**7, 10**12, seed=seed)
-        work, _ = drive(schedule, line(), counted=QUICK_ROUNDS)
-        return list(work[np.array(schedule.counted)])
-
-    one, same, other = (first_set(seed) for seed in (1, 1, 2))
-    assert one == same
-    assert one[7:] != other[7:]
-    assert sorted(one) == pytest.approx(sorted(other), rel=1e-6)
 
 
 @pytest.mark.parametrize("order", ["bisecting", "random"])
@@ -310,16 +228,6 @@ def test_few_rounds_say_nothing_of_overhead() -> None:
     assert schedule.counted == (False,) + (True,) * 8
 
 
-@pytest.mark.slow
-def test_all_but_a_cold_first_round_or_ten_count_at_any_time() -> None:
-    for seed in range(5):
-        schedule, rng = begun(1, 10**12), np.random.default_rng(seed)
-        for told in range(1, 80):
-            work = schedule.next()
-            schedule.tell(work, (0.5 + work / SPEED) * (1.0 + 0.1 * rng.normal()))
-            assert sum(schedule.counted) >= min(told - (told > 3), FEWEST_ROUNDS)
-
-
 def test_a_range_of_overhead_is_used_whole() -> None:
     schedule = begun(10**6, 10**8)  # the overhead is worth three times the largest
     work, _ = drive(schedule, line(3.0), noise=0.001)
@@ -351,8 +259,6 @@ def test_long_rounds_are_fewer_and_still_differ() -> None:
     schedule = begun(2 * 10**8, 10**12)
     work, seconds = drive(schedule, line(), rounds=6 + 29)  # 2 s at least: 30 rounds, not 50
     assert notices_of(schedule) == {Code.PILOT_ROUNDS: 6, Code.LONG_ROUNDS: 30}
-    (notice,) = [each for each in schedule.notices if each.code is Code.LONG_ROUNDS]
-    assert "takes 150 s, as rounds take 2 s or more" in notice.sentence
     assert 7.0 < seconds.max() <= 8.0 * (1.0 + 1e-6)
     drive(schedule, line(), rounds=1)
     assert notices_of(schedule) == {Code.PILOT_ROUNDS: 6}
@@ -390,13 +296,6 @@ def test_a_head_start_does_not_make_the_longest_round_longer() -> None:
     assert overhead + slope * schedule.next() <= 2.3
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.1])
-def test_no_amount_is_far_beyond_those_before(noise: float) -> None:
-    for seed in range(5):
-        work, _ = drive(begun(1, 10**12), line(0.5), rounds=30, noise=noise, seed=seed)
-        assert (work[1:] / np.maximum.accumulate(work)[:-1]).max() <= 8.0
-
-
 def test_whole_amounts_are_no_smaller_than_what_counts() -> None:
     schedule = begun(1, 1000)
     work, _ = drive(schedule, lambda work: 0.54 + 0.1 * work, rounds=70)  # it is worth 5.4
@@ -430,13 +329,6 @@ def test_a_plan_is_kept_for_a_set_whatever_the_durations() -> None:
     assert slower.next() < 0.6 * as_before.next()  # then half the work takes as long
 
 
-@pytest.mark.parametrize("low", [0, 10**4, 10**6, 10**7, 3 * 10**7, 10**9])
-@pytest.mark.parametrize("high", [None, 10**12, 2 * 10**9])
-def test_a_few_pilots_find_the_range_of_a_line(low: int, high: int | None) -> None:
-    seconds = pilots_of(low, high, line())
-    assert PILOTS <= (seconds >= 0.1).sum() <= 8  # the smallest and those of 1/2 ... 5/8
-
-
 def test_pilots_are_left_out_once_ten_others_are_long_enough() -> None:
     lasting = line(0.0, 2.0)
     schedule = piloted(1.0, 1e6, lasting)
@@ -464,12 +356,12 @@ def test_a_first_round_counts_until_three_others_are_long_enough() -> None:
 
 def test_no_more_than_thirty_long_rounds_are_pilots() -> None:
     schedule = begun(1, 10**12)  # the amounts told are not those asked for, and all too alike
-    tell(schedule, lambda work: 0.5 - 1e-6 * work, [*range(1, 2 + MOST_PILOTS)])
+    tell(schedule, lambda work: 0.5 - 1e-6 * work, [*range(1, 32)])
     assert schedule.sample == 0
     schedule.tell(40, 0.5)
     assert schedule.sample == 1
     tell(schedule, lambda _: 0.5, [*range(41, 50)])
-    assert schedule.counted == (False,) * (1 + MOST_PILOTS) + (True,) * FEWEST_ROUNDS
+    assert schedule.counted == (False,) * 31 + (True,) * 10
 
 
 def test_a_range_of_few_numbers_is_used_whole_and_evenly() -> None:
@@ -524,82 +416,6 @@ def test_amounts_stay_within_the_range(
         schedule.tell(work, min(seconds, 1e12))
 
 
-Order = Callable[[int, np.random.Generator], np.ndarray]
-ORDERS = pytest.mark.parametrize("order", [bisecting, shuffle])
-
-
-def midpoints(levels: int, seed: int = 0) -> np.ndarray:
-    """Return the midpoints of so many whole levels, as parts of 1, in their order."""
-    parts = 2**levels
-    places = bisecting(parts - 1, np.random.default_rng(seed))
-    return (1.0 + places * (parts - 2)) / parts
-
-
-@ORDERS
-@given(n=st.integers(2, 300), seed=st.integers(0, 1000))
-def test_places_are_evenly_spaced(order: Order, n: int, seed: int) -> None:
-    places = order(n, np.random.default_rng(seed))
-    assert np.sort(places) == pytest.approx(np.linspace(0.0, 1.0, n))
-
-
-@ORDERS
-def test_a_single_place_is_the_first(order: Order) -> None:
-    assert order(1, np.random.default_rng(1)).tolist() == [0.0]
-
-
-@ORDERS
-def test_the_generator_decides(order: Order) -> None:
-    one, same, other = (order(50, np.random.default_rng(seed)) for seed in (1, 1, 2))
-    assert list(one) == list(same)
-    assert list(one) != list(other)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_first_seven_are_the_midpoints_of_three_levels(seed: int) -> None:
-    middles = [1 / 2, 1 / 4, 3 / 4, 1 / 8, 7 / 8, 3 / 8, 5 / 8]
-    assert midpoints(3, seed) == pytest.approx(middles)
-    assert midpoints(6, seed)[:7] == pytest.approx(middles)
-
-
-@given(levels=st.integers(2, 8), seed=st.integers(0, 1000))
-def test_each_level_is_complete_before_the_next_and_comes_in_mirrored_pairs(
-    levels: int, seed: int
-) -> None:
-    found = midpoints(levels, seed)
-    for level in range(1, levels):
-        these = found[2**level - 1 : 2 ** (level + 1) - 1]
-        odd = np.arange(1, 2 ** (level + 1), 2) / 2.0 ** (level + 1)
-        assert np.sort(these) == pytest.approx(odd)
-        assert these[::2] + these[1::2] == pytest.approx(1.0)
-
-
-def test_within_a_level_each_midpoint_is_as_likely_to_come_first() -> None:
-    runs, pairs = 2000, 4
-    first = [midpoints(4, seed)[7] for seed in range(runs)]
-    values, times = np.unique(first, return_counts=True)
-    assert values == pytest.approx(np.arange(1, 16, 2) / 16)
-    low, high = binom.ppf([1e-5, 1.0 - 1e-5], runs, 0.5 / pairs)
-    assert times.min() >= low
-    assert times.max() <= high
-
-
-@pytest.mark.parametrize("n", [20, 30, 40, 50])
-def test_no_beginning_of_it_rises(n: int) -> None:
-    for seed in range(50):
-        places = bisecting(50, np.random.default_rng(seed))[:n]
-        assert abs(spearmanr(np.arange(n), places).statistic) < 0.3
-
-
-def test_shuffled_places_are_each_as_likely_to_come_first() -> None:
-    runs = 2000
-    first = [shuffle(5, np.random.default_rng(seed))[0] for seed in range(runs)]
-    _, times = np.unique(first, return_counts=True)
-    low, high = binom.ppf([1e-5, 1.0 - 1e-5], runs, 1 / 5)
-    assert times.size == 5
-    assert times.min() >= low
-    assert times.max() <= high
-
-
 @pytest.mark.parametrize(("quick_s", "quick_rounds"), [(60.0, 50), (30.0, 20), (120.0, 100)])
 def test_a_first_answer_takes_the_time_and_the_rounds_asked_for(
     quick_s: float, quick_rounds: int
@@ -651,13 +467,6 @@ def test_a_range_that_is_tried_whole_needs_no_further_rounds() -> None:
     schedule, _ = with_further_rounds(60, 600.0, high=2 * 10**8)
     assert not schedule.further
     assert Code.RANGE_UNTRIED not in {notice.code for notice in schedule.notices}
-
-
-def test_a_further_round_that_ends_early_is_left_out_as_such() -> None:
-    usual, _ = with_further_rounds(60, 600.0)
-    early, work = with_further_rounds(60, 600.0, longest_s=0.01)
-    assert notices_of(early) == notices_of(usual)
-    assert work[early.further].min() >= 2.0 * work[np.array(early.counted)].max()
 
 
 def test_a_notice_says_that_a_small_part_of_the_range_was_tried() -> None:

@@ -1,6 +1,5 @@
 """Headlines of rounds with references and a known level at full speed."""
 
-import json
 import math
 from dataclasses import replace
 
@@ -11,7 +10,6 @@ from simulated.paced import FULL_S, TRUE_S, paced_round
 
 import benchrigor as br
 from benchrigor.model import Delays, References
-from benchrigor.session.conditions.pace_of_rounds import with_pace
 
 KEPT = {"interpreter": [(FULL_S, 0.9)] * 9}
 """Nine runs before found this level."""
@@ -114,27 +112,6 @@ def test_what_sleeps_is_not_corrected():
     assert record.headline().relative_half_width < 0.015
 
 
-@pytest.mark.slow
-def test_the_headline_has_the_scale_of_the_readings():
-    one, two = (run(1, slow_share=0.5, delay=0.1, level_s=each) for each in (TRUE_S / 8, TRUE_S))
-    for end in ("value", "low", "high"):
-        ratio = getattr(two.headline(), end) / getattr(one.headline(), end)
-        assert ratio == pytest.approx(8.0, rel=1e-6)
-
-
-def test_without_references_and_with_other_threads_it_is_the_estimate():
-    record = run(1, slow_share=0.5, facts={"other_cpu_s": 0.2})
-    assert record.analysis().pace is None
-    assert record.headline() == record.estimate()
-    session = br.Session(br.Options(max_rounds=1), seed=1)
-    values = np.random.default_rng(1).normal(1.0, 0.1, 500)
-    plan = session.ask()
-    session.tell(br.Round(plan=plan, elapsed_ns=10**9, unit_readings={"time": values}))
-    assert session.result().headline() == session.result().estimate()
-    with pytest.raises(br.InvalidInput, match="unknown"):
-        session.result().headline("unknown")
-
-
 def of_steps(followed):
     """Return a run of rounds of 90 readings, of which a reference follows so many."""
     session = br.Session(br.Options(target=1e-4, max_rounds=12), name="steps", seed=1)
@@ -163,24 +140,6 @@ def test_references_after_few_of_the_readings_show_no_pace():
     record = of_steps(1)
     assert record.analysis().pace is None
     assert record.headline() == record.estimate()
-
-
-def test_a_record_keeps_it_and_an_old_one_has_its_estimate(tmp_path):
-    record = run(1, slow_share=0.5, delay=0.1)
-    record.save(tmp_path / "record.json")
-    assert br.RunRecord.load(tmp_path / "record.json").headline() == record.headline()
-    plain = json.loads((tmp_path / "record.json").read_text())
-    assert plain["analyses"][0]["headline"]["value"] == record.headline().value
-    plain["analyses"][0]["at_full_pace"] = None
-    assert br.RunRecord.from_dict(plain).headline() == record.estimate()
-
-
-@pytest.mark.parametrize("statistic", ["median", "p90"])
-def test_of_a_quantile_there_is_one_too(statistic):
-    record = run(1)
-    analysis = record.analysis()
-    found = with_pace(analysis, record.rounds, {"interpreter": FULL_S}, statistic)
-    assert found.headline.value == pytest.approx(record.estimate().value, rel=0.01)
 
 
 @pytest.mark.slow

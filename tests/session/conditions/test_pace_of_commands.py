@@ -1,11 +1,9 @@
 """A run of commands knows what it takes at full pace, and runs of one command agree there."""
 
 import pytest
-from simulated.paced_commands import FULL, run_of
+from simulated.paced_commands import run_of
 
 import benchrigor as br
-from benchrigor.model.pace import COMMAND_CPU
-from benchrigor.session.conditions.pace_of_rounds import full_speed_of, levels_of
 
 
 def test_the_time_at_full_pace_stands_beside_that_measured() -> None:
@@ -32,19 +30,6 @@ def test_commands_of_several_threads_are_compared_as_measured() -> None:
     comparison = br.compare_runs(one, two)
     assert comparison.candidate == two.estimate()
     assert comparison.baseline == one.estimate() != one.at_full_pace()
-
-
-def test_without_references_there_is_none() -> None:
-    assert run_of(slower=1.4, seed=5, references=False).at_full_pace() is None
-
-
-def test_full_speed_is_that_of_this_run_and_of_those_before() -> None:
-    rounds = run_of(slower=1.4, seed=6).rounds
-    own = levels_of(rounds)
-    assert own[COMMAND_CPU][0] == pytest.approx(0.0135, rel=0.05)
-    kept = {kind: [(seconds, 1.0)] for kind, seconds in FULL.items()}
-    assert full_speed_of(own, kept) == FULL
-    assert levels_of(rounds[:9]) == {}
 
 
 def test_the_figure_of_a_command_is_not_below_its_processor_time() -> None:

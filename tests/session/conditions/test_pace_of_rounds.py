@@ -12,9 +12,8 @@ import pytest
 from simulated.paced import FULL_S, SLOW, TRUE_S, paced_round, told
 
 import benchrigor as br
-from benchrigor.model import Code, Delays, Round
-from benchrigor.report.explanation import explain
-from benchrigor.session.conditions.pace_of_rounds import full_speed_of, levels_of
+from benchrigor.model import Code, Round
+from benchrigor.report import explain
 from benchrigor.storage import full_pace
 
 
@@ -26,17 +25,6 @@ def test_the_figure_at_full_pace_stands_beside_the_time_measured_here():
     assert full.low < TRUE_S < full.high
     assert record.at_full_pace("time") == full
     assert record.analysis().pace.mean == pytest.approx(math.exp(-0.5 * SLOW), rel=0.05)
-
-
-@pytest.mark.slow
-def test_the_record_keeps_it(tmp_path):
-    record = told(1)
-    record.save(tmp_path / "record.json")
-    loaded = br.RunRecord.load(tmp_path / "record.json")
-    assert loaded.at_full_pace() == record.at_full_pace()
-    assert loaded.analysis().pace == record.analysis().pace
-    plain = json.loads((tmp_path / "record.json").read_text())
-    assert plain["analyses"][0]["at_full_pace"]["value"] == record.at_full_pace().value
 
 
 def test_plain_numbers_for_each_reading_are_references_and_delays_too():
@@ -85,55 +73,6 @@ def test_without_references_and_of_other_metrics_there_is_none():
 
 
 @pytest.mark.slow
-def test_disturbed_segments_do_not_count():
-    rng = np.random.default_rng(2)
-
-    def disturbed(plan):
-        finished = paced_round(plan, rng, slow_share=0.5)
-        groups = finished.references.stops
-        waits = np.where(rng.random(groups.size) < 0.3, 5e-3, 0.0)
-        values = finished.unit_readings["time"] + np.repeat(waits / 5.0, 5)
-        return Round(
-            plan=plan,
-            elapsed_ns=int(1e9 * values.sum()),
-            unit_readings={"time": values},
-            references=finished.references,
-            delays=Delays(stops=groups, seconds={"run queue": waits}),
-        )
-
-    session = br.Session(br.Options(target=0.0001, max_rounds=4), seed=1)
-    while (plan := session.ask()) is not None:
-        session.tell(disturbed(plan))
-    full = session.result().at_full_pace()
-    assert full.low < TRUE_S < full.high
-
-
-def test_full_speed_is_the_fastest_level_of_this_run_or_of_those_before():
-    rng = np.random.default_rng(1)
-    session = br.Session(seed=1)
-    rounds = [paced_round(session.ask(), rng, slow_share=0.5)]
-    own = levels_of(rounds)
-    level, share = own["interpreter"]
-    assert level == pytest.approx(FULL_S, rel=0.01)
-    assert 0.3 < share < 0.7
-    assert full_speed_of(own, {}) == {"interpreter": pytest.approx(level)}
-    assert full_speed_of(own, {"interpreter": [(1.0, 1.0)]}) == full_speed_of(own, {})
-    assert full_speed_of(own, {"interpreter": [(1e-6, 0.2)]}) == {
-        "interpreter": pytest.approx(1e-6)
-    }
-    assert levels_of([]) == full_speed_of({}, {}) == {}
-
-
-@pytest.mark.slow
-def test_the_median_at_full_pace_is_that_of_the_median():
-    options = br.Options(statistic="median", target=0.0001, max_rounds=4)
-    record = told(1, options=options)
-    assert record.at_full_pace().value / record.estimate().value == pytest.approx(
-        record.analysis().pace.factor
-    )
-
-
-@pytest.mark.slow
 def test_runs_at_other_paces_are_compared_at_full_pace():
     slow, fast = told(1, slow_share=0.9), told(2, slow_share=0.1)
     comparison = br.compare_runs(slow, fast)
@@ -145,14 +84,6 @@ def test_runs_at_other_paces_are_compared_at_full_pace():
     assert br.compare_runs(slow, worse).verdict is br.Verdict.WORSE
 
 
-@pytest.mark.slow
-def test_a_side_without_references_is_compared_as_it_was_measured():
-    with_references = told(1)
-    readings = np.random.default_rng(1).normal(TRUE_S, 1e-6, 1_000)
-    comparison = br.compare_runs(with_references, readings)
-    assert Code.AT_FULL_PACE not in {each.code for each in comparison.notices}
-
-
 def measured(kept: Path, content: str | None = None) -> br.RunRecord:
     """Return a run with a number and enough references to keep: half a second may not do."""
     for budget_s in (0.5, 1.0, 2.0, 4.0):
@@ -161,7 +92,7 @@ def measured(kept: Path, content: str | None = None) -> br.RunRecord:
         elif kept.exists():
             kept.unlink()
         record = br.measure(lambda: sum(range(200)), budget_s=budget_s, disturbed="keep")
-        if record.at_full_pace() is not None and levels_of(record.rounds, to_keep=True):
+        if record.at_full_pace() is not None and kept.exists():
             break
     return record
 
@@ -190,18 +121,7 @@ def test_beside_a_profiler_no_full_speed_is_kept(tmp_path, monkeypatch):
     finally:
         sys.setprofile(None)
     assert not path.exists()
-    (notice,) = (each for each in record.notices if each.code is Code.FULL_PACE_NOT_KEPT)
-    assert "a tracer or profiler slows the interpreter down" in notice.sentence
-
-
-@pytest.mark.slow
-def test_a_full_pace_that_cannot_be_kept_is_told(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("")
-    path = tmp_path / "file" / "pace.json"
-    monkeypatch.setattr(full_pace, "full_pace_path", lambda: path)
-    record = measured(path)
     assert Code.FULL_PACE_NOT_KEPT in {each.code for each in record.notices}
-    assert record.at_full_pace() is not None
 
 
 def test_the_reference_can_be_left_out():
@@ -240,7 +160,6 @@ def test_each_invocation_tells_its_level_at_full_pace_without_its_warm_up():
     assert full.low < TRUE_S < full.high
     assert full.n == len(analysis.pace.by_piece) == 10
     assert max(analysis.pace.by_piece) < 1.06 * TRUE_S
-    assert "Levels of the invocations at full speed" in explain(record)
 
 
 def without_references(count):

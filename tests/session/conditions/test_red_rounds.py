@@ -3,21 +3,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from hashlib import sha256
-from pathlib import Path
 
 import numpy as np
 import pytest
-from fence.telling import analysed_again
 from simulated.rounds import InRoundsOf
 
 from benchrigor.machine.run_delay import RunDelay
 from benchrigor.model import Code, Delays, Notice, Options, Round, RunRecord, StopReason
-from benchrigor.model.interference import DELAY_ELSEWHERE, Light
 from benchrigor.report import explain, render
-from benchrigor.session import Session, compare_runs
-from benchrigor.session.engine import Engine
+from benchrigor.session import Engine, Session, compare_runs
 from benchrigor.session.session import as_workload
 from benchrigor.testing import FakeClock, FakeMeter
 
@@ -79,9 +74,7 @@ def test_what_is_measured_is_taken_from_the_readings_before_anything_is_estimate
     assert found.percent < 0.1
     assert found.delays == {"run queue": pytest.approx(found.measured_percent)}
     assert found.light == "red"
-    (said,) = notices(record, Code.DISTURBED)
-    assert said.sentence.endswith("the number is of undisturbed readings.")
-    assert "4.99 ms with waiting, 20% run delay" in render(record)
+    assert len(notices(record, Code.DISTURBED)) == 1
     assert "● red: " in render(record)
 
 
@@ -90,17 +83,8 @@ def test_where_disturbed_readings_count_another_run_is_advised(
 ) -> None:
     job = Job(clock, every(10, meter.lose, 10 * MS))
     record = measured(clock, meter, job, disturbed="keep")
-    (said,) = notices(record, Code.DISTURBED)
-    assert said.sentence.endswith("run it again.")
+    assert len(notices(record, Code.DISTURBED)) == 1
     assert re.search(r"● red: (19|2\d)", render(record)), render(record)
-
-
-def test_where_no_meter_looked_nothing_is_said_to_be_lost(clock: FakeClock) -> None:
-    record = measured(clock, None, Job(clock, every(12, clock.advance, 6 * MS)))
-    assert record.interference is None
-    assert not notices(record, Code.DISTURBED)
-    for text in (str(record), render(record), explain(record)):
-        assert not re.search(r"\blight\b|\blost\b|nterference", text)
 
 
 def test_a_warm_up_is_no_interference(clock: FakeClock, meter: FakeMeter) -> None:
@@ -127,74 +111,6 @@ def test_where_nothing_is_stable_only_measured_delay_is_told(
     assert found.measured_percent == pytest.approx(100 * 4 / (4 + 4 + 15), rel=0.1)
 
 
-def test_the_light_is_kept_with_the_record(
-    clock: FakeClock, meter: FakeMeter, tmp_path: Path
-) -> None:
-    record = measured(clock, meter, Job(clock, every(10, meter.lose, 10 * MS)))
-    record.save(tmp_path / "run.json")
-    loaded = RunRecord.load(tmp_path / "run.json")
-    assert loaded.to_dict() == record.to_dict()
-    assert loaded.interference is not None
-
-
-@pytest.mark.slow
-def test_rounds_of_various_work_tell_measured_delay(clock: FakeClock, meter: FakeMeter) -> None:
-    def job(amount: int) -> None:
-        clock.advance(amount * MS)
-        meter.lose(amount * MS // 4)
-
-    found = measured(clock, meter, job, work=(1, 500), budget_s=60.0).interference
-    assert found is not None
-    assert found.measured_percent == pytest.approx(20.0, abs=0.1)
-    assert found.percent == 0.0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fate", ["keep", "repeat"])
-def test_red_rounds_are_kept_or_repeated_and_never_silently(
-    clock: FakeClock, meter: FakeMeter, fate: str
-) -> None:
-    strike = lambda calls: meter.lose(2 * MS) if 201 < calls <= 301 else None  # noqa: E731  # as short as its use
-    record = measured(
-        clock,
-        meter,
-        Job(clock, strike),
-        red_rounds=fate,
-        size=100,
-        max_rounds=12,
-        target=1e-6,
-    )
-    assert record.decision is not None
-    assert record.decision.reason is StopReason.ROUND_LIMIT
-    found = record.estimate()
-    assert found is not None
-    if fate == "keep":
-        assert record.red_rounds == ()
-        assert not notices(record, Code.RED_ROUNDS)
-        return
-    assert record.red_rounds == (2,)
-    assert len(record.rounds) == 13
-    assert record.readings().size == 100 * len(record.rounds)  # nothing is thrown away
-    assert record.counted().size == pytest.approx(100 * (len(record.rounds) - 1), abs=2)
-    assert found.value == pytest.approx(0.004, rel=0.005)
-    (said,) = notices(record, Code.RED_ROUNDS)
-    assert " rounds lost more than 15% of their time" in said.sentence
-
-
-def test_a_round_is_red_by_what_it_took_beside_the_others(clock: FakeClock) -> None:
-    strike = lambda calls: clock.advance(20 * MS) if 710 < calls <= 730 else None  # noqa: E731  # as short as its use
-    record = measured(
-        clock,
-        None,
-        Job(clock, strike),
-        red_rounds="repeat",
-        size=100,
-        max_rounds=10,
-        target=1e-6,
-    )
-    assert record.red_rounds == (7,)
-
-
 def test_rounds_that_start_anew_are_compared_as_wholes(clock: FakeClock) -> None:
     engine = Engine(
         Options(rounds="restarted", red_rounds="repeat", max_rounds=12, target=1e-6), seed=1
@@ -216,23 +132,6 @@ def test_a_host_that_is_never_quiet_ends_the_session(clock: FakeClock, meter: Fa
     assert record.red_rounds == tuple(range(100))
 
 
-@pytest.mark.slow
-def test_a_run_that_was_cut_off_leaves_the_same_rounds_out(
-    clock: FakeClock, meter: FakeMeter
-) -> None:
-    strike = lambda calls: meter.lose(2 * MS) if 201 < calls <= 301 else None  # noqa: E731  # as short as its use
-    record = measured(
-        clock,
-        meter,
-        Job(clock, strike),
-        red_rounds="repeat",
-        size=100,
-        max_rounds=8,
-        target=1e-6,
-    )
-    assert analysed_again(record).red_rounds == record.red_rounds == (2,)
-
-
 def test_where_every_round_is_red_the_light_is_red_and_nothing_is_claimed(
     clock: FakeClock, meter: FakeMeter
 ) -> None:
@@ -243,22 +142,9 @@ def test_where_every_round_is_red_the_light_is_red_and_nothing_is_claimed(
     assert record.interference.light == "red"
     assert record.interference.measured_percent == pytest.approx(50.0, abs=1.0)
     (said,) = notices(record, Code.RED_ROUNDS)
-    assert said.sentence.endswith("were repeated: no round is left.")
     assert said.severity == "refusal"
     assert not notices(record, Code.DISTURBED) + notices(record, Code.NO_DATA)
     assert "● red: 50" in render(record)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("often", "times"), [(10, 3.0), (5, 2.0)], ids=["rare and long", "often and short"]
-)
-def test_slow_moments_that_every_round_has_are_the_programs_own(
-    clock: FakeClock, often: int, times: float
-) -> None:
-    job = Job(clock, every(often, clock.advance, int((times - 1.0) * 4 * MS)))
-    record = measured(clock, None, job, red_rounds="repeat", size=100, max_rounds=15, target=1e-6)
-    assert record.red_rounds == ()
 
 
 @pytest.mark.slow
@@ -285,7 +171,6 @@ def test_work_in_other_threads_is_not_claimed_to_be_measured() -> None:
     within = () if found is None else found.notices
     assert [each for each in within if each.code is said.code] == ([] if found is None else [said])
     assert found is None or found.light == "unknown"
-    assert "ther threads or processes used most of the processor time" in said.sentence
 
 
 def told(
@@ -324,13 +209,7 @@ def test_what_was_seen_of_too_little_is_a_lower_limit_and_no_light() -> None:
     assert found is not None
     assert found.light == "unknown"
     assert (found.known_percent, found.total_percent) == (pytest.approx(35.0), pytest.approx(10.0))
-    (said,) = notices(record, Code.DELAY_NOT_MEASURED)
-    assert said.sentence.startswith("Delay is known for 35% of the time: work was done in child")
-    assert "● unknown: at least 10" in render(record)
-    shown = render(record)
-    assert "● unknown: at least 10.0% of" in shown
-    assert shown.count("Delay is known for 35% of the time") == 1
-    assert "Delay is known for 35% of the time" in explain(record)
+    assert len(notices(record, Code.DELAY_NOT_MEASURED)) == 1
     assert notices(record, Code.DISTURBED)
 
 
@@ -354,7 +233,7 @@ def test_a_round_in_which_others_ran_says_nothing_of_a_session_that_was_measured
     seconds: float, warned: bool
 ) -> None:
     engine = Engine(Options(max_rounds=10, target=1e-6), seed=1)
-    why = Notice.warning(Code.DELAY_NOT_MEASURED, DELAY_ELSEWHERE)
+    why = Notice.warning(Code.DELAY_NOT_MEASURED, "Elsewhere.")
     while (plan := engine.ask()) is not None:
         values, is_first = [9.5 + 0.1 * (plan.index % 3)], not plan.index
         lasts_s = seconds if is_first else (10.0 - seconds) / 9
@@ -374,28 +253,10 @@ def test_a_round_in_which_others_ran_says_nothing_of_a_session_that_was_measured
     assert record.rounds[0].notices == (why,)
 
 
-def older(percent: float) -> RunRecord:
-    """Return a record from when readings without delays were given an estimate."""
-    found = told(seconds={"run queue": [0.0]}).interference
-    assert found is not None
-    guessed = replace(found, percent=percent, delays={}, known_percent=0.0, light=Light.UNKNOWN)
-    return replace(told(), interference=guessed)
-
-
-@pytest.mark.slow
-def test_what_an_older_record_only_guesses_is_not_repeated() -> None:
-    record = older(31.0)
-    assert "● unknown" in render(record)
-    assert "31" not in str(record)
-    assert "31.0% of" not in render(record)
-    notices_ = compare_runs(record, record, direction="lower").notices
-    assert Code.DISTURBED not in {each.code for each in notices_}
-
-
 @pytest.mark.parametrize("kind", ["no number", "few readings"])
-@pytest.mark.parametrize(("lost_s", "light"), [(0.0, Light.UNKNOWN), (0.5, Light.RED)])
+@pytest.mark.parametrize(("lost_s", "light"), [(0.0, "unknown"), (0.5, "red")])
 def test_beside_no_number_and_few_readings_no_light_is_green_but_a_red_one_stays(
-    kind: str, lost_s: float, light: Light
+    kind: str, lost_s: float, light: str
 ) -> None:
     delays = Delays(stops=[1], duration_s=[1.09], seconds={"run queue": [lost_s]})
     engine = Engine(Options(max_rounds=4, target=1e-6), seed=1)
@@ -407,7 +268,7 @@ def test_beside_no_number_and_few_readings_no_light_is_green_but_a_red_one_stays
     record = engine.result()
     assert (record.estimate() is None) == (kind == "no number")
     assert record.interference is not None
-    assert record.interference.light is light
+    assert record.interference.light == light
     assert record.to_dict()["interference"]["light"] == light
     for text in (str(record), render(record), explain(record), str(record.interference)):
         assert "green light" not in text
@@ -429,20 +290,16 @@ def test_a_comparison_warns_of_what_was_seen_not_of_what_is_unknown(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("known", "light", "percent"), [(1.0, Light.GREEN, 2.0), (0.5, Light.UNKNOWN, 2.0)]
+    ("known", "light", "percent"), [(1.0, "green", 2.0), (0.5, "unknown", 2.0)]
 )
-def test_what_own_threads_took_is_no_interference(
-    known: float, light: Light, percent: float
-) -> None:
+def test_what_own_threads_took_is_no_interference(known: float, light: str, percent: float) -> None:
     lost_s = percent / 100 * (1.09 - 0.5)
     record = told(seconds={"run queue": [lost_s]}, own=[0.5], known=[known])
     found = record.interference
     assert found is not None
-    assert found.light is light
+    assert found.light == light
     assert found.total_percent == pytest.approx(percent)
     assert found.known_percent == pytest.approx(100 * known)
-    shown = " ".join(render(record).split())
-    assert ("other threads of the process may have had" in shown) == (known < 0.9)
     kept = RunRecord.from_dict(record.to_dict()).rounds[0].delays
     assert kept is not None
     assert kept.own == pytest.approx(0.5)

@@ -17,7 +17,6 @@ import pytest
 import benchrigor as br
 from benchrigor.model import Code, Delays, Round, RoundPlan
 from benchrigor.report import render
-from benchrigor.session.conditions.stopped import with_stops
 from benchrigor.session.pairs.measuring_processes import measure_processes
 from benchrigor.testing import FakeClock
 
@@ -152,14 +151,21 @@ def commands(waits_s: dict[int, float], n: int = 12) -> list[Round]:
     return rounds
 
 
+def of_commands(waits_s: dict[int, float]) -> br.RunRecord:
+    session = br.Session(br.Options(rounds="restarted", target=1e-6, max_rounds=12), seed=1)
+    for each in commands(waits_s):
+        session.tell(replace(each, plan=session.ask()))
+    return session.result()
+
+
 def test_a_command_that_was_stopped_is_told_by_the_others() -> None:
-    marked = with_stops(commands({4: STOP_S}), restarted=True)
-    stopped = [each.delays.seconds.get("stopped") for each in marked if each.delays is not None]
-    assert [index for index, each in enumerate(stopped) if each is not None] == [4]
-    assert stopped[4] == pytest.approx([STOP_S], abs=0.02)
-    waiting = commands(dict.fromkeys(range(12), 0.2))
-    assert with_stops(waiting, restarted=True) == tuple(waiting)
-    assert with_stops((), restarted=False) == ()
+    found = of_commands({4: STOP_S})
+    assert found.interference.duration_s * found.interference.delays["stopped"] == pytest.approx(
+        100 * STOP_S, rel=0.02
+    )
+    assert found.analysis().disturbed.left_out == 1
+    waiting = of_commands(dict.fromkeys(range(12), 0.2))
+    assert "stopped" not in waiting.interference.delays
 
 
 PROGRAM = """

@@ -7,7 +7,6 @@ import pytest
 
 from benchrigor.machine import read_thresholds
 from benchrigor.model import Capability, Code, Sample
-from benchrigor.model.finding import Finding, verdict_of
 from benchrigor.session.fitness.findings import Examined, judge
 
 SETTINGS = {
@@ -70,7 +69,7 @@ def at(**values: float | None) -> Examined:
     return replace(FIT, samples=tuple(samples.values()))
 
 
-def finding(name: str, found: Examined) -> Finding:
+def finding(name: str, found: Examined) -> Any:
     return next(each for each in judge(found) if each.name == name)
 
 
@@ -178,23 +177,3 @@ def test_a_machine_that_tells_nothing_is_judged_by_what_is_measured() -> None:
     by_verdict = {each.name: each.verdict for each in judge(silent)}
     assert by_verdict["clock"] == by_verdict["noise"] == by_verdict["others"] == "ok"
     assert {by_verdict[name] for name in ("load", "pressure", "waiting", "hot")} == {"unknown"}
-    assert verdict_of(judge(silent)) == "ok"
-
-
-def test_who_else_runs_is_named_the_busiest_first() -> None:
-    crowd = [("gcc", 0.98), ("ld", 0.5), ("make", 0.2), ("sh", 0.1)]
-    each = finding("others", replace(FIT, busy=1.8, others=crowd))
-    assert each.found == "keep 180% of a processor busy: gcc 98%, ld 50%, make 20%"
-
-
-def test_the_worst_finding_is_the_verdict() -> None:
-    assert verdict_of(judge(set_to("turbo", "on"))) == "doubtful"
-    assert verdict_of(judge(at(steal=20.0))) == "unfit"
-    assert verdict_of([]) == "ok"
-
-
-def test_a_finding_prints_as_a_line() -> None:
-    assert str(finding("turbo", set_to("turbo", "on"))) == (
-        "turbo: on (doubtful): turn it off: the pace depends on heat, and on what other cores do "
-        "[changing-pace]"
-    )

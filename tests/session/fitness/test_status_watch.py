@@ -6,8 +6,7 @@ import benchrigor as br
 from benchrigor.clocks import WallClock
 from benchrigor.machine import StatusReader
 from benchrigor.model import Options, Round
-from benchrigor.session import Session
-from benchrigor.session.engine import Engine
+from benchrigor.session import Engine, Session
 from benchrigor.session.fitness import status_watch
 from benchrigor.session.fitness.status_watch import StatusWatch, watch_for
 from benchrigor.testing import FakeClock, FakeSampler
@@ -85,5 +84,4 @@ def test_a_run_tells_what_its_machine_was_like(monkeypatch) -> None:
     monkeypatch.setattr(status_watch, "_MOST_SHARE", 1e9)  # however slow a reading is here
     monkeypatch.setattr(status_watch, "_LEAST_BUDGET_S", 0.0)
     facts = Session(br.Options(target=None, budget_s=0.2), seed=1).run(lambda: None).facts
-    assert facts["machine: memory available"] > 1e6
     assert facts["machine: span_s"] > 0.0

@@ -2,6 +2,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,20 +10,12 @@ import pytest
 from benchrigor.errors import InvalidInput, PlanMismatch
 from benchrigor.model import Code, Comparison, Decision, StopReason, Verdict
 from benchrigor.model.series import Floats
-from benchrigor.model.text import say_end
-from benchrigor.session.pairs.pair_engine import (
-    BASELINE,
-    CANDIDATE,
-    PairEngine,
-    PairPlan,
-    PairRound,
-)
-from benchrigor.stats.comparison.two_sample import compare
+from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
 
 MOST = 40_000
 
 
-def tell(engine: PairEngine, plan: PairPlan, old: object, new: object, elapsed_ns: int) -> Decision:
+def tell(engine: PairEngine, plan: Any, old: object, new: object, elapsed_ns: int) -> Decision:
     told_round = PairRound(plan=plan, baseline=old, candidate=new, elapsed_ns=elapsed_ns)
     return engine.tell(told_round)
 
@@ -53,7 +46,7 @@ def codes(found: Comparison) -> list[Code]:
     return [each.code for each in found.notices]
 
 
-def plans(engine: PairEngine, most: int = 400) -> list[PairPlan]:
+def plans(engine: PairEngine, most: int = 400) -> list[Any]:
     found = []
     while engine.pairs < most and (plan := engine.ask()) is not None:
         found.append(plan)
@@ -65,32 +58,12 @@ def test_each_pair_has_both_sides_and_blocks_of_either_kind_are_as_many() -> Non
     for plan in plans(PairEngine(seed=1)):
         order = np.array(plan.order)
         pairs = order.reshape(-1, 2)
-        assert all(set(pair) == {BASELINE, CANDIDATE} for pair in pairs.tolist())
+        assert all(set(pair) == {"baseline", "candidate"} for pair in pairs.tolist())
         blocks = order.reshape(-1, 4)
         assert (blocks[:, 0] == blocks[:, 3]).all()
         assert (blocks[:, 1] == blocks[:, 2]).all()
-        leading = int((blocks[:, 0] == BASELINE).sum())
+        leading = int((blocks[:, 0] == "baseline").sum())
         assert abs(2 * leading - len(blocks)) <= 1
-
-
-def test_what_grows_by_the_slot_adds_as_much_to_either_side() -> None:
-    for plan in plans(PairEngine(seed=2)):
-        slots = np.arange(len(plan.order))
-        mine = np.array(plan.order) == BASELINE
-        assert slots[mine].sum() == slots[~mine].sum()
-
-
-def test_the_order_is_drawn_from_the_seed() -> None:
-    orders = [[each.order for each in plans(PairEngine(seed=seed))] for seed in (3, 3, 4)]
-    assert orders[0] == orders[1]
-    assert orders[0] != orders[2]
-    longest = np.array(orders[0][-1]).reshape(-1, 4)[:, 0]
-    assert 1 < len(np.flatnonzero(longest[1:] != longest[:-1])) < len(longest) - 2
-
-
-def test_a_single_block_starts_with_either_side_by_chance() -> None:
-    starts = [PairEngine(seed=seed).ask().order[0] for seed in range(60)]  # type: ignore[union-attr]
-    assert 15 <= starts.count(BASELINE) <= 45
 
 
 def test_a_plan_is_the_same_until_it_is_told() -> None:
@@ -120,52 +93,9 @@ def test_all_that_is_wrong_with_a_plan_is_told_at_once_and_it_stays_open() -> No
     assert engine.pairs == 0
 
 
-def test_all_arguments_out_of_range_are_named_at_once() -> None:
-    with pytest.raises(InvalidInput, match="8 problems") as caught:
-        PairEngine(
-            margin=-1.0,
-            target=0.0,
-            confidence=1.0,
-            statistic="mode",
-            budget_s=-1.0,
-            direction="left",
-            preset="lax",
-            seed=-1,
-        )
-    named = {each.split(" ")[0] for each in caught.value.problems}
-    assert named == {
-        *("margin", "target", "confidence", "statistic"),
-        *("budget_s", "direction", "preset", "seed"),
-    }
-
-
-def test_a_known_ratio_is_found() -> None:
-    found = told(PairEngine(seed=1), *noisy(1, 1.03))
-    assert found.ratio is not None
-    assert found.ratio.low <= 1.03 <= found.ratio.high
-    assert found.ratio.half_width <= 0.005
-    assert (found.verdict, found.reason) == (Verdict.WORSE, StopReason.SATISFIED)
-    assert codes(found) == [Code.THIS_PROCESS_ONLY]
-    assert str(found).startswith("the candidate is 3.")
-
-
-def test_of_the_same_twice_it_says_so() -> None:
-    found = told(PairEngine(seed=1), *noisy(2))
-    assert found.verdict is Verdict.EQUIVALENT
-
-
 def test_more_can_be_better() -> None:
     found = told(PairEngine(direction="higher", seed=1), *noisy(3, 1.03))
     assert found.verdict is Verdict.BETTER
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("statistic", ["median", "p10"])
-def test_quantiles_are_compared_as_well(statistic: str) -> None:
-    found = told(PairEngine(statistic=statistic, seed=1), *noisy(4, 1.03))
-    assert found.ratio is not None
-    assert found.ratio.low <= 1.03 <= found.ratio.high
-    assert (found.statistic, found.reason) == (statistic, StopReason.SATISFIED)
 
 
 @pytest.mark.slow
@@ -236,28 +166,6 @@ def test_half_the_margin_is_the_width_wanted() -> None:
     assert 0.005 < reached[3] <= 0.02
 
 
-@pytest.mark.slow
-def test_large_ratios_are_wanted_in_proportion() -> None:
-    found = told(PairEngine(seed=1), *noisy(8, 10.0))
-    assert found.ratio is not None
-    assert 0.005 < found.ratio.half_width <= 0.025
-    assert found.reason is StopReason.SATISFIED
-
-
-def test_a_spent_budget_is_no_result_as_asked_for() -> None:
-    engine = PairEngine(target=0.005, budget_s=0.01, seed=1)
-    found = told(engine, *noisy(9, cv=0.15), pair_ns=14_000)
-    assert found.reason is StopReason.TIME_BUDGET
-    assert engine.progress is not None
-    assert engine.progress.fresh
-    assert found.ratio is not None
-    assert found.elapsed_s == pytest.approx(0.01, rel=0.1)
-    assert found.notices[0].code is Code.NOT_CONVERGED
-    assert found.notices[0] == found.ratio.notices[0]
-    assert found.notices[0].sentence.endswith("of the baseline, 0.5% is wanted.")
-    assert len(str(found)) <= 100
-
-
 def test_a_few_dear_pairs_carry_their_warnings() -> None:
     engine = PairEngine(target=0.005, budget_s=60.0, seed=1)
     found = told(engine, *noisy(10), pair_ns=5 * 10**9)
@@ -300,31 +208,6 @@ def test_pairs_whose_stable_phase_is_over_when_time_is_spent_are_said_to_be() ->
     assert {Code.MOVED_ON, Code.NOT_CONVERGED} <= set(codes(engine.result()))
 
 
-def drifting(seed: int, ratio: float) -> tuple[Floats, Floats]:
-    """Both sides get slower by half within 3000 pairs, and wander."""
-    rng = np.random.default_rng(seed)
-    walk = np.cumsum(rng.normal(0.0, 0.002, MOST))
-    drift = 1.0 + np.arange(MOST) / 6_000 + np.abs(walk)
-    old, new = (level * drift * rng.normal(1.0, 0.05, MOST) for level in (1.0, ratio))
-    return old, new
-
-
-def test_a_strong_drift_of_both_cancels() -> None:
-    old, new = drifting(12, 1.03)
-    engine = PairEngine(seed=1)
-    found = told(engine, old, new)
-    assert found.ratio is not None
-    assert found.ratio.low <= 1.03 <= found.ratio.high
-    assert (found.verdict, found.reason) == (Verdict.WORSE, StopReason.SATISFIED)
-    (moving,) = [each for each in found.notices if each.code is Code.NO_STABLE_PHASE]
-    assert moving.severity == "warning"
-    # One after the other, the same readings say something else altogether.
-    half = engine.pairs // 2
-    apart = compare(old[:half], new[half : 2 * half]).ratio
-    assert apart is not None
-    assert apart.value > 1.1
-
-
 def test_pairs_without_a_steady_ratio_have_none() -> None:
     old, new = noisy(13)
     new += np.arange(MOST) / 1_000
@@ -343,20 +226,6 @@ def test_readings_of_nothing_are_refused_rather_than_divided_by() -> None:
     found = told(PairEngine(budget_s=1.0, seed=1), old, new, pair_ns=10**6)
     assert found.ratio is None
     assert codes(found) == [Code.NO_STABLE_PHASE]
-
-
-def test_a_stop_is_heeded_after_the_plan_under_way() -> None:
-    engine = PairEngine(seed=1)
-    old, new = noisy(15)
-    plan = engine.ask()
-    assert plan is not None
-    engine.request_stop()
-    assert engine.ask() is plan
-    decision = tell(engine, plan, old[:2], new[:2], 10)
-    assert decision == Decision(stop=True, reason=StopReason.STOP_REQUESTED)
-    assert engine.ask() is None
-    engine.end(StopReason.INTERRUPTED)
-    assert engine.result().reason is StopReason.STOP_REQUESTED
 
 
 def test_before_there_is_a_pair_there_is_no_number() -> None:
@@ -400,9 +269,6 @@ def test_a_line_with_its_reason_never_grows_beyond_a_hundred_columns() -> None:
             ratio = replace(found.ratio, value=value, low=0.5 * value, high=1.7 * value, n=n)
             shown = replace(found, reason=reason, ratio=ratio, elapsed_s=12_345.6)
             assert len(str(shown)) <= 100
-            ending = say_end(Decision(stop=True, reason=reason))
-            short = ending.partition(": ")[2] or ending
-            assert (f"{short})" in str(shown)) == ending.startswith("not")
 
 
 @pytest.mark.parametrize("by_round", [False, True])
@@ -415,7 +281,6 @@ def test_times_that_are_all_0_are_no_measurement(by_round: bool) -> None:
     assert found.ratio is None
     assert found.verdict is Verdict.UNDECIDED
     assert codes(found) == [Code.COARSE_CLOCK]
-    assert found.notices[0].sentence.startswith("candidate: 40 readings, all 0")
 
 
 def test_a_slow_outlier_leaves_the_ratio_open_and_the_engine_going() -> None:

@@ -13,10 +13,9 @@ import benchrigor as br
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Delays, Notice, Round, RoundPlan
 from benchrigor.model.series import Floats
-from benchrigor.session.engine import Engine
-from benchrigor.session.pairs.kept_sides import compare_in_turn
+from benchrigor.session import Engine
 from benchrigor.session.pairs.pair_engine import PairEngine
-from benchrigor.session.pairs.ranking import compare_with, notices_of_sides, rank_in_turn
+from benchrigor.session.pairs.ranking import compare_with, rank_in_turn
 
 
 def run_of(times: Sequence[float] | Floats, *, lost: float = 0.0) -> br.RunRecord:
@@ -130,11 +129,10 @@ def test_a_run_alone_has_its_own_estimate() -> None:
 
 def test_it_is_told_what_other_work_took_of_each() -> None:
     quiet, busy = run_of([0.1] * 9 + [0.11]), run_of([0.1] * 9 + [0.12], lost=0.4)
-    assert notices_of_sides({"quiet": quiet}) == ()
-    (notice,) = notices_of_sides({"quiet": quiet, "busy": busy})
-    assert notice.code is Code.DISTURBED
-    assert "0% to 40% of the time" in notice.sentence
-    assert compare_in_turn(quiet, busy).ratio is not None
+    notices = rank_in_turn({"quiet": quiet, "busy": busy}).notices
+    (notice,) = (each for each in notices if each.code is Code.DISTURBED)
+    shares = [notice.evidence[name] for name in ("least_percent", "most_percent")]
+    assert shares == pytest.approx([0.0, 40.0])
 
 
 def test_a_stop_is_told_apart_from_other_work() -> None:
@@ -142,9 +140,10 @@ def test_a_stop_is_told_apart_from_other_work() -> None:
     light = paused.interference
     assert light is not None
     stopped = replace(light, measured_percent=40.0, delays={"stopped": 40.0})
-    (notice,) = notices_of_sides({"quiet": quiet, "paused": replace(paused, interference=stopped)})
-    assert notice.code is Code.STOPPED
-    assert notice.sentence.startswith("paused: The process stood still")
+    ranking = rank_in_turn({"quiet": quiet, "paused": replace(paused, interference=stopped)})
+    codes = {each.code for each in ranking.notices}
+    assert Code.STOPPED in codes
+    assert Code.DISTURBED not in codes
 
 
 def test_what_the_rounds_of_a_side_say_is_said_of_the_ranking() -> None:

@@ -10,7 +10,6 @@ from simulated.paced import told
 import benchrigor as br
 from benchrigor.model import Code, References
 from benchrigor.session import compare_runs
-from benchrigor.session.pairs.run_comparison import rank_runs
 from benchrigor.testing import SyntheticWorkload
 
 READINGS = np.random.default_rng(1).normal(1.0, 0.05, 1000)
@@ -35,27 +34,12 @@ def test_restarted_rounds_are_compared_one_by_one() -> None:
     assert compare_runs(OLD, NEW, margin=0.5).verdict is br.Verdict.EQUIVALENT
 
 
-def test_readings_are_compared_with_a_run_and_speak_for_their_process() -> None:
-    comparison = compare_runs(OLD, READINGS.tolist())
-    assert comparison.unit is None
-    assert Code.THIS_PROCESS_ONLY in {each.code for each in comparison.notices}
-
-
 @pytest.mark.slow
 def test_the_statistic_is_that_of_the_runs_unless_another_is_given() -> None:
     medians = [run(1.0, seed, statistic="median") for seed in (3, 4)]
     assert compare_runs(*medians).statistic == "median"
     assert compare_runs(*medians, statistic="p10").statistic == "p10"
     assert compare_runs(READINGS, READINGS + 0.1).statistic == "mean"
-
-
-def test_paired_readings_cancel_what_they_share() -> None:
-    drift = 1.0 + 0.3 * np.sin(np.arange(1000) / 50.0)
-    noise = np.random.default_rng(2).normal(0.0, 0.01, (2, 1000))
-    comparison = compare_runs(drift + noise[0], 1.03 * drift + noise[1], paired=True)
-    assert comparison.paired
-    assert comparison.ratio is not None
-    assert comparison.ratio.value == pytest.approx(1.03, abs=0.01)
 
 
 @pytest.mark.slow
@@ -67,8 +51,6 @@ def test_what_may_differ_beside_the_readings_is_a_notice() -> None:
     assert Code.METRICS_DIFFER not in found
     rebooted = replace(NEW, provenance=replace(OLD.provenance, environment={"boot_time": "later"}))
     assert Code.HOSTS_DIFFER not in {each.code for each in compare_runs(OLD, rebooted).notices}
-    _, notices = rank_runs({"old": OLD, "new": there, "file": READINGS})
-    assert {Code.HOSTS_DIFFER, Code.THIS_PROCESS_ONLY} <= {each.code for each in notices}
 
 
 @pytest.mark.slow
@@ -119,28 +101,3 @@ def test_the_same_readings_beside_a_faster_reference_are_no_change(where, versio
     found = {each.code: each for each in comparison.notices}
     assert Code.AT_FULL_PACE not in found
     assert words in found[Code.NO_COMMON_PACE].sentence
-    _, notices = rank_runs({"one": record, "other": other})
-    assert Code.NO_COMMON_PACE in {each.code for each in notices}
-
-
-@pytest.mark.parametrize(
-    ("sides", "given", "words"),
-    [
-        ((OLD, READINGS), {"paired": True}, "paired is given a run, run 1"),
-        ((READINGS, READINGS[:9]), {"paired": True}, "1000 and 9 readings, expected as many"),
-        ((READINGS, READINGS), {"paired": True, "margin": -1.0}, "margin is -1.0"),
-        ((OLD, run(1.0, 5, statistic="p10")), {}, "statistic of the runs differs, mean and p10"),
-        ((OLD, NEW), {"direction": "up"}, "direction is 'up'"),
-        ((OLD, NEW), {"metric": "rate"}, "metric 'rate' is unknown"),
-        ((OLD, ["x"]), {}, "candidate[0] is 'x'"),
-    ],
-)
-def test_what_cannot_be_compared_is_named(sides: tuple, given: dict, words: str) -> None:
-    with pytest.raises(br.InvalidInput) as error:
-        compare_runs(*sides, **given)
-    assert words in str(error.value)
-
-
-def test_a_side_without_a_number_is_named() -> None:
-    with pytest.raises(br.NotEstimable, match="candidate: 1 reading"):
-        compare_runs(READINGS, [1.0])

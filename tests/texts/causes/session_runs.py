@@ -1,0 +1,295 @@
+"""What runs, comparisons and files say of themselves, where no golden record says it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tests.texts.causes.stats import each
+
+import benchrigor as br
+from benchrigor.model import Delays, Metric, Notice, Options, Round, RunRecord
+from benchrigor.model.series import Floats
+from benchrigor.report import explain, render
+from benchrigor.report.run_table import tabulate
+from benchrigor.report.short_page import run_page
+from benchrigor.session import Engine, Session
+from benchrigor.testing import FakeClock, FakeMeter, MemoryStore, SyntheticWorkload
+from benchrigor.units import Quantity
+
+MS = 1_000_000
+SERIES = np.random.default_rng(1).normal(1.0, 0.05, 200)
+SAMPLES = Path(__file__).parents[2] / "formats" / "data"
+
+
+def units(values: Floats, metric: Metric | None = None, **options: Any) -> RunRecord:
+    """Tell readings of units in one round."""
+    given = Options(**{"target": 1e-9, "max_rounds": 1, **options})
+    session = Session(given, None if metric is None else (metric,), name="job", seed=1)
+    name = "time" if metric is None else metric.name
+    asked = session.ask()
+    session.tell(Round(plan=asked, elapsed_ns=10**9, unit_readings={name: values}))
+    return session.result()
+
+
+def rounds(metric: Metric, readings: Any, seconds: Any, trials: Any = None) -> RunRecord:
+    """Tell one reading a round, with the time that it took."""
+    options = Options(target=1e-9, max_rounds=len(readings), budget_s=60.0)
+    session = Session(options, (metric,), name="job", seed=1)
+    for reading, took_s, trial in zip(readings, seconds, trials or readings, strict=True):
+        weights = {} if trials is None else {metric.name: trial}
+        told = {metric.name: reading}
+        asked, elapsed_ns = session.ask(), round(took_s * 1e9)
+        session.tell(Round(plan=asked, elapsed_ns=elapsed_ns, readings=told, weights=weights))
+    return session.result()
+
+
+def disturbed(share: int, *, told: Callable[[RunRecord], object], **options: Any) -> object:
+    """Run a function of 4 ms, which waits for 10 ms in every so many-th call."""
+    clock, rng = FakeClock(), np.random.default_rng(1)
+    meter, calls = FakeMeter(clock), iter(range(100_000))
+
+    def job() -> None:
+        clock.advance(int(rng.normal(4 * MS, 0.04 * MS)))
+        if next(calls) % share == 0:
+            meter.lose(10 * MS)
+
+    given = Options(**{"target": 0.05, "budget_s": 120.0, **options})
+    return told(Session(given, seed=1, clock=clock, meter=meter, name="job").run(job))
+
+
+def seen_in_part(**delays: Any) -> RunRecord:
+    """Tell of rounds of which little is known."""
+    options = Options(rounds="restarted", max_rounds=12, target=1e-6, budget_s=60.0)
+    engine, rng = Engine(options, seed=1, name="lat"), np.random.default_rng(1)
+    while (asked := engine.ask()) is not None:
+        values = {"lat": rng.normal(9.5, 0.1, 30)}
+        lost = Delays(stops=[1], duration_s=[1.09], **delays)
+        engine.tell(Round(plan=asked, elapsed_ns=1_100 * MS, unit_readings=values, delays=lost))
+    return engine.result()
+
+
+def lines_with(word: str, text: object) -> str:
+    """Return the lines of a text that have a word."""
+    return "\n".join(line.strip() for line in str(text).splitlines() if word in line)
+
+
+def pair(
+    second: Callable[[FakeClock, int], object], first: Any = None, **options: Any
+) -> br.Comparison:
+    """Measure a function of a millisecond and another one in turn."""
+    clock, calls = FakeClock(**options.pop("of_clock", {})), [0, 0]
+    rng = np.random.default_rng(1)
+
+    def call(side: int) -> None:
+        calls[side] += 1
+        clock.advance(int(rng.normal(options_ns, 0.03 * options_ns)))
+        if side:
+            second(clock, calls[1])
+
+    options_ns = options.pop("lasts_ns", MS)
+    given = {"clock": clock, "seed": 1, "budget_s": 1.0, **options}
+    return br.measure_pair(lambda: call(0), lambda: call(1), **given)
+
+
+def failing(_: FakeClock, calls: int) -> None:
+    """Fail late."""
+    if calls == 300:
+        raise KeyError("gone")
+
+
+def jumping(clock: FakeClock, calls: int) -> None:
+    """Turn the clock back."""
+    if calls == 100:
+        clock.advance(-5 * MS)
+
+
+def broken(progress: br.Progress) -> None:
+    """Show nothing."""
+    if progress.readings > 100:
+        raise OSError("no screen")
+
+
+def of_work(high: int, lasting: Callable[[float], float], rounds: int = 99) -> RunRecord:
+    """Tell rounds of various work that last so."""
+    options = Options(work=(1, high), budget_s=10.0, max_rounds=rounds)
+    session = Session(options, seed=1, clock=FakeClock())
+    noise = np.random.default_rng(36)
+    while (asked := session.ask()) is not None:
+        seconds = lasting(asked.work or 0) * noise.normal(1.0, 0.02)
+        session.tell(Round(plan=asked, elapsed_ns=int(seconds * 1e9)))
+    return session.result()
+
+
+def of_memory() -> RunRecord:
+    """Measure the time and the memory of a call."""
+    clock = FakeClock()
+
+    def fill() -> int:
+        clock.advance(10 * MS)
+        return len(bytearray(3_000_000))
+
+    return br.measure(fill, memory=True, budget_s=0.1, clock=clock, seed=1)
+
+
+def resumed() -> list[Notice]:
+    """Take up a run whose number is lost by a leak."""
+    clock, store = FakeClock(), MemoryStore()
+    short = Options(target=0.0001, budget_readings=300)
+    workload = SyntheticWorkload(mean=0.001, cv=0.1, seed=1, clock=clock)
+    first = Session(short, seed=1, clock=clock, store=store).run(workload)
+    slower, more = iter(range(100_000)), replace(short, budget_readings=600)
+    session = Session.resume(store, str(first.run_id), options=more, clock=clock)
+    record = session.run(lambda: clock.advance(1_000_000 + 3000 * next(slower)))
+    return [x for x in record.notices if x.code == "earlier-number"]
+
+
+def told_default(**options: Any) -> str:
+    """Return the line and the page of a run that ends with its budget, far from its target."""
+    clock = FakeClock()
+    session = Session(Options(budget_s=0.5, **options), name="job", seed=1, clock=clock)
+    record = session.run(SyntheticWorkload(mean=0.01, cv=0.15, seed=1, clock=clock))
+    return lines_with("±", run_page(record))
+
+
+def file(name: str, content: object) -> list[RunRecord]:
+    """Read a file of such content."""
+    text = content if isinstance(content, str) else json.dumps(content)
+    Path(name).write_text(text, encoding="utf-8")
+    return br.read_results(name)
+
+
+def hyperfine(*results: dict[str, Any]) -> list[RunRecord]:
+    """Read results of hyperfine."""
+    return file("hyperfine.json", {"results": [{"command": "sort", **each} for each in results]})
+
+
+def means_alone() -> Iterator[str]:
+    """Yield what is said of files that have means alone."""
+    for name in (
+        "pytest-benchmark-5.3.1-saved.json",
+        "hyperfine.csv",
+        "k6-summary.json",
+        "vegeta-report.json",
+    ):
+        record = br.read_results(SAMPLES / name)[0]
+        yield from each(br.compare_runs, (record, record))
+
+
+def in_turn(**lasting_us: int) -> Any:
+    """Measure functions in turn."""
+    clock = FakeClock()
+    functions = {
+        name: partial(clock.advance, each_us * 1000) for name, each_us in lasting_us.items()
+    }
+    return br.measure_many(functions, budget_s=1.0, seed=1, clock=clock)
+
+
+def sides_of_two() -> Iterator[str]:
+    """Yield what is said of sides that were not measured in one comparison."""
+    one, other = (units(SERIES) for _ in range(2))
+    yield from each(partial(br.compare_runs, paired=True), (one, other), (one, SERIES))
+
+
+RATE, SCORE = Metric(name="rate", unit="req/s"), Metric(name="score", unit="points")
+SHARE = Metric(name="ok", kind=Quantity.SHARE)
+OUTCOMES = (np.random.default_rng(3).random(2_000) < 0.98).astype(float)
+
+CAUSES: dict[str, Callable[[], object]] = {
+    "a disturbed run": lambda: disturbed(
+        10, told=lambda record: [*record.notices, lines_with("waiting", render(record))]
+    ),
+    "a disturbed run that keeps all": lambda: disturbed(
+        10, told=lambda record: record.notices, disturbed="keep"
+    ),
+    "a run without a round that is not red": lambda: disturbed(
+        1,
+        told=lambda record: [*record.notices, lines_with("●", render(record))],
+        red_rounds="repeat",
+        budget_s=2.0,
+    ),
+    "delay that is known in part": lambda: [
+        *(record := seen_in_part(seconds={"run queue": [0.109]}, known=[0.35])).notices,
+        lines_with("●", render(record)),
+    ],
+    "time of other threads": lambda: lines_with(
+        "threads", render(seen_in_part(seconds={"run queue": [0.01]}, own=[0.5], known=[0.5]))
+    ),
+    "a cut as asked": lambda: lines_with("asked", render(units(SERIES, trim=(0.2, 0.1)))),
+    "the memory of a call": lambda: lines_with("memory", render(of_memory())),
+    "amounts that are too short": lambda: of_work(1000, lambda work: 1e-8 * work),
+    "amounts that a budget does not reach": lambda: [
+        lines_with("amounts", render(record := of_work(10_000, lambda work: 0.02 + work / 1000))),
+        record.notices,
+    ],
+    "a number that stood before": resumed,
+    "a default that is missed": told_default,
+    "a target that is missed": lambda: told_default(target=0.02),
+    "a rate by the time of rounds": lambda: render(
+        rounds(RATE, [100.0, 300.0] * 10, [3.0, 1.0] * 10)
+    ),
+    "rates that are all alike": lambda: [
+        units(np.full(40, 49.0), RATE).notices,
+        rounds(RATE, [123456789.123] * 12, [0.1, 0.2, 0.3] * 4).notices,
+    ],
+    "a share of trials": lambda: render(
+        rounds(SHARE, [0.9, 0.99] * 5, [1.0] * 10, [100.0, 10_000.0] * 5)
+    ),
+    "the target of a share": lambda: lines_with(
+        "rarer", render(units(OUTCOMES, Metric(name="ok"), target=0.5))
+    ),
+    "what goes neither way": lambda: str(
+        br.compare_runs(units(SERIES, SCORE), units(1.2 * SERIES, SCORE))
+    ),
+    "one reading": lambda: [
+        str(record := units(np.array([30.0]))),
+        tabulate([record]),
+        lines_with("~", explain(record)),
+    ],
+    "a candidate that leaks": lambda: str(
+        pair(lambda clock, calls: clock.advance(1000 * calls), budget_s=1.0)
+    ),
+    "a candidate that fails": lambda: pair(failing),
+    "a candidate that turns the clock back": lambda: pair(jumping),
+    "a pair of a coarse clock": lambda: pair(
+        lambda *_: None,
+        lasts_ns=10_000,
+        batch=1,
+        budget_s=0.01,
+        of_clock={"resolution_ns": 1_000, "cost_ns": 300},
+    ).notices[-1],
+    "a pair that is shown nowhere": lambda: pair(lambda *_: None, progress=broken).notices,
+    "one function in turn that fails": lambda: br.measure_many(
+        {"a": int, "worn": partial(int, "worn out")},
+        budget_s=0.01,
+        clock=FakeClock(cost_ns=100_000),
+    ),
+    "functions in turn": lambda: [str(found := in_turn(slow=30_000, fast=20_000)), repr(found)],
+    "runs that cannot be compared": lambda: each(
+        br.compare_runs,
+        {"baseline": units(SERIES), "candidate": SERIES, "paired": True},
+        {"baseline": SERIES, "candidate": SERIES[:9], "paired": True},
+        {"baseline": SERIES, "candidate": SERIES, "paired": True, "margin": -1.0},
+        (units(SERIES), units(SERIES, statistic="p10")),
+        {"baseline": units(SERIES), "candidate": SERIES, "direction": "up"},
+        {"baseline": units(SERIES), "candidate": SERIES, "metric": "rate"},
+        (units(SERIES), ["x"]),
+        (SERIES, [1.0]),
+        (SERIES, np.linspace(1.0, 3.0, 2000)),
+    ),
+    "sides of two comparisons": sides_of_two,
+    "a plan from a run without a number": lambda: each(
+        br.plan, Session(name="empty", seed=1).result(), {"known": units(SERIES), "metric": "speed"}
+    ),
+    "a file of means alone": means_alone,
+    "a file of impossible readings": lambda: hyperfine(
+        {"times": [0.1, -0.1]}, {"command": "b", "times": [0.1, -0.1]}
+    ),
+    "a file of times of zero": lambda: br.compare_runs(*hyperfine({"times": [0.0] * 20}) * 2),
+    "a file of no known tool": lambda: file("columns.csv", "time\n1\n2\n"),
+}
