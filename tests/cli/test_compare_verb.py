@@ -120,18 +120,6 @@ def test_the_exit_code_tells_the_verdict(  # noqa: PLR0917  # fixtures beside fo
     assert (document["comparison"]["scope"] == "") is is_in_turn
 
 
-def test_the_report_shows_both_sides_and_fits(cli, files):
-    result = cli("compare", "old.csv", "slow.csv", "--unit", "s", "--details")
-    lines = result.stdout.splitlines()
-    assert max(map(len, lines)) <= 80
-    (baseline,) = [each for each in lines if each.startswith("  baseline")]
-    (candidate,) = [each for each in lines if each.startswith("  candidate")]
-    assert "old.csv: 9.9" in baseline
-    assert "slow.csv: 10." in candidate
-    assert any(each.startswith("  difference +") and " µs [" in each for each in lines)
-    assert any(each.startswith("  p-value    <0.0001") for each in lines)
-
-
 @pytest.mark.slow
 def test_files_are_estimated_as_analyze_does(cli, files, strict):
     words = ("--confidence", "90%", "--json")
@@ -161,18 +149,6 @@ def test_paired_files_cancel_what_they_share(cli, tmp_path, strict):
 def zero(tmp_path):
     np.savetxt(tmp_path / "zero.csv", np.zeros(100))
     np.savetxt(tmp_path / "some.csv", np.random.default_rng(1).poisson(5.0, 100))
-
-
-@pytest.mark.parametrize("options", [(), ("--paired",), ("--unit", "ms"), ("--unit", "req/s")])
-def test_readings_that_are_all_0_are_refused(cli, zero, options):
-    for names in (("some.csv", "zero.csv"), ("zero.csv", "some.csv")):
-        result = cli("compare", *names, *options)
-        assert result.exit_code == 4
-
-
-def test_among_several_the_one_that_is_all_0_is_refused(cli, files, zero):
-    result = cli("compare", "some.csv", "old.csv", "zero.csv")
-    assert result.exit_code == 4
 
 
 @pytest.mark.parametrize("options", [(), ("--paired",)])
@@ -337,8 +313,7 @@ def test_a_side_with_much_interference_is_named_with_its_light(cli, keep, tmp_pa
     *_, said = strict(cli(*words, "--json").stdout)["warnings"]
     assert "31.0%" in said
     assert "disturbed-run" in said
-    assert "[disturbed-run]" in cli(*words, "--details").stdout
-    assert "calm (calm)" not in cli(*words).stdout
+    assert cli(*words, "--details").stdout.count("[disturbed-run]") == 1
 
 
 def test_metrics_of_other_names_are_named(cli, store):

@@ -60,12 +60,6 @@ def test_analyze_without_a_number_prints_what_was_observed_for_programs_too(cli,
     }
 
 
-def test_analyze_explains(cli, recording):
-    result = cli("analyze", recording, "--column", "time", "--explain")
-    assert result.exit_code == 0
-    assert "points at 100" in result.stdout
-
-
 def test_analyze_estimates_a_quantile(cli, recording, strict):
     words = ("analyze", recording, "--column", "time", "--unit", "s", "--statistic", "median")
     result = cli(*words)

@@ -119,16 +119,6 @@ def test_no_line_is_wider_than_the_terminal(cli, suites, monkeypatch, columns) -
         assert max(map(len, result.stdout.splitlines())) <= columns
 
 
-def test_a_machine_of_its_own_is_refused(cli, tmp_path) -> None:
-    text = (DATA / "pyperf-2.11.0.json").read_text()
-    for name in ("a", "b"):
-        (tmp_path / f"{name}.json").write_text(
-            text.replace('"hostname":"vm"', f'"hostname":"{name}"')
-        )
-    result = cli("compare", "a.json", "b.json", "--same-machine")
-    assert result.exit_code == 8
-
-
 @pytest.mark.parametrize(
     ("head", "said"),
     [

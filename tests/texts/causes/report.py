@@ -115,13 +115,16 @@ def missed(reason: StopReason) -> str:
     )
 
 
-def pressed(**facts: float | str) -> RunRecord:
-    """Return a run whose first round has these facts of the machine."""
+def pressed(**facts: float) -> RunRecord:
+    """Return a run whose rounds have facts of the machine, the second one a fifth of them."""
     record = synthetic(max_rounds=3, target=None)
-    first, *others = record.rounds
-    told = {f"machine: {name.replace('_', ' ')}": value for name, value in facts.items()}
-    first = replace(first, facts={**first.facts, "machine: span_s": 1.0, **told})
-    return replace(record, rounds=(first, *others))
+    one, two, three = record.rounds
+    told = {f"machine: {name}": value for name, value in facts.items()}
+    one = replace(one, facts={**one.facts, "machine: span_s": 1.0, **told})
+    less = {name: value / 5.0 for name, value in told.items()}
+    two = replace(two, facts={**two.facts, "machine: span_s": 3.0, **less})
+    three = replace(three, facts={**three.facts, "machine: span_s": 90.0})
+    return replace(record, rounds=(one, two, three))
 
 
 RECORDS: dict[str, Callable[[], RunRecord]] = {
