@@ -10,21 +10,20 @@ import pytest
 
 import benchrigor as br
 from benchrigor.model import Code, Delays, Disturbed
-from benchrigor.model.series import Floats
 from benchrigor.session import Engine
 from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
 
 TRUTH_S, DELAY_S = 1e-3, 2e-3
-Told = Callable[[br.RoundPlan, Floats, Floats], dict[str, Any]]
+Told = Callable[[br.RoundPlan, np.ndarray, np.ndarray], dict[str, Any]]
 
 
-def drawn(rng: np.random.Generator, n: int, hits: float) -> tuple[Floats, Floats]:
+def drawn(rng: np.random.Generator, n: int, hits: float) -> tuple[np.ndarray, np.ndarray]:
     """Draw times without waiting, and delays, which hit long ones more often."""
     own = TRUTH_S * rng.gamma(100.0, 0.01, n)
     return own, np.where(rng.random(n) < -np.expm1(-hits * own / TRUTH_S), DELAY_S, 0.0)
 
 
-def by_reading(_: br.RoundPlan, own: Floats, delay: Floats) -> dict[str, Any]:
+def by_reading(_: br.RoundPlan, own: np.ndarray, delay: np.ndarray) -> dict[str, Any]:
     return {"unit_readings": {"time": own + delay}, "delays": delay}
 
 
@@ -111,7 +110,7 @@ def test_satisfied_sessions_have_as_many_undisturbed_readings_as_others_have_in_
 
 
 def test_groups_of_readings_are_left_out_as_a_whole() -> None:
-    def by_ten(plan: br.RoundPlan, own: Floats, delay: Floats) -> dict[str, Any]:
+    def by_ten(plan: br.RoundPlan, own: np.ndarray, delay: np.ndarray) -> dict[str, Any]:
         stops = np.append(np.arange(10, own.size, 10), own.size)
         delay = np.where(np.arange(own.size) % 10 == 3, delay, 0.0)
         seconds = np.add.reduceat(delay, stops - np.diff(stops, prepend=0))
@@ -126,7 +125,7 @@ def test_groups_of_readings_are_left_out_as_a_whole() -> None:
 
 
 def test_other_metrics_are_of_the_same_readings() -> None:
-    def with_size(plan: br.RoundPlan, own: Floats, delay: Floats) -> dict[str, Any]:
+    def with_size(plan: br.RoundPlan, own: np.ndarray, delay: np.ndarray) -> dict[str, Any]:
         size = 100.0 + 50.0 * (delay > 0.0) + own
         return {"unit_readings": {"time": own + delay, "size": size}, "delays": delay}
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from benchrigor.model import Options, Round, RunRecord
-from benchrigor.model.series import Floats
 from benchrigor.session import Engine
 from benchrigor.testing import ExponentialWarmUp, FakeClock, SyntheticWorkload
 
@@ -14,7 +13,7 @@ _SLOW_S = 0.02
 
 
 def run(
-    series: Floats, reading_s: float = _SLOW_S, size: int | None = None, **options: object
+    series: np.ndarray, reading_s: float = _SLOW_S, size: int | None = None, **options: object
 ) -> RunRecord:
     """Give a session the readings that it asks for, or ``size``, until it ends or none is left."""
     engine, n = Engine(Options(**options), seed=1), 0  # type: ignore[arg-type]
@@ -26,7 +25,7 @@ def run(
     return engine.result()
 
 
-def steady(cv: float, n: int = 2000) -> Floats:
+def steady(cv: float, n: int = 2000) -> np.ndarray:
     return _SLOW_S * np.random.default_rng(3).normal(1.0, cv, n)
 
 
@@ -85,7 +84,7 @@ def test_a_slow_first_call_does_not_force_an_early_end():
     assert n == 750
 
 
-def in_modes(seed: int, n: int) -> Floats:
+def in_modes(seed: int, n: int) -> np.ndarray:
     """Stay at 1 and 1.2 in turn, for 40 and 10 readings on average: the mean is 1.04."""
     rng = np.random.default_rng([20261128, seed])
     levels, stays = np.array([1.0, 1.2]), np.array([40.0, 10.0])

@@ -4,7 +4,6 @@ import itertools
 import math
 import time
 import tracemalloc
-from collections.abc import AsyncIterator
 from typing import Any
 
 import numpy as np
@@ -77,15 +76,6 @@ def test_setup_and_teardown_do_not_slow_the_speed() -> None:
 
 async def _coroutine(amount: float = 0.0) -> None:
     """Do nothing, when it is awaited."""
-
-
-async def _of_amount(amount: float) -> None:
-    """Do nothing, when it is awaited."""
-
-
-async def _steps(amount: float = 0.0) -> AsyncIterator[None]:
-    """Do nothing, when it is stepped through."""
-    yield
 
 
 @pytest.mark.parametrize("func", [_coroutine, functools.partial(_coroutine, 1.0)])

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 from benchrigor.model import Options, References, Round, RunRecord, StopReason
-from benchrigor.model.series import Floats
 from benchrigor.session import Engine
 
 PER_REFERENCE = 10
 
 
-def levels(*parts: tuple[float, int]) -> Floats:
+def levels(*parts: tuple[float, int]) -> np.ndarray:
     return np.repeat([level for level, _ in parts], [n for _, n in parts])
 
 
@@ -18,7 +17,12 @@ STEADY = levels((1.0, 2_000))
 
 
 def measured(
-    code: Floats, machine: Floats, *, ended: bool = True, sensitivity: float = 1.0, seed: int = 5
+    code: np.ndarray,
+    machine: np.ndarray,
+    *,
+    ended: bool = True,
+    sensitivity: float = 1.0,
+    seed: int = 5,
 ) -> RunRecord:
     """Tell a session readings of code of these levels, on a machine of these paces."""
     rng = np.random.default_rng(seed)

@@ -9,7 +9,6 @@ import pytest
 
 from benchrigor.errors import InvalidInput, PlanMismatch
 from benchrigor.model import Code, Comparison, Decision, StopReason, Verdict
-from benchrigor.model.series import Floats
 from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
 
 MOST = 40_000
@@ -22,8 +21,8 @@ def tell(engine: PairEngine, plan: Any, old: object, new: object, elapsed_ns: in
 
 def told(
     engine: PairEngine,
-    old: Floats,
-    new: Floats,
+    old: np.ndarray,
+    new: np.ndarray,
     *,
     pair_ns: int = 1_000,
     after: Callable[[Decision], object] = lambda _: None,
@@ -37,7 +36,7 @@ def told(
     return engine.result()
 
 
-def noisy(seed: int, ratio: float = 1.0, cv: float = 0.05) -> tuple[Floats, Floats]:
+def noisy(seed: int, ratio: float = 1.0, cv: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
     old, new = np.random.default_rng(seed).normal(1.0, cv, (2, MOST))
     return old, ratio * new
 

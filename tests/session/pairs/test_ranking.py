@@ -12,13 +12,12 @@ import scipy
 import benchrigor as br
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Delays, Notice, Round, RoundPlan
-from benchrigor.model.series import Floats
 from benchrigor.session import Engine
 from benchrigor.session.pairs.pair_engine import PairEngine
 from benchrigor.session.pairs.ranking import compare_with, rank_in_turn
 
 
-def run_of(times: Sequence[float] | Floats, *, lost: float = 0.0) -> br.RunRecord:
+def run_of(times: Sequence[float] | np.ndarray, *, lost: float = 0.0) -> br.RunRecord:
     """Return a run of commands that took so long, of which others took a share."""
     count = len(times)
     options = br.Options(target=None, max_rounds=count, min_rounds=count, rounds="restarted")
@@ -30,7 +29,7 @@ def run_of(times: Sequence[float] | Floats, *, lost: float = 0.0) -> br.RunRecor
     return engine.result()
 
 
-def rounds_of(times: Sequence[float] | Floats, *, lost: float = 0.0) -> tuple[Round, ...]:
+def rounds_of(times: Sequence[float] | np.ndarray, *, lost: float = 0.0) -> tuple[Round, ...]:
     return tuple(
         Round(
             plan=RoundPlan(index=index),
