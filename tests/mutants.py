@@ -32,6 +32,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 Reached = Mapping[int, list[str]]
 """Tests by the line to which they come."""
+_FAILED = {1, 2, -1}
+"""How pytest exits where a test fails, or cannot be imported; and what stands for no end."""
 MOST_TESTS = 200  # of one change: those that reach the fewest lines
 LIMIT_S = 120
 FEWEST_CHANGES = 40  # of a module that may be drawn
@@ -151,7 +153,7 @@ class Tree:
             f"data_file = {self.folder}/reached\ninclude =\n  " + "\n  ".join(paths) + "\n"
         )
         words = ["-m", "coverage", "run", f"--rcfile={rules}", "-m", "pytest", "-q", "-n", "0"]
-        words += ["-p", "no:cacheprovider", "-m", "not slow or slow and not minutes", *among]
+        words += ["-p", "no:cacheprovider", "-m", "not minutes and not alone", *among]
         left_out = [f"--ignore=tests/{name}" for name in ("calibration", "e2e", "typing")]
         self._run([*words, *left_out], None)
         report = self.folder / "reached.json"
@@ -168,7 +170,7 @@ class Tree:
         files = json.loads(report.read_text())["files"]
         lines = {
             module: {
-                int(line): [name for name in names if name]
+                int(line): [node for name in names if (node := self._node_id(name))]
                 for line, names in files.get(f"src/{path}", {}).get("contexts", {}).items()
             }
             for module in modules
@@ -195,11 +197,22 @@ class Tree:
         path.write_text(mutant.source)
         try:
             words = ["-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
-            return (
-                self._run([*words, "-m", "slow or not slow", *map(_node_id, tests)], LIMIT_S) != 0
-            )
+            return self._run([*words, "-m", "slow or not slow", *tests], LIMIT_S) in _FAILED
         finally:
             path.write_text(before)
+
+    def _node_id(self, context: str) -> str | None:
+        """Return the name by which pytest knows a test: from ``tests.stats.test_x.test_y``.
+
+        A context may lack the folders above, or be a function of Hypothesis that is no test.
+        """
+        module, _, function = context.rpartition(".")
+        found = next(self.folder.glob(f"tests/**/{module.rpartition('.')[2]}.py"), None)
+        own = self.folder.joinpath(*module.split(".")).with_suffix(".py")
+        path = own if own.is_file() else found
+        if path is None or not path.name.startswith("test_"):
+            return None
+        return f"{path.relative_to(self.folder)}::{function}"
 
     def _run(self, words: Sequence[str], limit_s: float | None) -> int:
         command = [sys.executable, "-W", "ignore", *words]
@@ -224,13 +237,6 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
     else:
         shutil.copy(source, target)
-
-
-def _node_id(context: str) -> str:
-    """Return the name by which pytest knows a test: from ``tests.stats.test_x.test_y``."""
-    parts = context.split(".")
-    n_path = next(index for index, part in enumerate(parts) if part.startswith("test_")) + 1
-    return "::".join([f"{'/'.join(parts[:n_path])}.py", *parts[n_path:]])
 
 
 def try_module(tree: Tree, module: str, reached: Reached, n: int, seed: int) -> str:
