@@ -212,7 +212,8 @@ def _readings(analysis: Analysis, record: RunRecord) -> str:
     red = len(record.rounds) - len(record.counted_rounds)
     more = f"; {red} more, with too much interference, are left out" if red else ""
     rounds = many(len(record.counted_rounds), "round")
-    taken = f"{counted(analysis.taken)} readings were taken in {rounds}{more}."
+    were = "was" if analysis.taken == 1 else "were"
+    taken = f"{many(analysis.taken, 'reading')} {were} taken in {rounds}{more}."
     if (disturbed := analysis.disturbed) is None:
         return taken
     waiting = with_waiting(analysis)

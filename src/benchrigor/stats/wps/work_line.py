@@ -14,6 +14,7 @@ from benchrigor.model import Code, Estimate, Notice, WpsFit
 from benchrigor.model.checks import attempt, refuse, wrong_choice, wrong_share
 from benchrigor.model.options import check_work
 from benchrigor.model.series import Floats, as_series, check_items, short
+from benchrigor.model.text import many
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, is_wide, reciprocal_of, scale
 from benchrigor.stats.series.subsessions import MERGED, SUBSESSIONS
 from benchrigor.stats.wps.grouped_jackknife import jackknife_errors, subsession_size
@@ -229,7 +230,8 @@ def _check_spread(work: Floats, seconds: float) -> None:
     """Raise unless rounds of these amounts, the longest of seconds, determine a line."""
     n = work.size
     if n < _MIN_ROUNDS:
-        code, sentence = Code.TOO_FEW_READINGS, f"{n} rounds, expected at least {_MIN_ROUNDS}."
+        code = Code.TOO_FEW_READINGS
+        sentence = f"{many(n, 'round')}, expected at least {_MIN_ROUNDS}."
     elif not is_determined(_design(work)[0]):
         code = Code.TOO_FEW_READINGS
         sentence = (

@@ -322,8 +322,8 @@ class BestChoice:
                 notices.append(Notice.warning(code, f"{what}: {names}.", n=n))
         if self._is_futile:
             sentence = (
-                f"More turns on these {len(hosts)} hosts would not decide, since they differ: "
-                "more hosts would."
+                f"More turns on {many(len(hosts), 'host')} would not decide, since hosts differ: "
+                "more of them would."
             )
             notices.append(Notice.warning(Code.FEW_HOSTS, sentence, hosts=len(hosts)))
         prediction = None
