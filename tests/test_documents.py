@@ -106,7 +106,7 @@ def test_every_code_that_refuses_stands_in_the_table_of_refusals_with_its_test()
     assert codes == set(notices)
     for _, file, name in rows:
         text = (ROOT / "tests" / file).read_text(encoding="utf-8")
-        assert f"def {name}(" in text or f'"{name}": (' in text, name
+        assert f"def {name}(" in text or f'"{name}": ' in text, name
 
 
 def test_the_reference_is_as_the_package_has_it() -> None:

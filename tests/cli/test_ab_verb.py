@@ -22,7 +22,7 @@ def slow():
     return sum(range(1000))
 """
 TWO = ("ab_job:quick", "ab_job:slow")
-# Ten times the work is worse; on a busy machine too few processes are started, or no ratio lasts.
+# Ten times the work is worse; a busy machine starts too few processes to tell in the time.
 WORSE_UNLESS_BUSY = {7, 3, 4}
 
 
@@ -64,19 +64,14 @@ def trees(repository: Path) -> int:
 @pytest.mark.slow
 def test_two_functions_are_compared(cli, job):
     result = cli("ab", "--budget", "60", "--target", "20%", *TWO)
-    assert result.exit_code in WORSE_UNLESS_BUSY
-    if result.exit_code != 7:
-        return
+    assert result.exit_code == 7
 
 
 @pytest.mark.slow
 def test_what_is_failed_on_can_be_chosen(cli, job):
     words = ("ab", "--budget", "60", "--target", "20%", "--fail-on")
-    for on, margin, *pair in (
-        ("never", "1%", *TWO),
-        ("worse", "20%", "ab_job:quick", "ab_job:quick"),
-    ):
-        assert cli(*words, on, "--margin", margin, *pair).exit_code in {0, 4}  # 4 on a busy machine
+    assert cli(*words, "never", *TWO).exit_code == 0
+    assert cli(*words, "worse", "--margin", "20%", "ab_job:quick", "ab_job:quick").exit_code == 0
 
 
 @pytest.mark.slow

@@ -7,8 +7,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from fence.jobs import SyntheticJob
 from scipy import stats
+from shared_cases import SyntheticJob
 
 import benchrigor as br
 from benchrigor.model import Interference, Metric

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from fence.jobs import SyntheticJob
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shared_cases import SyntheticJob
 
 from benchrigor.clocks import WallClock
 from benchrigor.model import Round, RoundPlan

@@ -66,6 +66,7 @@ def test_so_many_in_a_row_must_be_free() -> None:
     turns = iter(range(10_000))
     found = calibrated(PeriodCalibrator(), lambda s: (s, pattern[next(turns) % 5], 5))
     assert found.reason is RateReason.NO_NONBLOCKING
+    assert (found.notice.code, found.notice.severity) == ("not-converged", "refusal")
     turns = iter(range(10_000))
     found = calibrated(PeriodCalibrator(longest_s=0.002), lambda s: (s, next(turns) % 6 == 5, 5))
     assert found.period_s == 0.002

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fence.telling import analysed_again
+from shared_cases import analysed_again
 
 import benchrigor as br
 from benchrigor.clocks import WallClock

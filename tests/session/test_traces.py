@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import ruptures as rpt
-from fence.telling import analysed_again
+from shared_cases import analysed_again
 from simulated.rounds import InRoundsOf
 
 import benchrigor as br

@@ -29,6 +29,7 @@ class Code(enum.StrEnum):
     TOO_FEW_READINGS = "too-few-readings"
     NO_STABLE_PHASE = "no-stable-phase"
     CHANGING_PACE = "changing-pace"
+    BLOCKS_OF_PAIRS = "blocks-of-pairs"
     TOO_WIDE = "too-wide"
     FEW_READINGS = "few-readings"
     FEW_EFFECTIVE = "few-effective-readings"

@@ -23,6 +23,8 @@ def family_page(family: Family) -> Page:
 def show_basis(comparison: Comparison) -> str:
     """Say how many readings, rounds or pairs were compared."""
     first, second = (side.n if side else 0 for side in (comparison.baseline, comparison.candidate))
+    if comparison.ratio is not None and comparison.baseline is None:
+        first = comparison.ratio.n
     if comparison.unit is None:
         return f"n={counted(first)} vs {counted(second)}"
     if comparison.paired:

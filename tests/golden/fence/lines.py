@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from shared_cases import SyntheticJob, analysed_again
 
 from benchrigor.model import Metric, Options, RoundPlan, RunRecord
 from benchrigor.model.series import Floats
 from benchrigor.session import Session
 from benchrigor.stats import fit_wps
 from fence.cases import case, register
-from fence.jobs import SyntheticJob
 from fence.plain import attempted
 from fence.readings import ROOT, column, correlated
-from fence.telling import Tell, Told, analysed_again, told
+from fence.telling import Tell, Told, told
 
 __all__: list[str] = []
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+from shared_cases import analysed_again
 
 import benchrigor as br
 from benchrigor.model import ChangePoints, Decision, Metric, Options, Progress, StopReason
@@ -14,7 +15,7 @@ from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector
 from fence.cases import case
 from fence.plain import attempted
 from fence.readings import column, correlated, drifting, skewed, stepping, warming
-from fence.telling import Tape, analysed_again, record_of, told
+from fence.telling import Tape, record_of, told
 
 __all__: list[str] = []
 

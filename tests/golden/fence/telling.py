@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-import benchrigor as br
 from benchrigor.model import Metric, Options, Round, RoundPlan, RunRecord
 from benchrigor.model.series import Floats
 from benchrigor.session import Engine, Session
 from benchrigor.testing import FakeClock
 
-__all__ = ["Job", "Tape", "Tell", "Told", "analysed_again", "record_of", "told"]
+__all__ = ["Job", "Tape", "Tell", "Told", "record_of", "told"]
 
 PER_READING_NS = 1_000_000
 
@@ -74,16 +71,6 @@ def record_of(
 ) -> RunRecord:
     """Return what a session of these options finds, in which a reading takes a millisecond."""
     return told(Session(Options(**options), metrics, seed=1), tell, by=by)
-
-
-def analysed_again(record: RunRecord) -> RunRecord:
-    """Return the analysis of the rounds of a run, saved as one that was cut off."""
-    cut_off = replace(record, analyses=(), decision=None, session_notices=())
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "record.json")
-        cut_off.save(path)
-        (again,) = br.read_results(path)
-    return again
 
 
 class Job:

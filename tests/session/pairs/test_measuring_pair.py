@@ -104,6 +104,16 @@ def test_setup_and_teardown_stand_around_each_reading_untimed() -> None:
     assert calls == ["setup", "teardown"] * (len(calls) // 2)
 
 
+@pytest.mark.slow
+def test_without_a_steady_ratio_blocks_of_pairs_give_the_verdict() -> None:
+    clock = FakeClock()
+    new = Taking(clock, 1e6, seed=2, scale=lambda: 1.0 + clock.now_ns() / 1e9)
+    found = br.measure_pair(Taking(clock, 1e6), new, budget_s=3.0, clock=clock, seed=1)
+    assert found.ratio is not None
+    assert found.verdict is br.Verdict.WORSE
+    assert [each.code for each in found.notices] == [Code.BLOCKS_OF_PAIRS]
+
+
 @pytest.mark.parametrize("side", ["baseline", "candidate"])
 @pytest.mark.parametrize("calls", [0, 1, 2, 300])
 def test_the_side_that_fails_is_named_and_what_was_measured_is_kept(side: str, calls: int) -> None:

@@ -207,14 +207,18 @@ def test_pairs_whose_stable_phase_is_over_when_time_is_spent_are_said_to_be() ->
     assert {Code.MOVED_ON, Code.NOT_CONVERGED} <= set(codes(engine.result()))
 
 
-def test_pairs_without_a_steady_ratio_have_none() -> None:
+def test_without_a_steady_ratio_blocks_of_pairs_are_compared() -> None:
     old, new = noisy(13)
     new += np.arange(MOST) / 1_000
     found = told(PairEngine(budget_s=1.0, seed=1), old, new, pair_ns=10**6)
-    assert (found.baseline, found.candidate, found.ratio) == (None, None, None)
-    assert found.verdict is Verdict.UNDECIDED
+    assert (found.baseline, found.candidate) == (None, None)
+    assert found.ratio is not None
+    assert found.ratio.method == "blocks of pairs"
+    assert found.p_value is not None
+    assert found.p_value < 0.001
+    assert found.verdict is Verdict.WORSE
     assert found.reason is StopReason.TIME_BUDGET
-    assert codes(found) == [Code.NO_STABLE_PHASE]
+    assert codes(found) == [Code.BLOCKS_OF_PAIRS]
     assert len(str(found)) <= 100
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fence.telling import analysed_again
+from shared_cases import analysed_again
 from simulated.paced import told
 
 import benchrigor as br

@@ -8,7 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
-from fence.jobs import SyntheticJob
+from shared_cases import SyntheticJob
 from simulated.estimates import estimated
 from simulated.paced_commands import run_of
 from tests.texts.causes.report import RECORDS, all_of, synthetic

@@ -73,6 +73,11 @@ def stalled() -> tuple[Floats, Floats]:
     return one, two
 
 
+def leaking() -> tuple[Floats, Floats]:
+    old, new = np.random.default_rng(20271123).normal(1.0, 0.01, (2, 1_000))
+    return old, new * np.linspace(1.0, 2.0, 1_000)
+
+
 CAUSES = {
     "sides that are none": lambda: each(
         compare,
@@ -117,8 +122,14 @@ CAUSES = {
         *[[np.repeat([1.0, 2.0, 3.0], 100) * (1.0 + 0.001 * each) for each in range(3)]] * 2,
         trim=True,
     ),
-    "pairs that are never stable together": lambda: compare(*parted(), paired=True, trim=True),
-    "pairs of which one side stalls": lambda: compare(*stalled(), paired=True, trim=True),
+    **{
+        f"pairs of which {how}": lambda sides=sides: said(compare(*sides(), paired=True, trim=True))
+        for how, sides in {
+            "no part is stable": parted,
+            "one side stalls": stalled,
+            "one side leaks": leaking,
+        }.items()
+    },
     "a family with members that have no ratio": lambda: str(
         family_of(
             {

@@ -20,9 +20,9 @@ from benchrigor.model.checks import attempt
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.notice import one_each
 from benchrigor.model.series import Floats, check_items
-from benchrigor.model.text import within_sentence
 from benchrigor.stats.changepoints.edm import name_averaging
 from benchrigor.stats.changepoints.named_detector import detector_to_trim
+from benchrigor.stats.comparison.blocks_of_pairs import PairBlocks, blocks_of_pairs, by_blocks
 from benchrigor.stats.comparison.few_pairs import carried_by_few, median_ratio
 from benchrigor.stats.comparison.fieller_mover import (
     difference_of,
@@ -48,8 +48,7 @@ from benchrigor.stats.comparison.samples import (
     refuse_zeros,
 )
 from benchrigor.stats.comparison.stable_pairs import StablePairs, stable_pairs
-from benchrigor.stats.estimators.estimation import Policy, notice_of
-from benchrigor.stats.phases.trend import find_trend
+from benchrigor.stats.estimators.estimation import Policy
 from benchrigor.stats.phases.trimming import short_run
 from benchrigor.stats.series.interval import check_confidence
 from benchrigor.units import Direction
@@ -201,10 +200,7 @@ def _check_ratios(baseline: Floats, candidate: Floats) -> None:
 def compare_pairs(
     baseline: Floats, candidate: Floats, question: Question, *, positive: bool = True
 ) -> tuple[Comparison, StablePairs]:
-    """Compare readings taken in turn, by default times; return the pairs that count.
-
-    NotEstimable, with what the pairs lack or where their ratio moves, if it has no interval.
-    """
+    """Compare readings taken in turn, by default times; return the pairs that count."""
     policy = question.policy
     whole = StablePairs(start=0, stop=baseline.size, measured=slice(None))
     try:
@@ -212,7 +208,10 @@ def compare_pairs(
         one, two = (side[pairs.measured] for side in (baseline, candidate))
         basis = paired_readings(one, two, policy, pairs.transients)
     except NotEstimable as refusal:
-        raise NotEstimable(_without_ratio(notice_of(refusal), baseline, candidate)) from refusal
+        blocks = blocks_of_pairs(baseline, candidate, policy, refusal)
+        notices = by_blocks(refusal, candidate / baseline, blocks)
+        whole = replace(whole, notices=notices)
+        return _concluded_by_blocks(blocks, notices, question), whole
     short = short_run(baseline.size, "pairs") if policy.trim else ()
     basis = replace(basis, notices=one_each((*basis.notices, *pairs.notices, *short)))
     if policy.takes_longest:
@@ -220,14 +219,6 @@ def compare_pairs(
         basis = replace(basis, methods=(of_difference, of_ratio))
     positive = positive and min(float(one.min()), float(two.min())) >= 0.0
     return _conclude(basis, question, positive=positive), pairs
-
-
-def _without_ratio(why: Notice, baseline: Floats, candidate: Floats) -> Notice:
-    """Say that pairs have no ratio, and whether it climbs or falls to the end."""
-    are_positive = baseline.size and min(float(baseline.min()), float(candidate.min())) > 0.0
-    trend = find_trend(candidate / baseline, ()) if are_positive else None
-    said = within_sentence(why.sentence) if trend is None else f"it {trend.way()}, to the end."
-    return replace(why, sentence=f"The pairs have no ratio: {said}")
 
 
 def _conclude(basis: Basis, question: Question, *, positive: bool) -> Comparison:
@@ -278,6 +269,32 @@ def _conclude(basis: Basis, question: Question, *, positive: bool) -> Comparison
     )
 
 
+def _concluded_by_blocks(
+    blocks: PairBlocks, notices: tuple[Notice, ...], question: Question
+) -> Comparison:
+    confidence, margin = question.policy.confidence, question.margin
+    ratio, difference = blocks.ratio(confidence), blocks.difference(confidence)
+    verdict = _verdict(ratio, question)
+    if verdict is Verdict.EQUIVALENT and not _all_within(blocks.ratios, margin):
+        verdict = Verdict.UNDECIDED  # the median does not see a stall of one side in few blocks
+    return Comparison(
+        statistic=question.statistic,
+        direction=question.direction,
+        margin=margin,
+        confidence=confidence,
+        paired=True,
+        unit="pair",
+        baseline=None,
+        candidate=None,
+        ratio=replace(ratio, notices=notices),
+        difference=replace(difference, notices=notices),
+        p_value=blocks.p_value(1.0),
+        p_beyond=_beyond(blocks.p_value, ratio, margin),
+        verdict=verdict,
+        notices=notices,
+    )
+
+
 def _verdict(ratio: Estimate, question: Question) -> Verdict:
     least, most = 1.0 / (1.0 + question.margin), 1.0 + question.margin
     if ratio.low > most or ratio.high < least:
@@ -288,6 +305,10 @@ def _verdict(ratio: Estimate, question: Question) -> Verdict:
     if ratio.low >= least and ratio.high <= most:
         return Verdict.EQUIVALENT
     return Verdict.UNDECIDED
+
+
+def _all_within(ratios: Floats, margin: float) -> bool:
+    return bool((np.maximum(ratios, 1.0 / ratios) <= 1.0 + margin).all())
 
 
 def _beyond(p_value: Callable[[float], float], ratio: Estimate, margin: float) -> float:

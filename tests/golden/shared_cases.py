@@ -1,12 +1,15 @@
-"""A workload whose duration follows a known line of its work amount."""
+"""What golden cases share with other tests: a workload on a known line, and runs analysed anew."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
-from benchrigor.model import RoundPlan
+import benchrigor as br
+from benchrigor.model import RoundPlan, RunRecord
 from benchrigor.protocols import Recorder
 from benchrigor.testing import FakeClock
 
@@ -38,3 +41,13 @@ class SyntheticJob:
         if self.clock is not None:
             self.clock.advance(round(duration_s * 1e9))
         recorder.reading("time", duration_s)
+
+
+def analysed_again(record: RunRecord) -> RunRecord:
+    """Return the analysis of the rounds of a run, saved as one that was cut off."""
+    cut_off = replace(record, analyses=(), decision=None, session_notices=())
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "record.json")
+        cut_off.save(path)
+        (again,) = br.read_results(path)
+    return again
