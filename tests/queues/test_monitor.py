@@ -94,6 +94,12 @@ def first_rate(monitor: Monitor) -> ServiceRate | None:
     return stages[0].rate if stages else None
 
 
+def counted(monitor: Monitor) -> tuple[int, float]:
+    """Return the periods and items of all phases of the first stage."""
+    rates = monitor.report().stages[0].rates
+    return sum(rate.periods for rate in rates), sum(rate.items for rate in rates)
+
+
 def as_fast_as_it_sleeps(rate: ServiceRate) -> bool:
     """Whether it is that of a stage that sleeps, which takes longer than asked for, never less."""
     return rate.estimate is not None and 0.1 < rate.estimate.value * SERVICE_S <= 1.02
@@ -211,20 +217,21 @@ def test_it_tells_while_it_watches_and_records_what_counted(
     published = f"{tap.page.path.stem}.*.rates"
     with Monitor(tap, record=tmp_path / "run.csv", **options) as monitor:
         items = feed(tap, lambda: first_rate(monitor))
-        during = first_rate(monitor)
+        before = counted(monitor)
         assert len([*tap.page.path.parent.glob(published)]) == (options is PROCESS)
         items += feed(tap, least=200)
-    after, report = first_rate(monitor), monitor.report()
-    assert during is not None
-    assert after is not None
-    assert during.periods < after.periods
-    assert 0 < after.items <= items
+    after, report = counted(monitor), monitor.report()
+    assert before[0] < after[0]
+    assert 0 < after[1] <= items
     assert report.failure is None
     assert report.cost_s > 0.0
     assert not [*tap.page.path.parent.glob(published)]
     with Recording.open(tmp_path / "run.csv") as recording:
         found = dict(recording.periods())
-    assert (found["work.tail"].n, found["work.tail"].items.sum()) == (after.periods, after.items)
+    # Between two phases, as on a busy machine, a period may belong to none.
+    between = len(report.stages[0].rates) - 1
+    recorded = (found["work.tail"].n, found["work.tail"].items.sum())
+    assert recorded == after if between == 0 else after[0] <= recorded[0] <= after[0] + between
 
 
 @pytest.mark.slow

@@ -255,7 +255,10 @@ class ProcessGroup:
 
     def _has_flooded(self) -> bool:
         """Whether any output is too large; all of them are looked at, and kept small."""
-        return True in [output.is_flooded() for output in self._outputs]
+        try:
+            return True in [output.is_flooded() for output in self._outputs]
+        except ValueError:  # the command has ended meanwhile, and its output was closed
+            return False
 
     def ask_to_end(self) -> None:
         """Send SIGTERM to the session, once."""
