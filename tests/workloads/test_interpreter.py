@@ -381,7 +381,8 @@ def test_a_session_takes_each_interpreter_for_an_invocation(folder: Path):
     record = br.Session(options, seed=3).run(InterpreterWorkload("job:quick", cwd=folder))
     assert record.options.rounds == "restarted"
     estimate = record.estimate()
-    assert estimate is None or estimate.n == len(record.rounds)
+    # On a busy machine rounds without a stable phase do not count.
+    assert estimate is None or 2 <= estimate.n <= len(record.rounds)
 
 
 @pytest.mark.skipif(shutil.which("python3.9") is None, reason="no other interpreter here")
