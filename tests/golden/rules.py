@@ -36,7 +36,7 @@ TABLE = HERE / "rules.csv"
 PACKAGES = ("stats", "session")
 FACTORS = (4.0, 0.25, 1000.0, 0.001)
 NO_RULES = {0, 1, -1}
-LIMIT_S = 300  # for one number with one factor
+LIMIT_S = 300  # of the processor, for one number with one factor
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +194,8 @@ def case_of(job: tuple[Rule, float, Sequence[str]]) -> str:
     rule, factor, names = job
     warnings.simplefilter("ignore")
     sys.meta_path.insert(0, _Finder(rule, factor))
-    signal.signal(signal.SIGALRM, _give_up)
-    signal.alarm(LIMIT_S)
+    signal.signal(signal.SIGPROF, _give_up)
+    signal.setitimer(signal.ITIMER_PROF, LIMIT_S)
     try:
         from fence import records  # noqa: PLC0415
 
@@ -219,6 +219,7 @@ def _give_up(_signal: int, _frame: FrameType | None) -> None:
 
 def hold(found: Sequence[Rule]) -> dict[Rule, str]:
     """Return the cases that hold rules; the rules without one are missing."""
+    importlib.import_module("scipy.stats")  # once, for all processes
     held: dict[Rule, str] = {}
     with multiprocessing.get_context("fork").Pool(maxtasksperchild=1) as pool:
         reach = Reach(*pool.apply(cases_by_function))
