@@ -25,7 +25,7 @@ from benchrigor.model import codec
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.codec import is_there
 from benchrigor.model.shell_words import words_of
-from benchrigor.workbench.data import Limit
+from benchrigor.workbench.data import FAILED, Limit
 from benchrigor.workbench.good_requests import read_slo
 from benchrigor.workbench.loadgen.arrivals import ARRIVALS
 from benchrigor.workbench.loadgen.http_requests import HttpRequest
@@ -283,8 +283,14 @@ def _limits(
         for name, value in (("mean", mean_s), ("p95", p95_s))
         if value is not None
     ]
-    texts = [*([f"failed={failed}"] if failed is not None else []), *others]
-    return found + [_limit(text, units) for text in texts]
+    if failed is not None:
+        found.append(_limit("--failed", FAILED, failed))
+    for text in others:
+        metric, equals, most = text.partition("=")
+        if not equals:
+            raise InvalidInput(f"--limit is {text!r}, expected METRIC=VALUE, such as p99=500ms")
+        found.append(_limit("--limit", metric, most, units.get(metric, "")))
+    return found
 
 
 def _check_limits(words: Sequence[str], limits: list[Limit]) -> list[Limit]:
@@ -308,15 +314,12 @@ def _shares(slos: Sequence[str]) -> list[Limit]:
     return [Limit(metric=slo[0], at_most=slo[1]) for slo in read if slo is not None]
 
 
-def _limit(text: str, units: Mapping[str, str]) -> Limit:
+def _limit(option: str, metric: str, text: str, unit: str = "") -> Limit:
     """Read a limit; a bare number has the unit of its metric."""
-    metric, equals, value = text.partition("=")
-    if not equals:
-        raise InvalidInput(f"--limit is {text!r}, expected METRIC=VALUE, such as p99=500ms")
     try:
-        return limit_of(metric, value, units.get(metric, ""))
+        return limit_of(metric, text, unit)
     except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--limit") from None
+        raise click.BadParameter(str(error), param_hint=option) from None
 
 
 def _target(words: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def limit_of(metric: str, text: str, unit: str = "") -> Limit:
     is_time = Limit(metric=metric, at_most=1.0).is_of_time or quantity_of(unit) is Quantity.TIME
     if unit or not is_time:
         with suppress(ValueError):
-            number = float(text.removesuffix(unit))
-            return Limit(metric=metric, at_most=number * scale_of(unit))
-    at_most = positive_seconds_of(text, bare_s=None) if is_time else float(text)
-    return Limit(metric=metric, at_most=at_most)
+            return Limit(metric=metric, at_most=float(text.removesuffix(unit)) * scale_of(unit))
+    if is_time:
+        return Limit(metric=metric, at_most=positive_seconds_of(text, bare_s=None))
+    raise ValueError(f"{metric} is {text!r}, expected a number such as 40")
