@@ -55,7 +55,8 @@ PAGE: dict[Code, str] = {
     Code.STOPPED: "The process stood still for a while (Ctrl-Z, or a paused machine). The readings "
     "meanwhile do not count; measure again if they should.",
     Code.RED_ROUNDS: f"Other programs disturbed some rounds, which do not count. {_AGAIN}",
-    Code.BLOCKS_OF_PAIRS: f"The speed of the machine changed too much for a mean ratio. {_AGAIN}",
+    Code.BLOCKS_OF_PAIRS: "The speed of the machine changed too much for a mean ratio. Measure "
+    "again later.",
     Code.SEVERAL_MODES: "Measure each by itself: find out what makes them.",
     Code.NO_STABLE_PHASE: f"The speed of the machine changed meanwhile. {_AGAIN}",
     Code.THIS_PROCESS_ONLY: "This holds for one process: another start may be faster or slower. "
