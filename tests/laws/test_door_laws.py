@@ -11,15 +11,16 @@ from typing import Any
 
 import click.testing
 import numpy as np
+import numpy.typing as npt
 import pytest
 from simulated.series import autoregressive
 
 import benchrigor as br
 from benchrigor.cli import main
-from benchrigor.model.series import Floats
 from benchrigor.protocols import Recorder
 from benchrigor.testing import FakeClock
 
+Floats = npt.NDArray[np.float64]
 COMPARED = ("kind", "n", "n_kept", "phases", "fits", "estimate", "typical", "floor")
 
 

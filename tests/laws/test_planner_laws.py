@@ -8,14 +8,13 @@ import pytest
 
 from benchrigor.errors import PlanMismatch
 from benchrigor.protocols import Planner
+from benchrigor.testing import SimulatedServer
 from benchrigor.workbench import PeakSearch
-from benchrigor.workbench.fakes import SimulatedServer
-from benchrigor.workbench.planning.search import POLICIES
 
 Make = Callable[[], PeakSearch]
 
 
-@pytest.fixture(params=POLICIES)
+@pytest.fixture(params=["adaptive", "strawman", "linear", "binsearch", "model", "quadratic"])
 def make(request: pytest.FixtureRequest) -> Make:
     return lambda: PeakSearch(threshold_s=0.04, accuracy=0.1, policy=request.param)
 

@@ -1,5 +1,6 @@
 """Laws of `protocols.StopRule`: monotone in budget; a list of rules, the first answer wins."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -10,19 +11,11 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Decision, Options, Progress, Round, StopReason
 from benchrigor.protocols import StopRule
 from benchrigor.session import Engine, default_rules
-from benchrigor.session.stop_rules import limit
 
-SMALL: dict[StopReason, StopRule] = {
-    StopReason.TIME_BUDGET: limit(StopReason.TIME_BUDGET, 10.0),
-    StopReason.READINGS_BUDGET: limit(StopReason.READINGS_BUDGET, 10),
-    StopReason.ROUND_LIMIT: limit(StopReason.ROUND_LIMIT, 10),
-    StopReason.TOO_MANY_REJECTED: limit(StopReason.TOO_MANY_REJECTED, 10),
-}
-LARGE: dict[StopReason, StopRule] = {
-    StopReason.TIME_BUDGET: limit(StopReason.TIME_BUDGET, 20.0),
-    StopReason.READINGS_BUDGET: limit(StopReason.READINGS_BUDGET, 20),
-    StopReason.ROUND_LIMIT: limit(StopReason.ROUND_LIMIT, 20),
-    StopReason.TOO_MANY_REJECTED: limit(StopReason.TOO_MANY_REJECTED, 20),
+BUDGETS = {
+    StopReason.TIME_BUDGET: "budget_s",
+    StopReason.READINGS_BUDGET: "budget_readings",
+    StopReason.ROUND_LIMIT: "max_rounds",
 }
 START = Progress(
     rounds=0,
@@ -38,22 +31,30 @@ START = Progress(
 amounts = st.integers(0, 30)
 
 
-def standing(amount: int) -> Progress:
-    return replace(
-        START, rounds=amount, readings=amount, rejected_rounds=amount, elapsed_s=float(amount)
-    )
+def decision(amount: int, **budget: int) -> Decision | None:
+    """Return what the rules of a session decide when it has spent so much of everything."""
+    spent = replace(START, rounds=amount, readings=amount, elapsed_s=float(amount))
+    rules = default_rules(Options(**{"budget_s": math.inf, **budget}))
+    return next(filter(None, (rule(spent) for rule in rules)), None)
 
 
-@pytest.mark.parametrize("reason", SMALL)
+@pytest.mark.parametrize("reason", BUDGETS)
 @given(amount=amounts, more=amounts)
 def test_who_stops_stops_with_more_spent_and_with_less_to_spend(
     reason: StopReason, amount: int, more: int
 ) -> None:
-    stop = Decision(stop=True, reason=reason)
-    if LARGE[reason](standing(amount)) == stop:
-        assert SMALL[reason](standing(amount)) == stop
-        assert LARGE[reason](standing(amount + more)) == stop
-    assert SMALL[reason](standing(amount)) == (stop if amount >= 10 else None)
+    stop, budget = Decision(stop=True, reason=reason), BUDGETS[reason]
+    if decision(amount, **{budget: 20}) == stop:
+        assert decision(amount, **{budget: 10}) == stop
+        assert decision(amount + more, **{budget: 20}) == stop
+    assert decision(amount, **{budget: 10}) == (stop if amount >= 10 else None)
+
+
+@pytest.mark.parametrize(("rejected", "stops"), [(99, False), (100, True)])
+def test_too_many_rejected_rounds_end_a_session(rejected: int, stops: bool) -> None:
+    progress = replace(START, rejected_rounds=rejected)
+    decided = [each.reason for rule in default_rules(Options()) if (each := rule(progress))]
+    assert decided == [StopReason.TOO_MANY_REJECTED] * stops
 
 
 @pytest.mark.parametrize("rule", default_rules(Options(budget_readings=5, max_rounds=5)))
@@ -61,8 +62,8 @@ def test_before_anything_happened_no_rule_stops(rule: StopRule) -> None:
     assert rule(replace(START, missing=("time",))) is None
 
 
-@pytest.mark.parametrize("first", SMALL)
-@pytest.mark.parametrize("second", SMALL)
+@pytest.mark.parametrize("first", BUDGETS)
+@pytest.mark.parametrize("second", BUDGETS)
 def test_the_first_answer_wins(first: StopReason, second: StopReason) -> None:
     def silent(_: Progress) -> None:
         return None
@@ -79,9 +80,6 @@ def test_the_first_answer_wins(first: StopReason, second: StopReason) -> None:
 
 @pytest.mark.parametrize("reason", [None, "battery-low"])
 def test_a_session_ends_for_a_known_reason(reason: str | None) -> None:
-    with pytest.raises(InvalidInput, match=f"reason is {reason!r}, expected 'satisfied' or "):
+    with pytest.raises(InvalidInput):
         Decision(stop=True, reason=reason)  # type: ignore[arg-type]
-
-
-def test_a_reason_may_be_given_by_its_word() -> None:
     assert Decision(stop=True, reason="satisfied").satisfied  # type: ignore[arg-type]

@@ -13,55 +13,30 @@ from hypothesis import strategies as st
 
 from benchrigor.errors import StoreFailed
 from benchrigor.model import (
-    Analysis,
-    Capability,
-    ChangePoints,
     Code,
     Decision,
-    Estimate,
-    Metric,
     Notice,
     Options,
-    Phase,
     Round,
     RoundPlan,
     RunRecord,
-    StablePhase,
     StopReason,
-    Subsessions,
-    codec,
 )
-from benchrigor.model.analysis import Kind, PhaseLabel, PhaseReason
-from benchrigor.model.run import Provenance
-from benchrigor.model.series import as_series
 from benchrigor.protocols import Store
+from benchrigor.session import Session
 from benchrigor.storage import Journal
-from benchrigor.testing.stores import MemoryStore
+from benchrigor.testing import FakeClock, MemoryStore, SyntheticWorkload
 
-TIME = Metric(name="time", unit="s")
 NOTICE = Notice.warning(Code.SHORT_RUN, "Short.", n=3, x=None)
-PROVENANCE = Provenance(
-    host="host",
-    system="Linux",
-    cpu="cpu",
-    cores=2,
-    python="CPython 3",
-    packages={"numpy": "2"},
-    commit=None,
-    capabilities=(Capability(name="smt", available=False, reason="hidden"),),
-    started_at="2024-01-01T00:00:00+00:00",
-    load_before=0.5,
-)
-HEADER = RunRecord(
+CLOCK = FakeClock()
+RESULT = Session(
+    Options(budget_s=math.inf, max_rounds=2),
     name="sort a list",
-    options=Options(budget_s=math.inf),
-    metrics=(TIME,),
-    seed=7,
-    rounds=(),
-    analyses=(),
-    provenance=PROVENANCE,
     subject={"command": ["sort", "list"], "env": {"A": "1"}},
-)
+    seed=7,
+    clock=CLOCK,
+).run(SyntheticWorkload(mean=1e-3, cv=0.1, seed=1, clock=CLOCK))
+HEADER = replace(RESULT, rounds=(), analyses=(), decision=None, session_notices=())
 
 
 @pytest.fixture(params=["journal", "memory"])
@@ -84,92 +59,62 @@ def a_round(index: int, values: object = (1.0, 2.5)) -> Round:
     )
 
 
-def a_result(run_id: str, rounds: tuple[Round, ...]) -> RunRecord:
-    estimate = Estimate(
-        value=1.5, low=1.0, high=2.0, confidence=0.95, n=2, n_effective=2.0, method="m"
-    )
-    stable = StablePhase(
-        start=0,
-        stop=2,
-        reason=PhaseReason.STABLE,
-        phases=(Phase(start=0, stop=2, label=PhaseLabel.STABLE, median=1.5),),
-        change_points=ChangePoints(indices=(), n=2, level=0.01, inflation=1.0),
-    )
-    means = as_series([1.0, 2.5])
-    analysis = Analysis(
-        metric=TIME,
-        kind=Kind.UNIT_READINGS,
-        n=2,
-        n_kept=2,
-        phases=(stable,),
-        subsessions=Subsessions(size=1, means=means, autocorrelation=0.0, dropped=0, limit=0.1),
-        estimate=estimate,
-        notices=(NOTICE,),
-    )
-    return replace(
-        HEADER,
-        rounds=rounds,
-        analyses=(analysis,),
-        decision=Decision(stop=True, reason=StopReason.SATISFIED),
-        session_notices=(NOTICE,),
-        provenance=replace(PROVENANCE, load_after=0.75),
-        run_id=run_id,
-    )
+def a_result(run_id: str, *rounds: Round) -> RunRecord:
+    return replace(RESULT, rounds=rounds, session_notices=(NOTICE,), run_id=run_id)
+
+
+def begin(store: Store, *rounds: Round) -> str:
+    """Begin a run that has taken these rounds; return its id."""
+    run_id = store.begin(HEADER)
+    for each in rounds:
+        store.append(run_id, each)
+    return run_id
+
+
+def listed(run_id: str, record: RunRecord, **more: object) -> dict[str, object]:
+    """Return the row of a run that has just begun, but for ``more``."""
+    assert record.provenance is not None
+    row = {"run_id": run_id, "name": record.name, "started_at": record.provenance.started_at}
+    row |= {"commit": record.provenance.commit, "rounds": 0, "finished": False}
+    return {**row, "reason": None, "headline": "", **more}
 
 
 def test_every_store_offers_the_protocol(store: Store) -> None:
     assert isinstance(store, Store)
 
 
-def test_a_run_that_was_only_begun_gives_back_its_header(store: Store) -> None:
-    run_id = store.begin(HEADER)
-    assert store.load(run_id).to_dict() == replace(HEADER, run_id=run_id).to_dict()
-    assert store.load(run_id).rounds == ()
-
-
-def test_an_unfinished_run_gives_back_its_header_and_its_rounds(store: Store) -> None:
-    run_id = store.begin(HEADER)
-    rounds = (a_round(0), a_round(1))
-    for each in rounds:
-        store.append(run_id, each)
+@pytest.mark.parametrize("rounds", [(), (a_round(0), a_round(1))], ids=len)
+def test_a_run_without_a_result_gives_back_its_header_and_its_rounds(
+    store: Store, rounds: tuple[Round, ...]
+) -> None:
+    run_id = begin(store, *rounds)
     assert store.load(run_id).to_dict() == replace(HEADER, rounds=rounds, run_id=run_id).to_dict()
 
 
 def test_a_finished_run_gives_back_the_same_record(store: Store) -> None:
-    run_id = store.begin(HEADER)
     rounds = (a_round(0), a_round(1, [3.0]), a_round(2, range(5)))
-    for each in rounds:
-        store.append(run_id, each)
-    record = a_result(run_id, rounds)
+    run_id = begin(store, *rounds)
+    record = a_result(run_id, *rounds)
     store.finish(run_id, record)
     loaded = store.load(run_id)
     assert loaded.to_dict() == record.to_dict()
     assert str(loaded) == str(record)
 
 
-def test_rounds_come_back_by_index(store: Store) -> None:
-    run_id = store.begin(HEADER)
-    for index in (2, 0, 10, 1):
-        store.append(run_id, a_round(index))
-    assert [each.plan.index for each in store.load(run_id).rounds] == [0, 1, 2, 10]
+def test_rounds_come_back_by_index_and_runs_keep_theirs_apart(store: Store) -> None:
+    first = begin(store, *(a_round(index) for index in (2, 0, 10, 1)))
+    second = begin(store, a_round(0, [2.0]))
+    assert first != second
+    assert [each.plan.index for each in store.load(first).rounds] == [0, 1, 2, 10]
+    assert [each.unit_readings["time"][0] for each in store.load(second).rounds] == [2.0]
 
 
 def test_a_round_is_never_counted_twice_nor_replaced(store: Store) -> None:
-    run_id = store.begin(HEADER)
-    store.append(run_id, a_round(3, [1.0]))
-    with pytest.raises(StoreFailed, match="round 3 of run"):
+    run_id = begin(store, a_round(3, [1.0]))
+    with pytest.raises(StoreFailed):
         store.append(run_id, a_round(3, [2.0]))
-    (kept,) = store.load(run_id).rounds
-    assert codec.encode(kept) == codec.encode(a_round(3, [1.0]))
-
-
-def test_runs_keep_their_rounds_apart(store: Store) -> None:
-    first, second = store.begin(HEADER), store.begin(HEADER)
-    assert first != second
-    store.append(first, a_round(0, [1.0]))
-    store.append(second, a_round(0, [2.0]))
-    assert store.load(first).rounds[0].unit_readings["time"][0] == 1.0
-    assert store.load(second).rounds[0].unit_readings["time"][0] == 2.0
+    kept = replace(HEADER, rounds=(a_round(3, [1.0]),), run_id=run_id)
+    assert store.load(run_id).to_dict() == kept.to_dict()
 
 
 def test_an_unknown_run_is_refused_by_its_name(store: Store) -> None:
@@ -177,7 +122,6 @@ def test_an_unknown_run_is_refused_by_its_name(store: Store) -> None:
     for use in (
         lambda: store.append("nobody", a_round(0)),
         lambda: store.finish("nobody", HEADER),
-        lambda: store.load("nobody").rounds,
         lambda: store.load("nobody"),
     ):
         with pytest.raises(StoreFailed, match="'nobody'"):
@@ -185,9 +129,8 @@ def test_an_unknown_run_is_refused_by_its_name(store: Store) -> None:
 
 
 def test_of_several_results_the_latest_counts(store: Store) -> None:
-    run_id = store.begin(HEADER)
-    store.append(run_id, a_round(0))
-    first = a_result(run_id, (a_round(0),))
+    run_id = begin(store, a_round(0))
+    first = a_result(run_id, a_round(0))
     second = replace(first, decision=Decision(stop=True, reason=StopReason.STOP_REQUESTED))
     store.finish(run_id, first)
     store.finish(run_id, second)
@@ -196,54 +139,29 @@ def test_of_several_results_the_latest_counts(store: Store) -> None:
 
 
 def test_a_run_that_was_taken_up_again_is_unfinished_until_its_next_result(store: Store) -> None:
-    run_id = store.begin(HEADER)
-    store.append(run_id, a_round(0))
-    store.finish(run_id, a_result(run_id, (a_round(0),)))
+    run_id = begin(store, a_round(0))
+    store.finish(run_id, a_result(run_id, a_round(0)))
     assert store.runs()[0]["finished"]
     store.append(run_id, a_round(1))
     assert not store.runs()[0]["finished"]
     assert store.load(run_id).decision is None
-    record = a_result(run_id, (a_round(0), a_round(1)))
+    record = a_result(run_id, a_round(0), a_round(1))
     store.finish(run_id, record)
     assert store.load(run_id).to_dict() == record.to_dict()
 
 
-def test_runs_are_listed_newest_first_with_how_they_stand(store: Store) -> None:
-    older = store.begin(HEADER)
-    newer = store.begin(replace(HEADER, name="compress"))
-    store.append(older, a_round(0))
-    record = a_result(older, (a_round(0),))
+def test_runs_are_listed_newest_first_and_found_by_a_part_of_their_name_or_id(
+    store: Store,
+) -> None:
+    older = begin(store, a_round(0))
+    other = replace(HEADER, name="compress")
+    newer = store.begin(other)
+    record = a_result(older, a_round(0))
     store.finish(older, record)
-    started_at = PROVENANCE.started_at
-    assert list(store.runs()) == [
-        {
-            "run_id": newer,
-            "name": "compress",
-            "started_at": started_at,
-            "commit": PROVENANCE.commit,
-            "rounds": 0,
-            "finished": False,
-            "reason": None,
-            "headline": "",
-        },
-        {
-            "run_id": older,
-            "name": "sort a list",
-            "started_at": started_at,
-            "commit": PROVENANCE.commit,
-            "rounds": 1,
-            "finished": True,
-            "reason": "satisfied",
-            "headline": str(record),
-        },
-    ]
-
-
-def test_runs_are_found_by_a_part_of_their_name_or_id(store: Store) -> None:
-    run_id = store.begin(HEADER)
-    store.begin(replace(HEADER, name="compress"))
-    assert [run["run_id"] for run in store.runs("a list")] == [run_id]
-    assert [run["run_id"] for run in store.runs(run_id)] == [run_id]
+    finished = {"rounds": 1, "finished": True, "headline": str(record)}
+    one = listed(older, HEADER, reason="round-limit-reached", **finished)
+    assert list(store.runs()) == [listed(newer, other), one]
+    assert list(store.runs("a list")) == list(store.runs(older)) == [one]
     assert list(store.runs("%")) == []
 
 
@@ -268,7 +186,6 @@ def test_whatever_rounds_are_stored_the_same_come_back_bit_by_bit(store: Store) 
     @given(told=TOLD)
     @settings(max_examples=20, derandomize=True, deadline=None)
     def check(told: list[tuple[dict, dict, dict]]) -> None:
-        run_id = store.begin(HEADER)
         rounds = [
             Round(
                 plan=RoundPlan(index=index),
@@ -279,10 +196,10 @@ def test_whatever_rounds_are_stored_the_same_come_back_bit_by_bit(store: Store) 
             )
             for index, (units, single, facts) in enumerate(told)
         ]
-        for each in rounds:
-            store.append(run_id, each)
-        for given_back, each in zip(store.load(run_id).rounds, rounds, strict=True):
-            assert codec.encode(given_back) == codec.encode(each)
+        run_id = begin(store, *rounds)
+        loaded = store.load(run_id)
+        assert loaded.to_dict() == replace(HEADER, rounds=tuple(rounds), run_id=run_id).to_dict()
+        for given_back, each in zip(loaded.rounds, rounds, strict=True):
             for name, series in each.unit_readings.items():
                 assert given_back.unit_readings[name].tobytes() == series.tobytes()
 

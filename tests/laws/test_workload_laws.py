@@ -14,9 +14,14 @@ from benchrigor.clocks import WallClock
 from benchrigor.model import Round, RoundPlan
 from benchrigor.protocols import LastingWorkload, Workload
 from benchrigor.testing import FakeClock, SyntheticWorkload
-from benchrigor.workloads import AmountWorkload, CallableWorkload, CommandWorkload, Pick
-from benchrigor.workloads.recorder import RoundRecorder
-from benchrigor.workloads.stepwise import StepwiseWorkload
+from benchrigor.workloads import (
+    AmountWorkload,
+    CallableWorkload,
+    CommandWorkload,
+    Pick,
+    RoundRecorder,
+    StepwiseWorkload,
+)
 
 
 class Counter:
@@ -35,47 +40,17 @@ class Counter:
             yield
 
 
-def function() -> Workload:
-    counter = Counter()
-    return CallableWorkload(counter, clock=counter.clock)
+def counting(make: Callable[[Counter], Workload]) -> Callable[[], Workload]:
+    """Return what makes a workload of a new counter."""
+    return lambda: make(Counter())
 
 
-def function_in_a_loop() -> Workload:
-    counter = Counter()
-    return CallableWorkload(counter, clock=counter.clock, inner=3)
+def ticking(make: Callable[[FakeClock], Workload]) -> Callable[[], Workload]:
+    """Return what makes a workload with a new clock."""
+    return lambda: make(FakeClock())
 
 
-def function_with_setup() -> Workload:
-    counter = Counter()
-    return CallableWorkload(counter, clock=counter.clock, setup=lambda: None, teardown=lambda: None)
-
-
-def generator() -> Workload:
-    counter = Counter()
-    return StepwiseWorkload(counter.steps, clock=counter.clock)
-
-
-def fresh_generator() -> Workload:
-    counter = Counter()
-    return StepwiseWorkload(counter.steps, clock=counter.clock, fresh=True)
-
-
-def synthetic() -> Workload:
-    return SyntheticWorkload(mean=1e-3, phi=0.5, clock=FakeClock())
-
-
-def restarted_synthetic() -> Workload:
-    return SyntheticWorkload(mean=1e-3, restarted=True, between_cv=0.1)
-
-
-def function_of_an_amount() -> Workload:
-    clock = FakeClock()
-    return AmountWorkload(lambda work: clock.advance(work * 1_000), clock=clock)
-
-
-def generator_of_an_amount() -> Workload:
-    clock = FakeClock()
-
+def generator_of_an_amount(clock: FakeClock) -> Workload:
     def steps(work: int) -> Iterator[None]:
         for _ in range(work):
             clock.advance(1_000)
@@ -84,14 +59,33 @@ def generator_of_an_amount() -> Workload:
     return StepwiseWorkload(steps, clock=clock)
 
 
-def synthetic_job() -> Workload:
-    return SyntheticJob(speed=1e6, clock=FakeClock())
+def with_setup(count: Counter) -> Workload:
+    return CallableWorkload(count, clock=count.clock, setup=lambda: None, teardown=lambda: None)
 
 
-MEASURING = [function, function_in_a_loop, function_with_setup, generator, fresh_generator]
-ALL = [*MEASURING, synthetic, restarted_synthetic]
-OF_AMOUNTS = [function_of_an_amount, generator_of_an_amount, synthetic_job]
-"""Each takes a microsecond per unit of work."""
+MEASURING = {
+    "function": counting(lambda count: CallableWorkload(count, clock=count.clock)),
+    "function in a loop": counting(
+        lambda count: CallableWorkload(count, clock=count.clock, inner=3)
+    ),
+    "function with setup": counting(with_setup),
+    "generator": counting(lambda count: StepwiseWorkload(count.steps, clock=count.clock)),
+    "fresh generator": counting(
+        lambda count: StepwiseWorkload(count.steps, clock=count.clock, fresh=True)
+    ),
+}
+ALL = {
+    **MEASURING,
+    "synthetic": ticking(lambda clock: SyntheticWorkload(mean=1e-3, phi=0.5, clock=clock)),
+    "restarted synthetic": lambda: SyntheticWorkload(mean=1e-3, restarted=True, between_cv=0.1),
+}
+OF_AMOUNTS = {  # each takes a microsecond per unit of work
+    "function of an amount": ticking(
+        lambda clock: AmountWorkload(lambda work: clock.advance(work * 1_000), clock=clock)
+    ),
+    "generator of an amount": ticking(generator_of_an_amount),
+    "synthetic job": ticking(lambda clock: SyntheticJob(speed=1e6, clock=clock)),
+}
 few = settings(max_examples=12, deadline=None, derandomize=True)
 plans = st.lists(st.integers(1, 200), min_size=1, max_size=4)
 
@@ -105,12 +99,11 @@ def rounds_of(workload: Workload, sizes: list[int]) -> list[Round]:
     return rounds
 
 
-@pytest.mark.parametrize("make", [*ALL, *OF_AMOUNTS])
-def test_it_is_a_workload(make: Callable[[], Workload]) -> None:
-    assert isinstance(make(), Workload)
+def test_each_is_a_workload() -> None:
+    assert all(isinstance(make(), Workload) for make in (*ALL.values(), *OF_AMOUNTS.values()))
 
 
-@pytest.mark.parametrize("make", ALL)
+@pytest.mark.parametrize("make", ALL.values(), ids=ALL)
 @given(sizes=plans)
 @few
 def test_work_accounted_is_work_planned(make: Callable[[], Workload], sizes: list[int]) -> None:
@@ -118,7 +111,7 @@ def test_work_accounted_is_work_planned(make: Callable[[], Workload], sizes: lis
     assert [each.unit_readings["time"].size for each in rounds] == sizes
 
 
-@pytest.mark.parametrize("make", OF_AMOUNTS)
+@pytest.mark.parametrize("make", OF_AMOUNTS.values(), ids=OF_AMOUNTS)
 @given(amounts=plans, readings=st.integers(1, 300))
 @few
 def test_amounts_accounted_are_amounts_planned_whatever_readings_are(
@@ -135,7 +128,7 @@ def test_amounts_accounted_are_amounts_planned_whatever_readings_are(
     assert done == amounts
 
 
-@pytest.mark.parametrize("make", MEASURING)
+@pytest.mark.parametrize("make", MEASURING.values(), ids=MEASURING)
 @given(sizes=plans)
 @few
 def test_readings_are_in_the_order_in_which_they_were_taken(
@@ -148,29 +141,20 @@ def test_readings_are_in_the_order_in_which_they_were_taken(
 @pytest.mark.parametrize(
     "make",
     [
-        pytest.param(each, marks=pytest.mark.slow) if each is function_with_setup else each
-        for each in ALL
+        pytest.param(each, marks=pytest.mark.slow) if name == "function with setup" else each
+        for name, each in ALL.items()
     ],
+    ids=ALL,
 )
 def test_a_plan_beyond_one_chunk_is_carried_out_whole(make: Callable[[], Workload]) -> None:
     (finished,) = rounds_of(make(), [70_000])
     assert finished.unit_readings["time"].size == 70_000
 
 
-def command() -> LastingWorkload:
-    """Prints two readings a round."""
+def test_one_that_lasts_may_be_closed_at_any_time_and_begins_anew() -> None:
+    """It prints two readings a round."""
     pick = Pick.parse("time=regex:u ([0-9]+)", unit_readings=True)
-    return CommandWorkload(["sh", "-c", "echo u 3; echo u 5"], picks=[pick], clock=WallClock())
-
-
-LASTING = [command]
-
-
-@pytest.mark.parametrize("make", LASTING)
-def test_one_that_lasts_may_be_closed_at_any_time_and_begins_anew(
-    make: Callable[[], LastingWorkload],
-) -> None:
-    workload = make()
+    workload = CommandWorkload(["sh", "-c", "echo u 3; echo u 5"], picks=[pick], clock=WallClock())
     assert isinstance(workload, LastingWorkload)
     workload.close()
     first = rounds_of(workload, [1, 7, 100])
