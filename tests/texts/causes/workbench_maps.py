@@ -261,6 +261,7 @@ MAPS: list[dict[str, Any]] = [
     {"design": "random"},
     {"design": "d-optimal"},
     {"design": "d-optimal", "samples": 1},
+    {"design": "d-optimal", "samples": 3},
     {"samples": 0},
     {"model": "cubic"},
     {"target": 2},
