@@ -6,16 +6,18 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.parametrize("count", [52, pytest.param(520, marks=pytest.mark.slow)])
-def test_no_damaged_file_ends_in_a_traceback(monkeypatch, count) -> None:
+@pytest.fixture
+def mutants(monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs/evidence")
-    mutants = importlib.import_module("formats")
+    return importlib.import_module("formats")
+
+
+@pytest.mark.parametrize("count", [52, pytest.param(520, marks=pytest.mark.slow)])
+def test_no_damaged_file_ends_in_a_traceback(mutants, count) -> None:
     assert mutants.batch((1, 0, count)) == []
 
 
-def test_a_mutant_is_made_anew_by_its_number(monkeypatch) -> None:
-    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs/evidence")
-    mutants = importlib.import_module("formats")
+def test_a_mutant_is_made_anew_by_its_number(mutants) -> None:
     made = [mutants.mutant(7, index) for index in range(60)]
     assert made == [mutants.mutant(7, index) for index in range(60)]
     whole = sum(
@@ -31,6 +33,5 @@ def test_a_mutant_is_made_anew_by_its_number(monkeypatch) -> None:
         (20401201, 3514),
     ],
 )
-def test_files_that_ended_in_a_traceback_do_not(monkeypatch, seed, index) -> None:
-    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs/evidence")
-    assert importlib.import_module("formats").fault_of(seed, index) is None
+def test_files_that_ended_in_a_traceback_do_not(mutants, seed, index) -> None:
+    assert mutants.fault_of(seed, index) is None

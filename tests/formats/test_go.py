@@ -1,40 +1,51 @@
+"""What `go test -bench` prints."""
+
 import json
 
 import pytest
 
-from benchrigor.errors import InvalidInput
+from benchrigor.model import Code
 from benchrigor.units import Direction
 
 
 def test_repetitions_are_readings_in_the_units_of_their_lines(sample) -> None:
-    found = sample("go.txt")
-    sort = found["BenchmarkSort/size=100-8"]
-    assert (sort.unit, len(sort.rounds)) == ("repetition", 10)
-    units = {each.name: each.unit for each in sort.metrics}
-    assert units == {
-        "time": "s",
-        "MB/s": "MB/s",
-        "widgets/op": "widgets",
-        "B/op": "B",
-        "allocs/op": "allocs",
-    }
+    sort = sample("go.txt")["BenchmarkSort/size=100-8"]
+    assert (sort.subject["unit"], len(sort.rounds)) == ("repetition", 10)
+    metrics = {each.name: each for each in sort.metrics}
+    units = {"MB/s": "MB/s", "widgets/op": "widgets", "B/op": "B", "allocs/op": "allocs"}
+    assert {name: each.unit for name, each in metrics.items()} == {"time": "s", **units}
     assert sort.rounds[0].readings["time"] == pytest.approx(2410e-9, rel=0.1)
     assert sort.rounds[0].facts["inner_loop"] == 500000
     assert [each.must_satisfy for each in sort.metrics] == [True, False, False, False, False]
-
-
-def test_lines_of_units_say_which_way_is_better(sample) -> None:
-    metrics = {each.name: each for each in sample("go.txt")["BenchmarkSort/size=100-8"].metrics}
     assert metrics["widgets/op"].direction is Direction.HIGHER
     assert metrics["time"].direction is Direction.LOWER
 
 
 def test_parameters_and_machine_are_told(sample) -> None:
     found = sample("go.txt")["BenchmarkSort/size=100-8"]
-    assert found.parameters.items() >= {"size": "100", "procs": "8", "pkg": "example.org/p"}.items()
-    assert found.parameters["goos"] == "linux"
+    expected = {"size": "100", "procs": "8", "pkg": "example.org/p", "goos": "linux"}
+    assert found.subject["parameters"].items() >= expected.items()
     assert (found.provenance.system, found.provenance.cpu) == ("linux/amd64", "AMD EPYC")
     assert found.provenance.host is None
+
+
+@pytest.mark.parametrize(
+    ("unit", "base", "factor"),
+    [
+        ("ns/op", "s", 1e-9),
+        ("ns/GC", "s", 1e-9),
+        ("ms", "s", 1e-3),
+        ("min/op", "s", 60.0),
+        ("ops/us", "ops/s", 1e6),
+        ("MB/s", "MB/s", 1.0),
+        ("allocs/op", "allocs", 1.0),
+        *((unit, unit, 1.0) for unit in ("p99-us", "%", "furlongs")),
+    ],
+)
+def test_times_become_seconds_and_rates_per_second(held, unit, base, factor) -> None:
+    (found,) = held(f"BenchmarkA-8 10 3 {unit}\nBenchmarkA-8 10 4 {unit}\n")
+    assert found.metrics[0].unit == base
+    assert found.readings() == pytest.approx([3.0 * factor, 4.0 * factor], rel=1e-15)
 
 
 def test_packages_with_the_same_benchmark_are_told_apart(held) -> None:
@@ -44,22 +55,6 @@ def test_packages_with_the_same_benchmark_are_told_apart(held) -> None:
         ("a.BenchmarkA", 2),
         ("b.BenchmarkA", 1),
     ]
-
-
-@pytest.mark.parametrize("rest", ["3 ns/op 4", "ns/op 3", "NaN ns/op"])
-def test_broken_lines_are_named(held, rest) -> None:
-    with pytest.raises(InvalidInput, match=r"line 2|ns/op\[1\] is nan"):
-        held(f"BenchmarkA 10 3 ns/op\nBenchmarkA 10 {rest}\n")
-
-
-def test_units_that_not_all_repetitions_have_are_left_out(held) -> None:
-    (found,) = held("BenchmarkA 10 3 ns/op 4 B/op\nBenchmarkA 10 3 ns/op\n")
-    assert [each.name for each in found.metrics] == ["time"]
-    assert [each.sentence for each in found.notices] == [
-        "Some results lack B/op, which is left out of all.",
-    ]
-    with pytest.raises(InvalidInput, match="has BenchmarkA in different units"):
-        held("BenchmarkA 10 3 ns/op\nBenchmarkA 10 3 B/op\n")
 
 
 HEAD = "goos: linux\ngoarch: amd64\npkg: p\ncpu: %s\n"
@@ -72,7 +67,7 @@ def test_a_configuration_that_changes_makes_other_results(held) -> None:
     old, new = held(text)
     assert (old.name, new.name) == ("BenchmarkA-8 (commit=a)", "BenchmarkA-8 (commit=b)")
     assert (old.provenance.commit, new.provenance.commit) == ("a", "b")
-    assert [each.readings["time"] for each in new.rounds] == pytest.approx([9e-9] * 2)
+    assert new.readings() == pytest.approx([9e-9] * 2)
     one, other = held(HEAD % "X" + line % 3 + END + HEAD % "Y" + line % 3 + END)
     assert (one.name, other.provenance.cpu) == ("BenchmarkA-8 (cpu=X)", "Y")
 
@@ -80,11 +75,10 @@ def test_a_configuration_that_changes_makes_other_results(held) -> None:
 def test_each_process_is_a_round(held) -> None:
     process = HEAD % "X" + "BenchmarkA-8 10 3 ns/op 4 B/op\nBenchmarkA-8 10 5 ns/op 4 B/op\n" + END
     (found,) = held(process * 3)
-    assert (found.unit, len(found.rounds)) == ("process", 3)
-    assert [each.unit_readings["time"].tolist() for each in found.rounds] == [
-        pytest.approx([3e-9, 5e-9]),
-    ] * 3
-    assert held(process)[0].unit == "repetition"
+    assert (found.subject["unit"], len(found.rounds)) == ("process", 3)
+    for each in found.rounds:
+        assert each.unit_readings["time"] == pytest.approx([3e-9, 5e-9])
+    assert held(process)[0].subject["unit"] == "repetition"
 
 
 def test_what_go_test_writes_as_json_is_read_as_its_text(held) -> None:
@@ -97,16 +91,8 @@ def test_what_go_test_writes_as_json_is_read_as_its_text(held) -> None:
     events += [{"Action": "output", "Package": "p", "Output": each} for each in printed]
     events += [{"Action": "pass", "Package": "p", "Elapsed": 1.2}]
     (found,) = held("".join(json.dumps(each) + "\n" for each in events))
-    assert (found.name, found.parameters["pkg"]) == ("BenchmarkA-8", "p")
-    assert [each.readings["time"] for each in found.rounds] == pytest.approx([12.5e-9, 12.7e-9])
-    with pytest.raises(InvalidInput, match="go test -json without results"):
-        held('{"Action": "start", "Package": "p"}\n' * 2)
-
-
-@pytest.mark.parametrize("unit", ["ns/GC", "sec", "p99-us", "%"])
-def test_units_of_any_kind_are_read(held, unit) -> None:
-    (found,) = held(f"BenchmarkA-8 10 3 {unit}\nBenchmarkA-8 10 4 {unit}\n")
-    assert len(found.rounds) == 2
+    assert (found.name, found.subject["parameters"]["pkg"]) == ("BenchmarkA-8", "p")
+    assert found.readings() == pytest.approx([12.5e-9, 12.7e-9])
 
 
 LOGS = [
@@ -120,24 +106,28 @@ LOGS = [
 @pytest.mark.parametrize("log", LOGS)
 def test_a_result_behind_what_was_logged_is_read(held, log) -> None:
     (found,) = held(log + "BenchmarkA-8   \t     100\t        12 ns/op\n")
-    assert [each.readings["time"] for each in found.rounds] == pytest.approx([12e-9] * 2)
-    assert found.parameters == {"procs": "8"}
+    assert found.readings() == pytest.approx([12e-9] * 2)
+    assert found.subject["parameters"] == {"procs": "8"}
 
 
-def test_a_name_without_a_result_is_lost_and_said_to_be(held) -> None:
+def test_a_name_without_a_result_is_lost_and_said_to_be(held, evidence) -> None:
     good = "BenchmarkA-8 10 3 ns/op\n"
     lost = "BenchmarkA-8   \tpanic\nBenchmarkB-8   \t--- FAIL: BenchmarkB-8\n    b_test.go: no\n"
     first, second = held(good + good + lost + "FAIL\n")
-    (notice,) = first.notices
-    assert dict(notice.evidence) == {"failed": 1, "total": 3}
-    assert "33.3% failed (1 of 3, such as in line 3" in notice.sentence
+    assert evidence(first, Code.FAILED_RUNS) == {"failed": 1, "total": 3}
     assert second.rounds == ()
-    assert "Line 4 has no result" in second.notices[0].sentence
+    assert evidence(second, Code.NO_RAW_READINGS) == {}
 
 
 def test_what_is_written_about_benchmarks_is_none(held) -> None:
     (found,) = held("Benchmarking 3 things:\nBenchmark results of today\nBenchmarkA 10 3 ns/op\n")
-    assert (found.name, found.notices) == ("BenchmarkA", ())
+    assert (found.name, found.session_notices) == ("BenchmarkA", ())
+
+
+def test_units_that_not_all_repetitions_have_are_left_out(held, evidence) -> None:
+    (found,) = held("BenchmarkA 10 3 ns/op 4 B/op\nBenchmarkA 10 3 ns/op\n")
+    assert [each.name for each in found.metrics] == ["time"]
+    assert evidence(found, Code.NOT_READ) == {"units": "B/op"}
 
 
 def test_fewer_allocations_are_better(held) -> None:
