@@ -1,87 +1,80 @@
 """Few readings are enough where the budget holds no more, and their interval is very narrow."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
+from tests.session.telling import following, number, steady, told, units
 
-from benchrigor.model import Options, Round, RunRecord
+from benchrigor.model import Options, RoundPlan, RunRecord
 from benchrigor.session import Engine
-from benchrigor.testing import ExponentialWarmUp, FakeClock, SyntheticWorkload
+from benchrigor.testing import ExponentialWarmUp, SyntheticWorkload
 
 _SLOW_S = 0.02
 
 
 def run(
-    series: np.ndarray, reading_s: float = _SLOW_S, size: int | None = None, **options: object
+    series: np.ndarray, reading_s: float = _SLOW_S, size: int | None = None, **options: Any
 ) -> RunRecord:
-    """Give a session the readings that it asks for, or ``size``, until it ends or none is left."""
-    engine, n = Engine(Options(**options), seed=1), 0  # type: ignore[arg-type]
-    while n < series.size and (plan := engine.ask()) is not None:
-        values = series[n : n + (size or plan.readings)]
-        n += values.size
-        elapsed_ns = round(values.size * reading_s * 1e9)
-        engine.tell(Round(plan=plan, elapsed_ns=elapsed_ns, unit_readings={"time": values}))
-    return engine.result()
+    """Give a session the readings that it asks for, or ``size``, until it ends."""
+    give = units(following(series), size=size, reading_s=reading_s)
+    return told(Engine(Options(**options), seed=1), give)
 
 
-def steady(cv: float, n: int = 2000) -> np.ndarray:
-    return _SLOW_S * np.random.default_rng(3).normal(1.0, cv, n)
+def slow(cv: float, n: int = 2000) -> np.ndarray:
+    return steady(3, level=_SLOW_S, cv=cv)(n)
 
 
 @pytest.mark.parametrize(
     ("cv", "fewest", "most"), [(0.001, 30, 75), (0.01, 75, 250), (0.03, 150, 499)]
 )
-def test_the_wider_the_interval_the_more_readings_it_takes(cv, fewest, most):
-    record = run(steady(cv))
+def test_the_wider_the_interval_the_more_readings_it_takes(
+    cv: float, fewest: int, most: int
+) -> None:
+    record = run(slow(cv))
+    assert record.decision is not None
     assert record.decision.satisfied
     assert fewest <= record.readings().size <= most
-    assert record.analysis().required <= record.readings().size
+    assert record.analyses[0].required is not None
+    assert record.analyses[0].required <= record.readings().size
+
+
+ENDLESS = {"reading_s": 1.0, "budget_s": math.inf}
 
 
 @pytest.mark.parametrize(
-    ("reading_s", "limits"),
+    ("limits", "fewest", "most"),
     [
-        (0.001, {}),
-        (0.013, {}),  # 9.75 s
-        (1.0, {"budget_s": math.inf}),
-        (1.0, {"budget_s": 800.0}),
-        (1.0, {"budget_s": math.inf, "budget_readings": 750}),
-        (1.0, {"budget_s": math.inf, "size": 10, "max_rounds": 75}),
+        ({"reading_s": 0.001}, 750, 750),
+        ({"reading_s": 0.013}, 750, 750),  # 9.75 s
+        (ENDLESS, 750, 750),
+        (ENDLESS | {"budget_s": 800.0}, 750, 750),
+        (ENDLESS | {"budget_s": 600.0}, 30, 100),
+        (ENDLESS | {"budget_readings": 750}, 750, 750),
+        (ENDLESS | {"budget_readings": 600}, 30, 100),
+        (ENDLESS | {"size": 10, "max_rounds": 75}, 750, 750),
+        (ENDLESS | {"size": 10, "max_rounds": 60}, 30, 100),
     ],
 )
-def test_a_session_whose_budget_holds_the_full_looks_ends_at_none_before(reading_s, limits):
-    record = run(steady(0.001), reading_s, **limits)
+def test_only_a_budget_that_ends_before_the_second_full_look_forces_an_early_end(
+    limits: dict[str, Any], fewest: int, most: int
+) -> None:
+    record = run(slow(0.001), **limits)
+    assert record.decision is not None
     assert record.decision.satisfied
-    assert record.readings().size == 750
+    assert fewest <= record.readings().size <= most
 
 
-@pytest.mark.parametrize(
-    "limits",
-    [
-        {"budget_s": 600.0},
-        {"budget_s": math.inf, "budget_readings": 600},
-        {"budget_s": math.inf, "size": 10, "max_rounds": 60},
-    ],
-)
-def test_any_budget_that_ends_before_the_second_full_look_forces_an_early_end(limits):
-    record = run(steady(0.001), 1.0, **limits)
-    assert record.decision.satisfied
-    assert 30 <= record.readings().size <= 100
+def test_a_slow_first_call_does_not_force_an_early_end() -> None:
+    give = units(following(slow(0.001)), reading_s=0.005)
 
+    def late(plan: RoundPlan) -> dict[str, Any]:
+        given = dict(give(plan))
+        given["elapsed_ns"] += 5 * 10**9 * (plan.index == 0)
+        return given
 
-def test_a_slow_first_call_does_not_force_an_early_end():
-    engine = Engine(Options(), seed=1)
-    series, n = steady(0.001), 0
-    while (plan := engine.ask()) is not None:
-        values = series[n : n + plan.readings]
-        n += values.size
-        elapsed_s = 0.005 * values.size + (5.0 if plan.index == 0 else 0.0)
-        engine.tell(
-            Round(plan=plan, elapsed_ns=round(elapsed_s * 1e9), unit_readings={"time": values})
-        )
-    assert engine.result().decision.satisfied
-    assert n == 750
+    assert told(Engine(Options(), seed=1), late).readings().size == 750
 
 
 def in_modes(seed: int, n: int) -> np.ndarray:
@@ -93,33 +86,35 @@ def in_modes(seed: int, n: int) -> np.ndarray:
     return series + rng.normal(0.0, 0.005, n)
 
 
-def test_slow_readings_without_limit_hold_the_mean_of_modes_that_last():
-    limits = {"target": 0.05, "budget_s": math.inf, "size": 25}
-    records = [run(in_modes(seed, 8000), 1.0, **limits) for seed in range(20)]
+def test_slow_readings_without_limit_hold_the_mean_of_modes_that_last() -> None:
+    records = [run(in_modes(seed, 8000), **ENDLESS, target=0.05, size=25) for seed in range(20)]
     assert min(record.readings().size for record in records) >= 750
-    estimates = [record.estimate() for record in records]
+    estimates = [number(record) for record in records]
     assert sum(known.low <= 1.04 <= known.high for known in estimates) >= 16
 
 
-def test_strict_sessions_need_all_evidence():
-    record = run(steady(0.001), preset="strict")
-    assert not record.decision.satisfied  # 10 s are over before
-
-
-@pytest.mark.parametrize("amplitude", [0.1, 0.5])
-def test_a_warm_up_that_is_not_settled_is_no_reason_to_stop(amplitude):
-    series = steady(0.004)
-    series += _SLOW_S * amplitude * np.exp(-np.arange(series.size) / 100.0)
-    record = run(series)
-    assert not record.decision.satisfied or record.readings().size > 300
-
-
-def test_dependent_readings_need_more_of_them():
+def dependent() -> np.ndarray:
     noise = np.random.default_rng(5).normal(0.0, 1.0, 2000)
     for index in range(1, noise.size):
         noise[index] += 0.95 * noise[index - 1]
-    record = run(_SLOW_S * (1.0 + 0.001 * noise))
+    return _SLOW_S * (1.0 + 0.001 * noise)
+
+
+def warming_up(amplitude: float) -> np.ndarray:
+    return slow(0.004) + _SLOW_S * amplitude * np.exp(-np.arange(2000) / 100.0)
+
+
+@pytest.mark.parametrize("series", [warming_up(0.1), warming_up(0.5), dependent()])
+def test_what_is_not_settled_or_depends_on_itself_takes_more_readings(series: np.ndarray) -> None:
+    record = run(series)
+    assert record.decision is not None
     assert not record.decision.satisfied or record.readings().size > 300
+
+
+def test_strict_sessions_need_all_evidence() -> None:
+    decision = run(slow(0.001), preset="strict").decision
+    assert decision is not None
+    assert not decision.satisfied  # 10 s are over before
 
 
 @pytest.mark.parametrize(
@@ -127,35 +122,26 @@ def test_dependent_readings_need_more_of_them():
     [(0.0, 15, 15), (1.0, 6, 9)],
     ids=["fifteen fit into ten seconds", "fifteen do not"],
 )
-def test_six_restarted_rounds_suffice_where_fifteen_do_not_fit(start_s, fewest, most):
-    clock = FakeClock()
-    workload = SyntheticWorkload(
-        mean=_SLOW_S,
-        cv=0.001,
-        warm_up=ExponentialWarmUp(amplitude=0.5, time_constant=0.5),
-        restarted=True,
-        seed=1,
-        clock=clock,
-    )
-    engine = Engine(Options(rounds="restarted"), seed=1)
-    while (plan := engine.ask()) is not None:
+def test_six_restarted_rounds_suffice_where_fifteen_do_not_fit(
+    start_s: float, fewest: int, most: int
+) -> None:
+    warm_up = ExponentialWarmUp(amplitude=0.5, time_constant=0.5)
+    workload = SyntheticWorkload(mean=_SLOW_S, cv=0.001, warm_up=warm_up, restarted=True, seed=1)
+
+    def give(plan: RoundPlan) -> dict[str, Any]:
         values = workload.draw(plan)
         values = values[:10] if plan.index == 0 else values  # it learns what they cost
         elapsed_ns = round((start_s + values.sum()) * 1e9)
-        engine.tell(Round(plan=plan, elapsed_ns=elapsed_ns, unit_readings={"time": values}))
-    record = engine.result()
+        return {"elapsed_ns": elapsed_ns, "unit_readings": {"time": values}}
+
+    record = told(Engine(Options(rounds="restarted"), seed=1), give)
+    assert record.decision is not None
     assert record.decision.satisfied
     assert fewest <= len(record.rounds) <= most
 
 
-def test_the_first_look_at_pieces_needs_no_force():
-    engine = Engine(Options(pieces=30, budget_s=300.0), seed=1)
-    series, n = steady(0.001, 20_000), 0
-    while (plan := engine.ask()) is not None:
-        values = series[n : n + plan.readings]
-        n += values.size
-        elapsed_ns = round(values.size * _SLOW_S * 1e9)
-        engine.tell(Round(plan=plan, elapsed_ns=elapsed_ns, unit_readings={"time": values}))
-    record = engine.result()
+def test_the_first_look_at_pieces_needs_no_force() -> None:
+    record = run(slow(0.001, 20_000), pieces=30, budget_s=300.0)
+    assert record.decision is not None
     assert record.decision.satisfied
     assert record.rounds[-1].plan.piece == 3
