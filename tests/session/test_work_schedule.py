@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,6 @@ from simulated.schedules import SPEED, Lasting, begun, drive
 
 from benchrigor.errors import WorkTooShort
 from benchrigor.model import Code, Options
-from benchrigor.session.schedule.work_schedule import WorkSchedule
 
 QUICK_ROUNDS = Options().quick_rounds
 FIRST_AMOUNTS = [3.0, 9.0, 4.0, 8.0, 5.0, 7.0]
@@ -28,18 +28,18 @@ def cold(lasting: Lasting, first_s: float) -> Lasting:
     return lambda work: lasting(work) if next(told) else first_s
 
 
-def tell(schedule: WorkSchedule, lasting: Lasting, amounts: list[float]) -> None:
+def tell(schedule: Any, lasting: Lasting, amounts: list[float]) -> None:
     for work in amounts:
         schedule.tell(work, lasting(work))
 
 
-def piloted(low: float, high: float, lasting: Lasting) -> WorkSchedule:
+def piloted(low: float, high: float, lasting: Lasting) -> Any:
     schedule = begun(low, high)
     tell(schedule, lasting, FIRST_AMOUNTS)
     return schedule
 
 
-def notices_of(schedule: WorkSchedule) -> dict[Code, int]:
+def notices_of(schedule: Any) -> dict[Code, int]:
     of_rounds = [notice for notice in schedule.notices if "rounds" in notice.evidence]
     return {notice.code: int(notice.evidence["rounds"]) for notice in of_rounds}  # type: ignore[arg-type]
 
@@ -71,18 +71,6 @@ def test_amounts_grow_eightfold_and_then_double_until_a_round_is_long_enough() -
     assert work[9:].min() >= work[8]
 
 
-def test_a_largest_amount_that_is_too_short_ends_the_growth() -> None:
-    schedule = begun(1, 1000)
-    asked = [1, 8, 64, 512, 1000]
-    for work in asked:
-        assert schedule.next() == work
-        schedule.tell(work, work / SPEED)
-    with pytest.raises(WorkTooShort):
-        schedule.next()
-    assert not any(schedule.counted)
-    assert notices_of(schedule) == {Code.SHORT_ROUNDS: 5}
-
-
 @pytest.mark.parametrize(
     ("low", "high"),
     [(0, None), (0.0, None), (0.0, 1e-320), (10**17, 10**17 + 1), (0, 10**300)],
@@ -94,22 +82,10 @@ def test_the_growth_always_ends(low: float, high: float | None) -> None:
         drive(schedule, lambda _: 1e-6, rounds=1100)
 
 
-def test_one_early_exit_leaves_smaller_rounds_as_they_are() -> None:
-    schedule = begun(10**7, 10**10)
-    drive(schedule, line(), rounds=12)
-    work = schedule.next()
-    schedule.tell(work, 0.001)
-    assert schedule.counted == (False,) + (True,) * 11 + (False,)
-    assert notices_of(schedule) == {Code.SHORT_ROUNDS: 1, Code.PILOT_ROUNDS: 1}
-    after, _ = drive(schedule, line(), rounds=QUICK_ROUNDS)
-    assert after.min() < 3e7
-
-
-@pytest.mark.parametrize("noise", [0.0, 0.05])
-@pytest.mark.parametrize("low", [10**7, 10**6, 1000, 0])
-def test_a_first_round_of_half_a_minute_does_not_spoil_the_plan(low: int, noise: float) -> None:
+@pytest.mark.parametrize("low", [10**7, 1000, 0])
+def test_a_first_round_of_half_a_minute_does_not_spoil_the_plan(low: int) -> None:
     schedule = begun(low, 10**12)
-    work, seconds = drive(schedule, cold(line(), 30.0), counted=QUICK_ROUNDS, noise=noise, seed=1)
+    work, seconds = drive(schedule, cold(line(), 30.0), counted=QUICK_ROUNDS, noise=0.05, seed=1)
     amounts = work[np.array(schedule.counted)]
     assert 2.0e8 < amounts.max() < 2.5e8  # 2.3 s, as without it
     assert amounts.min() <= 2.5e7
@@ -202,7 +178,6 @@ def test_rounds_with_more_overhead_than_work_are_left_out() -> None:
 def test_they_come_back_when_the_overhead_turns_out_smaller() -> None:
     schedule = piloted(0.0, 1000.0, line(1.0, 2.0))
     tell(schedule, line(1.0, 2.0), [0.5, 1.0, 1.9, *np.linspace(2.1, 11.0, 10)])
-    assert sum(schedule.counted) == 10
     tell(schedule, line(0.0, 1.5), [*np.linspace(3.0, 60.0, 20)])
     assert schedule.counted == (False,) * 6 + (True,) * 33
     assert Code.SMALL_WORK not in notices_of(schedule)
@@ -219,22 +194,6 @@ def test_ten_rounds_are_kept_whatever_their_overhead() -> None:
     schedule.tell(5.0, 3.5)
     assert schedule.counted == (False,) * 9 + (True,) * 10
     assert notices_of(schedule)[Code.SMALL_WORK] == 3
-
-
-def test_few_rounds_say_nothing_of_overhead() -> None:
-    schedule = begun(0.0, 1000.0)
-    tell(schedule, line(1.0, 2.0), [0.5, 1.0, 1.5, *np.linspace(2.1, 11.0, 6)])
-    assert notices_of(schedule).keys() == {Code.LONG_ROUNDS, Code.PILOT_ROUNDS}
-    assert schedule.counted == (False,) + (True,) * 8
-
-
-def test_a_range_of_overhead_is_used_whole() -> None:
-    schedule = begun(10**6, 10**8)  # the overhead is worth three times the largest
-    work, _ = drive(schedule, line(3.0), noise=0.001)
-    assert sum(schedule.counted) == schedule.sample == notices_of(schedule)[Code.OVERHEAD_DOMINATES]
-    assert schedule.sample >= 40 - 10
-    assert work[-20:].min() < 1e7
-    assert work[-20:].max() > 9e7
 
 
 @pytest.mark.parametrize(("worth", "cut"), [(1.9, True), (2.1, False), (7.0, False)])
@@ -308,15 +267,6 @@ def test_whole_amounts_beyond_the_precision_of_floats_stay_within_the_range() ->
     assert schedule.next() == 2**53 + 3
 
 
-@pytest.mark.parametrize("high", [10**12, None])
-def test_further_sets_stay_where_the_first_one_is(high: int | None) -> None:
-    schedule = begun(10**7, high)
-    work, _ = drive(schedule, line(), counted=3 * QUICK_ROUNDS)
-    sets = work[np.array(schedule.counted)].reshape(3, QUICK_ROUNDS)
-    assert sets.max(axis=1) == pytest.approx(2.3e8, rel=1e-3)
-    assert sets.mean(axis=1) == pytest.approx(1.2e8, rel=1e-3)
-
-
 def test_a_plan_is_kept_for_a_set_whatever_the_durations() -> None:
     as_before, slower = (begun(10**7, 10**12) for _ in range(2))
     for schedule in (as_before, slower):
@@ -380,13 +330,6 @@ def test_rounds_that_are_hardly_long_enough_still_differ() -> None:
     assert amounts.min() <= 70
 
 
-def test_work_chosen_by_others_is_learnt_from() -> None:
-    schedule = begun(1, 10**12)
-    tell(schedule, line(0.5), [10**9, 2 * 10**9, 3 * 10**9])
-    assert schedule.counted == (True,) * 3
-    assert 10**8 < schedule.next() <= 8 * 3 * 10**9
-
-
 @pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(
@@ -420,9 +363,7 @@ def test_amounts_stay_within_the_range(
 def test_a_first_answer_takes_the_time_and_the_rounds_asked_for(
     quick_s: float, quick_rounds: int
 ) -> None:
-    schedule = WorkSchedule(
-        0, None, shortest_s=0.01, quick_s=quick_s, quick_rounds=quick_rounds, seed=1
-    )
+    schedule = begun(0, None, shortest_s=0.01, quick_s=quick_s, quick_rounds=quick_rounds, seed=1)
     seconds = list[float]()
     while schedule.sample < quick_rounds:
         seconds.append(line(0.05)(schedule.next()))
@@ -433,48 +374,31 @@ def test_a_first_answer_takes_the_time_and_the_rounds_asked_for(
     assert max(counted) == pytest.approx(longest, rel=0.15)
 
 
-def with_further_rounds(
-    rounds: int, budget_s: float, high: float | None = 10**12, longest_s: float = math.inf
-) -> tuple[WorkSchedule, np.ndarray]:
-    """Drive a schedule that may try larger amounts; those end after ``longest_s``."""
+@pytest.mark.parametrize(
+    ("high", "budget_s", "further", "is_told"),
+    [
+        (10**12, 600.0, 3, True),
+        (None, 600.0, 0, False),
+        (2 * 10**8, 600.0, 0, False),  # tried whole
+    ],
+)
+def test_a_few_further_rounds_try_larger_amounts_and_do_not_count(
+    high: float | None, budget_s: float, further: int, is_told: bool
+) -> None:
     schedule = begun(10**7, high)
     schedule.tries_further = True
     left_s, amounts = budget_s, list[float]()
-    for _ in range(rounds):
-        amount = schedule.next(left_s)
-        usual = np.array(amounts)[list(schedule.counted)] if schedule.sample >= 10 else [amount]
-        seconds = amount / SPEED
-        if amount >= 2.0 * max(usual):
-            seconds = min(seconds, longest_s)
-        amounts.append(amount)
-        schedule.tell(amount, seconds)
-        left_s -= seconds
-    return schedule, np.array(amounts)
-
-
-def test_a_few_further_rounds_try_larger_amounts_and_do_not_count() -> None:
-    schedule, work = with_further_rounds(60, 600.0)
-    counted = np.array(schedule.counted)
-    assert len(schedule.further) == notices_of(schedule)[Code.FURTHER_ROUNDS] == 3
-    assert not counted[schedule.further].any()
-    assert work[schedule.further].min() >= 2.0 * work[counted].max()
-    assert work[schedule.further].max() / SPEED <= 600.0 / 8.0
-    plain, _ = drive(begun(10**7, 10**12), line(), rounds=57)
-    assert np.delete(work, schedule.further) == pytest.approx(plain, rel=1e-9)
-
-
-def test_a_range_that_is_tried_whole_needs_no_further_rounds() -> None:
-    schedule, _ = with_further_rounds(60, 600.0, high=2 * 10**8)
-    assert not schedule.further
-    assert Code.RANGE_UNTRIED not in {notice.code for notice in schedule.notices}
-
-
-def test_a_notice_says_that_a_small_part_of_the_range_was_tried() -> None:
-    schedule, _ = with_further_rounds(60, 600.0)
+    for _ in range(60):
+        amounts.append(schedule.next(left_s))
+        schedule.tell(amounts[-1], amounts[-1] / SPEED)
+        left_s -= amounts[-1] / SPEED
+    counted, work = np.array(schedule.counted), np.array(amounts)
+    assert len(schedule.further) == notices_of(schedule).get(Code.FURTHER_ROUNDS, 0) == further
     asked = {notice.code: notice.evidence.get("asked") for notice in schedule.notices}
-    assert asked[Code.RANGE_UNTRIED] == 1e12
-    endless, _ = with_further_rounds(60, 600.0, high=None)
-    assert not endless.further
-    assert Code.RANGE_UNTRIED not in {notice.code for notice in endless.notices}
-    pilots, _ = with_further_rounds(3, 1.0)
-    assert Code.RANGE_UNTRIED in {notice.code for notice in pilots.notices}
+    assert asked.get(Code.RANGE_UNTRIED) == (high if is_told else None)
+    assert not counted[schedule.further].any()
+    if further == 3:
+        assert work[schedule.further].min() >= 2.0 * work[counted].max()
+        assert work[schedule.further].max() / SPEED <= budget_s / 8.0
+        plain, _ = drive(begun(10**7, high), line(), rounds=57)
+        assert np.delete(work, schedule.further) == pytest.approx(plain, rel=1e-9)
