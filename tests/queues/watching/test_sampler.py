@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
-from simulated.owners import FakeOwners
+from tests.queues.benches import MS, Bench, stage_of
 
 from benchrigor.model import ServiceRate
-from benchrigor.queues import Page, Stage
-from benchrigor.queues.counting.ends import End
-from benchrigor.queues.data.service import RateReason
-from benchrigor.queues.stages.stage_figures import Watching
-from benchrigor.queues.watching.sampler import Sampler, keep_sampling
+from benchrigor.queues import Page
+from benchrigor.queues.counting.owners import Owners
+from benchrigor.queues.watching.sampler import keep_sampling
 from benchrigor.testing import FakeClock
 
-MS = 1_000_000
 
-
-class Program:
+class Program(Bench):
     """A stage that serves so many items a millisecond, and then waits for a while, by turns."""
 
-    def __init__(self, cell: Any, clock: FakeClock) -> None:
-        self.cell, self.clock = cell, clock
+    def __init__(self, page: Page, **watching: Any) -> None:
+        super().__init__(page, stage_of(page, reads=["work.head"]), **watching)
+        self.clock, self.worker = FakeClock(), self.cell("work.head", tid=6)
         self.items_per_ms, self.busy_ms, self.idle_ms = 4, 7, 3
         self.late_ns = 0
+        self.cost_s = 0.0  # processor time so far
+        self.sampler.thread_time = lambda: self.cost_s  # type: ignore[method-assign]
+        self.at_ms: list[float] = []
 
     def wait(self, seconds: float) -> bool:
         """Let time pass as a machine does that wakes who sleeps too late."""
@@ -38,28 +44,12 @@ class Program:
         now_ms = self.clock.now_ns() // MS
         turn = now_ms % (self.busy_ms + self.idle_ms)
         if turn == self.busy_ms:
-            self.cell.begin_wait(self.clock.now_ns())
+            self.worker.begin_wait(self.clock.now_ns())
         elif turn == 0 and now_ms:
-            self.cell.end_wait(self.clock.now_ns())
+            self.worker.end_wait(self.clock.now_ns())
         if turn < self.busy_ms:
-            for _ in range(self.items_per_ms):
-                self.cell.count()
+            self.worker.words[0] += self.items_per_ms
         self.clock.advance(MS)
-
-
-class Watched:
-    """A program and what samples it."""
-
-    def __init__(self, page: Page, watching: Watching, **more: object) -> None:
-        self.clock, self.owners = FakeClock(), FakeOwners()
-        self.cell = page.claim("work.head")
-        self.cell.words[5] = 5 << 32 | 6
-        self.program = Program(self.cell, self.clock)
-        self.head = End(page, "work.head")
-        self.cost_s = 0.0  # processor time so far
-        self.sampler = Sampler([Stage("hash", reads=[self.head])], watching, owners=self.owners)
-        self.sampler.thread_time = lambda: self.cost_s  # type: ignore[method-assign]
-        self.at_ms: list[float] = []
 
     def run(self, samples: int) -> list[ServiceRate]:
         def take(now_ns: int) -> float | None:
@@ -68,151 +58,136 @@ class Watched:
             return self.sampler.period_s if len(self.at_ms) < samples else None
 
         if self.at_ms:
-            self.program.wait(0.001)
-        keep_sampling(take, self.program.wait, now_ns=self.clock.now_ns)
-        self.sampler.work_off()
-        return list(self.sampler.report().stages[0].rates)
+            self.wait(0.001)
+        keep_sampling(take, self.wait, now_ns=self.clock.now_ns)
+        return list(self.found.rates)
+
+    @property
+    def seeking(self) -> bool:
+        return self.sampler.report().seeking
 
 
-Make = Callable[..., Watched]
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts by thread")
+Make = Callable[..., Program]
 
 
 @pytest.fixture
-def watched(page: Page) -> Make:
-    def make(**watching: object) -> Watched:
-        return Watched(page, Watching(**watching))  # type: ignore[arg-type]
-
-    return make
+def program(page: Page) -> Make:
+    return lambda **watching: Program(page, **watching)
 
 
-def test_the_rate_is_items_over_the_time_that_it_did_not_wait(watched: Make) -> None:
-    (rate,) = watched(period_s=0.05).run(103)
+def is_found(rate: ServiceRate) -> bool:
+    """Whether it is what programs serve while they are busy."""
+    return rate.estimate is not None and rate.estimate.value == pytest.approx(4000.0, rel=0.01)
+
+
+@pytest.mark.parametrize("late_ms", [0, 3])
+def test_periods_are_as_wide_as_they_were_not_as_they_should_have_been(
+    program: Make, late_ms: int
+) -> None:
+    watched = program(period_s=0.05)
+    watched.late_ns = late_ms * MS
+    (rate,) = watched.run(103)
     assert rate.estimate is not None
     assert rate.estimate.value == pytest.approx(4000.0)
     assert (rate.periods, rate.unblocked) == (100, 0)
     assert rate.period_s == pytest.approx(0.05)
-    assert (rate.start_s, rate.stop_s) == pytest.approx((0.05, 5.05))
-
-
-def test_periods_are_as_wide_as_they_were_not_as_they_should_have_been(watched: Make) -> None:
-    program = watched(period_s=0.05)
-    program.program.late_ns = 3 * MS
-    (rate,) = program.run(103)
-    assert rate.estimate is not None
-    assert rate.estimate.value == pytest.approx(4000.0)
+    assert rate.stop_s - rate.start_s == pytest.approx(5.0)
     # Each is late, and none the later for it.
-    assert program.at_ms[:3] == [3.0, 53.0, 103.0]
+    assert watched.at_ms[:3] == [late_ms, 50.0 + late_ms, 100.0 + late_ms]
 
 
-def test_the_published_method_gets_the_same_periods(watched: Make) -> None:
-    program = watched(period_s=0.05, method="quantile")
-    program.program.idle_ms = 0
-    rate = program.run(400)[0]
+def test_the_published_method_gets_the_same_periods(program: Make) -> None:
+    watched = program(period_s=0.05, method="quantile")
+    watched.idle_ms = 0
+    rate = watched.run(400)[0]
     assert rate.method == "quantile"
-    assert rate.estimate is not None
-    assert rate.estimate.value == pytest.approx(4000.0)
+    assert is_found(rate)
 
 
-def test_cells_that_are_claimed_later_are_found(watched: Make, page: Page) -> None:
-    program = watched(period_s=0.05)
-    program.run(30)
-    other = page.claim("work.head")
-    other.words[5] = 7 << 32
-    other.begin_wait(program.clock.now_ns())
-    program.at_ms.clear()
-    assert [len(program.run(30)), program.sampler.report().stages[0].servers] == [2, 2]
+def test_cells_that_are_claimed_later_are_found(program: Make) -> None:
+    watched = program(period_s=0.05)
+    watched.run(30)
+    watched.cell("work.head", pid=7).begin_wait(watched.clock.now_ns())
+    watched.at_ms.clear()
+    assert [len(watched.run(30)), watched.found.servers] == [2, 2]
 
 
-def test_the_widest_period_that_is_kept_to_wins_where_the_stage_never_waits(watched: Make) -> None:
-    program = watched(period_s=None)
-    program.program.busy_ms, program.program.idle_ms = 1_000_000, 0
-    program.run(10)
-    assert program.sampler.report().seeking
-    program.run(30)
-    assert not program.sampler.report().seeking
-    (rate,) = program.run(60)
-    assert program.sampler.period_s == 0.2
-    assert not program.sampler.report().seeking
-    assert rate.estimate is not None
-    assert rate.estimate.value == pytest.approx(4000.0)
+@pytest.mark.parametrize(
+    ("busy_ms", "idle_ms", "options", "period_s"),
+    [
+        (1_000_000, 0, {}, 0.2),  # the widest that is kept to, where the stage never waits
+        (7, 3, {}, 0.05),  # where a stage that may wait waits a period is wide enough
+        # Six of 100 ms fit into what it works in a row, three of 200 ms.
+        (600, 30, {"method": "quantile", "guards": False}, 0.1),
+    ],
+)
+def test_a_period_is_found_that_fits_how_the_stage_waits(
+    program: Make, busy_ms: int, idle_ms: int, options: Any, period_s: float
+) -> None:
+    watched = program(period_s=None, **options)
+    watched.busy_ms, watched.idle_ms = busy_ms, idle_ms
+    rates = watched.run(200)
+    assert (watched.sampler.period_s, watched.seeking) == (period_s, False)
+    assert watched.sampler.failure is None
+    assert is_found(rates[-1])
 
 
-def test_where_a_stage_that_may_wait_waits_a_period_is_wide_enough(watched: Make) -> None:
-    program = watched(period_s=None)
-    (rate,) = program.run(60)
-    assert program.sampler.period_s == 0.05
-    assert rate.estimate is not None
-    assert rate.estimate.value == pytest.approx(4000.0)
-
-
-def test_what_costs_more_than_a_hundredth_of_a_processor_is_widened(watched: Make) -> None:
-    program = watched(period_s=None)
+def test_what_costs_more_than_a_hundredth_of_a_processor_is_widened(program: Make) -> None:
+    watched = program(period_s=None)
 
     def wait(seconds: float) -> bool:
-        program.cost_s += 0.0015  # more than 1 % of 100 ms
-        return Program.wait(program.program, seconds)
+        watched.cost_s += 0.0015  # more than 1 % of 100 ms
+        return Program.wait(watched, seconds)
 
-    program.program.wait = wait  # type: ignore[method-assign]
-    program.run(120)
-    assert program.sampler.period_s == 0.2
-
-
-def test_while_nothing_passes_the_search_goes_on(watched: Make) -> None:
-    program = watched(period_s=None)
-    program.program.items_per_ms = 0
-    program.run(100)
-    assert program.sampler.report().seeking
-    program.program.items_per_ms = 4
-    program.run(120)
-    assert not program.sampler.report().seeking
+    watched.wait = wait  # type: ignore[method-assign]
+    watched.run(120)
+    assert watched.sampler.period_s == 0.2
 
 
-def test_the_period_of_the_published_method_ends_where_the_stage_waits(watched: Make) -> None:
-    program = watched(period_s=None, method="quantile", guards=False)
-    program.program.busy_ms, program.program.idle_ms = 600, 30
-    program.run(200)
-    # Six of 100 ms fit into what it works in a row, three of 200 ms.
-    assert program.sampler.period_s == 0.1
-    assert program.sampler.failure is None
+def test_while_nothing_passes_the_search_goes_on(program: Make) -> None:
+    watched = program(period_s=None)
+    watched.items_per_ms = 0
+    watched.run(100)
+    assert watched.seeking
+    watched.items_per_ms = 4
+    watched.run(120)
+    assert not watched.seeking
 
 
-def test_rates_are_provisional_until_the_method_has_one_of_its_own(watched: Make) -> None:
-    program = watched(period_s=None, method="quantile")
-    program.program.busy_ms, program.program.idle_ms = 1_000_000, 0
-    (rate,) = program.run(12)
-    assert (rate.method, rate.converged) == ("busy-time", False)
-    assert rate.reason is RateReason.PROVISIONAL
-    assert rate.estimate is not None
-    assert rate.estimate.value == pytest.approx(4000.0, rel=0.01)
-    (rate,) = program.run(30)
-    assert not program.sampler.report().seeking
-    assert rate.reason is RateReason.PROVISIONAL
-    (rate, *_) = program.run(150)
-    assert (rate.method, program.sampler.period_s) == ("quantile", 0.2)
-    assert rate.estimate is not None
-    assert rate.estimate.value == pytest.approx(4000.0, rel=0.01)
+def test_rates_are_provisional_until_the_method_has_one_of_its_own(program: Make) -> None:
+    watched = program(period_s=None, method="quantile")
+    watched.busy_ms, watched.idle_ms = 1_000_000, 0
+    for samples, seeking in ((12, True), (30, False)):
+        (rate,) = watched.run(samples)
+        assert (rate.method, rate.converged, rate.reason) == ("busy-time", False, "provisional")
+        assert watched.seeking is seeking
+        assert is_found(rate)
+    (rate, *_) = watched.run(150)
+    assert (rate.method, watched.sampler.period_s) == ("quantile", 0.2)
+    assert is_found(rate)
 
 
 @pytest.mark.parametrize("method", ["busy-time", "quantile"])
 def test_where_no_period_is_kept_to_only_the_published_method_ends(
-    watched: Make, method: str
+    program: Make, method: str
 ) -> None:
-    program = watched(period_s=None, method=method)
+    watched = program(period_s=None, method=method)
     turns = iter(range(10_000))
 
     def wait(seconds: float) -> bool:
-        program.program.late_ns = next(turns) % 2 * 9 * MS
-        return Program.wait(program.program, seconds)
+        watched.late_ns = next(turns) % 2 * 9 * MS
+        return Program.wait(watched, seconds)
 
-    program.program.wait = wait  # type: ignore[method-assign]
-    program.run(300)
-    report = program.sampler.report()
+    watched.wait = wait  # type: ignore[method-assign]
+    watched.run(300)
+    report = watched.sampler.report()
     assert report.stages[0].rate is not None
-    if method == "busy-time":
-        assert (report.period_s, report.failure) == (0.05, None)
-    else:
-        assert report.period_s is None
-        assert report.failure is not None
+    is_busy_time = method == "busy-time"
+    assert (report.period_s, report.failure is None) == (
+        0.05 if is_busy_time else None,
+        is_busy_time,
+    )
 
 
 @pytest.mark.parametrize(
@@ -222,38 +197,108 @@ def test_where_no_period_is_kept_to_only_the_published_method_ends(
         ([1, 25, 10, 0, 0], [0, 10, 40, 60, 70]),  # times that have passed are skipped
     ],
 )
-def test_samples_are_taken_on_a_grid(cost_ms: list[float], at_ms: list[float]) -> None:
+def test_samples_are_taken_on_a_grid_until_it_is_told_to_end(
+    cost_ms: list[float], at_ms: list[float]
+) -> None:
     clock, taken = FakeClock(), list[float]()
 
-    def take(now_ns: int) -> float | None:
+    def take(now_ns: int) -> float:
         clock.advance(round(cost_ms[len(taken)] * MS))
         taken.append(now_ns / MS)
-        return 0.01 if len(taken) < len(cost_ms) else None
+        return 0.01
 
     def wait(seconds: float) -> bool:
         clock.sleep_ns(round(seconds * 1e9))
-        return False
+        return len(taken) == len(cost_ms)
 
     keep_sampling(take, wait, now_ns=clock.now_ns)
     assert taken == at_ms
 
 
-def test_it_ends_when_told_before_another_sample_is_taken() -> None:
-    taken: list[int] = []
-    told = iter([False, False, True])
+def sampled(page: Page, owner: int, root: Path, use: Callable[[], object]) -> Program:
+    """Return a program, sampled ten times, whose process and thread the system knows."""
+    watched = Program(page, period_s=0.05)
+    watched.sampler.owners = owners = Owners(root=root)
+    watched.worker.words[5] = owner
+    for n in range(10):
+        watched.at(100 * n, worker=watched.worker)
+        use()
+    watched.told()
+    owners.close()
+    return watched
 
-    def take(now_ns: int) -> float:
-        taken.append(now_ns)
-        return 0.01
 
-    keep_sampling(take, lambda _: next(told))
-    assert len(taken) == 2
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("120000 30000 7\n", 0.0), ("0 0 0\n", None), ("what\n", None), ("1 2\n", None)],
+)
+def test_processor_time_is_what_the_kernel_counts(
+    page: Page, tmp_path: Path, text: str, told: float | None
+) -> None:
+    folder = tmp_path / f"proc/{os.getpid()}/task/6"
+    folder.mkdir(parents=True)
+    (folder / "schedstat").write_text(text)
+    watched = sampled(page, os.getpid() << 32 | 6, tmp_path, time.monotonic)
+    assert {(each.cpu_ms, each.delay_ms) for each in watched.told("hash")} == {(told, told)}
 
 
-def test_only_the_method_as_published_is_bound_to_the_period() -> None:
-    used = []
-    for method, guards in (("busy-time", True), ("quantile", True), ("quantile", False)):
-        estimator = Watching(method=method, guards=guards, period_s=0.05).estimator()
-        estimator.tell_many([40] * 400, 0.1)
-        used.append(estimator.rates[-1].used > 0)
-    assert used == [True, True, False]
+@LINUX
+def test_what_a_thread_uses_grows_with_what_it_does(page: Page) -> None:
+    def use() -> None:
+        until_s = time.thread_time() + 0.02
+        while time.thread_time() < until_s:
+            pass
+        time.sleep(0.001)  # the kernel adds up when a thread gives way
+
+    owner = os.getpid() << 32 | threading.get_native_id()
+    rows = sampled(page, owner, Path("/"), use).told()
+    assert min(each.cpu_ms or 0.0 for each in rows) >= 15.0
+    assert min(-1.0 if each.delay_ms is None else each.delay_ms for each in rows) >= 0.0
+
+
+@LINUX
+def test_nothing_is_known_of_a_thread_that_has_ended(page: Page) -> None:
+    end = threading.Event()
+    thread = threading.Thread(target=end.wait)
+    thread.start()
+    task = Path(f"/proc/self/task/{thread.native_id}")
+
+    def use() -> None:
+        end.set()
+        thread.join()
+        while task.exists():
+            time.sleep(0.001)
+
+    rows = sampled(page, os.getpid() << 32 | int(task.name), Path("/"), use).told()
+    assert {(each.cpu_ms, each.delay_ms) for each in rows} == {(None, None)}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="processes are only asked for there")
+@pytest.mark.parametrize(("has_descriptors", "waits"), [(True, True), (True, False), (False, True)])
+def test_who_was_killed_is_gone(
+    page: Page, monkeypatch: pytest.MonkeyPatch, has_descriptors: bool, waits: bool
+) -> None:
+    """One that nobody has waited for yet is known to be gone by its descriptor."""
+    if not has_descriptors:
+        monkeypatch.delattr(os, "pidfd_open", raising=False)
+    elif not hasattr(os, "pidfd_open"):
+        pytest.skip("only pidfd tells of it")
+    words = [sys.executable, "-S", "-c", "input()"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE) as process:
+        watched = Program(page, period_s=0.05)
+        watched.sampler.owners = owners = Owners()
+        watched.worker.words[5] = process.pid << 32
+        watched.at(0, 100, 200, worker=watched.worker)
+        watched.told()
+        assert not watched.sampler.nobody_left
+        process.kill()
+        if waits:
+            process.wait()
+        last_s, at_ms = time.monotonic() + 60.0, 300
+        while not watched.sampler.nobody_left and time.monotonic() < last_s:
+            watched.at(at_ms)
+            watched.told()
+            at_ms += 100
+            time.sleep(0.001)
+        owners.close()
+    assert watched.sampler.nobody_left

@@ -1,88 +1,19 @@
-"""From the cells of stages to the periods that count."""
+"""From the cells of stages to the periods that count, and to what they come to."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simulated.owners import FakeOwners
+from tests.queues.benches import MS, Bench, Row, end_of, stage_of
 
 from benchrigor.queues import Page, Recording, Stage
-from benchrigor.queues.counting.ends import End
-from benchrigor.queues.stages.stage_figures import Watching
-from benchrigor.queues.watching.sampler import Sampler, period_log
-
-MS = 1_000_000
-
-
-class Row(NamedTuple):
-    """One period that counts; None is what is not known."""
-
-    start_ms: float
-    items: int
-    arrived: tuple[float | None, ...]
-    given: float | None
-    blocked_ms: float
-    servers: int
-    cpu_ms: float | None
-    delay_ms: float | None
-
-
-def known(value: float, unit: float = 1.0) -> float | None:
-    return None if math.isnan(value) else round(value * unit, 6)
-
-
-class Bench:
-    """Stages whose cells are written by hand, in the name of any process, and sampled by hand."""
-
-    def __init__(self, page: Page, *stages: Stage) -> None:
-        self.page, self.owners = page, FakeOwners()
-        self.sampler = Sampler(stages, Watching(), owners=self.owners)
-        self.rows: dict[str, list[Row]] = {}
-        self.sampler.record = self.record
-
-    def record(self, stage: str, block: Any) -> None:
-        for n in range(block.n):
-            row = Row(
-                start_ms=round(float(block.start_s[n]) * 1e3, 6),
-                items=int(block.items[n]),
-                arrived=tuple(map(known, block.arrived[:, n].tolist())),
-                given=known(float(block.given[n])),
-                blocked_ms=round(float(block.blocked_s[n]) * 1e3, 6),
-                servers=block.servers,
-                cpu_ms=known(float(block.cpu_s[n]), 1e3),
-                delay_ms=known(float(block.delay_s[n]), 1e3),
-            )
-            self.rows.setdefault(stage, []).append(row)
-
-    def cell(self, name: str, *, pid: int = 5, tid: int = 0) -> Any:
-        cell = self.page.claim(name)
-        cell.words[5] = pid << 32 | tid
-        return cell
-
-    def at(self, *times_ms: float, **items: Any) -> None:
-        """Sample at these times; before each, cells count an item."""
-        for at_ms in times_ms:
-            for cell in items.values():
-                cell.count()
-            self.sampler.sample(round(at_ms * MS))
-
-    def told(self, stage: str = "hash") -> list[Row]:
-        self.sampler.work_off()
-        return self.rows.get(stage, [])
-
-    @property
-    def failure(self) -> str | None:
-        return self.sampler.report().stages[0].failure
-
-
-def benched(page: Page, *, reads: Any = (), writes: Any = (), servers: int = 1) -> Bench:
-    ends = [[End(page, name) for name in names] for names in (reads, writes)]
-    return Bench(page, Stage("hash", reads=ends[0], writes=ends[1], servers=servers))
+from benchrigor.queues.watching.sampler import period_log
+from benchrigor.stats import estimate_rate
 
 
 def count(cell: Any, items: int) -> None:
@@ -93,12 +24,12 @@ def count(cell: Any, items: int) -> None:
 @pytest.fixture
 def alone(page: Page) -> Bench:
     """A stage that reads one queue, and counts in no cell yet."""
-    return benched(page, reads=["in.head"])
+    return Bench(page, stage_of(page, reads=["in.head"]))
 
 
 @pytest.fixture
 def between(page: Page) -> Bench:
-    return benched(page, reads=["in.head"], writes=["out.tail"])
+    return Bench(page, stage_of(page, reads=["in.head"], writes=["out.tail"]))
 
 
 def test_a_period_is_what_lies_between_two_looks(between: Bench) -> None:
@@ -115,19 +46,19 @@ def test_a_period_is_what_lies_between_two_looks(between: Bench) -> None:
     tail.end_wait(101 * MS)
     between.at(150, 200, head=head)  # nor does the last one
     assert between.told() == [
-        Row(50, 7, (9,), 2, 13, 1, None, None),
-        Row(100, 1, (0,), 0, 1, 1, None, None),
+        Row(50, 7, (9,), 2, 13, 1, None, None, 50),
+        Row(100, 1, (0,), 0, 1, 1, None, None, 50),
     ]
 
 
 def test_a_source_serves_what_it_writes(page: Page) -> None:
-    bench = benched(page, writes=["out.tail"])
+    bench = Bench(page, stage_of(page, writes=["out.tail"]))
     bench.at(0, 10, 20, 30, tail=bench.cell("out.tail"))
     assert [(each.items, each.arrived, each.given) for each in bench.told()] == [(1, (), None)]
 
 
 def test_several_queues_add_up_and_arrivals_stay_apart(page: Page) -> None:
-    bench = benched(page, reads=["a.head", "b.head"])
+    bench = Bench(page, stage_of(page, reads=["a.head", "b.head"]))
     cells = {name: bench.cell(f"{name[0]}.{name[1:]}") for name in ("ahead", "bhead", "btail")}
     bench.at(0, 10, 20, 30, **cells)
     assert [(each.items, each.arrived) for each in bench.told()] == [(2, (None, 1.0))]
@@ -147,8 +78,8 @@ def test_several_queues_add_up_and_arrivals_stay_apart(page: Page) -> None:
 def test_who_serves(
     page: Page, at_ends: int, own: int, cells: dict[str, int], servers: int
 ) -> None:
-    reads = [End(page, name, servers=at_ends) for name in ("a.head", "b.head")]
-    bench = Bench(page, Stage("hash", reads=reads, writes=[End(page, "out.tail")], servers=own))
+    reads = [end_of(page, name, servers=at_ends) for name in ("a.head", "b.head")]
+    bench = Bench(page, Stage("hash", reads=reads, writes=[end_of(page, "out.tail")], servers=own))
     first = bench.cell("a.head")
     for name, pid in cells.items():
         bench.cell(name, pid=pid)
@@ -200,11 +131,6 @@ def test_who_has_closed_its_end_serves_no_more(alone: Bench) -> None:
     assert [(each.start_ms, each.servers) for each in alone.told()] == [(10, 2), (30, 1)]
 
 
-def test_a_stage_that_nobody_has_entered_has_no_servers(alone: Bench) -> None:
-    alone.at(0, 10)
-    assert (alone.told(), alone.sampler.report().stages[0].servers) == ([], 0)
-
-
 def test_waiting_that_shows_too_early_is_the_next_periods(alone: Bench) -> None:
     head = alone.cell("in.head")
     alone.at(0, 10, head=head)
@@ -247,7 +173,7 @@ def test_who_goes_from_one_end_to_the_other_while_they_are_copied_is_one(between
         for cell in at_both:
             cell.end_wait(number * MS)
     assert {each.servers for each in between.told()} == {1}
-    assert between.failure is None
+    assert between.found.failure is None
 
 
 @pytest.mark.parametrize(("samples", "fails"), [(7, False), (8, True)])
@@ -258,8 +184,7 @@ def test_more_that_wait_at_once_than_serve_are_refused(
     for _ in range(2):
         head.begin_wait(0)
     alone.at(*range(samples))
-    alone.told()
-    assert (alone.failure is not None) is fails
+    assert (alone.found.failure is not None) is fails
 
 
 @pytest.mark.parametrize(("periods", "fails"), [(21, False), (22, True)])
@@ -274,13 +199,11 @@ def test_more_waiting_than_there_was_time_is_refused(
         for _ in range(2):
             head.end_wait((from_ms + 90) * MS)
         alone.at(from_ms + 100)
-    alone.told()
-    assert (alone.failure is not None) is fails
+    assert (alone.found.failure is not None) is fails
 
 
 def test_a_stage_that_is_described_wrongly_is_no_other_ones_loss(page: Page) -> None:
-    ends = [End(page, name) for name in ("a.head", "b.head")]
-    bench = Bench(page, *(Stage(end.name, reads=[end]) for end in ends))
+    bench = Bench(page, *(stage_of(page, name, reads=[name]) for name in ("a.head", "b.head")))
     wrong, right = bench.cell("a.head"), bench.cell("b.head")
     for _ in range(2):
         wrong.begin_wait(0)
@@ -326,7 +249,7 @@ def test_nothing_is_said_of_threads_that_are_not_known_for_sure(
 def test_nothing_is_said_while_one_of_several_is_not_known(alone: Bench) -> None:
     head, _ = alone.cell("in.head", tid=6), alone.cell("in.head", pid=7, tid=8)
     for n in range(6):
-        alone.owners.use(5, 6, n * MS, 0)
+        alone.owners.use(5, 6, n * MS, n * MS)
         if n > 2:
             alone.owners.use(7, 8, n * MS, 0)
         alone.at(10 * n, head=head)
@@ -334,10 +257,9 @@ def test_nothing_is_said_while_one_of_several_is_not_known(alone: Bench) -> None
 
 
 def test_processor_time_is_not_told_of_a_thread_that_serves_two(page: Page) -> None:
-    ends = [End(page, name) for name in ("a.head", "b.head")]
-    bench = Bench(page, *(Stage(end.name, reads=[end]) for end in ends))
+    bench = Bench(page, *(stage_of(page, name, reads=[name]) for name in ("a.head", "b.head")))
     bench.owners.use(5, 6, 1, 1)
-    cells = {end.name[0]: bench.cell(end.name, tid=6) for end in ends}
+    cells = {name[0]: bench.cell(name, tid=6) for name in ("a.head", "b.head")}
     bench.at(*range(5), **cells)
     assert {each.cpu_ms for each in bench.told("a.head")} == {None}
 
@@ -345,7 +267,7 @@ def test_processor_time_is_not_told_of_a_thread_that_serves_two(page: Page) -> N
 def test_items_of_each_stage_are_compared_with_the_first_that_reads(page: Page) -> None:
     names = {"a.tail": 2, "a.head": 4, "b.head": 1}
     stages = [
-        Stage(name, **{"writes" if name == "a.tail" else "reads": [End(page, name)]})
+        stage_of(page, name, **{"writes" if name == "a.tail" else "reads": [name]})
         for name in names
     ]
     bench = Bench(page, *stages)
@@ -370,7 +292,7 @@ def test_samples_together_hold_what_they_hold_one_by_one(
     found = []
     for parts in (set[int](), cuts, set(range(10))):
         with Page.create(cells=2) as page:
-            bench = benched(page, reads=["in.head"])
+            bench = Bench(page, stage_of(page, reads=["in.head"]))
             head, now_ns = bench.cell("in.head"), 0
             for number, (width_ns, waited_ns) in enumerate(steps):
                 head.begin_wait(now_ns)
@@ -407,3 +329,123 @@ def test_with_other_servers_a_stage_is_another_one_in_a_recording(
         "hash": (2, 1),
         "hash (2 servers)": (2, 2),
     }
+
+
+@pytest.fixture
+def busy(between: Bench) -> Bench:
+    """A stage that takes ten items, and gives five, while eight come."""
+    for name in ("in.head", "out.tail", "in.tail"):
+        between.cell(name)
+    return between
+
+
+def values(*estimates: Any) -> list[Any]:
+    return [each and each.value for each in estimates]
+
+
+def test_neither_the_first_period_with_items_nor_the_last_one_counts(busy: Bench) -> None:
+    busy.pass_periods(9, items=[0, 0, 3, 10, 0, 12, 4, 0, 0])
+    assert busy.starts_ms == [300, 400, 500]
+    busy.pass_periods(1, items=1)
+    assert busy.starts_ms == [300, 400, 500, 600, 700, 800]
+
+
+def test_periods_without_servers_do_not_count(busy: Bench) -> None:
+    busy.pass_periods(3)
+    busy.leave("in.head")
+    busy.pass_periods(2)
+    busy.cell("in.head", pid=7)
+    busy.pass_periods(4)
+    assert busy.starts_ms == [100, 200, 600, 700]
+
+
+@pytest.mark.slow
+def test_a_long_silence_is_remembered_as_one_and_loses_nothing(alone: Bench) -> None:
+    for name in ("in.head", "in.tail"):
+        alone.cell(name, tid=6)
+    for n, items in enumerate([10, 10, 10, *[0] * 3000, 10, 10]):
+        if n == 3:
+            alone.leave("in.tail")
+        alone.owners.use(5, 6, n * MS, n * MS)
+        alone.pass_periods(1, items=items)
+    rows = alone.told()
+    assert len(rows) < 1100
+    assert {each.arrived for each in rows} == {(8.0,), (None,)}
+    sums = [(each.items, each.blocked_ms, each.delay_ms or 0.0) for each in rows]
+    assert np.sum(sums, axis=0).tolist() == [30, 3003 * 50, 3003]
+
+
+def test_all_figures_are_of_the_periods_that_counted(busy: Bench) -> None:
+    arrived = np.random.default_rng(75).poisson(8.0, 102)
+    busy.pass_periods(102, arrived=arrived)
+    found, rate = busy.found, busy.found.rate
+    assert rate is not None
+    assert values(rate.estimate) == pytest.approx([200.0])
+    assert (rate.periods, found.servers) == (100, 1)
+    assert (rate.start_s, rate.stop_s) == pytest.approx((0.1, 10.1))
+    assert (found.name, found.reads, found.writes) == ("hash", ("in",), ("out",))
+    assert found.inputs["in"] == estimate_rate(arrived[1:-1] / 0.1, weights=np.full(100, 0.1))
+    assert found.arrivals is not None
+    assert values(found.arrivals, found.utilisation, found.filter_ratio) == pytest.approx(
+        [found.inputs["in"].value, found.arrivals.value / 200.0, 2.0]
+    )
+
+
+def test_arrivals_are_of_the_time_since_the_phase_began(busy: Bench) -> None:
+    late = np.arange(150) >= 60
+    busy.pass_periods(150, items=np.where(late, 30, 10), arrived=np.where(late, 25, 8))
+    assert len(busy.found.rates) == 2
+    assert values(busy.found.arrivals) == pytest.approx([250.0])
+
+
+@pytest.mark.parametrize("how", ["nothing comes", "nobody counts"])
+def test_after_the_source_has_stopped_the_last_phase_with_arrivals_is_known(
+    busy: Bench, how: str
+) -> None:
+    busy.pass_periods(40, arrived=30)
+    if how == "nobody counts":
+        busy.leave("in.tail")
+    busy.pass_periods(60, arrived=0)
+    assert values(busy.found.last_arrivals) == pytest.approx([300.0])
+    assert busy.found.silent_s == pytest.approx(5.9)
+
+
+def test_a_pause_that_is_usual_belongs_to_the_arrivals(busy: Bench) -> None:
+    busy.pass_periods(118, arrived=np.where(np.arange(118) % 30 < 10, 30, 0))
+    assert busy.found.last_arrivals == busy.found.arrivals
+    assert busy.found.silent_s == 0.0
+
+
+def test_with_other_servers_a_new_phase_begins(busy: Bench) -> None:
+    busy.pass_periods(40)
+    busy.cell("in.head", pid=7)
+    busy.pass_periods(42)
+    assert values(*(each.estimate for each in busy.found.rates)) == pytest.approx([200.0, 400.0])
+    assert busy.found.servers == 2
+    assert busy.found.rates[1].start_s == pytest.approx(4.1)
+
+
+def test_the_end_of_a_stream_does_not_speak_for_the_stage(busy: Bench) -> None:
+    busy.cell("in.head", pid=7)
+    busy.pass_periods(60, items=20)
+    busy.leave("in.head")
+    busy.pass_periods(20, items=20)
+    assert [each.servers for each in busy.found.rates] == [2, 1]
+    assert busy.found.rate is busy.found.rates[0]
+    busy.pass_periods(90, items=20)
+    assert busy.found.rate is not None
+    assert busy.found.rate.servers == 1
+
+
+def test_a_time_with_so_many_servers_that_was_short_tells_no_rate(busy: Bench) -> None:
+    busy.pass_periods(8)
+    busy.cell("in.head", pid=7)
+    busy.pass_periods(53)
+    assert [each.periods for each in busy.found.rates] == [51]
+
+
+def test_what_is_not_known_of_a_stage_is_none(alone: Bench) -> None:
+    alone.at(0, 10)
+    found = alone.found
+    assert (found.rates, found.servers, found.inputs) == ((), 0, {})
+    assert (found.rate, found.arrivals, found.utilisation, found.filter_ratio) == (None,) * 4

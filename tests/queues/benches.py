@@ -1,0 +1,127 @@
+"""Stages that are sampled by hand."""
+
+from __future__ import annotations
+
+import math
+import queue
+from collections import defaultdict
+from typing import Any, NamedTuple
+
+import numpy as np
+from simulated.owners import FakeOwners
+
+from benchrigor.queues import Page, Stage, Tap, WatchedStage
+from benchrigor.queues.stages.stage_figures import Watching
+from benchrigor.queues.watching.sampler import Sampler
+
+MS = 1_000_000
+
+
+class Row(NamedTuple):
+    """One period that counts; None is what is not known."""
+
+    start_ms: float
+    items: int
+    arrived: tuple[float | None, ...]
+    given: float | None
+    blocked_ms: float
+    servers: int
+    cpu_ms: float | None
+    delay_ms: float | None
+    length_ms: float
+
+
+def known(value: float, unit: float = 1.0) -> float | None:
+    return None if math.isnan(value) else round(value * unit, 6)
+
+
+def end_of(page: Page, name: str, *, servers: int = 1) -> Any:
+    """Return an end, which nobody has used, by its whole name."""
+    of, _, side = name.rpartition(".")
+    return getattr(Tap(queue.Queue(), name=of, page=page, servers=servers), side)
+
+
+def stage_of(page: Page, name: str = "hash", *, servers: int = 1, **names: Any) -> Stage:
+    """Return a stage with ends of these names, for ``reads`` and ``writes``."""
+    ends = {side: [end_of(page, each) for each in names[side]] for side in names}
+    return Stage(name, **ends, servers=servers)
+
+
+class Bench:
+    """Stages whose cells are written by hand, in the name of any process, and sampled by hand."""
+
+    def __init__(self, page: Page, *stages: Stage, **watching: Any) -> None:
+        self.page, self.owners = page, FakeOwners()
+        self.sampler = Sampler(stages, Watching(**watching), owners=self.owners)
+        self.rows: dict[str, list[Row]] = {}
+        self.sampler.record = self.record
+        self.now_ms = 0
+        self.cells: dict[str, list[Any]] = defaultdict(list)
+
+    def record(self, stage: str, block: Any) -> None:
+        for n in range(block.n):
+            row = Row(
+                start_ms=round(float(block.start_s[n]) * 1e3, 6),
+                items=int(block.items[n]),
+                arrived=tuple(map(known, block.arrived[:, n].tolist())),
+                given=known(float(block.given[n])),
+                blocked_ms=round(float(block.blocked_s[n]) * 1e3, 6),
+                servers=block.servers,
+                cpu_ms=known(float(block.cpu_s[n]), 1e3),
+                delay_ms=known(float(block.delay_s[n]), 1e3),
+                length_ms=round(float(block.period_s[n]) * 1e3, 6),
+            )
+            self.rows.setdefault(stage, []).append(row)
+
+    def cell(self, name: str, *, pid: int = 5, tid: int = 0) -> Any:
+        cell = self.page.claim(name)
+        cell.words[5] = pid << 32 | tid
+        self.cells[name].append(cell)
+        return cell
+
+    def leave(self, name: str) -> None:
+        """Let the last that used an end do so no more."""
+        self.cells[name].pop().close(round(self.now_ms * MS))
+
+    def at(self, *times_ms: float, **items: Any) -> None:
+        """Sample at these times; before each, cells count an item."""
+        for at_ms in times_ms:
+            for cell in items.values():
+                cell.count()
+            self.sampler.sample(round(at_ms * MS))
+
+    def pass_periods(
+        self, n: int, *, items: Any = 10, given: Any = 5, arrived: Any = 8, blocked_ms: Any = 50
+    ) -> None:
+        """Sample after each of so many tenths of a second; in each every cell counts its items.
+
+        Whoever reads waits for so long.
+        """
+        if not self.now_ms:
+            self.at(0)
+        counts = {"in.head": items, "out.tail": given, "in.tail": arrived}
+        columns = np.broadcast_arrays(np.zeros(n), blocked_ms, *counts.values())
+        for _, waited_ms, *passed in zip(*columns, strict=True):
+            for name, number in zip(counts, passed, strict=True):
+                for cell in self.cells[name]:
+                    cell.words[0] += int(number)
+            for cell in self.cells["in.head"]:
+                cell.begin_wait(round(self.now_ms * MS))
+                cell.end_wait(round((self.now_ms + waited_ms) * MS))
+            self.now_ms += 100
+            self.at(self.now_ms)
+
+    def told(self, stage: str = "hash") -> list[Row]:
+        self.sampler.work_off()
+        return self.rows.get(stage, [])
+
+    @property
+    def starts_ms(self) -> list[float]:
+        """When the periods that count began."""
+        return [each.start_ms for each in self.told()]
+
+    @property
+    def found(self) -> WatchedStage:
+        """What is known of the first stage."""
+        self.told()
+        return self.sampler.report().stages[0]
