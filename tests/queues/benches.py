@@ -41,10 +41,12 @@ def end_of(page: Page, name: str, *, servers: int = 1) -> Any:
     return getattr(Tap(queue.Queue(), name=of, page=page, servers=servers), side)
 
 
-def stage_of(page: Page, name: str = "hash", *, servers: int = 1, **names: Any) -> Stage:
-    """Return a stage with ends of these names, for ``reads`` and ``writes``."""
-    ends = {side: [end_of(page, each) for each in names[side]] for side in names}
-    return Stage(name, **ends, servers=servers)
+def stage_of(
+    page: Page, name: str = "hash", *, reads: Any = (), writes: Any = (), servers: int = 1
+) -> Stage:
+    """Return a stage with ends of these names."""
+    ends = [[end_of(page, each) for each in names] for names in (reads, writes)]
+    return Stage(name, reads=ends[0], writes=ends[1], servers=servers)
 
 
 class Bench:

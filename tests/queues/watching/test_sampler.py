@@ -30,7 +30,7 @@ class Program(Bench):
         self.items_per_ms, self.busy_ms, self.idle_ms = 4, 7, 3
         self.late_ns = 0
         self.cost_s = 0.0  # processor time so far
-        self.sampler.thread_time = lambda: self.cost_s  # type: ignore[method-assign]
+        self.sampler.thread_time = lambda: self.cost_s
         self.at_ms: list[float] = []
 
     def wait(self, seconds: float) -> bool:
