@@ -8,7 +8,7 @@ from collections import defaultdict
 from typing import Any, NamedTuple
 
 import numpy as np
-from simulated.owners import FakeOwners
+from tests.simulations.simulated.owners import FakeOwners
 
 from benchrigor.queues import Page, Stage, Tap, WatchedStage
 from benchrigor.queues.stages.stage_figures import Watching

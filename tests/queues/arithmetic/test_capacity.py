@@ -1,41 +1,143 @@
+"""Room and replicas: against the plain recursion in many digits, and simulated queues.
+
+A bound on a simulation is left by chance about once in a thousand.
+"""
+
+from __future__ import annotations
+
+import math
 from typing import Any
 
+import mpmath
+import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import special
+from scipy import stats as scipy_stats
 from simulated.estimates import estimated
 
 from benchrigor.model import Code
 from benchrigor.stats import suggest_buffer, suggest_replicas
 
 loads = st.floats(0.01, 0.97)
-shares = st.floats(1e-5, 0.3)
-processes = st.sampled_from(["deterministic", "exponential", "other"])
+
+
+def places_for(load: float, variation: float, share: float, when_full: str) -> int | None:
+    """Return how many items may be there at once, also in service."""
+    size = suggest_buffer(
+        load,
+        1.0,
+        process="other",
+        variation=variation,
+        blocked_share=share,
+        when_full=when_full,
+    )
+    return size.capacity and size.capacity + 1
+
+
+def departures(utilisation: float, variation: float, number: int) -> list[mpmath.mpf]:
+    """Return the chances that departures leave 0, 1, ... behind, over that of 0, in many digits."""
+    rho, spread = mpmath.mpf(utilisation), mpmath.mpf(variation)
+    a = [mpmath.exp(-rho) if not variation else (1 + spread * rho) ** (-1 / spread)]
+    for k in range(number):
+        a.append(a[-1] * rho * (1 + spread * k) / (1 + spread * rho) / (k + 1))
+    q = [mpmath.mpf(1)]
+    for j in range(number - 1):
+        earlier = mpmath.fsum(q[i] * a[j - i + 1] for i in range(1, j + 1))
+        q.append((q[j] - a[j] * q[0] - earlier) / a[0])
+    return q
+
+
+def shares_blocked(utilisation: float, variation: float, places: int) -> dict[str, float]:
+    """Return the shares of arrivals that are lost, and that wait or make wait, in many digits."""
+    with mpmath.workdps(400):
+        q = departures(utilisation, variation, places + 1)
+        lost, more = (
+            1 - 1 / (1 / mpmath.fsum(q[:number]) + mpmath.mpf(utilisation))
+            for number in (places, places + 1)
+        )
+        return {"lose": float(lost), "wait": float(max(q[places] / mpmath.fsum(q), more))}
 
 
 @pytest.mark.slow
-@given(loads, loads, shares, processes)
-def test_a_busier_stage_needs_no_less_room(
-    one: float, other: float, share: float, process: str
+@pytest.mark.parametrize(
+    ("utilisation", "variations", "places"),
+    [
+        *(
+            (utilisation, [0.0, 1e-5, 0.04, 0.5, 1.0, 3.0, 100.0], [3, 30, 90])
+            for utilisation in (0.02, 0.3, 0.8, 0.99, 1.0 - 1e-7)
+        ),
+        (0.97, [0.0], [400]),  # where the chances go on geometrically
+    ],
+)
+def test_a_queue_is_the_first_by_the_recursion_in_many_digits_that_is_enough(
+    utilisation: float, variations: list[float], places: list[int]
 ) -> None:
-    variation = 3.0 if process == "other" else None
-    sizes = [
-        suggest_buffer(load, 1.0, process=process, variation=variation, blocked_share=share)
-        for load in sorted((one, other))
-    ]
-    assert sizes[0].capacity is not None
-    assert sizes[1].capacity is not None
-    assert sizes[0].capacity <= sizes[1].capacity
+    for variation in variations:
+        for number in places:
+            for when_full, share in shares_blocked(utilisation, variation, number).items():
+                if share > 1e-280:
+                    enough, short = (
+                        places_for(utilisation, variation, share * (1.0 + off), when_full)
+                        for off in (1e-10, -1e-10)
+                    )
+                    assert (enough, short) == (number, number + 1)
 
 
-@given(loads, shares, shares)
-def test_a_smaller_share_needs_no_less_room(load: float, one: float, other: float) -> None:
-    sizes = [
-        suggest_buffer(load, 1.0, blocked_share=each).capacity for each in sorted((one, other))
-    ]
-    assert sizes[0] is not None
-    assert sizes[1] is not None
-    assert sizes[0] >= sizes[1]
+def test_before_uneven_service_the_share_of_time_spent_waiting_counts() -> None:
+    rng = np.random.default_rng(74)
+    utilisation, variation, capacity, runs = 0.5, 4.0, 3, 400
+    leaves = np.zeros((runs, capacity))
+    now, waited = np.zeros(runs), np.zeros(runs)
+    rows = np.arange(runs)
+    for _ in range(2000):
+        now = now + rng.exponential(1.0 / utilisation, runs)
+        room = leaves.min(axis=1)
+        waited += np.maximum(room - now, 0.0)
+        now = np.maximum(now, room)
+        served = np.maximum(now, leaves.max(axis=1)) + rng.gamma(1.0 / variation, variation, runs)
+        leaves[rows, leaves.argmin(axis=1)] = served
+    wanted = shares_blocked(utilisation, variation, capacity)["wait"]
+    assert scipy_stats.ttest_1samp(waited / now, wanted).pvalue > 1e-3
+
+
+def room_needed(times: npt.NDArray[np.float64], load: float, share: float) -> int:
+    """Follow the chain of equally likely service times until few enough arrivals wait."""
+    scaled = load * times / times.mean()
+    more = [float(special.gammainc(k, scaled).mean()) for k in range(1, 101)]
+    none = float(np.exp(-scaled).mean())
+    chances = [1.0]
+    while True:
+        j = len(chances) - 1
+        total = more[j] + math.fsum(chances[i] * more[j - i + 1] for i in range(1, j + 1))
+        chances.append(total / none)
+        if chances[-1] / math.fsum(chances) <= share:
+            return j + 1
+
+
+SHARES = (np.arange(4000) + 0.5) / 4000.0
+
+
+@pytest.mark.parametrize("load", [0.5, 0.8, 0.95])
+@pytest.mark.parametrize(
+    "times",
+    [
+        SHARES,
+        1.0 - 0.5 * np.log1p(-SHARES),
+        np.exp(0.6 * special.ndtri(SHARES)),
+        np.where(SHARES < 0.5, 0.1, 1.9),
+    ],
+    ids=["uniform", "shifted exponential", "lognormal", "two-valued"],
+)
+def test_other_service_times_of_the_same_variation_need_the_same_room_within_one_item(
+    times: npt.NDArray[np.float64], load: float
+) -> None:
+    variation = float(times.var() / times.mean() ** 2)
+    enough = places_for(load, variation, 0.01, "wait")
+    assert enough is not None
+    assert abs(enough - room_needed(times, load, 0.01)) <= 1
 
 
 @given(loads, st.integers(-20, 20))
@@ -50,18 +152,19 @@ def test_the_worst_of_both_intervals_counts() -> None:
     assert size.capacity == suggest_buffer(80.0, 100.0).capacity == 13
     assert size.capacity_at_value == suggest_buffer(70.0, 110.0).capacity
     assert (size.utilisation, size.worst_utilisation) == (70.0 / 110.0, 0.8)
-
-
-def test_replicas_keep_the_utilisation_down() -> None:
     found = suggest_replicas(estimated(900.0, 850.0, 1000.0), estimated(450.0, 400.0, 500.0))
-    assert (found.replicas, found.replicas_at_value) == (4, 3)
-    assert found.notices == ()
-    assert suggest_replicas(0.0, 5.0).replicas == 1
+    assert (found.replicas, found.replicas_at_value, found.notices) == (4, 3, ())
 
 
 @pytest.mark.parametrize(
     ("arrival", "service", "wanted", "replicas"),
-    [(8.0, 10.0, 0.8, 1), (2.4, 1.0, 0.8, 3), (0.3, 0.1, 0.5, 6), (2.401, 1.0, 0.8, 4)],
+    [
+        (8.0, 10.0, 0.8, 1),
+        (2.4, 1.0, 0.8, 3),
+        (0.3, 0.1, 0.5, 6),
+        (2.401, 1.0, 0.8, 4),
+        (0.0, 5.0, 0.8, 1),
+    ],
 )
 def test_rounding_does_not_add_a_replica(
     arrival: float, service: float, wanted: float, replicas: int
@@ -86,10 +189,12 @@ SURE, HUGE = estimated(100.0, 90.0, 110.0), 1.0 - 1e-9
         # By the closed form of M/M/1/K 14 places block 0.9 % at a utilisation of 0.8, 13 1.2 %.
         ((80.0, 100.0), 0.01, (13, 13), (0.8, 0.8), None),
         ((0, 10.0), 0.01, (1, 1), (0.0, 0.0), None),
+        ((1e-300, 1.0), 0.01, (1, 1), (0.0, 0.0), None),
         ((100.0, 100.0), 0.01, (None, None), (1.0, 1.0), "refusal"),
         ((estimated(80.0, 70.0, 95.0), SURE), 0.01, (None, 13), (0.8, 95 / 90), "warning"),
         ((80.0, estimated(100.0, -5.0, 205.0)), 0.01, (None, 13), (0.8, None), "warning"),
-        ((HUGE, 1.0), 1e-7, (None, None), (HUGE, HUGE), "refusal"),
+        ((HUGE, 1.0), 0.99e-6, (None, None), (HUGE, HUGE), "refusal"),  # beyond a million
+        ((HUGE, 1.0), 1.01e-6, (989_608, 989_608), (HUGE, HUGE), None),
         ((estimated(0.5, 0.4, HUGE), 1.0), 1e-7, (None, 22), (0.5, HUGE), "warning"),
     ],
 )

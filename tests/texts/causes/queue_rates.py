@@ -18,13 +18,13 @@ from benchrigor.testing import SyntheticStage
 NAN = math.nan
 
 
-def moments(process: ServiceProcess, variation: float, mean_s: float = 810e-6) -> ServiceMoments:
+def moments(process: str, variation: float, mean_s: float = 810e-6) -> ServiceMoments:
     return ServiceMoments(
         n=246,
         mean_s=mean_s,
         variance_s2=variation * mean_s**2,
         third_s3=0.0,
-        process=process,
+        process=ServiceProcess(process),
     )
 
 
