@@ -24,10 +24,9 @@ def compare_series(engine: PairEngine, old: Floats, new: Floats) -> Comparison:
     return engine.result()
 
 
-@pytest.mark.minutes
 def test_comparisons_of_the_same_are_seldom_told_apart() -> None:
     """Autocorrelated noise, the stopping rule at work, the classical test: 5% at most."""
-    runs, false, held = 60, 0, 0
+    runs, false, held = 30, 0, 0
     for seed in range(runs):
         shocks = np.random.default_rng(seed).normal(0.0, 0.02 * math.sqrt(0.75), (2, 3_000))
         old, new = 1.0 + signal.lfilter([1.0], [1.0, -0.5], shocks)

@@ -51,7 +51,6 @@ def test_intervals_of_ten_rounds_cover_and_are_not_boundless() -> None:
     assert np.mean([each.half_width for each in slopes]) < 1.7 * plain
 
 
-@pytest.mark.minutes
 def test_a_robust_interval_covers_where_some_rounds_are_far_off() -> None:
     rng = np.random.default_rng(3)
     work = 0.1 + 3.9 * midpoints(40)
@@ -66,9 +65,7 @@ def test_a_robust_interval_covers_where_some_rounds_are_far_off() -> None:
     assert widths["robust"] < 0.6 * widths["ols"]
 
 
-@pytest.mark.parametrize("order", [bisecting, shuffle])
-@pytest.mark.parametrize("phi", [0.0, 0.7])
-@pytest.mark.minutes
+@pytest.mark.parametrize(("order", "phi"), [(bisecting, 0.0), (shuffle, 0.7)])
 def test_subsessions_in_the_orders_of_sessions_cover(
     order: Callable[[int, np.random.Generator], np.ndarray], phi: float
 ) -> None:
