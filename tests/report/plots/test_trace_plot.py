@@ -1,26 +1,27 @@
+"""The picture of readings, by its artists; its words stand in a page of texts."""
+
+import re
 import subprocess
 import sys
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 import benchrigor as br
-from benchrigor.model import ChangePoints, Delays, Notice, Phase, RunRecord, StablePhase
-from benchrigor.model.analysis import PhaseLabel, PhaseReason
-from benchrigor.report import plot_trace, render
+from benchrigor.model import ChangePoints, Notice, Phase, RunRecord, StablePhase
+from benchrigor.report import plot_trace
 from benchrigor.session import Engine
-from benchrigor.session.replays.recorded_run import record_of_readings
 from benchrigor.stats import estimate_mean, trimmed
 
 
 def told(*rounds: object, restarted: bool = False, unit: str = "s") -> RunRecord:
     """Return the record of a session that was told these rounds."""
     options = br.Options(target=1e-9, rounds="restarted" if restarted else "continuous")
-    engine = Engine(options, (br.Metric(name="time", unit=unit),), name="a $ign")
+    engine = Engine(options, (br.Metric(name="time", unit=unit),), name="a $ign", recorded=True)
     for values in rounds:
         plan = engine.ask()
         assert plan is not None
@@ -86,14 +87,14 @@ def drawn(axes: Axes) -> Axes:
     return axes
 
 
-@pytest.mark.slow
+LABELS = ("warm-up", "stable", "cool-down", "other")
+
+
 def test_rejected_phases_are_shaded_from_their_first_reading_to_their_last() -> None:
-    record = record_of_readings(
-        [THREE], br.Options(), br.Metric(name="time", unit="s"), name="file"
-    )
+    record = told(THREE)
     phases = record.analyses[0].phases[0].phases
     axes = drawn(plot_trace(record))
-    assert [phase.label for phase in phases] == ["warm-up", "stable", "cool-down"]
+    assert [phase.label for phase in phases] == [*LABELS[:3]]
     for phase in (phases[0], phases[2]):
         assert spans(axes, phase.label) == [(phase.start - 0.5, phase.stop - 0.5)]
         assert str(phase.label) in words(axes)
@@ -104,19 +105,19 @@ def phases_of(
     labels: str, borders: tuple[int, ...], raw: tuple[int, ...] = (), median: float = 1.0
 ) -> StablePhase:
     """Compose phases by hand; labels are given by their first letters."""
-    known = {str(label)[0]: label for label in PhaseLabel}
+    known: dict[str, Any] = {label[0]: label for label in LABELS}
     phases = tuple(
         Phase(start=start, stop=stop, label=known[letter], median=median)
         for (start, stop), letter in zip(pairwise(borders), labels, strict=True)
     )
     stable = next(phase for phase in phases if phase.label == "stable")
-    return StablePhase(
-        start=stable.start,
-        stop=stable.stop,
-        reason=PhaseReason.STABLE,
-        phases=phases,
-        change_points=ChangePoints(indices=raw, n=borders[-1], level=0.01, inflation=1.0),
-    )
+    return composed("stable", phases, raw, start=stable.start, stop=stable.stop)
+
+
+def composed(reason: Any, phases: tuple[Phase, ...], raw: tuple[int, ...], **more: Any) -> Any:
+    """Compose phases with change points of these indices."""
+    points = ChangePoints(indices=raw, n=phases[-1].stop, level=0.01, inflation=1.0)
+    return StablePhase(reason=reason, phases=phases, change_points=points, **more)
 
 
 def test_adjacent_phases_of_one_label_are_one_shaded_stretch_with_one_label() -> None:
@@ -137,21 +138,13 @@ def test_change_points_are_lines_and_those_of_immaterial_steps_are_told_apart() 
     assert solid.get_linestyle() != dotted.get_linestyle()
 
 
-@pytest.mark.parametrize(
-    ("labels", "borders", "raw", "said"),
-    [
-        ("ws", (0, 50, 400), (50,), "1 change point"),
-        ("ws", (0, 50, 400), (50, 120), "2 change points,\n1 immaterial (dotted)"),
-        ("ws", (0, 50, 400), (50, 120, 200), "3 change points,\n2 immaterial (dotted)"),
-        ("s", (0, 400), (120,), "1 immaterial\nchange point (dotted)"),
-        ("s", (0, 400), (120, 200), "2 immaterial\nchange points (dotted)"),
-    ],
-)
-def test_change_points_are_counted_in_words_that_read_well(
-    labels: str, borders: tuple[int, ...], raw: tuple[int, ...], said: str
+@pytest.mark.parametrize(("raw", "counts"), [((50,), ["1"]), ((50, 120, 200), ["3", "2"])])
+def test_change_points_are_counted_and_so_are_those_of_immaterial_steps(
+    raw: tuple[int, ...], counts: list[str]
 ) -> None:
-    axes = pictured(np.ones(400), phases_of(labels, borders, raw))
-    assert [each.get_text() for each in axes.texts if "change" in each.get_text()] == [said]
+    axes = pictured(np.ones(400), phases_of("ws", (0, 50, 400), raw))
+    (told_of,) = (each.get_text() for each in axes.texts if "change" in each.get_text())
+    assert re.findall(r"\d+", told_of) == counts
 
 
 def test_a_picture_has_the_name_of_the_run() -> None:
@@ -166,19 +159,12 @@ def refused(n: int) -> StablePhase:
     sentence = "No stable phase can be told from noise: " + "it holds too few readings " * 6
     notice = Notice.refusal("no-stable-phase", f"{sentence.strip()}.")
     borders = tuple(range(0, n + 1, n // 5))
-    return StablePhase(
-        start=None,
-        stop=None,
-        reason=PhaseReason.TREND,
-        phases=tuple(
-            Phase(start=start, stop=stop, label=PhaseLabel.OTHER, median=1.0)
-            for start, stop in pairwise(borders)
-        ),
-        change_points=ChangePoints(
-            indices=tuple(range(n // 10, n, n // 10)), n=n, level=0.01, inflation=1.0
-        ),
-        notices=(notice,),
+    other: Any = "other"
+    phases = tuple(
+        Phase(start=start, stop=stop, label=other, median=1.0) for start, stop in pairwise(borders)
     )
+    raw = tuple(range(n // 10, n, n // 10))
+    return composed("trend", phases, raw, start=None, stop=None, notices=(notice,))
 
 
 FAR = steps((1e-3, 1000))
@@ -223,32 +209,6 @@ def test_the_interval_is_drawn_over_the_readings_that_it_stands_on() -> None:
     assert line.get_segments()[0].tolist() == [[box.x0, found.value], [box.x1, found.value]]
 
 
-def test_a_margin_is_counted_where_all_phases_are_measured() -> None:
-    levels = np.repeat([1.0, 1.2, 1.0], [700, 600, 700])
-    record = told(levels * np.random.default_rng(1).normal(1.0, 0.01, 2_000))
-    analysis = record.analyses[0]
-    assert (analysis.phases[0].reason, analysis.n_kept) == (PhaseReason.CHANGING_PACE, 1_990)
-
-
-def test_readings_left_out_for_delay_are_told_as_in_the_report() -> None:
-    values = np.random.default_rng(2).normal(1.0, 0.01, 400)
-    delays = Delays(
-        stops=np.arange(1, 401),
-        seconds={"run queue": 0.3 * (np.arange(400) % 8 == 3)},
-        duration_s=values,
-    )
-    engine = Engine(br.Options(target=None, max_rounds=1), seed=1)
-    plan = engine.ask()
-    assert plan is not None
-    engine.tell(
-        br.Round(plan=plan, elapsed_ns=10**12, unit_readings={"time": values}, delays=delays)
-    )
-    record = engine.result()
-    sentence = "50 of 400 readings left out for delay"
-    assert sentence in " ".join(render(record).split())
-    assert sentence in " ".join(words(drawn(plot_trace(record))).split())
-
-
 def test_readings_that_do_not_count_are_paler_and_all_are_there() -> None:
     axes = drawn(plot_trace(told(THREE)))
     (pale,), (dark,) = named(axes, "left out"), named(axes, "kept")
@@ -258,37 +218,19 @@ def test_readings_that_do_not_count_are_paler_and_all_are_there() -> None:
     np.testing.assert_array_equal(values[np.argsort(at)], THREE)
 
 
-def test_without_a_stable_phase_the_picture_says_why_and_shows_no_number() -> None:
+def test_without_a_stable_phase_no_number_is_shown() -> None:
     record = told(steps((1e-3, 200), (2e-3, 200), (3e-3, 200), (4e-3, 200)))
-    assert record.estimate() is None
     axes = drawn(plot_trace(record))
     assert spans(axes, "other") == [(-0.5, 799.5)]
     assert named(axes, "number") == named(axes, "interval") == []
-    said = " ".join(words(axes).split())
-    assert f"No number. {record.notices[0].sentence}" in said
+    assert record.notices[0].sentence in " ".join(words(axes).split())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sign", "words_said"), [(1.0, "up to 1 V"), (-1.0, "down to -1 V")])
-def test_outliers_do_not_squash_the_picture_and_are_counted_at_its_edge(
-    sign: float, words_said: str
-) -> None:
-    values = steps((1e-3, 600))
-    values[[50, 300, 400]] = 1.0
-    axes = drawn(pictured(sign * values, unit="V"))
-    low, high = axes.get_ylim()
-    assert high - low < 2e-3
-    (marks,) = named(axes, "beyond")
-    assert marks.get_xdata().tolist() == [50, 300, 400]
-    assert f"3 beyond,\n{words_said}" in words(axes)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [100, 20_000])
-@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize(("n", "sign"), [(600, 1.0), (100, -1.0), (20_000, 1.0)])
 def test_a_fortieth_of_far_readings_does_not_flatten_the_others(n: int, sign: float) -> None:
     values = steps((1e-3, n))
-    far = np.random.default_rng(2).choice(n, n // 40, replace=False)
+    far = np.sort(np.random.default_rng(2).choice(n, n // 40, replace=False))
     values[far] *= 30.0
     axes = drawn(pictured(sign * values, phases_of("s", (0, n)), unit="V"))
     low, high = axes.get_ylim()
@@ -296,6 +238,9 @@ def test_a_fortieth_of_far_readings_does_not_flatten_the_others(n: int, sign: fl
     assert low < others.min() < others.max() < high
     assert high - low < 2.0 * np.ptp(others)
     assert f"{n // 40} beyond" in words(axes)
+    if n < 1_000:
+        (marks,) = named(axes, "beyond")
+        assert marks.get_xdata().tolist() == far.tolist()
 
 
 def test_a_number_that_far_readings_pull_away_is_in_the_picture_or_shown_where_it_is() -> None:
@@ -324,7 +269,7 @@ def test_a_reading_just_outside_the_bulk_is_no_outlier() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [4001, 10_007, 100_000])
+@pytest.mark.parametrize("n", [4001, 100_000])
 def test_very_many_readings_become_columns_that_keep_their_extremes(n: int) -> None:
     values = np.random.default_rng(1).lognormal(0.0, 0.3, n)
     axes = drawn(pictured(values, phases_of("s", (0, n)), estimate_mean(values)))
@@ -381,9 +326,10 @@ def test_restarted_rounds_stand_in_a_row_each_with_its_own_phases() -> None:
         ([1.0, 1.1], "B/s", "time (B/s)"),
         (np.full(300, 5e-6), "s", "time (µs)"),
         (np.zeros(50), "", "time"),
+        (np.zeros(50), "s", "time (ns)"),
         (-steps((3.0, 50), (1.0, 400)), "dB", "time (dB)"),
     ],
-    ids=["single", "two", "constant", "zero", "negative"],
+    ids=["single", "two", "constant", "zero", "no time", "negative"],
 )
 def test_odd_series_are_drawn_with_their_unit(values, unit: str, label: str, tmp_path) -> None:
     axes = plot_trace(told(values, unit=unit))
@@ -392,13 +338,6 @@ def test_odd_series_are_drawn_with_their_unit(values, unit: str, label: str, tmp
     assert low < min(values)
     assert high > max(values)
     assert axes.get_ylabel() == label
-
-
-def test_axes_ticks_are_in_the_unit_of_the_label() -> None:
-    axes = drawn(plot_trace(told(THREE)))
-    ticks = zip(axes.get_yticklabels(), axes.get_yticks(), strict=True)
-    assert all(float(text.get_text()) == pytest.approx(1e3 * place) for text, place in ticks)
-    assert axes.get_ylabel() == "time (ms)"
 
 
 def ticks(axes: Axes) -> list[float]:
@@ -412,10 +351,8 @@ def ticks(axes: Axes) -> list[float]:
     ("middle", "spread", "unit", "label", "reach"),
     [
         (1e9, 0.1, "s", "time minus 1,000,000,000 s (ms)", 310.0),
-        (1e9, 0.1, "B/s", "time minus 1,000 MB/s (B/s)", 0.31),
         (-1e9, 0.1, "", "time minus -1,000,000,000", 0.31),
         (1.0, 1e-7, "s", "time minus 1,000 ms (ns)", 310.0),
-        (123_456_789_012.0, 0.1, "", "time minus 123,456,789,012", 0.31),
     ],
 )
 def test_readings_that_are_nearly_alike_are_told_apart_by_their_difference_from_a_base(
@@ -445,20 +382,14 @@ def test_ticks_have_all_the_digits_that_their_places_need(values, places: list[f
     assert read == pytest.approx([each for each in axes.get_yticks() if low <= each <= high])
 
 
-@pytest.mark.parametrize("places", [[2e-3], [2e-3, 2e-3], [2e-3, 5e-3]])
-def test_ticks_that_were_set_by_hand_are_labelled(places: list[float]) -> None:
+def test_ticks_are_in_the_unit_of_the_label_also_where_they_were_set_by_hand() -> None:
     axes = plot_trace(told(THREE))
-    axes.set_yticks(places)
-    drawn(axes)
-    assert [float(text.get_text()) for text in axes.get_yticklabels()] == [1e3 * p for p in places]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("unit", "label"), [("s", "time (ns)"), ("B", "time (B)"), ("", "time")])
-def test_readings_of_zero_have_an_axis_of_one_of_the_least_unit(unit: str, label: str) -> None:
-    axes = plot_trace(told(np.zeros(50), unit=unit))
-    assert axes.get_ylabel() == label
-    assert (ticks(axes)[0], ticks(axes)[-1]) == (-1.0, 1.0)
+    assert axes.get_ylabel() == "time (ms)"
+    for places in ([*axes.get_yticks()], [2e-3, 5e-3]):
+        axes.set_yticks(places)
+        drawn(axes)
+        shown = [float(text.get_text()) for text in axes.get_yticklabels()]
+        assert shown == pytest.approx([1e3 * place for place in places])
 
 
 @pytest.mark.slow
@@ -481,13 +412,6 @@ def test_columns_that_do_not_count_are_paler_than_those_that_do() -> None:
         edges = dark.get_data().edges
         left = named(axes, "number")[0].get_segments()[0][0][0]
         assert edges[shown[1].argmax()] == pytest.approx(left, abs=25)
-
-
-def test_given_axes_are_drawn_into() -> None:
-    figure = Figure()
-    left, right = figure.subplots(1, 2)
-    assert plot_trace(told(THREE), axes=left) is left
-    assert plot_trace(told(THREE), axes=right) is right
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ explain nonsense
 resume nonsense
 show 294973a2
 show 294973a2 --details
+show 294973a2 --markdown -
 show 8f406f58
 show 8f406f58 --details
 show 824b8b01

@@ -7,11 +7,13 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
+import click.testing
 import numpy as np
 from shared_cases import SyntheticJob
 from simulated.estimates import estimated
 from simulated.paced_commands import run_of
 from tests.texts.causes.report import RECORDS, all_of, synthetic
+from tests.texts.rendering import run
 
 import benchrigor as br
 from benchrigor.layout import page
@@ -69,10 +71,10 @@ def rows(**changes: object) -> str:
     return render(work(**changes))  # type: ignore[arg-type]
 
 
-def two_sides(verdict: Verdict) -> Iterator[str]:
-    """Yield what is said of two sides."""
+def compared(verdict: Verdict, *notices: Notice, names: tuple[str, str]) -> Comparison:
+    """Return a comparison of two sides."""
     side = estimated(1.0e-3, 0.9e-3, 1.1e-3)
-    found = Comparison(
+    return Comparison(
         statistic="mean",
         direction=Direction.LOWER,
         margin=0.01,
@@ -87,11 +89,17 @@ def two_sides(verdict: Verdict) -> Iterator[str]:
         p_beyond=0.01,
         verdict=verdict,
         required=20,
-        notices=(Notice.warning(Code.DISTURBED, "Busy."), Notice.note(Code.SHORT_RUN, "Short.")),
+        notices=notices,
         elapsed_s=3.0,
         readings_in="s",
-        names=("old", "new"),
+        names=names,
     )
+
+
+def two_sides(verdict: Verdict) -> Iterator[str]:
+    """Yield what is said of two sides."""
+    notices = (Notice.warning(Code.DISTURBED, "Busy."), Notice.note(Code.SHORT_RUN, "Short."))
+    found = compared(verdict, *notices, names=("old", "new"))
     yield from (str(found), comparison_page(found))
 
 
@@ -127,6 +135,23 @@ def drawn(draw: Callable[..., object], *given: object) -> object:
     """Return the words in a picture."""
     axes = draw(*given)
     return [each.get_text() for each in (*axes.texts, axes.title, axes.xaxis.label)]  # type: ignore[attr-defined]
+
+
+def far_above() -> RunRecord:
+    """Return a run of work of which two rounds took a minute."""
+    record = work(outliers=(10, 13))
+    rounds = [
+        replace(each, readings={"time": 60.0} if each.plan.index in {24, 27} else each.readings)
+        for each in record.rounds
+    ]
+    return replace(record, rounds=tuple(rounds))
+
+
+def under_pressure() -> click.testing.Result:
+    """Return what is said of the profile of a program whose tasks waited for memory."""
+    facts = {"wall_s": 8.0, "pressure_memory_s": 2.0, "pressure_memory_full_s": 0.8}
+    br.SegmentProfile(duration_s=[0.1, 0.2] * 40, facts=facts).save("profile.json")
+    return run("interference", "profile.json", "--details")
 
 
 CAUSES: dict[str, Callable[[], object]] = {
@@ -167,6 +192,9 @@ CAUSES: dict[str, Callable[[], object]] = {
     "a picture of growth": lambda: drawn(
         plot_work, work(shape="quadratic", growth=estimated(1.98, 1.9, 2.06))
     ),
+    "a picture of rounds far above": lambda: drawn(plot_work, far_above()),
+    "a picture of readings left out": lambda: drawn(plot_trace, RECORDS["waiting"]()),
+    "a profile with pressure": under_pressure,
     "a picture of a metric that is not there": lambda: plot_trace(synthetic(), "tme"),
     "a picture of nothing": lambda: plot_trace(RECORDS["nothing measured"]()),
     "a picture of a list": lambda: plot_trace([1.0, 2.0]),  # type: ignore[arg-type]

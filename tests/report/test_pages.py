@@ -1,0 +1,136 @@
+"""A page has the answer, at most eight rows, and what a reader should do; nothing contradicts."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from simulated.paced import TRUE_S
+from tests.texts.causes.report import RECORDS, ended
+from tests.texts.causes.report_work import compared
+
+import benchrigor as br
+from benchrigor.model import Code, Notice, RunRecord, StopReason, Verdict
+from benchrigor.report import explain, render
+from benchrigor.report.notice_lines import OF_PAIRS, PAGE, REFUSED
+from benchrigor.report.run_table import tabulate
+from benchrigor.report.short_page import comparison_page, run_page
+
+HOUSE_WORDS = ("full pace", "light", "floor", "pieces", "half-width", "stable phase", "invocation")
+
+
+@pytest.fixture(scope="module", params=RECORDS)
+def run(request: pytest.FixtureRequest) -> RunRecord:
+    return RECORDS[request.param]()
+
+
+def fits(text: str, columns: int = 79) -> bool:
+    lines = text.splitlines()
+    return max(map(len, lines)) <= columns and not any(line != line.rstrip() for line in lines)
+
+
+def rows_of(text: str) -> list[str]:
+    return [line for line in text.splitlines() if re.match(r"  [a-z]", line)]
+
+
+def test_a_page_begins_with_the_line_and_has_at_most_eight_rows(run: RunRecord) -> None:
+    text = run_page(run)
+    assert " ".join(text.split()).startswith(" ".join(str(run).split()))
+    assert len(str(run)) <= 100
+    assert len(rows_of(text)) <= 8
+    assert fits(text.at(40), 40)
+    assert not [word for word in HOUSE_WORDS if word in text]
+
+
+def test_a_page_tells_what_to_do_and_no_code(run: RunRecord) -> None:
+    told = [line for line in run_page(run).splitlines() if line.startswith("  ! ")]
+    assert len(told) <= len(run.notices)
+    assert not re.search(r"\[[a-z]+-[a-z-]+\]", run_page(run))
+
+
+def test_reports_fit_a_terminal_and_tell_every_notice_once(run: RunRecord) -> None:
+    assert fits(explain(run))
+    assert fits(render(run))
+    flat = " ".join(render(run).split())
+    for notice in run.notices:
+        assert flat.count(f"[{notice.code}]") == sum(
+            each.code is notice.code for each in run.notices
+        )
+
+
+@pytest.mark.parametrize("name", ["latency_ms", "n" * 90])
+@pytest.mark.parametrize("size", [1, 400])
+def test_a_name_of_any_length_is_apart_from_its_number(name: str, size: int) -> None:
+    session = br.Session(br.Options(budget_readings=size), seed=1)
+    values = np.random.default_rng(3).normal(5.0, 0.1, size)
+    session.tell(
+        br.Round(plan=session.ask(), elapsed_ns=10**9, unit_readings={name: values, "m2": values})
+    )
+    assert all(map(fits, (render(session.result()), explain(session.result()))))
+    assert re.search(rf"{name[-10:]}\s+(5\.\d|4\.\d|no number: )", render(session.result()))
+
+
+@pytest.mark.parametrize("name", ["satisfied", "restarted", "full pace"])
+def test_after_the_target_is_reached_no_more_readings_are_needed(name: str) -> None:
+    """However many a forecast asks for: it is one of another time."""
+    record = RECORDS[name]()
+    (analysis, *_), required = record.analyses, 10**7
+    estimate = analysis.estimate
+    assert estimate is not None
+    narrow = replace(estimate, low=0.9999 * estimate.value, high=1.0001 * estimate.value)
+    record = replace(record, analyses=(replace(analysis, required=required, estimate=narrow),))
+    assert "needed" not in render(record) + run_page(record)
+
+
+@pytest.mark.parametrize("reason", StopReason)
+def test_whatever_the_name_and_the_ending_a_table_fits(reason: StopReason) -> None:
+    for name in ("f", "test_of_many_words[and-some-more]", "x" * 200):
+        text = tabulate([ended(StopReason.SATISFIED, name="other"), ended(reason, name=name)])
+        assert fits(text)
+        assert name in "".join(text.splitlines())
+
+
+def test_the_headline_is_at_full_speed_and_programs_find_it_beside_what_was_measured(
+    cli, strict
+) -> None:
+    record = RECORDS["a changing pace"]()
+    measured, full = record.estimate(), record.headline()
+    assert measured is not None
+    assert full is not None
+    assert full.low <= TRUE_S <= full.high < measured.low
+    record.save("slow.json")
+    (analysis,) = strict(cli("analyze", "slow.json", "--json").stdout)["analyses"]
+    told = analysis["at_full_pace"]
+    assert (told["value"], told["low"], told["high"]) == (full.value, full.low, full.high)
+    assert analysis["pace"]["full_s"] == {"interpreter": pytest.approx(4e-6, rel=0.02)}
+    assert RECORDS["no references"]().at_full_pace() is None
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+def test_the_page_of_a_comparison_is_one_page(verdict: Verdict) -> None:
+    notices = (Notice.warning(code, "x") for code in Code)
+    found = compared(verdict, *notices, names=("old" * 40, "new" * 40))
+    text = comparison_page(found)
+    assert " ".join(text.split()).startswith(str(found))
+    assert len(rows_of(text)) <= 8
+    assert str(verdict) in text
+
+
+@pytest.mark.parametrize("code", PAGE)
+def test_a_sentence_says_what_to_do_in_everyday_words(code: Code) -> None:
+    sentence = PAGE[code]
+    assert re.search(r"(\. |, or |: ).*\.$", sentence)
+    assert not [word for word in HOUSE_WORDS if word in sentence]
+
+
+def test_the_sentences_of_pages_are_documented() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "codes.md").read_text(encoding="utf-8")
+    section = text.partition("## What a page says of a Notice")[2].partition("\n## ")[0]
+    documented = dict(re.findall(r"^\| `(.+) \| (.+) \|$", section, re.MULTILINE))
+    told = {
+        **{f"{code}`": PAGE.get(code, "-") for code in Code},
+        **{f"{code}`, as a refusal": text for code, text in REFUSED.items()},
+        **{f"{code}`, of two sides in turn": text for code, text in OF_PAIRS.items()},
+    }
+    assert documented == told
