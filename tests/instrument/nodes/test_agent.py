@@ -16,17 +16,14 @@ from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from tests.instrument.nodes.made_nodes import agent_of, ask
 
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument import Agent, ProbeRegistry
-from benchrigor.instrument.nodes import node_service
-from benchrigor.instrument.nodes.exposition import exposition
-from benchrigor.instrument.nodes.node_service import NodeService
-from benchrigor.machine import Alarms, StatusReader
-from benchrigor.testing import FakeSampler
 
 HERE = Path(__file__).parent
 LONG_S = 20.0
+TOKEN = "a-token-of-the-tests"  # noqa: S105  # for these tests alone
 BUSY = {
     "when": [{"sample": "cpu busy", "above": 90.0, "clear": 50.0}],
     "sentence": "All is busy.",
@@ -41,11 +38,16 @@ def until(holds: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
-def test_all_is_told_that_is_known(agent_of, ask):
+def count(registry: ProbeRegistry, events: int = 1) -> None:
+    parse = registry.probe("parse")
+    for _ in range(events):
+        parse.stop(parse.start())
+
+
+def test_all_is_told_that_is_known(sampler):
     registry = ProbeRegistry()
-    with registry.probe("parse"):
-        pass
-    with agent_of(registry=registry) as agent:
+    count(registry)
+    with agent_of(sampler, registry=registry) as agent:
         until(lambda: agent.service.health)
         assert {each["name"] for each in ask(agent.url + "/capabilities")[1]} > {"cpu model", "ram"}
         status, told = ask(agent.url + "/status")
@@ -62,20 +64,46 @@ def test_all_is_told_that_is_known(agent_of, ask):
         assert (report["echo"], report["sequence"]) == ("x", 1)
 
 
-def test_probes_are_told_in_parts(agent_of, ask):
+def told_of(agent: Agent, cursor: str) -> tuple[str, int, bool]:
+    """Return the next cursor, the events of its part, and whether that is all since they began."""
+    told = ask(f"{agent.url}/probes?cursor={cursor}")[1]
+    parse = told["probes"]["readings"].get("parse", {"count": 0})
+    return told["cursor"], parse["count"], told["from_start"]
+
+
+def test_parts_of_probes_add_up_to_all_also_where_answers_are_lost():
+    registry, received = ProbeRegistry(), 0
+    with agent_of(registry=registry) as agent:
+        cursor = ""
+        for turn, is_lost in enumerate([False, True, True, False, True, False, False]):
+            count(registry, turn + 1)
+            sent, part, is_first = told_of(agent, cursor)
+            assert is_first is (turn == 0)  # with what was counted before
+            if not is_lost:
+                cursor, received = sent, received + part
+        assert received + told_of(agent, cursor)[1] == registry.read()["parse"].count == 28
+
+
+def test_readers_of_probes_do_not_take_from_each_other_and_a_strange_cursor_begins_anew():
     registry = ProbeRegistry()
     with agent_of(registry=registry) as agent:
-        cursor = ask(agent.url + "/probes?cursor=")[1]["cursor"]
-        with registry.probe("parse"):
-            pass
-        for _ in range(2):  # as if the first answer had been lost
-            told = ask(f"{agent.url}/probes?cursor={cursor}")[1]
-            assert told["probes"]["readings"]["parse"]["count"] == 1
-        told = ask(f"{agent.url}/probes?cursor={told['cursor']}")[1]
-        assert told["probes"]["readings"]["parse"]["count"] == 0
+        one, other = (told_of(agent, "")[0] for _ in range(2))
+        count(registry, 5)
+        assert told_of(agent, one)[1] == told_of(agent, other)[1] == 5
+        for wrong in ("x.1", "..", f"{one.partition('.')[0]}.7", "1.2.3", "%C3%A9"):
+            began, part, is_first = told_of(agent, wrong)
+            assert began.partition(".")[0] != one.partition(".")[0]
+            assert (part, is_first) == (5, True)
 
 
-def test_prometheus_reads_its_metrics(agent_of):
+def test_only_so_many_readers_of_probes_are_kept():
+    with agent_of() as agent:
+        first, *others = [told_of(agent, "")[0] for _ in range(65)]
+        assert not told_of(agent, others[0])[2]
+        assert told_of(agent, first)[2]
+
+
+def test_prometheus_reads_its_metrics(sampler):
     registry = ProbeRegistry()
     name = 'a "name" with \\ and {label="x"} é'
     for _ in range(3):
@@ -83,7 +111,8 @@ def test_prometheus_reads_its_metrics(agent_of):
             pass
     frame = registry.probe("frame", deadline_s=4e-6)
     frame.stop(frame.start() - 5_000)
-    with agent_of(registry=registry) as agent:
+    sampler.values["disk \udcff"] = 1.0  # a name that is not UTF-8
+    with agent_of(sampler, registry=registry) as agent:
         until(lambda: agent.service.status)
         agent.service.alarms.raise_("queue-full")
         with urllib.request.urlopen(agent.url + "/metrics") as answer:  # noqa: S310
@@ -99,7 +128,7 @@ def test_prometheus_reads_its_metrics(agent_of):
     assert missed.labels == {"probe": "frame", "deadline": "4e-06"}
     assert (missed.name, missed.value) == ("benchrigor_probe_missed_deadlines_total", 1.0)
     states = {each.labels["sample"]: each.value for each in families["benchrigor_state"].samples}
-    assert states["cpu busy"] == 7.0
+    assert (states["cpu busy"], states["disk ?"]) == (7.0, 1.0)
     alarms = {each.labels["code"]: each.value for each in families["benchrigor_alarm"].samples}
     assert alarms["queue-full"] == 1.0
     assert alarms["hot"] == 0.0
@@ -107,22 +136,20 @@ def test_prometheus_reads_its_metrics(agent_of):
     assert age.value >= 0.0
 
 
-def test_metrics_are_told_before_the_first_reading():
-    service = NodeService(ProbeRegistry(), Alarms(), StatusReader(samplers=[]))
-    names = {each.name for each in text_string_to_metric_families(exposition(service).decode())}
-    assert "benchrigor_node_info" in names
-
-
-def test_a_name_that_is_not_utf_8_spoils_no_metrics():
-    sampler = FakeSampler({"disk \udcff": 1.0})
-    service = NodeService(ProbeRegistry(), Alarms(), StatusReader(samplers=[sampler]))
-    service.read()
-    assert 'sample="disk ?"' in exposition(service).decode()
+def test_metrics_are_told_before_the_first_reading(sampler, monkeypatch):
+    ended = threading.Event()
+    monkeypatch.setattr(sampler, "sample", ended.wait)
+    with agent_of(sampler) as agent:
+        with urllib.request.urlopen(agent.url + "/metrics") as answer:  # noqa: S310
+            families = text_string_to_metric_families(answer.read().decode())
+            assert "benchrigor_node_info" in {each.name for each in families}
+        assert agent.service.status is None
+        ended.set()
 
 
 @pytest.mark.slow
-def test_an_alarm_is_raised_on_the_node(agent_of, ask, sampler):
-    with agent_of() as agent:
+def test_an_alarm_is_raised_on_the_node(sampler):
+    with agent_of(sampler) as agent:
         assert ask(agent.url + "/config", {"thresholds": {"busy": BUSY}})[0] == 200
         sampler.values["cpu busy"] = 99.0
         until(lambda: ask(agent.url + "/alarms")[1]["alarms"])
@@ -131,30 +158,22 @@ def test_an_alarm_is_raised_on_the_node(agent_of, ask, sampler):
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    "body",
     [
-        (b"", "no JSON"),
-        (b"{", "no JSON"),
-        (b"[" * 60_000, "no JSON"),
-        (b"\xff", "no JSON"),
-        ([], "expected only 'thresholds'"),
-        ({"thresholds": {}, "more": 1}, "expected only 'thresholds'"),
-        ({"thresholds": 3}, "no table"),
-        ({"thresholds": {"hot": {"hold_s": -1}}}, "hot.hold_s is -1"),
-        ({"thresholds": {"busy": {}}}, "busy.when"),
-        (b'{"thresholds": {"hot": {"hold_s": NaN}}}', "hot.hold_s is nan"),
+        *(b"", b"[" * 60_000, b"\xff", [], {"thresholds": {}, "more": 1}, {"thresholds": 3}),
+        {"thresholds": {"hot": {"hold_s": -1}}},
+        b'{"thresholds": {"hot": {"hold_s": NaN}}}',
     ],
+    ids=lambda body: str(body)[:20],
 )
-def test_a_wrong_configuration_changes_nothing(agent_of, ask, body, said):
+def test_a_wrong_configuration_changes_nothing(body):
     with agent_of() as agent:
         before = ask(agent.url + "/config")
-        status, told = ask(agent.url + "/config", body)
-        assert status == 400
-        assert said in told["error"]
+        assert ask(agent.url + "/config", body)[0] == 400
         assert ask(agent.url + "/config") == before
 
 
-def test_a_configuration_is_kept_over_a_restart(agent_of, ask, tmp_path):
+def test_a_configuration_is_kept_over_a_restart(tmp_path):
     kept = tmp_path / "folder" / "agent.json"
     for _ in range(2):
         with agent_of(config=kept) as agent:
@@ -166,47 +185,38 @@ def test_a_configuration_is_kept_over_a_restart(agent_of, ask, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"thresholds": {"hot": 1}}'])
-def test_a_damaged_configuration_is_refused(agent_of, tmp_path, text):
+def test_a_damaged_configuration_is_refused(tmp_path, text):
     kept = tmp_path / "agent.json"
     kept.write_text(text)
-    with pytest.raises(InvalidInput, match=r"agent\.json holds no thresholds"):
+    with pytest.raises(InvalidInput):
         agent_of(config=kept)
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    "given",
     [
-        ({"port": -1}, "port is -1"),
-        ({"port": 70_000}, "port is 70000"),
-        ({"port": "80"}, "port is '80'"),
-        ({"host": "0.0.0.0"}, "there is no token"),
-        ({"host": "192.0.2.1"}, "there is no token"),
-        ({"host": "example.org"}, "there is no token"),
-        ({"host": None}, "host is None"),
-        ({"token": "short"}, "at least 16 printable"),
-        ({"token": "with a space in it and long"}, "at least 16 printable"),
-        ({"token": "é" * 16}, "at least 16 printable"),
-        ({"host": "192.0.2.1", "token": "x" * 16}, "cannot listen on 192.0.2.1"),
-        ({"tls": (HERE / "key.pem", HERE / "key.pem")}, "no certificate with its key"),
-        ({"host": "x" * 80, "token": "x" * 16}, "cannot listen"),
-        ({"config": "/tmp/agent.json"}, "config is '/tmp/agent.json', expected Path or None"),  # noqa: S108
-        ({"alarms": 3}, "alarms is 3, expected Alarms or None"),
-        ({"config": Path("x" * 300)}, "holds no thresholds"),
-        ({"tls": (HERE / "none", HERE / "none")}, "no certificate with its key"),
+        *({"port": each} for each in (-1, 70_000, "80")),
+        *({"host": each} for each in ("0.0.0.0", "192.0.2.1", "example.org", None)),
+        *({"token": each} for each in ("short", "with a space in it and long", "é" * 16)),
+        *({"host": each, "token": "x" * 16} for each in ("192.0.2.1", "x" * 80)),
+        *({"tls": (each, each)} for each in (HERE / "key.pem", HERE / "none")),
+        *({"config": each} for each in ("/tmp/agent.json", Path("x" * 300))),  # noqa: S108
+        {"alarms": 3},
     ],
+    ids=str,
 )
-def test_what_cannot_be_served_is_refused(agent_of, given, said):
-    with pytest.raises(InvalidInput, match=said) as raised:
+def test_what_cannot_be_served_is_refused(given):
+    with pytest.raises(InvalidInput) as raised:
         agent_of(**given)
     assert "short" not in str(raised.value)
 
 
-def test_a_port_that_is_taken_is_told(agent_of):
-    with agent_of() as agent, pytest.raises(InvalidInput, match="in use"):
+def test_a_port_that_is_taken_is_told():
+    with agent_of() as agent, pytest.raises(InvalidInput):
         agent_of(port=int(agent.url.rpartition(":")[2]))
 
 
-def test_a_host_that_has_only_ipv6_is_served(agent_of, ask, monkeypatch):
+def test_a_host_that_has_only_ipv6_is_served(monkeypatch):
     try:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
     except OSError:
@@ -220,48 +230,43 @@ def test_a_host_that_has_only_ipv6_is_served(agent_of, ask, monkeypatch):
         assert ask(f"http://[::1]:{port}/alarms")[0] == 200
 
 
-def test_a_token_is_needed_for_everything(agent_of, ask, token):
-    with agent_of(token=token) as agent:
+def test_a_token_is_needed_for_everything():
+    with agent_of(token=TOKEN) as agent:
         for path in ("/status", "/metrics", "/nothing", "/config"):
             assert ask(agent.url + path) == (401, {"error": "Unauthorized"})
-        assert ask(agent.url + "/status", token=token + "x")[0] == 401
+        assert ask(agent.url + "/status", token=TOKEN + "x")[0] == 401
         assert ask(agent.url + "/config", {"thresholds": {}}, token="é" * 16)[0] == 401
-        assert ask(agent.url + "/status", token=token)[0] == 200
+        assert ask(agent.url + "/status", token=TOKEN)[0] == 200
 
 
-def test_it_speaks_tls(agent_of, ask):
+def test_it_speaks_tls():
     context = ssl.create_default_context(cafile=HERE / "certificate.pem")
     with agent_of(tls=(HERE / "certificate.pem", HERE / "key.pem")) as agent:
         assert agent.url.startswith("https://")
         assert ask(agent.url + "/alarms", context=context) == (200, {"alarms": []})
 
 
-def test_another_name_of_this_machine_is_not_answered_without_a_token(agent_of, token):
-    for given, status in ((None, 403), (token, 200)):
+def test_another_name_of_this_machine_is_not_answered_without_a_token():
+    for given, status in ((None, 403), (TOKEN, 200)):
         with agent_of(token=given) as agent:
-            request = urllib.request.Request(agent.url + "/alarms")  # noqa: S310
-            request.add_header("Host", "evil.example")
-            request.add_header("Authorization", f"Bearer {token}")
-            try:
-                found = urllib.request.urlopen(request, timeout=LONG_S).status  # noqa: S310
-            except urllib.error.HTTPError as error:
-                found = error.code
-                error.close()
-            assert found == status
+            strange = {"Host": "evil.example"}
+            assert ask(agent.url + "/alarms", token=TOKEN, headers=strange)[0] == status
 
 
-def test_a_configuration_that_cannot_be_kept_is_not_in_force(agent_of, ask, tmp_path):
-    (tmp_path / "file").write_text("")
-    with agent_of(config=tmp_path / "kept.json") as agent:
+def test_a_configuration_that_cannot_be_kept_is_not_in_force(tmp_path):
+    with agent_of(config=tmp_path / "folder" / "kept.json") as agent:
         before = ask(agent.url + "/config")
-        agent.service._config = tmp_path / "file" / "agent.json"  # noqa: SLF001  # it vanished
-        status, told = ask(agent.url + "/config", {"thresholds": {"busy": BUSY}})
-        assert status == 500
-        assert "cannot be kept in" in told["error"]
+        (tmp_path / "folder").touch()  # where a folder would have to be
+        assert ask(agent.url + "/config", {"thresholds": {"busy": BUSY}})[0] == 500
         assert ask(agent.url + "/config") == before
 
 
-def test_a_forked_process_does_not_hold_the_port(agent_of, fork, tmp_path):
+def test_a_program_that_forks_is_not_held_up(in_fork):
+    with agent_of() as agent:
+        assert in_fork(agent.close) == 0  # the child has no thread that serves
+
+
+def test_a_forked_process_does_not_hold_the_port(fork, tmp_path):
     def work() -> None:
         (tmp_path / "begun").touch()
         time.sleep(LONG_S)
@@ -275,40 +280,20 @@ def test_a_forked_process_does_not_hold_the_port(agent_of, fork, tmp_path):
         assert child.is_alive()
 
 
-def test_whatever_goes_wrong_is_an_answer(agent_of, ask, monkeypatch):
+def test_whatever_goes_wrong_is_an_answer(monkeypatch):
     with agent_of() as agent:
         monkeypatch.setattr(agent.service, "configuration", lambda: 1 / 0)
-        assert ask(agent.url + "/config") == (500, {"error": "ZeroDivisionError in the agent"})
+        assert ask(agent.url + "/config")[0] == 500
 
 
-def test_a_program_that_forks_is_not_held_up(agent_of, in_fork):
-    with agent_of() as agent:
-        assert in_fork(agent.close) == 0  # the child has no thread that serves
-
-
-def test_probes_without_events_are_left_out_and_only_so_many_are_told(agent_of, ask, monkeypatch):
-    monkeypatch.setattr("benchrigor.instrument.nodes.node_service._MOST_PROBES", 3)
-    registry = ProbeRegistry()
-    registry.probe("unused")
-    for index in range(5):
-        registry.probe(f"p{index}").stop(time.perf_counter_ns() - 1000 * index)
-    with agent_of(registry=registry) as agent:
-        told = ask(agent.url + "/report")[1]
-        assert len(told["probes"]["readings"]) == 3
-        assert "unused" not in told["probes"]["readings"]
-        assert told["left_out"] == 2
-        told = ask(f"{agent.url}/report?cursor={told['cursor']}")[1]
-        assert (told["probes"]["readings"], told["left_out"]) == ({}, 0)
-
-
-def test_what_is_not_there_is_told(agent_of, ask):
+def test_what_is_not_there_is_told():
     with agent_of() as agent:
         for path in ("/", "/nothing", "/../../etc/passwd", "/%2e%2e/etc/passwd", "//etc"):
             assert ask(agent.url + path)[0] == 404
         assert ask(agent.url + "/alarms", {})[0] == 405
 
 
-def test_a_body_that_is_too_large_is_refused_at_once(agent_of, ask):
+def test_a_body_that_is_too_large_is_refused_at_once():
     with agent_of() as agent:
         port = int(agent.url.rpartition(":")[2])
         with socket.create_connection(("127.0.0.1", port), LONG_S) as connection:
@@ -329,7 +314,7 @@ def test_a_body_that_is_too_large_is_refused_at_once(agent_of, ask):
         b"PUT /config HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{",
     ],
 )
-def test_who_sends_slowly_holds_up_no_end(agent_of, sent):
+def test_who_sends_slowly_holds_up_no_end(sent):
     with agent_of() as agent:
         place = ("127.0.0.1", int(agent.url.rpartition(":")[2]))
         with socket.create_connection(place, LONG_S) as connection:
@@ -341,7 +326,7 @@ def test_who_sends_slowly_holds_up_no_end(agent_of, sent):
 
 
 @pytest.mark.slow
-def test_a_reading_that_fails_is_tried_again(agent_of, monkeypatch):
+def test_a_reading_that_fails_is_tried_again(monkeypatch):
     with agent_of() as agent:
         until(lambda: agent.service.status)
         monkeypatch.setattr(agent.service.alarms, "tell", lambda *_: 1 / 0)
@@ -352,9 +337,9 @@ def test_a_reading_that_fails_is_tried_again(agent_of, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_health_check_that_hangs_delays_no_status(agent_of, monkeypatch):
+def test_a_health_check_that_hangs_delays_no_status(monkeypatch):
     ended = threading.Event()
-    monkeypatch.setattr(node_service, "health", ended.wait)
+    monkeypatch.setattr("benchrigor.instrument.nodes.node_service.health", ended.wait)
     with agent_of() as agent:
         for _ in range(2):
             before = agent.service.status
@@ -363,7 +348,7 @@ def test_a_health_check_that_hangs_delays_no_status(agent_of, monkeypatch):
         ended.set()
 
 
-def test_it_ends_and_leaves_nothing_behind(agent_of, ask):
+def test_it_ends_and_leaves_nothing_behind():
     gc.collect()
     before = threading.active_count()
     agent = agent_of()
@@ -376,12 +361,8 @@ def test_it_ends_and_leaves_nothing_behind(agent_of, ask):
         ask(url + "/alarms")
 
 
-def test_what_it_tells_is_json_without_words_of_its_own(agent_of, ask, sampler):
+def test_what_it_tells_is_json_without_words_of_its_own(sampler):
     sampler.values["load 1 min"] = float("nan")
-    with agent_of() as agent:
+    with agent_of(sampler) as agent:
         until(lambda: agent.service.status)
         assert json.dumps(ask(agent.url + "/status")[1], allow_nan=False)
-
-
-def test_the_public_name_is_the_agent():
-    assert Agent.__module__ == "benchrigor.instrument.nodes.agent"

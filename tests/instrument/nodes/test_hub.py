@@ -6,25 +6,21 @@ import socket
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.instrument.nodes.made_nodes import agent_of, http, server
 
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument import Hub, ProbeRegistry
-from benchrigor.instrument.data.node import NodeCondition, NodeView
-from benchrigor.instrument.nodes import hub as hub_module
 from benchrigor.machine import read_thresholds
 
+TOKEN = "a-token-of-the-tests"  # noqa: S105  # for these tests alone
 PATIENT_S = 15.0  # for what answers at once, on a machine that is busy
 HERE = Path(__file__).parent
 
 
-def http(body: bytes, head: bytes = b"200 OK", more: bytes = b"") -> bytes:
-    length = str(len(body)).encode()
-    return b"HTTP/1.1 " + head + b"\r\nContent-Length: " + length + b"\r\n" + more + b"\r\n" + body
-
-
-def by_address(hub: Hub) -> dict[str, NodeView]:
+def by_address(hub: Hub) -> dict[str, Any]:
     return {each.address.partition("://")[2]: each for each in hub.pull()}
 
 
@@ -34,7 +30,7 @@ def unused() -> str:
 
 
 @pytest.mark.slow
-def test_nodes_are_asked_and_nobody_is_taken_for_another(agent_of):
+def test_nodes_are_asked_and_nobody_is_taken_for_another():
     registries = [ProbeRegistry() for _ in range(5)]
     with ExitStack() as stack:
         agents = [stack.enter_context(agent_of(registry=each)) for each in registries]
@@ -45,7 +41,7 @@ def test_nodes_are_asked_and_nobody_is_taken_for_another(agent_of):
                     with each.probe("parse"):
                         pass
             for index, (agent, view) in enumerate(zip(agents, hub.pull(), strict=True)):
-                assert view.condition is NodeCondition.WELL
+                assert view.condition == "well"
                 assert view.address == agent.url
                 assert view.report.node == agent.service.node
                 assert view.report.sequence == cycle
@@ -54,7 +50,7 @@ def test_nodes_are_asked_and_nobody_is_taken_for_another(agent_of):
 
 
 @pytest.mark.slow
-def test_what_hangs_or_is_gone_or_talks_nonsense_holds_up_nobody(agent_of, server):
+def test_what_hangs_or_is_gone_or_talks_nonsense_holds_up_nobody():
     answers = {
         "hangs": None,
         "closes": b"",
@@ -75,83 +71,83 @@ def test_what_hangs_or_is_gone_or_talks_nonsense_holds_up_nobody(agent_of, serve
         began_s = time.monotonic()
         views = by_address(hub)
         assert time.monotonic() - began_s < 60.0  # the test of the figure is in the evidence
-        assert views[agent.url.partition("://")[2]].condition is NodeCondition.WELL
+        assert views[agent.url.partition("://")[2]].condition == "well"
         found = {name: views[place] for name, place in places.items()}
-        assert found["hangs"].condition is NodeCondition.SILENT
-        assert found["hangs"].reason == "no answer within 3 s"
-        assert found["not json"].condition is NodeCondition.WRONG
-        assert found["error"].condition is NodeCondition.REFUSED
-        assert found["elsewhere"].condition is NodeCondition.WRONG
-        assert found["elsewhere"].reason == "status 302"
+        assert found["hangs"].condition == "silent"
+        assert found["not json"].condition == "wrong"
+        assert found["error"].condition == "refused"
+        assert found["elsewhere"].condition == "wrong"
         for condition, names in (
-            (NodeCondition.SILENT, ("closes", "gone", "no name")),
-            (NodeCondition.WRONG, ("nonsense", "long header", "bad gzip", "bad chunk", "cut off")),
+            ("silent", ("closes", "gone", "no name")),
+            ("wrong", ("nonsense", "long header", "bad gzip", "bad chunk", "cut off")),
         ):
             for name in names:
-                assert found[name].condition is condition, name
+                assert found[name].condition == condition, name
                 assert found[name].reason, name
 
 
-def test_an_answer_that_is_too_large_is_cut_off(server, monkeypatch):
-    monkeypatch.setattr(hub_module, "MOST_ANSWER_BYTES", 1000)
-    with server(http(b"x" * 5000)) as place, Hub([place], timeout_s=PATIENT_S) as hub:
+def test_an_answer_that_is_too_large_is_cut_off():
+    with server(http(b"x" * (2**20 + 1))) as place, Hub([place], timeout_s=PATIENT_S) as hub:
         (view,) = hub.pull()
-        assert view.condition is NodeCondition.WRONG
-        assert "more than 1,000 bytes" in view.reason
+        assert view.condition == "wrong"
 
 
 @pytest.mark.slow
-def test_the_largest_report_of_an_agent_is_taken(agent_of):
+def test_the_largest_report_of_an_agent_is_taken():
     registry = ProbeRegistry()
+    registry.probe("unused")
     for index in range(1200):
         probe = registry.probe(f"{index:05d}" + ".a_long_name" * 10)
         for power in range(40):
             probe.stop(time.perf_counter_ns() - int(10 ** (power / 4.0)))
     with agent_of(registry=registry) as agent, Hub([agent.url], timeout_s=PATIENT_S) as hub:
         (view,) = hub.pull()
-        assert view.condition is NodeCondition.WELL
+        assert view.condition == "well"
         assert (len(view.report.probes), view.report.left_out) == (1000, 200)
+        assert "unused" not in view.report.probes
+        (view,) = hub.pull()
+        assert (len(view.report.probes), view.report.left_out) == (0, 0)
 
 
-def test_a_node_that_ends_keeps_what_it_told_and_comes_back(agent_of):
+def test_a_node_that_ends_keeps_what_it_told_and_comes_back():
     agent = agent_of()
     port = int(agent.url.rpartition(":")[2])
     with Hub([agent.url], timeout_s=PATIENT_S) as hub:
         (first,) = hub.pull()
         agent.close()
         (gone,) = hub.pull()
-        assert gone.condition is NodeCondition.SILENT
+        assert gone.condition == "silent"
         assert gone.report == first.report
         with agent_of(port=port):
             (back,) = hub.pull()
-            assert (back.condition, back.restarts) == (NodeCondition.WELL, 1)
+            assert (back.condition, back.restarts) == ("well", 1)
             assert back.report.node != first.report.node
 
 
 @pytest.mark.slow
-def test_a_token_that_is_wrong_is_told(agent_of, token):
-    with agent_of(token=token) as agent:
+def test_a_token_that_is_wrong_is_told():
+    with agent_of(token=TOKEN) as agent:
         for given, condition in (
-            (token, NodeCondition.WELL),
-            ("x" * 20, NodeCondition.REFUSED),
-            (None, NodeCondition.REFUSED),
+            (TOKEN, "well"),
+            ("x" * 20, "refused"),
+            (None, "refused"),
         ):
             with Hub([agent.url], token=given, timeout_s=PATIENT_S) as hub:
-                assert hub.pull()[0].condition is condition
+                assert hub.pull()[0].condition == condition
 
 
-def test_only_certificates_that_are_trusted_are_believed(agent_of):
+def test_only_certificates_that_are_trusted_are_believed():
     with agent_of(tls=(HERE / "certificate.pem", HERE / "key.pem")) as agent:
         with Hub([agent.url], timeout_s=PATIENT_S) as hub:
             (view,) = hub.pull()
-            assert view.condition is NodeCondition.SILENT
+            assert view.condition == "silent"
             assert "certificate" in view.reason.lower()
         authority = HERE / "certificate.pem"
         with Hub([agent.url], authority=authority, timeout_s=PATIENT_S) as hub:
-            assert hub.pull()[0].condition is NodeCondition.WELL
+            assert hub.pull()[0].condition == "well"
 
 
-def test_thresholds_are_put_on_every_node_that_can_be_reached(agent_of):
+def test_thresholds_are_put_on_every_node_that_can_be_reached():
     gone = unused()
     with agent_of() as one, agent_of() as other:
         with Hub([one.url, other.url, gone], timeout_s=PATIENT_S) as hub:
@@ -164,34 +160,36 @@ def test_thresholds_are_put_on_every_node_that_can_be_reached(agent_of):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    "given",
     [
-        ({"nodes": []}, "no nodes"),
-        ({"nodes": ["a:1", "a:1"]}, "twice"),
-        ({"nodes": ["a:1"], "timeout_s": 0.0}, "timeout_s"),
-        ({"nodes": ["a:1"], "timeout_s": float("nan")}, "timeout_s"),
-        ({"nodes": ["a:1"], "token": "a-token\nof-two-lines"}, "printable characters"),
-        ({"nodes": ["a:1"], "authority": HERE / "none.pem"}, "no certificates"),
-        ({"nodes": ["a:1"], "authority": HERE / "conftest.py"}, "no certificates"),
+        *({"nodes": each} for each in ([], ["a:1", "a:1"], ["http://a", "a:80"], ["a:b"], ["a:0"])),
+        *({"nodes": [each]} for each in ("a:70000", "ftp://a:1", "http://u:p@a:1", "", None)),
+        *({"nodes": [each]} for each in ("http://a:1/path", "[::1")),
+        *({"timeout_s": each} for each in (0.0, float("nan"))),
+        {"token": "a-token\nof-two-lines"},
+        *({"authority": HERE / each} for each in ("none.pem", "conftest.py")),
     ],
+    ids=str,
 )
-def test_wrong_input_is_refused(given, said):
-    with pytest.raises(InvalidInput, match=said):
-        Hub(**given)
+def test_wrong_input_is_refused(given):
+    with pytest.raises(InvalidInput):
+        Hub(**{"nodes": ["a:1"], **given})
+
+
+def test_an_address_may_be_of_the_sixth_version():
+    with Hub(["http://[::1]:9"]) as hub:
+        assert hub.pull()[0].address == "http://[::1]:9"
 
 
 def test_what_is_no_threshold_is_sent_to_no_node():
-    with (
-        Hub([unused()]) as hub,
-        pytest.raises(InvalidInput, match="expected several Threshold"),
-    ):
+    with Hub([unused()]) as hub, pytest.raises(InvalidInput):
         hub.configure("[hot]\nhold_s = 60.0")
 
 
-def test_a_hub_that_is_closed_says_so(agent_of):
+def test_a_hub_that_is_closed_says_so():
     with agent_of() as agent:
         hub = Hub([agent.url])
         hub.close()
         hub.close()
-        with pytest.raises(InvalidInput, match="is closed"):
+        with pytest.raises(InvalidInput, match="closed"):
             hub.pull()

@@ -8,105 +8,60 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.instrument.nodes.made_nodes import report_on
 
-from benchrigor.errors import InvalidInput
-from benchrigor.instrument.data.node import NodeCondition, NodeReport, NodeView
-from benchrigor.instrument.data.probe_reading import ProbeReadings
-from benchrigor.instrument.nodes.node_board import Answer, NodeBoard, Question
-from benchrigor.model import Sample, Status
-from benchrigor.model.codec import encode
-
-NOTHING = ProbeReadings(readings={}, elapsed_s=1.0)
+from benchrigor.instrument.nodes.node_board import Answer, NodeBoard
 
 
-def report(asked: Question, **changes: Any) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "node": "n1",
-        "name": "host",
-        "echo": asked.echo,
-        "place": "a:1",
-        "sequence": 1,
-        "at_s": 1000.0,
-        "age_s": 0.5,
-        "status": Status(samples=(Sample("load 1 min", 0.5),), at="now"),
-        "cursor": "c.1",
-        "probes": NOTHING,
-    }
-    return encode(NodeReport(**{**fields, **changes}))
+def report(asked: Any, **changes: Any) -> dict[str, Any]:
+    return report_on(**{"echo": asked.echo, **changes})
 
 
-def answer(asked: Question, body: object = None, **times: float) -> Answer:
+def answer(asked: Any, body: object = None, **times: float) -> Answer:
     if not isinstance(body, bytes):
         body = json.dumps(report(asked) if body is None else body).encode()
     return Answer(asked=asked, body=body, **times)
 
 
-def only(board: NodeBoard, now_s: float = 0.0) -> NodeView:
+def only(board: NodeBoard, now_s: float = 0.0) -> Any:
     (view,) = board.views(now_s)
     return view
 
 
-def well(**changes: Any) -> tuple[NodeBoard, Question]:
+def well(**changes: Any) -> tuple[NodeBoard, Any]:
     """A board with one node that answered well once, and the next question to it."""
     board = NodeBoard(["a:1"], salt="s")
     (first,) = board.ask()
     board.tell(answer(first, report(first, **changes)))
-    assert only(board).condition is NodeCondition.WELL
+    assert only(board).condition == "well"
     return board, board.ask()[0]
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ([], "no nodes"),
-        (["a:1", "http://a:1/"], "twice: http://a:1"),
-        (["http://a", "a:80"], "twice"),
-        (["a:b"], "'a:b' is no node"),
-        (["a:0"], "no node"),
-        (["a:70000"], "no node"),
-        (["ftp://a:1"], "no node"),
-        (["http://u:p@a:1"], "no node"),
-        (["http://a:1/path"], "no node"),
-        ([""], "no node"),
-        ([None], "None is no node"),
-        (["[::1"], "no node"),
-    ],
-)
-def test_addresses_are_checked(given, said):
-    with pytest.raises(InvalidInput, match=said):
-        NodeBoard(given, salt="s")
-
-
-def test_an_address_may_be_of_the_sixth_version():
-    board = NodeBoard(["http://[::1]:9"], salt="s")
-    assert only(board).address == "http://[::1]:9"
 
 
 def test_a_good_answer_is_kept_and_ages():
     board = NodeBoard(["a:1"], salt="s")
     (asked,) = board.ask()
-    assert only(board).condition is NodeCondition.UNASKED
+    assert only(board).condition == "unasked"
     board.tell(answer(asked, received_s=10.0))
     view = only(board, 12.0)
-    assert view.condition is NodeCondition.WELL
+    assert view.condition == "well"
     assert view.age_s == 2.5  # 0.5 s old when it was told
     assert board.ask()[0].cursor == "c.1"
 
 
 def test_a_node_that_fails_keeps_what_it_told():
     board, asked = well()
-    board.tell(Answer(asked=asked, failed="no answer within 0.8 s"))
+    board.tell(Answer(asked=asked, failed="no answer"))
     view = only(board, 60.0)
-    assert (view.condition, view.reason) == (NodeCondition.SILENT, "no answer within 0.8 s")
+    assert (view.condition, view.reason) == ("silent", "no answer")
     assert view.report is not None
     assert view.age_s == 60.5
     (asked,) = board.ask()
-    board.tell(Answer(asked=asked, failed="Unauthorized", condition=NodeCondition.REFUSED))
-    assert only(board).condition is NodeCondition.REFUSED
+    board.tell(Answer(asked=asked, failed="Unauthorized", condition="refused"))
+    assert only(board).condition == "refused"
     (asked,) = board.ask()
     board.tell(answer(asked, report(asked, sequence=2)))
     view = only(board)
-    assert (view.condition, view.reason, view.restarts) == (NodeCondition.WELL, "", 0)
+    assert (view.condition, view.reason, view.restarts) == ("well", "", 0)
 
 
 def test_an_answer_that_comes_late_or_twice_changes_nothing():
@@ -122,21 +77,13 @@ def test_an_answer_that_comes_late_or_twice_changes_nothing():
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"echo": "s.1.0"}, "answers another question"),
-        ({"name": "other", "sequence": 2}, "it says it is 'other', expected 'host'"),
-        ({"sequence": 1}, "repeats an earlier answer"),
-    ],
+    "changes", [{"echo": "s.1.0"}, {"name": "other", "sequence": 2}, {"sequence": 1}], ids=str
 )
-def test_an_answer_that_cannot_be_its_own_is_wrong(changes, said):
+def test_an_answer_that_cannot_be_its_own_is_wrong(changes):
     board, asked = well()
     before = only(board).report
     board.tell(answer(asked, report(asked, **changes)))
-    view = only(board)
-    assert view.condition is NodeCondition.WRONG
-    assert said in view.reason
-    assert view.report == before
+    assert (only(board).condition, only(board).report) == ("wrong", before)
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
@@ -161,19 +108,19 @@ def test_a_node_that_is_there_twice_is_where_it_says_it_was_reached(addresses, p
             body = report(asked[index], place=place, sequence=sequence)
             board.tell(answer(asked[index], body))
         views = board.views(0.0)
-        assert views[right].condition is NodeCondition.WELL
-        assert views[1 - right].condition is NodeCondition.TWICE
+        assert views[right].condition == "well"
+        assert views[1 - right].condition == "twice"
         assert views[1 - right].report is None
-        assert views[1 - right].reason == f"it is the node at {views[right].address}"
+        assert views[right].address in views[1 - right].reason
 
 
 def test_a_node_comes_back_but_not_as_what_has_ended():
     board, asked = well()
     board.tell(answer(asked, report(asked, node="n2")))
-    assert (only(board).condition, only(board).restarts) == (NodeCondition.WELL, 1)
+    assert (only(board).condition, only(board).restarts) == ("well", 1)
     (asked,) = board.ask()
     board.tell(answer(asked, report(asked, node="n1", sequence=99)))
-    assert only(board).reason == "it answers for a start that has ended"
+    assert (only(board).condition, only(board).report.node) == ("wrong", "n2")
 
 
 def wrong(**changes: Any) -> bytes:
@@ -212,8 +159,7 @@ def test_an_answer_without_sense_is_told_as_such(body):
     (asked,) = board.ask()
     board.tell(answer(asked, body))
     view = only(board)
-    assert view.condition is NodeCondition.WRONG
-    assert "makes no sense" in view.reason
+    assert view.condition == "wrong"
     assert len(view.reason) <= 200
     assert view.report is None
 

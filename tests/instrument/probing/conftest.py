@@ -1,7 +1,7 @@
 import pytest
 
 from benchrigor.instrument import Probe, ProbeRegistry
-from benchrigor.instrument.probing.nesting import CLOCKS, Clock
+from benchrigor.instrument.probing.nesting import CLOCKS
 from benchrigor.testing import FakeClock
 
 
@@ -9,7 +9,7 @@ from benchrigor.testing import FakeClock
 def hand(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return the name of a clock of probes that tests turn by hand."""
     name = f"clock {id(clock)}"  # classes of probes are kept by the name of their clock
-    monkeypatch.setitem(CLOCKS, name, Clock(clock.now_ns))
+    monkeypatch.setitem(CLOCKS, name, type(CLOCKS["wall"])(clock.now_ns))
     return name
 
 

@@ -67,16 +67,6 @@ def test_a_block_that_outlives_the_event_around_it_takes_no_later_time_off_that(
     assert (times(probe), times(later)) == ((1, 1), (30, 30))
 
 
-def test_a_block_that_is_never_entered_has_nothing_inside(
-    probe: Probe, inner: Probe, clock: FakeClock
-) -> None:
-    probe.again()
-    for each in (inner, probe):
-        with each.again():
-            clock.sleep_ns(10)
-    assert times(probe) == times(inner) == (10, 10)
-
-
 def test_no_self_time_is_longer_than_the_total(
     probe: Probe, inner: Probe, clock: FakeClock
 ) -> None:
