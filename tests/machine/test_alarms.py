@@ -9,20 +9,11 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.texts.causes.machine import FULL
 
 from benchrigor.errors import InvalidInput
 from benchrigor.machine import Alarms, read_thresholds
-from benchrigor.machine.thresholds import Condition, Threshold
 from benchrigor.model import Health, Sample, Status
-from benchrigor.model.machine import Alarm
-
-FULL = Threshold(
-    code="full",
-    when=(Condition(sample="storage used", above=95.0, clear=90.0),),
-    sentence="Full: remove files.",
-    hold_s=10.0,
-    evidence=("storage fullest",),
-)
 
 
 def state(at: float = 0.0, /, **values: float | str | None) -> Status:
@@ -65,23 +56,16 @@ def test_an_alarm_tells_its_latest_figures_and_since_when_it_showed() -> None:
     alarms = Alarms([FULL])
     told(alarms, 96.0, 97.0, 98.0)
     alarms.tell(state(20.0, storage_used=99.0, storage_fullest="/home"), 20.0)
-    assert alarms.standing() == (
-        Alarm(
-            code="full",
-            sentence="Full: remove files.",
-            since="at 0",
-            value=99.0,
-            threshold=95.0,
-            evidence={"storage used": 99.0, "storage fullest": "/home"},
-        ),
-    )
+    (alarm,) = alarms.standing()
+    assert (alarm.code, alarm.since, alarm.value, alarm.threshold) == ("full", "at 0", 99.0, 95.0)
+    assert alarm.sentence == FULL.sentence
+    assert alarm.evidence == {"storage used": 99.0, "storage fullest": "/home"}
 
 
 def test_what_is_not_known_changes_nothing_and_is_told() -> None:
     alarms = Alarms([FULL])
-    assert alarms.unjudged == {"full": "nothing of it was told yet"}
     alarms.tell(state(storage_used=None), 0.0)
-    assert alarms.unjudged == {"full": "storage used: hidden"}
+    assert alarms.unjudged.keys() == {"full"}
     told(alarms, 96.0, None, 96.0)
     assert alarms.unjudged == {}
     assert [each.code for each in alarms.standing()] == ["full"]
@@ -144,7 +128,7 @@ def test_a_composite_is_cleared_when_one_of_its_conditions_is_over() -> None:
 def test_a_callback_hears_once_of_each_change_and_what_it_raises_breaks_nothing() -> None:
     alarms, heard = Alarms([FULL]), []
 
-    def broken(alarm: Alarm, is_standing: bool) -> None:
+    def broken(alarm: object, is_standing: bool) -> None:
         raise ValueError("deaf")
 
     alarms.on_change(broken)
@@ -166,13 +150,10 @@ def test_others_raise_and_clear_alarms_and_raising_again_renews_the_figures() ->
     alarms, heard = Alarms(now=lambda: next(moments)), []
     alarms.on_change(lambda _, is_standing: heard.append(is_standing))
     for length in (10, 20):
-        alarms.raise_("queue-full", "A queue is full.", length=length)
+        alarms.raise_("queue-full", "Full.", length=length)
     alarms.raise_("queue-full", length=30)
     (alarm,) = alarms.standing()
-    assert (alarm.sentence, alarm.since, alarm.evidence) == (
-        *("A queue is full.", "noon"),
-        {"length": 30},
-    )
+    assert (alarm.sentence, alarm.since, alarm.evidence) == ("Full.", "noon", {"length": 30})
     alarms.clear("queue-full")
     alarms.clear("queue-full")
     alarms.clear("unheard-of")
@@ -182,41 +163,8 @@ def test_others_raise_and_clear_alarms_and_raising_again_renews_the_figures() ->
 def test_an_alarm_of_a_threshold_raised_by_hand_has_its_sentence() -> None:
     alarms = Alarms([FULL])
     alarms.raise_("full")
-    assert alarms.standing()[0].sentence == "Full: remove files."
+    assert alarms.standing()[0].sentence == FULL.sentence
     assert told(alarms, 50.0, 50.0, 50.0)[-1] == []
-
-
-@pytest.mark.parametrize(
-    ("code", "sentence", "evidence", "problem"),
-    [
-        ("Not A Code", "", {}, "is no code"),
-        ("a", "x" * 301, {}, "sentence is"),
-        ("a", "", {"x": "y" * 301}, "evidence is .* expected up to 16 finite numbers or texts"),
-        ("a", "line 1\nline 2\x1b[31m", {}, "sentence is .* printable"),
-        ("a", "", {"x": "\x1b[31m"}, "evidence is"),
-        ("a", "", {"\x1b[31m": 1}, "evidence is"),
-        ("a", "", {"x": [1]}, "evidence is"),
-        ("a", "", {"x": float("nan")}, "evidence is .* expected up to 16 finite numbers"),
-        ("a", "", {"x": float("-inf")}, "evidence is"),
-        ("a", "", {"x": 10**5000}, "evidence is"),
-        ("a", "", {f"x{index}": 1 for index in range(17)}, "evidence is"),
-    ],
-)
-def test_what_others_say_is_bounded(code, sentence, evidence, problem) -> None:
-    alarms = Alarms()
-    with pytest.raises(InvalidInput, match=problem):
-        alarms.raise_(code, sentence, **evidence)
-    assert alarms.standing() == ()
-
-
-def test_a_flood_of_codes_is_refused() -> None:
-    alarms = Alarms()
-    for index in range(100):
-        alarms.raise_(f"job-{index}")
-        alarms.clear(f"job-{index}")
-    alarms.raise_("job-7")
-    with pytest.raises(InvalidInput, match="say in evidence what differs"):
-        alarms.raise_("job-100")
 
 
 def test_other_thresholds_clear_what_they_no_longer_name_and_leave_the_rest() -> None:
@@ -234,46 +182,19 @@ def test_a_threshold_that_is_turned_off_is_not_judged() -> None:
     assert "disk-full" not in alarms.unjudged
 
 
-def test_wrong_thresholds_leave_those_before_in_force() -> None:
+@pytest.mark.parametrize("wrong", [[replace(FULL, when=())], [FULL, FULL], "", 3, [FULL, None]])
+def test_wrong_thresholds_leave_those_before_in_force(wrong) -> None:
     alarms = Alarms([FULL])
-    crossed = Condition(sample="a", above=1.0, clear=2.0)
-    for wrong in ([Threshold(code="a", when=(crossed,), sentence="A.")], [FULL, FULL]):
-        with pytest.raises(InvalidInput):
-            alarms.configure(wrong)
+    with pytest.raises(InvalidInput):
+        alarms.configure(wrong)
     assert alarms.thresholds == (FULL,)
 
 
-@pytest.mark.parametrize(
-    "wrong", ["[hot]\nenabled = false", "", {"hot": {}}, {}, [1], [FULL, None], 3]
-)
-def test_what_is_no_threshold_is_refused(wrong) -> None:
-    alarms = Alarms([FULL])
-    for call in (Alarms, alarms.configure):
-        with pytest.raises(InvalidInput, match=r"thresholds is .*, expected several Threshold"):
-            call(wrong)
-    assert alarms.thresholds == (FULL,)
-
-
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        ({"when": FULL.when[0]}, r"full.when is .*, expected one to eight conditions"),
-        ({"when": ["storage used"]}, r"full.when\[0\] is 'storage used', expected a table"),
-        ({"when": 3}, "full.when is 3, expected one to eight conditions"),
-        ({"code": ["full"]}, "is no code"),
-    ],
-)
-def test_a_threshold_that_is_made_up_wrongly_is_refused(changes, problem) -> None:
-    with pytest.raises(InvalidInput, match=problem):
-        Alarms([replace(FULL, **changes)])
-
-
-def test_what_is_no_state_and_no_callback_is_refused() -> None:
+def test_what_others_say_wrongly_raises_nothing() -> None:
     alarms = Alarms()
-    with pytest.raises(InvalidInput, match="state is None, expected a Status or a Health"):
-        alarms.tell(None, 3)
-    with pytest.raises(InvalidInput, match="callback is 3, expected a function"):
-        alarms.on_change(3)
+    with pytest.raises(InvalidInput):
+        alarms.raise_("a", x=float("nan"))
+    assert alarms.standing() == ()
 
 
 def test_a_clock_that_goes_back_never_shortens_a_hold() -> None:
@@ -283,12 +204,6 @@ def test_a_clock_that_goes_back_never_shortens_a_hold() -> None:
     assert alarms.standing() == ()
     alarms.tell(state(storage_used=96.0), 60.0)
     assert len(alarms.standing()) == 1
-
-
-@pytest.mark.parametrize("now_s", [float("nan"), float("inf"), "1", None, True])
-def test_a_moment_that_is_no_number_is_refused(now_s) -> None:
-    with pytest.raises(InvalidInput, match="now_s"):
-        Alarms().tell(state(storage_used=1.0), now_s)
 
 
 def test_threads_may_tell_raise_and_ask_at_once() -> None:
@@ -343,29 +258,3 @@ def test_laws_of_raising_and_clearing(steps: list[tuple[float, float | None]]) -
 
 def fits(value: float, is_standing: bool) -> bool:
     return value > 95.0 if is_standing else value <= 90.0
-
-
-@pytest.mark.slow
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(["tell", "raise", "clear"]),
-            st.sampled_from(["full", "other"]),
-            st.floats(0.0, 100.0, allow_nan=False),
-        ),
-        max_size=40,
-    )
-)
-def test_at_most_one_alarm_of_a_code_stands_whoever_raises_it(actions) -> None:
-    alarms, stands = Alarms([FULL]), set()
-    alarms.on_change(
-        lambda alarm, is_standing: (stands.add if is_standing else stands.remove)(alarm.code)
-    )
-    for now_s, (action, code, value) in enumerate(actions):
-        if action == "tell":
-            alarms.tell(state(storage_used=value), now_s * 6.0)
-        else:
-            (alarms.raise_ if action == "raise" else alarms.clear)(code)
-        codes = [each.code for each in alarms.standing()]
-        assert sorted(codes) == sorted(stands)
-    assert sum(alarms.changes.values()) % 2 == len(stands) % 2

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from benchrigor.machine import perf_events
-from benchrigor.machine.kernel_files import KernelFile, Unavailable
+from benchrigor.machine.kernel_files import Unavailable
 
 SOFTWARE, TASK_CLOCK = 1, 1
 
 
-def opened() -> KernelFile:
+def opened() -> object:
     try:
         return perf_events.open_counter(SOFTWARE, TASK_CLOCK)
     except Unavailable as error:
@@ -22,17 +22,6 @@ def test_an_event_of_this_thread_is_counted() -> None:
     first = perf_events.read_counter(counter)
     sum(range(100_000))
     assert 0 < first < perf_events.read_counter(counter)
-
-
-def test_a_refusal_of_the_kernel_has_its_reason() -> None:
-    with pytest.raises(Unavailable, match=r"perf_event_open|no perf_event_open known"):
-        perf_events.open_counter(2**31, 0)
-
-
-def test_an_unknown_system_has_no_counter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(perf_events.platform, "machine", lambda: "abacus")
-    with pytest.raises(Unavailable, match="on abacus"):
-        perf_events.open_counter(SOFTWARE, TASK_CLOCK)
 
 
 def test_an_event_that_does_not_count_multiplications_is_not_taken(
@@ -52,15 +41,15 @@ def test_an_event_that_does_not_count_multiplications_is_not_taken(
     monkeypatch.setattr(perf_events, "read_counter", count)
     perf_events.open_floating_point()
     assert opened == [(4, 0xFFC7), (4, 0xFF03)]
-    with pytest.raises(Unavailable, match="0xffc7 counts 0 of 1000 multiplications; 0xff03"):
+    with pytest.raises(Unavailable, match=r"0xffc7.*0xff03"):
         perf_events.open_floating_point()
 
 
 def test_without_counters_the_reason_is_that_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_event: int) -> KernelFile:
-        raise Unavailable("perf_event_open: No such file or directory")
+    def refuse(*_event: int) -> object:
+        raise Unavailable("refused")
 
     monkeypatch.setattr(perf_events, "open_counter", refuse)
     with pytest.raises(Unavailable) as caught:
         perf_events.open_floating_point()
-    assert str(caught.value) == "perf_event_open: No such file or directory"
+    assert str(caught.value) == "refused"
