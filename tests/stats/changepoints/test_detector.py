@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchrigor.model.series import Floats
 from benchrigor.stats import detect_changes
 
 STEPS = np.repeat([4.0, 1.5, 0.0, -2.0], [40, 50, 450, 60])
 
 
-def noise(kind: str, n: int, seed: int) -> Floats:
+def noise(kind: str, n: int, seed: int) -> np.ndarray:
     rng = np.random.default_rng([n, seed])
     if kind.startswith("AR"):
         phi = float(kind[2:])

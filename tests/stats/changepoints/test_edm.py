@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchrigor.model.series import Floats
 from benchrigor.stats import detect_changes
 
 
-def detect_by_medians(series: Floats, min_segment: int = 30) -> tuple[int, ...]:
+def detect_by_medians(series: np.ndarray, min_segment: int = 30) -> tuple[int, ...]:
     return detect_changes(series, method="edm", min_segment=min_segment).indices
 
 

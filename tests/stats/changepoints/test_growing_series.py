@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from ruptures.metrics import hausdorff, precision_recall
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model.series import Floats
 from benchrigor.stats import ChangeDetector, detect_changes
 from benchrigor.stats.changepoints.windows import Windows
 
@@ -19,14 +18,14 @@ SETTLED = 31 * 2**6
 """A length with but five leading bits: there one shot and appending see by the same quantiles."""
 
 
-def steps(n: int, seed: int, noise: str = "normal") -> Floats:
+def steps(n: int, seed: int, noise: str = "normal") -> np.ndarray:
     rng = np.random.default_rng([n, seed])
     levels = np.cumsum(rng.normal(0.0, 3.0, 4)).repeat(-(-n // 4))[:n]
     drawn = rng.normal(size=n) if noise == "normal" else np.round(rng.standard_t(2, n))
     return np.asarray(levels + drawn)
 
 
-def fed(series: Floats, cuts: list[int]) -> ChangeDetector:
+def fed(series: np.ndarray, cuts: list[int]) -> ChangeDetector:
     detector = ChangeDetector()
     for part in np.split(series, sorted(cuts)):
         if part.size:
@@ -102,7 +101,7 @@ def test_appending_costs_no_more_work_than_its_own_intervals(
     looked_at = 0
     ratios = Windows.ratios
 
-    def counting(windows: Windows, intervals: object, split: Floats, *rest: object, **more):  # type: ignore[no-untyped-def]
+    def counting(windows: Windows, intervals: object, split: np.ndarray, *rest: object, **more):  # type: ignore[no-untyped-def]
         nonlocal looked_at
         looked_at += split.size
         return ratios(windows, intervals, split, *rest, **more)  # type: ignore[arg-type]

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from benchrigor.model import ChangePoints
-from benchrigor.model.series import Floats
 from benchrigor.stats import ChangeDetector, detect_changes, find_stable_phase
 
 
-def steady(n: int, seed: int, *, spread: float = 0.02, correlation: float = 0.0) -> Floats:
+def steady(n: int, seed: int, *, spread: float = 0.02, correlation: float = 0.0) -> np.ndarray:
     """Return readings around 1, whose noise may be autoregressive."""
     rng = np.random.default_rng(seed)
     noise = rng.normal(size=n)
@@ -17,7 +16,7 @@ def steady(n: int, seed: int, *, spread: float = 0.02, correlation: float = 0.0)
     return 1.0 + spread * noise
 
 
-def with_step(n: int, behind: int, seed: int, *, factor: float = 1.5) -> Floats:
+def with_step(n: int, behind: int, seed: int, *, factor: float = 1.5) -> np.ndarray:
     series = steady(n + behind, seed)
     series[n:] *= factor
     return series

@@ -6,7 +6,6 @@ from scipy import stats as scipy_stats
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Notice, Verdict
-from benchrigor.model.series import Floats
 from benchrigor.stats import compare
 from benchrigor.stats.comparison.blocks_of_pairs import PairBlocks, blocks_of_pairs
 from benchrigor.stats.estimators.estimation import Policy
@@ -14,7 +13,9 @@ from benchrigor.stats.estimators.estimation import Policy
 REFUSAL = NotEstimable(Notice.refusal(Code.NO_STABLE_PHASE, "No phase.", reason="trend"))
 
 
-def restless(ratio: float, rng: np.random.Generator, n: int = 3_000) -> tuple[Floats, Floats]:
+def restless(
+    ratio: float, rng: np.random.Generator, n: int = 3_000
+) -> tuple[np.ndarray, np.ndarray]:
     """Return sides each of which goes through its own levels, up to twice as slow."""
     sides = []
     for level in (1.0, ratio):

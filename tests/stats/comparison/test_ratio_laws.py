@@ -12,48 +12,47 @@ from scipy import stats as scipy_stats
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Comparison, Verdict, codec
-from benchrigor.model.series import Floats
 from benchrigor.stats import compare
 
 DECIDED = {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}
 
 
-def slow(rng: np.random.Generator, n: int, factor: float) -> Floats:
+def slow(rng: np.random.Generator, n: int, factor: float) -> np.ndarray:
     return rng.lognormal(0.0, 0.1, n) * np.where(rng.random(n) < 0.12, factor, 1.0)
 
 
-def series(seed: int, n: int, factor: float, moving: float) -> tuple[Floats, Floats]:
+def series(seed: int, n: int, factor: float, moving: float) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     pace = np.exp(moving * np.cumsum(rng.normal(0.0, 0.05, n)))
     one, two = (slow(rng, n, factor) * pace for _ in range(2))
     return one, two * rng.choice([0.3, 0.9, 1.0, 1.2])
 
 
-Compare = Callable[[Floats, Floats, float], Comparison]
+Compare = Callable[[np.ndarray, np.ndarray, float], Comparison]
 
 
-def of_pairs(one: Floats, two: Floats, margin: float) -> Comparison:
+def of_pairs(one: np.ndarray, two: np.ndarray, margin: float) -> Comparison:
     return compare(one, two, paired=True, margin=margin)
 
 
-def of_stable_pairs(one: Floats, two: Floats, margin: float) -> Comparison:
+def of_stable_pairs(one: np.ndarray, two: np.ndarray, margin: float) -> Comparison:
     return compare(one, two, paired=True, trim=True, margin=margin)
 
 
-def of_paired_invocations(one: Floats, two: Floats, margin: float) -> Comparison:
+def of_paired_invocations(one: np.ndarray, two: np.ndarray, margin: float) -> Comparison:
     return compare(*([part[None] for part in each] for each in (one, two)), paired=True,
                    margin=margin)  # fmt: skip
 
 
-def of_samples(one: Floats, two: Floats, margin: float) -> Comparison:
+def of_samples(one: np.ndarray, two: np.ndarray, margin: float) -> Comparison:
     return compare(one, two[: max(two.size // 2, 2)], margin=margin)
 
 
-def of_invocations(one: Floats, two: Floats, margin: float) -> Comparison:
+def of_invocations(one: np.ndarray, two: np.ndarray, margin: float) -> Comparison:
     return compare(*([part[None] for part in each] for each in (one, two)), margin=margin)
 
 
-def of_medians(one: Floats, two: Floats, margin: float) -> Comparison:
+def of_medians(one: np.ndarray, two: np.ndarray, margin: float) -> Comparison:
     return compare(one, two, paired=True, statistic="median", margin=margin)
 
 
@@ -68,7 +67,7 @@ doors = pytest.mark.parametrize("door", MEANS, ids=lambda door: door.__name__)
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[Floats, Floats, float]:
+def cases(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, float]:
     one, two = series(
         draw(st.integers(0, 10**6)),
         draw(st.integers(12, 90)),
@@ -83,7 +82,9 @@ def cases(draw: st.DrawFn) -> tuple[Floats, Floats, float]:
                                   of_invocations, of_medians])  # fmt: skip
 @settings(max_examples=25)
 @given(cases())
-def test_exchanged_sides_give_the_mirror(door: Compare, case: tuple[Floats, Floats, float]) -> None:
+def test_exchanged_sides_give_the_mirror(
+    door: Compare, case: tuple[np.ndarray, np.ndarray, float]
+) -> None:
     one, two, margin = case
     try:
         found, back = door(one, two, margin), door(two, one, margin)
@@ -107,7 +108,7 @@ def test_exchanged_sides_give_the_mirror(door: Compare, case: tuple[Floats, Floa
 @settings(max_examples=25)
 @given(cases())
 def test_verdict_interval_and_p_value_agree(
-    door: Compare, case: tuple[Floats, Floats, float]
+    door: Compare, case: tuple[np.ndarray, np.ndarray, float]
 ) -> None:
     found = door(*case)
     ratio = found.ratio

@@ -9,7 +9,6 @@ from simulated.comparisons import DECIDED, invocations
 from simulated.estimates import estimated
 
 from benchrigor.model import Code, Comparison, Estimate, Verdict
-from benchrigor.model.series import Floats
 from benchrigor.stats import compare
 
 
@@ -105,7 +104,7 @@ levels = st.lists(st.floats(0.9, 1.1), min_size=3, max_size=12, unique=True).map
 @pytest.mark.slow
 @given(levels, levels, st.sampled_from([0.0, 0.01, 0.03]))
 def test_beyond_the_margin_is_as_probable_as_the_least_error_at_which_it_is_decided(
-    old: Floats, new: Floats, margin: float
+    old: np.ndarray, new: np.ndarray, margin: float
 ) -> None:
     samples = invocations(old), invocations(new)
     chance = compare(*samples, margin=margin).p_beyond

@@ -9,7 +9,6 @@ import scipy
 from simulated.estimates import within
 
 from benchrigor.model import Estimate, Pace
-from benchrigor.model.series import Floats
 from benchrigor.stats.estimators.command_pace import (
     Invocations,
     command_pace,
@@ -39,10 +38,10 @@ def measured(
     pace = slower * np.exp(np.repeat(rng.normal(0.0, 0.05, 10), -(-n // 10))[:n])
     after = np.linspace(1, n, starts).astype(np.int64)
 
-    def noise(size: int) -> Floats:
+    def noise(size: int) -> np.ndarray:
         return np.exp(rng.normal(-0.005, 0.1, size))
 
-    def unseen(size: int) -> Floats:
+    def unseen(size: int) -> np.ndarray:
         return FULL["command rest"] + rng.exponential(unseen_s, size)
 
     cpu, waited = cpu_s * pace**sensitivity * noise(n), rng.exponential(0.2 * cpu_s, n)

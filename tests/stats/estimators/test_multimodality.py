@@ -12,7 +12,6 @@ from scipy import stats as scipy_stats
 from simulated.mixtures import Draw, Rng, counts_found
 
 from benchrigor.model.analysis import Mode
-from benchrigor.model.series import Floats
 from benchrigor.stats.estimators import multimodality as modes
 from benchrigor.stats.estimators.multimodality import (
     find_modes,
@@ -25,12 +24,12 @@ def found_modes(readings: np.ndarray, level: float = 0.01) -> tuple[Mode, ...]:
     return find_modes(np.asarray(readings, dtype=float), level)
 
 
-def mixture(n: int, rng: Rng, share: float = 0.55, apart: float = 18.0) -> Floats:
+def mixture(n: int, rng: Rng, share: float = 0.55, apart: float = 18.0) -> np.ndarray:
     """Draw ``share`` of the readings at 1, the others so many standard deviations above."""
     return np.where(rng.random(n) < share, 1.0, 1.0 + 0.05 * apart) + rng.normal(0.0, 0.05, n)
 
 
-def switching(n: int, rng: Rng, stay: float) -> Floats:
+def switching(n: int, rng: Rng, stay: float) -> np.ndarray:
     return 1.0 + 0.9 * (np.cumsum(rng.random(n) > stay) % 2) + rng.normal(0.0, 0.05, n)
 
 
@@ -55,7 +54,7 @@ def test_modes_are_found(draw: Draw, n: int, expected: int, least: float) -> Non
 
 
 def test_rare_slow_readings_are_a_mode_when_they_are_a_tenth_and_none_when_three_percent() -> None:
-    def spikes(n: int, rng: Rng, share: float) -> Floats:
+    def spikes(n: int, rng: Rng, share: float) -> np.ndarray:
         slow = rng.permutation(n) < share * n
         return np.where(slow, 10.0, 1.0) * rng.normal(1.0, 0.05, n)
 
@@ -91,7 +90,7 @@ def test_many_readings_have_the_same_modes() -> None:
         mixture(1_000, np.random.default_rng(1)) * 1e-310,
     ],
 )
-def test_few_constant_and_rounded_readings_are_one_mode(readings: Floats) -> None:
+def test_few_constant_and_rounded_readings_are_one_mode(readings: np.ndarray) -> None:
     assert found_modes(readings) == (Mode(value=float(np.median(readings)), share=1.0),)
 
 

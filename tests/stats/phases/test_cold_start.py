@@ -37,3 +37,14 @@ def test_among_readings_that_are_alike_the_first_is_seldom_cold() -> None:
         found = [estimate_mean(rng.lognormal(0.0, 1.0, n), trim=True) for _ in range(300)]
         cold = [each for each in found if Code.START_CUT in {one.code for one in each.notices}]
         assert len(cold) < 300 / n / 2
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_three_cold_readings_do_not_move_the_mean(seed: int) -> None:
+    series = np.random.default_rng(seed).normal(1.0, 0.1, 500)
+    cold = series.copy()
+    cold[:3] *= 10.0
+    warm = estimate_mean(series, trim=True)
+    found = estimate_mean(cold, trim=True)
+    assert found.value == pytest.approx(warm.value, abs=0.1 * warm.half_width)
+    assert found.half_width == pytest.approx(warm.half_width, rel=0.1)

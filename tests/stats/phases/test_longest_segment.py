@@ -7,10 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from tests.stats.told import analysed
 
 import benchrigor as br
-from benchrigor.model.analysis import PhaseReason
-from benchrigor.session.replays.recorded_run import record_of_readings
 
 DRAWN = {"trim": True, "detector": "edm"}
 
@@ -36,7 +35,7 @@ def phased(seed: int) -> np.ndarray:
     return levels + noise
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(12))
 def test_the_mean_is_that_of_the_segment_by_hand(seed: int) -> None:
     series = phased(seed)
     expected, phase = (
@@ -44,7 +43,7 @@ def test_the_mean_is_that_of_the_segment_by_hand(seed: int) -> None:
         br.stats.find_stable_phase(series, detector="edm"),
     )
     if expected is None:
-        assert (phase.start, phase.reason) == (None, PhaseReason.NO_DOMINANT_SEGMENT)
+        assert (phase.start, phase.reason.name) == (None, "NO_DOMINANT_SEGMENT")
         with pytest.raises(br.NotEstimable):
             br.stats.estimate_mean(series, **DRAWN)
         return
@@ -57,7 +56,7 @@ def test_three_fifths_are_measured_whole() -> None:
     estimate = br.stats.estimate_mean(series, **DRAWN)
     assert (estimate.value, estimate.n) == (20.125, 60)
     phase = br.stats.find_stable_phase(series, detector="edm")
-    assert phase.reason is PhaseReason.LONGEST_SEGMENT
+    assert phase.reason.name == "LONGEST_SEGMENT"
     assert [part.label for part in phase.phases] == ["warm-up", "stable"]
 
 
@@ -66,21 +65,15 @@ def test_neighbours_that_hardly_differ_are_not_joined() -> None:
     assert br.stats.find_stable_phase(series).start == 0
     estimate = br.stats.estimate_mean(series, **DRAWN)
     assert (estimate.value, estimate.n) == (series[40:].mean(), 60)
-
-
-def test_few_readings_have_no_change_and_are_measured_whole() -> None:
-    series = np.arange(1.0, 26.0)  # a climb, which the default method refuses
-    assert br.stats.estimate_mean(series, **DRAWN).value == 13.0
+    # So few readings have no change, and are measured whole: also a climb.
+    assert br.stats.estimate_mean(np.arange(1.0, 26.0), **DRAWN).value == 13.0
 
 
 def test_a_rate_has_the_harmonic_mean_of_the_segment() -> None:
     levels = np.repeat([30.0, 20.0], [60, 440])
     series = 1.0 / (levels + np.random.default_rng(1).normal(size=levels.size))
     phase = br.stats.find_stable_phase(series, detector="edm")
-    record = record_of_readings(
-        [series], br.Options(detector="edm"), br.Metric(name="rate", unit="1/s"), name="rates"
-    )
-    estimate = record.estimate()
+    estimate = analysed(series, unit="1/s", detector="edm").estimate
     assert estimate is not None
     kept = series[phase.start : phase.stop]
     assert estimate.value == pytest.approx(statistics.harmonic_mean(kept.tolist()), rel=1e-12)

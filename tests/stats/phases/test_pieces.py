@@ -2,63 +2,77 @@
 
 import numpy as np
 import pytest
+from tests.stats.told import told
 
-from benchrigor.model import Code
-from benchrigor.model.analysis import Kind, PhaseReason
+from benchrigor.model import Analysis, Code
 from benchrigor.stats import trimmed
-from benchrigor.stats.estimators.estimation import Policy, estimate
-
-POLICY = Policy(kind=Kind.PIECES, trim=True)
 
 
-@pytest.mark.parametrize(("n", "start"), [(1, 0), (2, 0), (3, 1), (99, 1), (100, 1), (2_500, 25)])
-def test_the_start_of_a_piece_is_left_out_by_its_place(n, start):
-    series = np.arange(float(n)) + 1.0
-    phase = estimate((series,) * 2, POLICY).phases[1]
-    assert (phase.start, phase.stop, phase.reason) == (start, n, PhaseReason.WHOLE)
-    assert trimmed(series, phase).tolist() == series[start:].tolist()  # and no margin beside it
-    assert [each.label for each in phase.phases][-1] == "stable"
-    assert phase.phases[0].start == 0
-    assert phase.phases[-1].stop == n
+def in_pieces(*pieces: np.ndarray, **options: object) -> Analysis:
+    return told(*pieces, **{"pieces": len(pieces), "budget_s": 2.0 * len(pieces), **options})
 
 
-def test_a_slow_reading_counts_wherever_it_is_but_at_the_start():
+def codes(found: Analysis) -> set[Code]:
+    return {each.code for each in found.notices} - {Code.NOT_CONVERGED}
+
+
+def test_the_start_of_a_piece_is_left_out_by_its_place() -> None:
+    sizes, starts = [7, 1, 2, 3, 99, 100, 2_500], [0, 0, 1, 1, 1, 25]
+    pieces = [np.arange(float(n)) + 1.0 for n in sizes]
+    phases = in_pieces(*pieces).phases[1:]  # of the first more may be cut
+    assert [(each.start, each.stop) for each in phases] == [*zip(starts, sizes[1:], strict=True)]
+    assert {each.reason.name for each in phases} == {"WHOLE"}
+    for series, phase in zip(pieces[1:], phases, strict=True):
+        assert phase.start is not None
+        assert trimmed(series, phase).tolist() == series[phase.start :].tolist()  # no margin
+        assert phase.phases[-1].label == "stable"
+        assert (phase.phases[0].start, phase.phases[-1].stop) == (0, series.size)
+
+
+def test_a_slow_reading_counts_wherever_it_is_but_at_the_start() -> None:
     steady = np.full(50, 1.0)
     slow = steady.copy()
     slow[[0, 30]] = 100.0
-    found = estimate((steady, slow, steady), POLICY)
-    assert found.values[1] == pytest.approx((48.0 + 100.0) / 49.0)
+    assert in_pieces(steady, slow, steady).levels[1] == pytest.approx((48.0 + 100.0) / 49.0)
 
 
-def test_a_first_piece_that_moves_to_its_end_counts_by_its_second_half():
+def test_a_first_piece_that_moves_to_its_end_counts_by_its_second_half() -> None:
     rng = np.random.default_rng(1)
     falling = np.linspace(2.0, 1.0, 600) * rng.normal(1.0, 0.01, 600)
     others = [rng.normal(1.0, 0.01, 600) for _ in range(3)]
-    found = estimate((falling, *others), POLICY)
-    assert found.values[0] == pytest.approx(falling[300:].mean())
-    assert Code.START_CUT in {each.code for each in found.notices}
+    found = in_pieces(falling, *others)
+    assert found.levels[0] == pytest.approx(falling[300:].mean())
+    assert codes(found) == {Code.START_CUT}
     # The others count whole, whatever they do: they cannot be warming up.
-    swapped = estimate((others[0], falling, *others[1:]), POLICY)
-    assert swapped.values[1] == pytest.approx(falling[6:].mean())
+    swapped = in_pieces(others[0], falling, *others[1:])
+    assert swapped.levels[1] == pytest.approx(falling[6:].mean())
 
 
-def test_what_is_said_of_one_window_is_not_said_of_pieces():
+def test_what_is_said_of_one_window_is_not_said_of_pieces() -> None:
     rng = np.random.default_rng(2)
     paces = np.repeat([1.0, 1.3, 1.0, 1.3, 1.0, 1.3], 100) * rng.normal(1.0, 0.01, 600)
-    found = estimate((paces, *(rng.normal(1.1, 0.01, 600) for _ in range(3))), POLICY)
-    assert found.phases[0].reason is PhaseReason.CHANGING_PACE
-    assert Code.CHANGING_PACE not in {each.code for each in found.notices}
+    found = in_pieces(paces, *(rng.normal(1.1, 0.01, 600) for _ in range(3)))
+    assert found.phases[0].reason.name == "CHANGING_PACE"
+    assert codes(found) == set()
+    assert found.estimate is not None
     assert found.estimate.method == "piece means"
 
 
-def test_shares_at_both_ends_are_cut_from_each_piece():
-    series = tuple(np.arange(100.0) + each for each in range(4))
-    found = estimate(series, Policy(kind=Kind.PIECES, trim=(0.1, 0.2)))
+def test_shares_at_both_ends_are_cut_from_each_piece() -> None:
+    found = in_pieces(*(np.arange(100.0) + each for each in range(4)), trim=(0.1, 0.2))
     assert [(each.start, each.stop) for each in found.phases] == [(10, 80)] * 4
 
 
-def test_few_pieces_are_told():
+@pytest.mark.parametrize(("count", "said"), [(3, {Code.FEW_PIECES}), (4, set())])
+def test_few_pieces_are_told(count: int, said: set[Code]) -> None:
     pieces = [np.full(50, level) for level in (1.0, 1.1, 1.2, 1.1)]
-    three, four = (estimate(pieces[:count], POLICY) for count in (3, 4))
-    assert [each.code for each in three.notices] == [Code.FEW_PIECES]
-    assert four.notices == ()
+    assert codes(in_pieces(*pieces[:count])) == said
+
+
+@pytest.mark.parametrize("unit", ["s", "1/s"])
+def test_the_mean_of_equal_readings_is_their_value(unit: str) -> None:
+    """The sum of seven times 0.1 is not 0.7, nor 1 / (1 / 49) = 49."""
+    for level in (0.1, 49.0):
+        found = in_pieces(*(np.full(size, level) for size in (3, 7, 5, 9)), unit=unit).estimate
+        assert found is not None
+        assert (found.low, found.value, found.high) == (level, level, level)

@@ -6,40 +6,44 @@ import pytest
 from benchrigor.model import Code
 from benchrigor.stats import estimate_invocations
 
+COUNT, INDEX = 25, np.arange(300)
 
-def rounds(seed: int, cool_downs: float, *, varied: bool = True) -> list[np.ndarray]:
+
+def noisy(rng: np.random.Generator, levels: np.ndarray) -> np.ndarray:
+    return levels * rng.normal(1.0, 0.01) * rng.normal(1.0, 0.03, INDEX.size)
+
+
+def stepping(seed: int, cool_downs: float) -> list[np.ndarray]:
+    """Draw rounds with a warm-up of a length of its own, and so many with a cool-down."""
     rng, drawn = np.random.default_rng([36, seed]), []
-    for _ in range(25):
-        warm_up, cool_down = (rng.integers(5, 100), rng.integers(1, 60)) if varied else (40, 30)
-        series = 1.0 + 0.5 * (np.arange(300) < warm_up)
+    for _ in range(COUNT):
+        warm_up, cool_down = rng.integers(5, 100), rng.integers(1, 60)
+        series = 1.0 + 0.5 * (warm_up > INDEX)
         if rng.random() < cool_downs:
             series[300 - cool_down :] += 0.3
-        drawn.append(series * rng.normal(1.0, 0.01) * rng.normal(1.0, 0.03, 300))
+        drawn.append(noisy(rng, series))
     return drawn
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cool_downs", [0.0, 0.5, 1.0])
 def test_a_cool_down_of_some_rounds_does_not_bias_the_mean(cool_downs: float) -> None:
-    values = [estimate_invocations(rounds(seed, cool_downs), trim=True).value for seed in range(3)]
+    values = [
+        estimate_invocations(stepping(seed, cool_downs), trim=True).value for seed in range(3)
+    ]
     assert np.mean(values) == pytest.approx(1.0, abs=0.004)
-
-
-def fading(seed: int) -> list[np.ndarray]:
-    """Draw rounds whose warm-up fades, three in ten with a cool-down of a height of its own."""
-    rng, times, drawn = np.random.default_rng([37, seed]), np.arange(300), []
-    for _ in range(25):
-        series = 1.0 + 0.5 * np.exp(-3.0 * times / rng.integers(5, 100))
-        if rng.random() < 0.3:
-            series[300 - rng.integers(1, 60) :] += rng.uniform(0.15, 0.8)
-        drawn.append(series * rng.normal(1.0, 0.01) * rng.normal(1.0, 0.03, 300))
-    return drawn
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [4, 23])
-def test_cool_downs_are_cut_where_warm_ups_fade(seed: int) -> None:
-    mean = estimate_invocations(fading(seed), trim=True)
+def test_cool_downs_of_a_height_of_their_own_are_cut_where_warm_ups_fade(seed: int) -> None:
+    rng, drawn = np.random.default_rng([37, seed]), []
+    for _ in range(COUNT):
+        series = 1.0 + 0.5 * np.exp(-3.0 * INDEX / rng.integers(5, 100))
+        if rng.random() < 0.3:
+            series[300 - rng.integers(1, 60) :] += rng.uniform(0.15, 0.8)
+        drawn.append(noisy(rng, series))
+    mean = estimate_invocations(drawn, trim=True)
     assert mean.value == pytest.approx(1.0, abs=0.005)
     assert mean.half_width < 0.01
 
@@ -47,7 +51,7 @@ def test_cool_downs_are_cut_where_warm_ups_fade(seed: int) -> None:
 def at_two_paces(seed: int) -> list[np.ndarray]:
     """Draw rounds on a machine that is slower by 30% for a quarter of the time, in turns."""
     rng, drawn = np.random.default_rng([37, seed]), []
-    for _ in range(25):
+    for _ in range(COUNT):
         slow, stretches = rng.random() < 0.25, list[np.ndarray]()
         while sum(stretch.size for stretch in stretches) < 300:
             length = 1 + rng.geometric(1 / 30 if slow else 1 / 90)

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchrigor.model import Code, Delays
-from benchrigor.model.series import Floats
 from benchrigor.stats.series.undisturbed import (
     Groups,
     choose_undisturbed,
@@ -20,11 +19,11 @@ from benchrigor.stats.series.undisturbed import (
 )
 
 
-def groups(delay_s: Floats, own_s: Floats, size: int = 1) -> Groups:
+def groups(delay_s: np.ndarray, own_s: np.ndarray, size: int = 1) -> Groups:
     return Groups(sizes=np.full(own_s.size, size), delay_s=delay_s, duration_s=own_s + delay_s)
 
 
-def hit(n: int, seed: int, *, cv: float = 0.3, hits: float = 0.5) -> tuple[Floats, Floats]:
+def hit(n: int, seed: int, *, cv: float = 0.3, hits: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
     """Draw the time that groups need, and their delay; long ones are hit more often."""
     rng = np.random.default_rng(seed)
     own = rng.gamma(1.0 / cv**2, cv**2, n)
@@ -166,7 +165,7 @@ def test_only_undisturbed_readings_count_in_order_about_as_often_as_there_are(
     assert abs(indices.size - (chosen.n - chosen.left_out)) <= size
 
 
-def rest_of_work(n: int, rng: np.random.Generator) -> Floats:
+def rest_of_work(n: int, rng: np.random.Generator) -> np.ndarray:
     """Draw what the kernel does not count of work that never blocks: hardly anything."""
     return np.asarray(rng.exponential(2e-6, n) + np.where(rng.random(n) < 0.01, 1e-4, 0.0))
 
