@@ -93,23 +93,24 @@ class Bench:
             self.sampler.sample(round(at_ms * MS))
 
     def pass_periods(
-        self, n: int, *, items: Any = 10, given: Any = 5, arrived: Any = 8, blocked_ms: Any = 50
+        self, n: int, *, items: Any = 10, given: Any = 5, arrived: Any = 8, item_bytes: int = 0
     ) -> None:
         """Sample after each of so many tenths of a second; in each every cell counts its items.
 
-        Whoever reads waits for so long.
+        Whoever reads waits for half of the time.
         """
         if not self.now_ms:
             self.at(0)
         counts = {"in.head": items, "out.tail": given, "in.tail": arrived}
-        columns = np.broadcast_arrays(np.zeros(n), blocked_ms, *counts.values())
-        for _, waited_ms, *passed in zip(*columns, strict=True):
+        columns = np.broadcast_arrays(np.zeros(n), *counts.values())
+        for _, *passed in zip(*columns, strict=True):
             for name, number in zip(counts, passed, strict=True):
                 for cell in self.cells[name]:
                     cell.words[0] += int(number)
+                    cell.words[1] += int(number) * item_bytes
             for cell in self.cells["in.head"]:
                 cell.begin_wait(round(self.now_ms * MS))
-                cell.end_wait(round((self.now_ms + waited_ms) * MS))
+                cell.end_wait(round((self.now_ms + 50) * MS))
             self.now_ms += 100
             self.at(self.now_ms)
 

@@ -186,3 +186,15 @@ def test_who_cannot_count_goes_on(page: Page) -> None:
         assert tap.queue.get() == 1
         assert tap.failure is not None
         assert tap.head.read() == ()
+
+
+@pytest.mark.parametrize(
+    ("item_bytes", "size"),
+    [(10, 20), (2.5, 5), (lambda item: item / 0, 0), (str.upper, 0), (lambda item: -len(item), 0)],
+)
+def test_a_size_that_fails_ends_no_program_and_is_told(item_bytes: Any, size: int) -> None:
+    with Tap(queue.Queue(), item_bytes=item_bytes) as tap:
+        for item in ("one", "three"):
+            tap.queue.put(item)
+        assert [(each.items, each.bytes) for each in tap.tail.read()] == [(2, size)]
+        assert (tap.failure is None) is (size > 0)

@@ -14,9 +14,11 @@ import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from tests.queues.sockets import connected
 
 from benchrigor.queues import Counts, Tap
 
@@ -26,25 +28,14 @@ SOON_S, LATE_S = 0.02, 30.0
 MUCH = bytes(1 << 20)
 
 Wrap = Callable[[Any], Any]
-Probe = Callable[[], object]
-Raised = list[str]
+Ends = tuple[Callable[[Any], object], Callable[[int], Any]]
+"""What puts an item in, and what takes one out, of so many bytes."""
+Attempts = list[Callable[[], object]]
 
 
-def batched(items: list[Any]) -> list[tuple[Any, Any]]:
-    return list(zip(items[::2], items[1::2], strict=True))
-
-
-def raised(call: Callable[[], object]) -> str:
+def raised(call: Callable[..., object], *given: object) -> str:
     try:
-        call()
-    except BaseException as error:  # noqa: BLE001  # whatever it is
-        return type(error).__name__
-    return ""
-
-
-async def raised_by(work: Awaitable[object]) -> str:
-    try:
-        await work
+        call(*given)
     except BaseException as error:  # noqa: BLE001  # whatever it is
         return type(error).__name__
     return ""
@@ -52,252 +43,280 @@ async def raised_by(work: Awaitable[object]) -> str:
 
 def beside(*calls: Callable[[], object]) -> threading.Thread:
     """Call something in another thread."""
-
-    def run() -> None:
-        for each in calls:
-            each()
-
-    thread = threading.Thread(target=run)
+    thread = threading.Thread(target=lambda: [each() for each in calls])
     thread.start()
     return thread
 
 
-async def begun(work: Awaitable[Any]) -> asyncio.Future[Any]:
-    """Return the task of something that has come to where it waits."""
-    task = asyncio.ensure_future(work)
-    for _ in range(9):
-        await asyncio.sleep(0)
-    return task
-
-
 class Played:
-    """A kind of source, as the laws play it."""
-
-    in_order = True
-    """Whether items keep their order while both ends are busy."""
-    has_queue = True
-    """Whether items can lie between the ends, so that nobody need wait."""
-    fills = True
-    """Whether the producer ever has to wait."""
-
-    def passing(self, wrap: Wrap) -> list[Any]:
-        """Put all items in, then take all out; return them."""
-        raise NotImplementedError
-
-    def streaming(self, wrap: Wrap) -> list[Any]:
-        """Put items in at one end while they are taken out at the other; return them."""
-        return self.passing(wrap)
-
-    def starving(self, wrap: Wrap, probe: Probe) -> None:
-        """Let the consumer wait for an item until `probe` returns."""
-        raise NotImplementedError
-
-    def stuffing(self, wrap: Wrap, probe: Probe) -> None:
-        """Let the producer wait for room until `probe` returns."""
-        raise NotImplementedError
-
-    def refusing(self, wrap: Wrap) -> Raised:
-        """Do what fails; return what was raised."""
-        raise NotImplementedError
-
-
-class Threaded(Played):
-    """Anything with ``get`` and ``put``, used by threads."""
+    """A kind of source, as the laws play it: anything with ``get`` and ``put``."""
 
     def __init__(
-        self, make: Callable[[int], Any], *, in_order: bool = True, fills: bool = True
+        self,
+        make: Callable[[Any], Any],
+        *,
+        in_order: bool = True,
+        has_queue: bool = True,
+        counts_bytes: bool = False,
+        too_much: list[bytes] | None = None,
     ) -> None:
-        self.make, self.in_order, self.fills = make, in_order, fills
+        self.make = make
+        self.in_order = in_order  # whether items keep their order while both ends are busy
+        self.counts_bytes = counts_bytes  # whether it does so by itself
+        self.has_queue = has_queue  # whether items can lie between the ends
+        self.too_much = (
+            [b"item"] * 2 if too_much is None else too_much
+        )  # so that its producer waits
+
+    @contextmanager
+    def ends(self, wrap: Wrap, size: int) -> Iterator[Ends]:
+        """Return both ends of a source that takes so many items; 0 for any number."""
+        tapped = wrap(self.make(size))
+        yield tapped.put, lambda _: tapped.get()
+
+    def attempts(self, tapped: Any, source: Any) -> Attempts:
+        """Return what fails, one after the other."""
+        full = [lambda: tapped.put(b"item"), lambda: self.settle(source)]
+        full += [lambda: tapped.put_nowait(b"item"), lambda: tapped.put(b"item", timeout=SOON_S)]
+        full += [lambda: tapped.put(b"item", True, 0), lambda: tapped.put(b"item", True, -1)]
+        return [
+            tapped.get_nowait,
+            lambda: tapped.get(False),
+            lambda: tapped.get(timeout=SOON_S),
+            lambda: tapped.get(True, 0),
+            lambda: tapped.get(True, -5.0),
+            lambda: tapped.get(1, 2, 3),
+            *(full if self.too_much else []),
+        ]
 
     def settle(self, source: Any) -> None:
         """Return when what was put in can be taken out."""
 
     def passing(self, wrap: Wrap) -> list[Any]:
-        source = self.make(0)
-        tapped = wrap(source)
-        for each in ITEMS:
-            tapped.put(each)
-        out = []
-        for _ in ITEMS:
-            self.settle(source)
-            out.append(tapped.get())
-        return out
+        """Put all items in, then take all out; return them."""
+        with self.ends(wrap, 0) as (put, get):
+            for each in ITEMS:
+                put(each)
+            return [get(len(each)) for each in ITEMS]
 
     def streaming(self, wrap: Wrap) -> list[Any]:
-        tapped = wrap(self.make(3))
-        producer = threading.Thread(target=lambda: [tapped.put(each) for each in ITEMS])
-        producer.start()
-        out = [tapped.get() for _ in ITEMS]
-        producer.join()
+        """Put items in at one end while they are taken out at the other; return them."""
+        with self.ends(wrap, 3) as (put, get):
+            producer = beside(*(functools.partial(put, each) for each in ITEMS))
+            out = [get(len(each)) for each in ITEMS]
+            producer.join()
         return out
 
-    def starving(self, wrap: Wrap, probe: Probe) -> None:
-        tapped = wrap(self.make(0))
-        thread = beside(probe, lambda: tapped.put(b"item"))
-        assert tapped.get() == b"item"
-        thread.join()
+    def starving(self, wrap: Wrap, probe: Callable[[], object]) -> None:
+        """Let the consumer wait for an item until `probe` returns."""
+        with self.ends(wrap, 3) as (put, get):
+            thread = beside(probe, lambda: put(b"item"))
+            assert get(4) == b"item"
+            thread.join()
 
-    def stuffing(self, wrap: Wrap, probe: Probe) -> None:
-        tapped = wrap(self.make(1))
-        tapped.put(b"item")
-        thread = beside(probe, tapped.get)
-        tapped.put(b"item")
-        thread.join()
+    def stuffing(self, wrap: Wrap, probe: Callable[[], object]) -> None:
+        """Let the producer wait for room until `probe` returns."""
+        with self.ends(wrap, 1) as (put, get):
+            thread = beside(probe, *(functools.partial(get, len(each)) for each in self.too_much))
+            for each in self.too_much:
+                put(each)
+            thread.join()
 
-    def refusing(self, wrap: Wrap) -> Raised:
+    def refusing(self, wrap: Wrap) -> list[str]:
+        """Do what fails; return what was raised."""
         source = self.make(1)
-        tapped = wrap(source)
-        found = [
-            raised(tapped.get_nowait),
-            raised(lambda: tapped.get(False)),
-            raised(lambda: tapped.get(timeout=SOON_S)),
-            raised(lambda: tapped.get(True, 0)),
-            raised(lambda: tapped.get(True, -1)),
-            raised(lambda: tapped.get(1, 2, 3)),
-        ]
-        if self.fills:
-            tapped.put(b"item")
-            self.settle(source)
-            found += [
-                raised(lambda: tapped.put_nowait(b"item")),
-                raised(lambda: tapped.put(b"item", timeout=SOON_S)),
-                raised(lambda: tapped.put(b"item", True, 0)),
-                raised(lambda: tapped.put(b"item", True, -1)),
-            ]
-        return found
+        return [raised(each) for each in self.attempts(wrap(source), source)]
 
 
-class Fed(Threaded):
+class Fed(Played):
     """A queue of `multiprocessing`, whose feeder thread takes its time."""
 
     def settle(self, source: Any) -> None:
         assert source._reader.poll(10.0)  # noqa: SLF001  # of the standard library
 
+    @contextmanager
+    def ends(self, wrap: Wrap, size: int) -> Iterator[Ends]:
+        source = self.make(size)
+        tapped = wrap(source)
 
-class Piped(Fed):
+        def get(_: int) -> Any:
+            if not size:
+                self.settle(source)
+            return tapped.get()
+
+        yield tapped.put, get
+
+    def attempts(self, tapped: Any, source: Any) -> Attempts:
+        found = [*super().attempts(tapped, source), tapped.get, lambda: tapped.get(timeout=1e8)]
+        return [*found, tapped.close, tapped.get, tapped.get_nowait, lambda: tapped.put(1)]
+
+
+class Piped(Played):
     """A `multiprocessing.SimpleQueue`: what a pipe holds is its only bound."""
 
-    def streaming(self, wrap: Wrap) -> list[Any]:
-        return self.passing(wrap)
-
-    def stuffing(self, wrap: Wrap, probe: Probe) -> None:
-        tapped = wrap(self.make(0))
-
-        def drain() -> None:
-            probe()
-            while tapped.get():
-                pass
-
-        consumer = beside(drain)
-        for _ in range(40):
-            tapped.put(bytes(4_000))  # which a pipe takes whole or not at all
-        tapped.put(b"")
-        consumer.join()
-
-    def refusing(self, wrap: Wrap) -> Raised:
-        tapped = wrap(self.make(0))
-        return [raised(lambda: tapped.put(threading.Lock())), raised(lambda: tapped.get(1, 2, 3))]
+    def attempts(self, tapped: Any, source: Any) -> Attempts:
+        return [lambda: tapped.put(threading.Lock()), lambda: tapped.get(1, 2, 3)]
 
 
-class Awaited(Played):
-    """Anything whose ``get`` and ``put`` are coroutines."""
+class InLoop(Played):
+    """What is used in a loop of `asyncio`, which runs in a thread of its own."""
 
-    def __init__(self, make: Callable[[int], Any], *, in_order: bool = True) -> None:
-        self.make, self.in_order = make, in_order
+    @contextmanager
+    def loop(self) -> Iterator[Callable[[Awaitable[Any]], Any]]:
+        """Return what awaits something in the loop."""
+        loop = asyncio.new_event_loop()
+        thread = beside(loop.run_forever)
 
-    def passing(self, wrap: Wrap) -> list[Any]:
-        async def main() -> list[Any]:
-            tapped = wrap(self.make(0))
-            for one, other in batched(ITEMS):
-                await tapped.put(one)
-                tapped.put_nowait(other)
-            both = [(await tapped.get(), tapped.get_nowait()) for _ in batched(ITEMS)]
-            return [each for pair in both for each in pair]
+        async def wait(work: Awaitable[Any]) -> Any:
+            return await work
 
-        return asyncio.run(main())
+        try:
+            yield lambda work: asyncio.run_coroutine_threadsafe(wait(work), loop).result(LATE_S)
+        finally:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
 
-    def streaming(self, wrap: Wrap) -> list[Any]:
-        async def main() -> list[Any]:
-            tapped = wrap(self.make(3))
+    @contextmanager
+    def ends(self, wrap: Wrap, size: int) -> Iterator[Ends]:
+        tapped = wrap(self.make(size))
+        with self.loop() as run:
+            yield lambda item: run(tapped.put(item)), lambda _: run(tapped.get())
 
-            async def produce() -> None:
-                for each in ITEMS:
-                    await tapped.put(each)
+    def refusing(self, wrap: Wrap) -> list[str]:
+        with self.loop() as run:
+            return [
+                raised(lambda work: run(work()), each) for each in self.awaited(wrap(self.make(1)))
+            ]
 
-            producer = asyncio.create_task(produce())
-            out = [await tapped.get() for _ in ITEMS]
-            await producer
-            return out
+    def awaited(self, tapped: Any) -> list[Callable[[], Awaitable[Any]]]:
+        """Return what fails when it is awaited."""
 
-        return asyncio.run(main())
+        async def at_once(call: Callable[[], object]) -> object:
+            return call()
 
-    def starving(self, wrap: Wrap, probe: Probe) -> None:
-        async def main() -> None:
-            tapped = wrap(self.make(0))
-            getter = await begun(tapped.get())
-            probe()
-            await tapped.put(b"item")
-            assert await getter == b"item"
-
-        asyncio.run(main())
-
-    def stuffing(self, wrap: Wrap, probe: Probe) -> None:
-        async def main() -> None:
-            tapped = wrap(self.make(1))
-            await tapped.put(b"item")
-            putter = await begun(tapped.put(b"item"))
-            probe()
-            await tapped.get()
-            await putter
-
-        asyncio.run(main())
-
-    def refusing(self, wrap: Wrap) -> Raised:
-        async def main() -> Raised:
-            tapped = wrap(self.make(1))
-            found = [raised(tapped.get_nowait)]
-            found += [await raised_by(asyncio.wait_for(tapped.get(), SOON_S))]
-            getter = await begun(tapped.get())
+        async def cancelled() -> None:
+            getter = asyncio.ensure_future(tapped.get())
+            await asyncio.sleep(0)
             getter.cancel()
-            found += [await raised_by(getter)]
-            await tapped.put(b"item")
-            found += [raised(lambda: tapped.put_nowait(b"item"))]
-            found += [await raised_by(asyncio.wait_for(tapped.put(b"item"), SOON_S))]
-            return found
+            await getter
 
-        return asyncio.run(main())
+        return [
+            lambda: at_once(tapped.get_nowait),
+            lambda: asyncio.wait_for(tapped.get(), SOON_S),
+            cancelled,
+            lambda: tapped.put(b"item"),
+            lambda: at_once(lambda: tapped.put_nowait(b"item")),
+            lambda: asyncio.wait_for(tapped.put(b"item"), SOON_S),
+        ]
+
+
+class Streams(InLoop):
+    """The two ends of a connection, as `asyncio` has them."""
+
+    @contextmanager
+    def connection(self, wrap: Wrap, run: Any) -> Iterator[tuple[Any, Any]]:
+        sender, receiver = socket.socketpair()
+        (_, writer), (reader, other) = (
+            run(asyncio.open_connection(sock=each)) for each in (sender, receiver)
+        )
+        try:
+            yield wrap(writer), wrap(reader)
+        finally:
+
+            async def close() -> None:
+                for each in (writer, other):
+                    each.close()
+
+            run(close())
+            run(asyncio.sleep(0))
+
+    @contextmanager
+    def ends(self, wrap: Wrap, size: int) -> Iterator[Ends]:
+        with self.loop() as run, self.connection(wrap, run) as (writer, reader):
+
+            async def write(item: bytes) -> None:
+                writer.write(item)
+                await writer.drain()
+
+            async def read(size: int) -> bytes:
+                found: bytes = await reader.readexactly(size)
+                return found
+
+            yield lambda item: run(write(item)), lambda size: run(read(size))
+
+    def refusing(self, wrap: Wrap) -> list[str]:
+        with self.loop() as run, self.connection(wrap, run) as (writer, reader):
+
+            async def write(item: Any) -> None:
+                writer.write(item)
+                await asyncio.wait_for(writer.drain(), SOON_S)
+
+            return [
+                raised(lambda: run(asyncio.wait_for(reader.read(9), SOON_S))),
+                raised(lambda: run(reader.readexactly(-1))),
+                *(raised(lambda item: run(write(item)), each) for each in (MUCH, "text")),
+            ]
 
 
 class Iterated(Played):
     """Anything that can be iterated over."""
 
-    has_queue = False
-
     def __init__(self, make: Callable[[Callable[[], Iterator[Any]]], Any]) -> None:
-        self.make = make
+        super().__init__(make, has_queue=False)
+
+    def read(self, tapped: Any) -> Iterator[Any]:
+        return iter(tapped)
 
     def passing(self, wrap: Wrap) -> list[Any]:
-        return list(wrap(self.make(lambda: iter(ITEMS))))
+        return list(self.read(wrap(self.make(lambda: iter(ITEMS)))))
 
-    def starving(self, wrap: Wrap, probe: Probe) -> None:
+    streaming = passing
+
+    def starving(self, wrap: Wrap, probe: Callable[[], object]) -> None:
         def slow() -> Iterator[Any]:
             probe()
             yield b"item"
 
-        for _ in wrap(self.make(slow)):
-            pass
+        assert list(self.read(wrap(self.make(slow)))) == [b"item"]
 
-    def stuffing(self, wrap: Wrap, probe: Probe) -> None:
-        for _ in wrap(self.make(lambda: iter([b"item"]))):
+    def stuffing(self, wrap: Wrap, probe: Callable[[], object]) -> None:
+        for _ in self.read(wrap(self.make(lambda: iter([b"item"])))):
             probe()
 
-    def refusing(self, wrap: Wrap) -> Raised:
+    def refusing(self, wrap: Wrap) -> list[str]:
         def failing() -> Iterator[Any]:
             yield b"item"
             raise KeyError("no more")
 
-        iterator = iter(wrap(self.make(failing)))
+        iterator = self.read(wrap(self.make(failing)))
         return [raised(lambda: next(iterator)) for _ in range(4)]
+
+
+class AsyncIterated(Iterated):
+    """Anything that can be iterated over asynchronously, in a loop of its own."""
+
+    def read(self, tapped: Any) -> Iterator[Any]:
+        iterator = aiter(tapped)
+        with asyncio.Runner() as runner:
+            while True:
+                try:
+                    yield runner.run(self.fetch(iterator))
+                except StopAsyncIteration:
+                    return
+
+    async def fetch(self, iterator: AsyncIterator[Any]) -> Any:
+        return await anext(iterator)
+
+    def refusing(self, wrap: Wrap) -> list[str]:
+        async def cancelled() -> None:
+            iterator = aiter(wrap(self.make(lambda: iter(ITEMS))))
+            fetching = asyncio.ensure_future(self.fetch(iterator))
+            await asyncio.sleep(0)
+            fetching.cancel()
+            await fetching
+
+        return [*super().refusing(wrap), raised(lambda: asyncio.run(cancelled()))]
 
 
 class Passes:
@@ -322,172 +341,52 @@ class AsyncPasses:
             yield each
 
 
-class AsyncIterated(Iterated):
-    """Anything that can be iterated over asynchronously, in a loop of its own."""
-
-    def bridge(self, wrap: Wrap) -> Wrap:
-        def bridged(source: Any) -> Iterator[Any]:
-            iterator = aiter(wrap(source))
-            with asyncio.Runner() as runner:
-                while True:
-                    try:
-                        yield runner.run(self.fetch(iterator))
-                    except StopAsyncIteration:
-                        return
-
-        return bridged
-
-    async def fetch(self, iterator: AsyncIterator[Any]) -> Any:
-        return await anext(iterator)
-
-    def passing(self, wrap: Wrap) -> list[Any]:
-        return super().passing(self.bridge(wrap))
-
-    def starving(self, wrap: Wrap, probe: Probe) -> None:
-        super().starving(self.bridge(wrap), probe)
-
-    def stuffing(self, wrap: Wrap, probe: Probe) -> None:
-        super().stuffing(self.bridge(wrap), probe)
-
-    def refusing(self, wrap: Wrap) -> Raised:
-        async def cancelled() -> str:
-            iterator = aiter(wrap(self.make(lambda: iter(ITEMS))))
-            fetching = asyncio.ensure_future(self.fetch(iterator))
-            await asyncio.sleep(0)
-            fetching.cancel()
-            return await raised_by(fetching)
-
-        return [*super().refusing(self.bridge(wrap)), asyncio.run(cancelled())]
-
-
 class Sockets(Played):
-    """A pair of connected sockets; what one call sends, one call receives."""
+    """A pair of connected sockets."""
 
-    def __init__(self, timeout_s: float | None) -> None:
-        self.timeout_s = timeout_s
+    def __init__(self, timeout_s: float | None, *, encrypted: bool = False) -> None:
+        super().__init__(lambda _: None, counts_bytes=True, too_much=[] if encrypted else [MUCH])
+        self.timeout_s, self.encrypted = timeout_s, encrypted
 
-    def pair(self, wrap: Wrap) -> tuple[Any, Any]:
-        sender, receiver = socket.socketpair()
+    @contextmanager
+    def pair(self, wrap: Wrap) -> Iterator[tuple[Any, Any]]:
+        sender, receiver = connected(encrypted=self.encrypted)
         for each in (sender, receiver):
             each.settimeout(self.timeout_s)
-        return wrap(sender), wrap(receiver)
+        with wrap(sender) as ours, wrap(receiver) as theirs:
+            yield ours, theirs
 
-    def passing(self, wrap: Wrap) -> list[Any]:
-        sender, receiver = self.pair(wrap)
-        with sender, receiver:
-            for one, other in batched(ITEMS):
-                assert sender.send(one) == len(one)
-                sender.sendall(other)
-            out = []
-            for one, other in batched(ITEMS):
-                buffer = bytearray(len(other))
-                out += [receiver.recv(len(one)), buffer]
-                assert receiver.recv_into(buffer) == len(other)
-            return [bytes(each) for each in out]
+    @contextmanager
+    def ends(self, wrap: Wrap, size: int) -> Iterator[Ends]:
+        with self.pair(wrap) as (sender, receiver):
 
-    def starving(self, wrap: Wrap, probe: Probe) -> None:
-        sender, receiver = self.pair(wrap)
-        with sender, receiver:
-            thread = beside(probe, lambda: sender.send(b"item"))
-            assert receiver.recv(99) == b"item"
-            thread.join()
-
-    def stuffing(self, wrap: Wrap, probe: Probe) -> None:
-        sender, receiver = self.pair(wrap)
-        with sender, receiver:
-
-            def drain() -> None:
-                left = len(MUCH)
+            def get(size: int) -> bytes:
+                buffer = bytearray(size)
+                left = memoryview(buffer)
                 while left:
-                    left -= len(receiver.recv(1 << 16))
+                    left = left[receiver.recv_into(left) :]
+                return bytes(buffer)
 
-            thread = beside(probe, drain)
-            sender.sendall(MUCH)
-            thread.join()
+            yield sender.sendall, get
 
-    def refusing(self, wrap: Wrap) -> Raised:
-        sender, receiver = self.pair(wrap)
-        with sender, receiver:
+    def refusing(self, wrap: Wrap) -> list[str]:
+        unsendable = ["text", None, 3, *([] if self.encrypted else [memoryview(b"item")[::2]])]
+        with self.pair(wrap) as (sender, receiver):
+            ways = (sender.send, sender.sendall)
+            found = [raised(way, each) for way in ways for each in unsendable]
             receiver.settimeout(SOON_S)
-            found = [raised(lambda: receiver.recv(9))]
+            found += [raised(lambda: receiver.recv(9))]
             for each in (sender, receiver):
                 each.setblocking(False)
             found += [raised(lambda: receiver.recv(9))]
-            found += [raised(lambda: sender.sendall(MUCH))]
-            found += [raised(lambda: sender.send(MUCH))]
-            sender.settimeout(SOON_S)
-            found += [raised(lambda: sender.send(b"item"))]
-            receiver.close()
-            sender.setblocking(True)
-            found += [raised(lambda: receiver.recv(9)), raised(lambda: sender.send(b"item"))]
+            found += [raised(lambda: sender.sendall(MUCH)), raised(lambda: sender.send(MUCH))]
+            if not self.encrypted:  # of which a part may be on its way
+                sender.settimeout(SOON_S)
+                found += [raised(lambda: sender.send(b"item"))]
+                receiver.close()
+                sender.setblocking(True)
+                found += [raised(lambda: receiver.recv(9)), raised(lambda: sender.send(b"item"))]
         return found
-
-
-class Streams(Played):
-    """The two ends of a connection, as `asyncio` has them."""
-
-    async def pair(self, wrap: Wrap) -> tuple[Any, Any]:
-        sender, receiver = socket.socketpair()
-        _, writer = await asyncio.open_connection(sock=sender)
-        reader, other = await asyncio.open_connection(sock=receiver)
-        self.close = (writer.close, other.close)
-        return wrap(writer), wrap(reader)
-
-    def passing(self, wrap: Wrap) -> list[Any]:
-        async def main() -> list[Any]:
-            writer, reader = await self.pair(wrap)
-            for each in ITEMS:
-                writer.write(each)
-            await writer.drain()
-            while len(reader._buffer) < sum(map(len, ITEMS)):  # noqa: SLF001  # likewise
-                await asyncio.sleep(0.001)
-            return [await reader.readexactly(len(each)) for each in ITEMS]
-
-        return self.run(main)
-
-    def starving(self, wrap: Wrap, probe: Probe) -> None:
-        async def main() -> None:
-            writer, reader = await self.pair(wrap)
-            reading = await begun(reader.readline())
-            probe()
-            writer.write(b"item\n")
-            assert await reading == b"item\n"
-
-        self.run(main)
-
-    def stuffing(self, wrap: Wrap, probe: Probe) -> None:
-        async def main() -> None:
-            writer, reader = await self.pair(wrap)
-            writer.write(MUCH)
-            draining = await begun(writer.drain())
-            probe()
-            await reader.readexactly(len(MUCH))
-            await draining
-
-        self.run(main)
-
-    def refusing(self, wrap: Wrap) -> Raised:
-        async def main() -> Raised:
-            writer, reader = await self.pair(wrap)
-            found = [await raised_by(asyncio.wait_for(reader.read(9), SOON_S))]
-            found += [await raised_by(reader.readexactly(-1))]
-            writer.write(MUCH)
-            found += [await raised_by(asyncio.wait_for(writer.drain(), SOON_S))]
-            found += [raised(lambda: writer.write("text"))]
-            return found
-
-        return self.run(main)
-
-    def run(self, main: Callable[[], Awaitable[Any]]) -> Any:
-        async def closing() -> Any:
-            try:
-                return await main()
-            finally:
-                for each in self.close:
-                    each()
-                await asyncio.sleep(0)
-
-        return asyncio.run(closing())
 
 
 class Unique(queue.Queue):  # type: ignore[type-arg]
@@ -541,38 +440,34 @@ class AsyncAlike:
         return await self.inner.get()
 
 
-class Managed(Threaded):
-    """A queue that lives in a process of its own."""
-
-    def __init__(self) -> None:
-        super().__init__(lambda maxsize: self.manager().Queue(maxsize))
-        self.manager = functools.cache(multiprocessing.get_context("spawn").Manager)
-
-
-MANAGED = Managed()
+MANAGER = functools.cache(multiprocessing.get_context("spawn").Manager)
 SPAWN = multiprocessing.get_context("spawn")
+# Of which a pipe takes each whole or not at all.
+PIPEFULS = [bytes(4_000)] * 40
 KINDS: dict[str, Played] = {
-    "Queue": Threaded(queue.Queue),
-    "LifoQueue": Threaded(queue.LifoQueue, in_order=False),
-    "PriorityQueue": Threaded(queue.PriorityQueue, in_order=False),
-    "subclass of Queue": Threaded(Unique),
-    "SimpleQueue": Threaded(lambda _: queue.SimpleQueue(), fills=False),
-    "alike": Threaded(Alike),
+    "Queue": Played(queue.Queue),
+    "LifoQueue": Played(queue.LifoQueue, in_order=False),
+    "PriorityQueue": Played(queue.PriorityQueue, in_order=False),
+    "subclass of Queue": Played(Unique),
+    "SimpleQueue": Played(lambda _: queue.SimpleQueue(), too_much=[]),
+    "alike": Played(Alike),
     "multiprocessing Queue": Fed(SPAWN.Queue),
     "multiprocessing JoinableQueue": Fed(SPAWN.JoinableQueue),
-    "multiprocessing SimpleQueue": Piped(lambda _: SPAWN.SimpleQueue()),
-    "managed Queue": MANAGED,
-    "asyncio Queue": Awaited(asyncio.Queue),
-    "asyncio LifoQueue": Awaited(asyncio.LifoQueue, in_order=False),
-    "asyncio PriorityQueue": Awaited(asyncio.PriorityQueue, in_order=False),
-    "async alike": Awaited(AsyncAlike),
+    "multiprocessing SimpleQueue": Piped(lambda _: SPAWN.SimpleQueue(), too_much=PIPEFULS),
+    "managed Queue": Played(lambda size: MANAGER().Queue(size)),
+    "asyncio Queue": InLoop(asyncio.Queue),
+    "asyncio LifoQueue": InLoop(asyncio.LifoQueue, in_order=False),
+    "asyncio PriorityQueue": InLoop(asyncio.PriorityQueue, in_order=False),
+    "async alike": InLoop(AsyncAlike),
     "iterator": Iterated(lambda make: make()),
     "iterable": Iterated(Passes),
     "async iterator": AsyncIterated(lambda make: aiter(AsyncPasses(make))),
     "async iterable": AsyncIterated(AsyncPasses),
     "blocking sockets": Sockets(None),
     "sockets with a timeout": Sockets(30.0),
-    "asyncio streams": Streams(),
+    "encrypted sockets": Sockets(None, encrypted=True),
+    "encrypted sockets with a timeout": Sockets(30.0, encrypted=True),
+    "asyncio streams": Streams(lambda _: None, counts_bytes=True, too_much=[MUCH]),
 }
 
 
@@ -582,8 +477,8 @@ class Taps:
     def __init__(self) -> None:
         self.made: list[Tap] = []
 
-    def __call__(self, source: Any) -> Any:
-        self.made.append(Tap(source, name="work"))
+    def __call__(self, source: Any, **options: Any) -> Any:
+        self.made.append(Tap(source, name="work", **options))
         return self.made[-1].queue
 
     def heads(self) -> list[Counts]:
@@ -614,9 +509,9 @@ def taps() -> Iterator[Taps]:
 @pytest.fixture(autouse=True, scope="module")
 def _manager_ends() -> Iterator[None]:
     yield
-    if MANAGED.manager.cache_info().currsize:
-        MANAGED.manager().shutdown()
-        MANAGED.manager.cache_clear()  # more of these tests may come to this process later
+    if MANAGER.cache_info().currsize:
+        MANAGER().shutdown()
+        MANAGER.cache_clear()  # more of these tests may come to this process later
 
 
 def as_it_is(source: Any) -> Any:
@@ -636,10 +531,10 @@ def test_nothing_is_lost_while_both_ends_are_busy(kind: Played, taps: Taps) -> N
     assert sum(each.items for each in taps.tails()) == len(ITEMS)
 
 
-def test_each_item_is_counted_at_both_ends(kind: Played, taps: Taps) -> None:
-    kind.passing(taps)
+def test_each_item_is_counted_at_both_ends_with_its_bytes(kind: Played, taps: Taps) -> None:
+    kind.passing(taps if kind.counts_bytes else functools.partial(taps, item_bytes=len))
     for (counts,) in (taps.heads(), taps.tails()):
-        assert counts.items == len(ITEMS)
+        assert (counts.items, counts.bytes) == (len(ITEMS), len(b"".join(ITEMS)))
         assert counts.waiting == 0
 
 
@@ -676,7 +571,7 @@ def test_a_consumer_that_waits_is_seen_while_it_does_and_afterwards(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", named(lambda kind: kind.fills))
+@pytest.mark.parametrize("kind", named(lambda kind: bool(kind.too_much)))
 def test_a_producer_that_waits_is_seen_while_it_does_and_afterwards(
     kind: Played, taps: Taps
 ) -> None:

@@ -309,12 +309,14 @@ def test_with_other_servers_a_stage_is_another_one_in_a_recording(
     logged = tmp_path / "run.csv"
     with period_log(logged, period_s=0.05) as alone.sampler.record:
         head = alone.cell("in.head")
-        alone.at(0, 50, 100, head=head)
+        alone.at(0, 50, head=head)
+        head.words[1] = 7
+        alone.at(100, head=head)
         other = alone.cell("in.head", pid=7)
         alone.at(150, 200, head=head)
         alone.sampler.work_off()
         lines = logged.read_text(encoding="utf-8").splitlines()
-        assert lines[-1] == "hash,1,0.05,1,0.0,nan,nan,0"  # each at once
+        assert lines[-1] == "hash,1,0.05,1,0.0,nan,nan,7"  # each at once
         alone.at(250, head=head)
         other.close(255 * MS)
         alone.at(300, 350, 400, head=head)
@@ -374,10 +376,11 @@ def test_a_long_silence_is_remembered_as_one_and_loses_nothing(alone: Bench) -> 
 
 def test_all_figures_are_of_the_periods_that_counted(busy: Bench) -> None:
     arrived = np.random.default_rng(75).poisson(8.0, 102)
-    busy.pass_periods(102, arrived=arrived)
+    busy.pass_periods(102, arrived=arrived, item_bytes=4)
     found, rate = busy.found, busy.found.rate
     assert rate is not None
-    assert values(rate.estimate) == pytest.approx([200.0])
+    assert values(rate.estimate, rate.byte_rate) == pytest.approx([200.0, 800.0])
+    assert rate.item_bytes == 4.0
     assert (rate.periods, found.servers) == (100, 1)
     assert (rate.start_s, rate.stop_s) == pytest.approx((0.1, 10.1))
     assert (found.name, found.reads, found.writes) == ("hash", ("in",), ("out",))
@@ -393,6 +396,7 @@ def test_arrivals_are_of_the_time_since_the_phase_began(busy: Bench) -> None:
     busy.pass_periods(150, items=np.where(late, 30, 10), arrived=np.where(late, 25, 8))
     assert len(busy.found.rates) == 2
     assert values(busy.found.arrivals) == pytest.approx([250.0])
+    assert {(each.item_bytes, each.byte_rate) for each in busy.found.rates} == {(None, None)}
 
 
 @pytest.mark.parametrize("how", ["nothing comes", "nobody counts"])

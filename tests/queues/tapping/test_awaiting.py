@@ -15,19 +15,6 @@ from typing import Any
 import pytest
 
 
-@pytest.mark.parametrize("kind", [asyncio.Queue, asyncio.LifoQueue, asyncio.PriorityQueue])
-def test_the_source_itself_is_used_and_is_as_before_when_released(work: Any, kind: Any) -> None:
-    source = kind(5)
-    before = set(vars(source))
-    assert work.tap(source) is source
-    source.put_nowait(1)
-    work.made.close()
-    assert set(vars(source)) == before
-    assert source.get_nowait() == 1
-    assert work.items == {"tail": 1}
-    work.tap(source)
-
-
 def test_tasks_that_wait_at_once_are_all_seen(work: Any) -> None:
     async def main() -> None:
         source = work.tap(asyncio.Queue())

@@ -57,7 +57,7 @@ def of(found: tuple[Counts, ...], pid: int | None) -> Counts:
 @pytest.mark.parametrize("method", METHODS)
 def test_each_process_counts_in_a_cell_of_its_own(method: str) -> None:
     context = multiprocessing.get_context(method)
-    with Tap(context.Queue(3)) as work, Tap(context.SimpleQueue()) as results:
+    with Tap(context.Queue(3), item_bytes=7) as work, Tap(context.SimpleQueue()) as results:
         child = context.Process(target=consume, args=(work.queue, results.queue))
         child.start()
         for each in range(20):
@@ -67,7 +67,7 @@ def test_each_process_counts_in_a_cell_of_its_own(method: str) -> None:
         child.join()
         ours = os.getpid()
         assert [(each.pid, each.items) for each in work.tail.read()] == [(ours, 21)]
-        assert [(each.pid, each.items) for each in work.head.read()] == [(child.pid, 21)]
+        assert [(each.pid, each.bytes) for each in work.head.read()] == [(child.pid, 147)]
         assert [(each.pid, each.items) for each in results.tail.read()] == [(child.pid, 21)]
         assert [(each.pid, each.items) for each in results.head.read()] == [(ours, 21)]
         assert all(each.waiting == 0 for end in (work.head, work.tail) for each in end.read())
@@ -198,14 +198,6 @@ def test_a_joinable_queue_is_joined(page: Page) -> None:
         tapped.task_done()
 
 
-def test_a_closed_queue_says_so_as_before(page: Page) -> None:
-    tapped = tapped_in(page, multiprocessing.get_context("spawn").Queue())
-    tapped.close()
-    for use in (tapped.get, tapped.get_nowait, lambda: tapped.put(1)):
-        with pytest.raises(ValueError, match="closed"):
-            use()
-
-
 def test_a_closed_pipe_says_so_although_its_number_is_anothers(page: Page) -> None:
     tapped = tapped_in(page, multiprocessing.get_context("spawn").SimpleQueue())
     tapped.close()
@@ -217,18 +209,6 @@ def test_a_closed_pipe_says_so_although_its_number_is_anothers(page: Page) -> No
     finally:
         for each in others:
             os.close(each)
-
-
-class Louder(multiprocessing.queues.Queue):  # type: ignore[type-arg]
-    def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        return str(super().get(block, timeout)).upper()
-
-
-def test_what_a_subclass_does_in_its_place_is_done(page: Page) -> None:
-    tapped = tapped_in(page, Louder(ctx=multiprocessing.get_context("spawn")))
-    tapped.put("item")
-    assert tapped.get() == "ITEM"
-    assert [each.read().items for each in page.cells()] == [1, 1]
 
 
 def spoil(path: Path, how: str) -> None:
@@ -305,6 +285,11 @@ def test_a_worker_whose_page_was_closed_warns_once_and_ends_well(tmp_path: Path)
     assert "Traceback" not in done.stderr
 
 
+class Louder(multiprocessing.queues.Queue):  # type: ignore[type-arg]
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        return str(super().get(block, timeout)).upper()
+
+
 class Doubled(multiprocessing.queues.SimpleQueue):  # type: ignore[type-arg]
     def get(self) -> Any:
         return 2 * super().get()
@@ -315,12 +300,13 @@ class Halved(multiprocessing.queues.SimpleQueue):  # type: ignore[type-arg]
         super().put(obj // 2)
 
 
-@pytest.mark.parametrize(("kind", "found"), [(Doubled, 16), (Halved, 4)])
-def test_what_a_subclass_of_a_simple_queue_does_is_done(
-    page: Page, when_waiting: When, *, kind: type[Any], found: int
+@pytest.mark.parametrize(("kind", "found"), [(Doubled, 16), (Halved, 4), (Louder, "8")])
+def test_what_a_subclass_does_in_its_place_is_done(
+    page: Page, when_waiting: When, *, kind: type[Any], found: object
 ) -> None:
     tapped = tapped_in(page, kind(ctx=multiprocessing.get_context("spawn")))
     tapped.put(8)
+    assert tapped._reader.poll(LONG_S)
     assert tapped.get() == found
     assert [each.read().items for each in page.cells()] == [1, 1]
     assert [each.read().blocked_events for each in page.cells()] == [0, 0]
@@ -329,17 +315,5 @@ def test_what_a_subclass_of_a_simple_queue_does_is_done(
     counts = next(each for each in page.cells() if each.name == "work.head").read()
     assert (counts.items, counts.blocked_events, counts.waiting) == (2, 1, 0)
     tapped.close()
-    with pytest.raises(OSError, match="closed"):
+    with pytest.raises((OSError, ValueError), match="closed"):
         tapped.get()
-
-
-@pytest.mark.parametrize("timeout_s", [1e8, -5.0])
-def test_an_odd_time_limit_is_as_odd_as_before(page: Page, timeout_s: float) -> None:
-    source = multiprocessing.get_context("spawn").Queue(1)
-    tapped = tapped_in(page, source)
-    errors = []
-    for each in (source, tapped):
-        with pytest.raises((OverflowError, queue.Empty)) as caught:
-            each.get(timeout=timeout_s)
-        errors.append(caught.type)
-    assert errors[0] is errors[1]

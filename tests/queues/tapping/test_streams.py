@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
 import threading
 import time
 from array import array
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.queues.sockets import connected
 
 MUCH = bytes(range(256)) * 16_384
 LONG_S = 120.0
@@ -21,35 +21,10 @@ When = Callable[[Callable[[], object]], None]
 Pair = tuple[socket.socket, socket.socket]
 
 
-def context(protocol: int) -> ssl.SSLContext:
-    made = ssl.SSLContext(protocol)
-    made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
-    made.maximum_version = ssl.TLSVersion.TLSv1_2
-    made.set_ciphers("AECDH-AES128-SHA:@SECLEVEL=0")
-    return made
-
-
-def encrypted(ours: socket.socket, theirs: socket.socket) -> Pair:
-    """Return the same pair with encryption, which needs no certificate."""
-    made: list[ssl.SSLSocket] = []
-
-    def answer() -> None:
-        server = context(ssl.PROTOCOL_TLS_SERVER)
-        made.append(server.wrap_socket(theirs, server_side=True))
-
-    thread = threading.Thread(target=answer)
-    thread.start()
-    client = context(ssl.PROTOCOL_TLS_CLIENT).wrap_socket(ours)
-    thread.join()
-    return client, made[0]
-
-
 @pytest.fixture(params=["plain", "encrypted"])
 def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
-    ours, theirs = socket.socketpair()
+    ours, theirs = connected(encrypted=request.param == "encrypted")
     theirs.settimeout(LONG_S)
-    if request.param == "encrypted":
-        ours, theirs = encrypted(ours, theirs)
     with ours, theirs:
         yield ours, theirs
 
@@ -107,15 +82,6 @@ def test_what_is_there_or_fits_does_not_wait(
     assert work.items == {"tail": 4, "head": 3}
     assert work.told("bytes") == {"tail": 40_011, "head": 11}
     assert work.told("blocked_events") == {"tail": 0, "head": 0}
-
-
-def test_who_would_not_wait_is_told_at_once(work: Any, pair: Pair) -> None:
-    ours, _ = pair
-    ours.setblocking(False)
-    tapped = work.tap(ours)
-    for use in (lambda: tapped.recv(9), lambda: tapped.sendall(MUCH)):
-        with pytest.raises((BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)):
-            use()
 
 
 @plain
@@ -176,35 +142,6 @@ def test_a_connection_that_breaks_while_the_rest_is_sent_is_told_the_next_time(
             use(MUCH)
 
 
-class Encrypted(socket.socket):
-    """Has bytes of its own, and takes no flags, as sockets with encryption do."""
-
-    held = 0
-
-    def pending(self) -> int:
-        return self.held
-
-    def recv(self, bufsize: int, flags: int = 0) -> bytes:
-        assert not flags
-        return bytes(self.held) or super().recv(bufsize)
-
-
-@plain
-def test_a_socket_with_bytes_of_its_own_is_looked_at(
-    work: Any, pair: Pair, when_waiting: When
-) -> None:
-    ours, theirs = pair
-    with Encrypted(fileno=ours.detach()) as source:
-        tapped = work.tap(source)
-        source.held = 3
-        assert tapped.recv(9) == bytes(3)
-        source.held = 0
-        assert work.told("blocked_events") == {"head": 0}
-        when_waiting(lambda: theirs.send(b"item"))
-        assert tapped.recv(9) == b"item"
-    assert work.told("blocked_events") == {"head": 1}
-
-
 @plain
 def test_the_rest_of_the_socket_is_there(work: Any, pair: Pair) -> None:
     ours, theirs = pair
@@ -237,20 +174,6 @@ def test_whatever_can_be_sent_as_bytes_is(work: Any, pair: Pair, data: Any, way:
     for each in (ours, work.tap(ours)):
         assert getattr(each, way)(data) == (size if way == "send" else None)
         assert all_of(theirs, size) == bytes(data)
-
-
-@plain
-@pytest.mark.parametrize("data", ["text", None, 3, memoryview(b"item")[::2]])
-@pytest.mark.parametrize("way", ["send", "sendall"])
-def test_what_cannot_be_sent_is_refused_as_before(
-    work: Any, pair: Pair, data: Any, way: str
-) -> None:
-    errors = []
-    for each in (pair[0], work.tap(pair[0])):
-        with pytest.raises((TypeError, BufferError)) as caught:
-            getattr(each, way)(data)
-        errors.append(caught.type)
-    assert errors[0] is errors[1]
 
 
 @plain

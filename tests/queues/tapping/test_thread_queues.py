@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import os
 import queue
@@ -25,23 +26,31 @@ def in_thread(call: Callable[[], object]) -> threading.Thread:
 
 
 def attributes(source: Any) -> list[set[str]]:
-    return [set(vars(each)) for each in (source, source.not_empty, source.not_full)]
+    parts = [getattr(source, name, source) for name in ("not_empty", "not_full")]
+    return [set(vars(each)) for each in (source, *parts)]
 
 
-@pytest.mark.parametrize("kind", [queue.Queue, queue.LifoQueue, queue.PriorityQueue])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(queue.Queue, queue.LifoQueue, queue.PriorityQueue),
+        *(asyncio.Queue, asyncio.LifoQueue, asyncio.PriorityQueue),
+    ],
+)
 def test_the_source_itself_is_used_and_is_as_before_when_released(work: Any, kind: Any) -> None:
     source, other = kind(5), kind()
-    source._put = mine = source.queue.append
+    items = source._queue if isinstance(source, asyncio.Queue) else source.queue
+    source._put = mine = items.append
     before = attributes(source)
     assert work.tap(source) is source
     assert type(source) is kind
-    source.put(1)
-    other.put(1)  # of the same class, and not tapped
-    assert other.get() == 1
+    source.put_nowait(1)
+    other.put_nowait(1)  # of the same class, and not tapped
+    assert other.get_nowait() == 1
     work.made.close()
     assert attributes(source) == before
     assert source._put is mine
-    assert source.get() == 1
+    assert source.get_nowait() == 1
     assert work.items == {"tail": 1}
     work.tap(source)
 
