@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import pickle
 import queue
 import threading
 import time
+import weakref
 from collections.abc import Callable
+from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -16,7 +19,8 @@ import pytest
 
 from benchrigor.errors import InvalidInput
 from benchrigor.queues import Page, Tap
-from benchrigor.queues.counting.ends import End
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 
 
 def test_a_tap_has_a_page_of_its_own_for_as_long_as_it_is_open() -> None:
@@ -58,20 +62,28 @@ def test_closing_in_the_middle_of_a_wait_disturbs_nobody() -> None:
 
 
 @pytest.mark.slow
-def test_a_queue_whose_tap_was_forgotten_goes_on(page: Page) -> None:
+def test_a_queue_whose_tap_was_forgotten_goes_on_and_nothing_is_kept_of_it(page: Page) -> None:
+    def size(item: object) -> float:
+        return 1.0
+
     source: queue.Queue[int] = queue.Queue()
-    Tap(source, name="work", page=page)
+    kept = weakref.ref(size)
+    Tap(source, name="work", page=page, item_bytes=size)
+    del size
     gc.collect()
     source.put(1)
     assert [each.read().items for each in page.cells()] == [1]
+    del source
+    gc.collect()
+    assert kept() is None
     Tap(queue.Queue()).queue.put(1)
 
 
-def test_an_end_can_be_read_without_a_tap(page: Page, sent: Callable[[Any], Any]) -> None:
+def test_an_end_may_be_sent(page: Page, sent: Callable[[Any], Any]) -> None:
     page.claim("work.head").count()
     page.claim("work.tail").count()
     page.claim("work.head").count()
-    end = End(page, "work.head", servers=4)
+    end = Tap(queue.Queue(), name="work", page=page, servers=4).head
     for each in (end, sent(end)):
         assert [counts.items for counts in each.read()] == [1, 1]
         assert (each.name, each.servers) == ("work.head", 4)
@@ -179,13 +191,19 @@ def test_a_tap_of_this_process_alone_cannot_be_sent(make: Callable[[], Any]) -> 
                 send(tap)
 
 
-def test_who_cannot_count_goes_on(page: Page) -> None:
+def test_who_cannot_count_goes_on(in_fork: Callable[..., int]) -> None:
+    def work() -> None:
+        assert tap.failure is None
+        tap.queue.put(2)
+        assert tap.failure is not None
+
     with Page.create(cells=1) as full, Tap(queue.Queue(), name="work", page=full) as tap:
         tap.queue.put(1)
         assert tap.failure is None
         assert tap.queue.get() == 1
         assert tap.failure is not None
         assert tap.head.read() == ()
+        assert in_fork(work) == 0
 
 
 @pytest.mark.parametrize(
@@ -198,3 +216,29 @@ def test_a_size_that_fails_ends_no_program_and_is_told(item_bytes: Any, size: in
             tap.queue.put(item)
         assert [(each.items, each.bytes) for each in tap.tail.read()] == [(2, size)]
         assert (tap.failure is None) is (size > 0)
+
+
+def test_a_process_forked_while_another_thread_claims_claims_for_itself(
+    page: Page, monkeypatch: pytest.MonkeyPatch, fork: Callable[..., BaseProcess]
+) -> None:
+    claiming, forked = threading.Event(), threading.Event()
+    kind, tap = type(page.claim("other")), Tap(queue.SimpleQueue(), name="work", page=page)
+    own, parent = kind.own, os.getpid()
+
+    def own_slowly(cell: Any, thread: int | None) -> None:
+        if os.getpid() == parent:
+            claiming.set()
+            forked.wait(20.0)
+        own(cell, thread)
+
+    monkeypatch.setattr(kind, "own", own_slowly)
+    thread = threading.Thread(target=tap.queue.put, args=(1,))
+    thread.start()
+    assert claiming.wait(20.0)
+    child = fork(lambda: tap.queue.put(1))
+    forked.set()
+    thread.join()
+    child.join(20.0)
+    assert child.exitcode == 0
+    found = [(each.read().items, each.read().pid) for each in page.cells()[1:]]
+    assert found == [(1, parent), (1, child.pid)]

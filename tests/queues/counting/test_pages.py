@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.texts.causes.queues import header
 
 from benchrigor.errors import InvalidInput
 from benchrigor.queues import Page
 from benchrigor.queues.counting import pages
-from benchrigor.queues.counting.ends import End
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 
@@ -114,13 +114,6 @@ def test_processes_that_claim_at_once_get_cells_of_their_own() -> None:
     assert {pid for *_, pid in found} == {each.pid for each in children}
 
 
-def test_the_creator_removes_the_file() -> None:
-    with Page.create() as page:
-        assert page.path.exists()
-    assert not page.path.exists()
-    page.close()
-
-
 @pytest.mark.slow
 def test_a_page_that_nobody_holds_removes_its_file() -> None:
     page = Page.create()
@@ -136,13 +129,9 @@ def test_a_page_left_open_is_removed_when_its_program_ends() -> None:
     assert not Path(done.stdout.strip()).exists()
 
 
-def close(page: Page) -> None:
-    page.close()
-
-
 def test_neither_a_reader_nor_a_forked_process_removes_the_file(page: Page) -> None:
     Page.open(page.path, writable=True).close()
-    child = FORK.Process(target=close, args=(page,))
+    child = FORK.Process(target=page.close)
     child.start()
     child.join()
     assert child.exitcode == 0
@@ -150,29 +139,25 @@ def test_neither_a_reader_nor_a_forked_process_removes_the_file(page: Page) -> N
 
 
 def test_a_closed_page_says_so_and_its_cells_go_on() -> None:
-    page = Page.create()
-    cell = page.claim("work.head")
+    with Page.create() as page:
+        cell = page.claim("work.head")
+        assert page.path.exists()
     page.close()
-    assert page.closed
-    with pytest.raises(InvalidInput):
-        page.cells()
-    with pytest.raises(InvalidInput):
-        page.claim("work.head")
+    assert (page.closed, page.path.exists()) == (True, False)
+    for use in (page.cells, lambda: page.claim("work.head")):
+        with pytest.raises(InvalidInput):
+            use()
     cell.count()
     assert cell.read().items == 1
-
-
-def test_it_may_be_sent_to_another_process(page: Page, sent: Callable[[Any], Any]) -> None:
-    page.claim("work.head").count()
-    copy = sent(page)
-    assert (copy.path, copy.writable) == (page.path, True)
-    assert copy.cells()[0].read().items == 1
-    assert not sent(Page.open(page.path)).writable
 
 
 def test_one_that_was_sent_and_cannot_be_opened_is_as_if_closed_and_says_why(
     page: Page, sent: Callable[[Any], Any]
 ) -> None:
+    page.claim("work.head").count()
+    copy = sent(page)
+    assert (copy.path, copy.writable, copy.cells()[0].read().items) == (page.path, True, 1)
+    assert not sent(Page.open(page.path)).writable
     page.path.unlink()
     with pytest.warns(RuntimeWarning, match="missing"):
         copy = sent(page)
@@ -199,23 +184,6 @@ def test_sent_on_to_where_its_file_is_it_works_again(
         assert (again.failure, again.closed) == (None, False)
         again.claim("work.head").count()
         assert page.cells()[0].read().items == 1
-
-
-def test_an_end_that_was_sent_and_cannot_be_read_is_empty(
-    page: Page, sent: Callable[[Any], Any]
-) -> None:
-    page.claim("work.head").count()
-    page.path.unlink()
-    with pytest.warns(RuntimeWarning):
-        end = sent(End(page, "work.head"))
-    assert end.read() == ()
-    assert "missing" in end.page.failure
-
-
-def header(
-    magic: bytes = b"BRIGCELL", version: int = 1, cells: int = 1, cell_bytes: int = 128
-) -> bytes:
-    return struct.pack("=8s7Q", magic, version, cells, cell_bytes, 0, 0, 0, 0)
 
 
 def created(folder: Path) -> Path:
