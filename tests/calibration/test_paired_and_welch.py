@@ -5,7 +5,7 @@ import pytest
 from scipy import stats as scipy_stats
 from simulated.series import drifting
 
-from benchrigor.stats.comparison.two_sample import compare
+from benchrigor.stats import compare
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,7 @@ from simulated.estimates import mean_of
 
 from benchrigor.model import Verdict
 from benchrigor.model.series import Floats
-from benchrigor.stats import estimate_mean
-from benchrigor.stats.comparison.two_sample import compare
+from benchrigor.stats import compare, estimate_mean
 from benchrigor.stats.planning.power import plan_sizes
 
 pytestmark = pytest.mark.slow

@@ -5,7 +5,8 @@ import pytest
 from scipy import stats as scipy_stats
 from simulated.series import persistent
 
-from benchrigor.stats.estimators.proportion import estimate_proportion, fit_indicators
+from benchrigor.stats import estimate_proportion
+from benchrigor.stats.estimators.proportion import fit_indicators
 from benchrigor.stats.series.level import fit_level
 
 pytestmark = pytest.mark.slow

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats as scipy_stats
 from simulated.series import autoregressive
 
-from benchrigor.stats.estimators.rate import estimate_rate
+from benchrigor.stats import estimate_rate
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchrigor.model import Options, Round
-from benchrigor.session.engine import Engine
+from benchrigor.session import Engine
 
 pytestmark = pytest.mark.slow
 

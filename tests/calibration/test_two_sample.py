@@ -7,7 +7,7 @@ from simulated.comparisons import DECIDED, invocations
 from simulated.series import autoregressive
 
 from benchrigor.model import Verdict
-from benchrigor.stats.comparison.two_sample import compare
+from benchrigor.stats import compare
 
 pytestmark = pytest.mark.slow
 

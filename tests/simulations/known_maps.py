@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from benchrigor.model import Estimate
-from benchrigor.workbench.surfaces.factors import Factor, Point, Space
+from benchrigor.workbench import Factor
+from benchrigor.workbench.surfaces.factors import Point, Space
 from benchrigor.workbench.surfaces.samples import Measured, Sample
 from benchrigor.workbench.surfaces.surface import Surface, fit_surface
 

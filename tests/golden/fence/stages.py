@@ -6,18 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from benchrigor.model import Estimate
+from benchrigor.model import Estimate, PipelineStage
 from benchrigor.queues import PeriodCalibrator, Recording, ServiceRateEstimator, rate_recording
-from benchrigor.queues.arithmetic.bottleneck import advise_pipeline, find_bottleneck, stage_of
-from benchrigor.queues.arithmetic.capacity import suggest_buffer, suggest_replicas
-from benchrigor.queues.arithmetic.published_method import (
+from benchrigor.queues.arithmetic.bottleneck import advise_pipeline, stage_of
+from benchrigor.queues.data.service import ServiceProcess
+from benchrigor.queues.fakes import StagePeriods
+from benchrigor.stats import (
+    filter_ratio,
+    find_bottleneck,
+    suggest_buffer,
+    suggest_replicas,
+    sum_rates,
     unblocked_read_probability,
     unblocked_write_probability,
+    utilisation_of,
 )
-from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
-from benchrigor.queues.data.pipeline import PipelineStage
-from benchrigor.queues.data.service import ServiceProcess
-from benchrigor.queues.fakes import StagePeriods, SyntheticStage
+from benchrigor.testing import SyntheticStage
 from fence.cases import case, register
 from fence.plain import attempted
 from fence.readings import ROOT

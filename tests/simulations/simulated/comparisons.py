@@ -8,8 +8,8 @@ import numpy as np
 from benchrigor.model import Verdict
 from benchrigor.model.comparison import Family
 from benchrigor.model.series import Floats
-from benchrigor.stats.comparison.multiple_testing import family_of, rank
-from benchrigor.stats.comparison.two_sample import compare
+from benchrigor.stats import compare, rank
+from benchrigor.stats.comparison.multiple_testing import family_of
 
 DECIDED = (Verdict.BETTER, Verdict.WORSE)
 

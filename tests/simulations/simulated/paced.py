@@ -8,7 +8,7 @@ import numpy as np
 import benchrigor as br
 from benchrigor.model import References, Round, RoundPlan
 from benchrigor.model.series import Floats
-from benchrigor.session.engine import Engine
+from benchrigor.session import Engine
 
 FULL_S, TRUE_S, SLOW = 4e-6, 1e-4, math.log(1.5)  # of the reference and of a reading
 _GROUP, _SPELL = 5, 50  # readings between two references, and at one pace
