@@ -89,3 +89,8 @@ def test_the_least_seconds_are_0_or_more(seconds: Any, expected: str) -> None:
     with pytest.raises(InvalidInput, match=f"min_seconds is .*, expected {expected}"):
         Options(min_seconds=seconds)
     assert Options(min_seconds=0).min_seconds == 0
+
+
+def test_a_number_of_thousands_of_digits_is_refused_as_others_are() -> None:
+    with pytest.raises(InvalidInput):
+        Options(max_rounds=10**5000)

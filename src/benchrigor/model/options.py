@@ -183,7 +183,7 @@ class Options(OneLine):
         values = {name: getattr(self, name) for name in (*_NUMBERS, *CHOICES)}
         values |= {name: as_share(values[name]) for name in ("target", *_SHARES)}
         problems = [
-            f"{name} is {value!r}, expected {expected}"
+            f"{name} is {short(value)}, expected {expected}"
             for name, value in values.items()
             if (expected := _expectation_of(name, value))
         ]
