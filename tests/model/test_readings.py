@@ -1,9 +1,12 @@
-"""What is measured beside readings: its shapes, and what is refused."""
+"""What is told of a round: in which shapes, and what stays exact."""
 
-import re
+from collections.abc import Callable, Iterable
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Delays, References, Round, RoundPlan
@@ -11,9 +14,42 @@ from benchrigor.model import Delays, References, Round, RoundPlan
 N = 5
 
 
-def told(**beside: object) -> Round:
+def told(values: object = (0.1,) * N, **beside: object) -> Round:
     plan = RoundPlan(index=0, readings=N)
-    return Round(plan=plan, elapsed_ns=10**9, unit_readings={"time": [0.1] * N}, **beside)  # type: ignore[arg-type]  # bad on purpose
+    return Round(plan=plan, elapsed_ns=10**9, unit_readings={"time": values}, **beside)  # type: ignore[arg-type]  # bad on purpose
+
+
+WAYS: list[Callable[[list[float]], object]] = [list, tuple, np.array, lambda v: (x for x in v)]
+
+
+@given(st.lists(st.floats(0.0, 1e100), min_size=1, max_size=30), st.sampled_from(WAYS))
+def test_every_way_to_hold_numbers_gives_the_same_series(values: list[float], way) -> None:
+    assert np.array_equal(told(way(values)).unit_readings["time"], np.array(values))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [range(1, 4), [1, 2, 3], [True, True], np.float32([1, 2]), [Fraction(1), 2], memoryview(b"ab")],
+)
+def test_whole_numbers_and_other_reals_are_readings(values: Iterable[float]) -> None:
+    assert told(values).unit_readings["time"].dtype == np.float64
+
+
+@given(st.lists(st.floats(0.0, 1e100), min_size=1, max_size=30), st.data())
+def test_the_first_bad_index_is_named(values: list[float], data: st.DataObject) -> None:
+    index = data.draw(st.integers(0, len(values) - 1))
+    values[index] = data.draw(st.sampled_from([float("nan"), float("inf"), float("-inf")]))
+    with pytest.raises(InvalidInput, match=rf"\[{index}\] is "):
+        told(values)
+
+
+def test_a_series_is_read_only_and_the_array_of_the_caller_is_not_touched() -> None:
+    mine = np.array([1.0, 2.0])
+    series = told(mine).unit_readings["time"]
+    mine[0] = 5.0
+    assert series[0] == 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        series[0] = 2.0
 
 
 def test_seconds_of_each_reading_are_groups_of_one() -> None:
@@ -30,59 +66,17 @@ def test_seconds_of_each_reading_are_groups_of_one() -> None:
     assert references.seconds["command"].tolist() == [1.0] * N
 
 
-def test_whole_clock_times_stay_exact() -> None:
+def test_whole_clock_times_stay_exact_and_none_goes_back() -> None:
     starts = told(starts_ns=[2**62 + each for each in range(N)]).starts_ns
     assert starts is not None
     assert starts.tolist() == [2**62 + each for each in range(N)]
-
-
-REFUSED = {
-    "too large": ({"starts_ns": [2**70] * N}, "starts_ns[0] is 1.18"),
-    "of another sign": ({"starts_ns": np.full(N, 2**63, np.uint64)}, "below 2**63 in size"),
-    "too large a float": ({"starts_ns": [0.0, 1e30, 2e30, 3e30, 4e30]}, "starts_ns[1] is 1e+30"),
-    "back": ({"starts_ns": [1, 2, 4, 3, 5]}, "starts_ns[3] is 3, expected none before"),
-    "few starts": ({"starts_ns": [1]}, "starts_ns has 1 items, expected 5"),
-    "no delay": ({"delays": [0, 0, -1, 0, 0]}, "delays: seconds['run queue'][2] is -1.0, expected"),
-    "no time": ({"references": [1, 0, 1, 1, 1]}, "seconds['interpreter'][1] is 0.0, expected more"),
-    "few delays": ({"delays": {"steal": [0]}}, "seconds['steal'] has 1 items, expected 5"),
-    "words": ({"delays": "abc"}, "delays: seconds['run queue'] is 'abc', expected a 1-D"),
-    "nothing": ({"references": {}}, "references: seconds is empty, expected times"),
-    "late": (
-        {"references": References(stops=[9], seconds={"interpreter": [1]})},
-        "references are of 9 readings, and the round has 5",
-    ),
-}
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_does_not_fit_is_refused_with_the_round(name: str) -> None:
-    beside, sentence = REFUSED[name]
-    with pytest.raises(InvalidInput, match=rf"round 0: .*{re.escape(sentence)}"):
-        told(**beside)
+    with pytest.raises(InvalidInput, match=r"starts_ns\[3\]"):
+        told(starts_ns=[1, 2, 4, 3, 5])
 
 
 @pytest.mark.parametrize("kind", [Delays, References])
-def test_seconds_without_names_are_refused(kind: type) -> None:
-    with pytest.raises(InvalidInput, match=r"seconds is \[1\.0\], expected a mapping"):
+def test_seconds_without_names_and_versions_that_are_none_are_refused(kind: type) -> None:
+    with pytest.raises(InvalidInput):
         kind(stops=[1], seconds=[1.0])
-
-
-def test_a_version_is_a_whole_number() -> None:
-    with pytest.raises(InvalidInput, match="version is 'x', expected a whole number"):
+    with pytest.raises(InvalidInput):
         References(stops=[1], seconds={"interpreter": [1.0]}, version="x")  # type: ignore[arg-type]  # bad on purpose
-
-
-@pytest.mark.parametrize("name", ["unit_readings", "readings", "facts", "weights"])
-def test_what_is_no_mapping_is_refused(name: str) -> None:
-    with pytest.raises(InvalidInput, match=f"round 0: {name} is None, expected a mapping"):
-        Round(plan=RoundPlan(index=0), elapsed_ns=1, **{name: None})  # type: ignore[arg-type]  # bad on purpose
-
-
-def test_a_plan_and_a_time_that_cannot_be_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="plan is None, expected a RoundPlan"):
-        Round(plan=None, elapsed_ns=1)  # type: ignore[arg-type]  # bad on purpose
-    with pytest.raises(InvalidInput, match="round 0: notices is None, expected a tuple"):
-        Round(plan=RoundPlan(index=0), elapsed_ns=1, notices=None)  # type: ignore[arg-type]  # bad on purpose
-    with pytest.raises(InvalidInput, match="round 0: elapsed_ns is 1000"):
-        Round(plan=RoundPlan(index=0), elapsed_ns=10**400)

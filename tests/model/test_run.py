@@ -1,15 +1,18 @@
+"""Records as data and as files, and what of earlier versions is still read."""
+
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 import benchrigor as br
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Analysis, RunRecord, codec
-from benchrigor.model.analysis import Kind
+from benchrigor.model import RunRecord
 from benchrigor.testing import ExponentialWarmUp, FakeClock, SyntheticWorkload
 
 
+@cache
 def record_of(rounds: str = "continuous") -> RunRecord:
     clock = FakeClock()
     workload = SyntheticWorkload(
@@ -39,47 +42,48 @@ def test_a_record_survives_the_way_through_plain_data_and_files(
     assert [each.name for each in tmp_path.iterdir()] == ["run.json"]
 
 
+@pytest.mark.parametrize(
+    "options", [{"autocorrelation_limit": 0.3, "work": (0, None)}, {"trim": [0.2, 0]}]
+)
+def test_options_survive_being_stored(options) -> None:
+    record = br.Session(br.Options(**options), seed=1).result()
+    again = RunRecord.from_dict(json.loads(json.dumps(record.to_dict())))
+    assert again.options == record.options
+
+
 @pytest.mark.parametrize("name", ["binseg", "kernel"])
 def test_a_choice_of_earlier_versions_is_read_as_the_default(name: str) -> None:
     data = record_of().to_dict()
-    data["options"]["detector"] = name
+    data["options"] = {**data["options"], "detector": name}
     assert RunRecord.from_dict(data).options == record_of().options
 
 
-def test_a_record_says_which_versions_made_it() -> None:
+def test_a_notice_with_a_code_that_is_no_more_is_left_out() -> None:
     data = record_of().to_dict()
-    assert data["schema"] == codec.SCHEMA
-    assert data["method_version"] == codec.METHOD
+    gone = {"code": "repeated-warm-ups", "severity": "note", "sentence": "A.", "evidence": {}}
+    data["session_notices"] = [*data["session_notices"], gone]
+    assert RunRecord.from_dict(data).session_notices == record_of().session_notices
 
 
 @pytest.mark.parametrize(
-    ("text", "phrase"),
+    "text",
     [
-        ("{", "is not a record"),
-        ("[]", "no schema version"),
-        ('{"schema": 1, "name": "x"}', "is no RunRecord"),
-        ('{"schema": 1, "options": 3}', r"record\.options is 3"),
-        ('{"schema": 1, "rounds": [{"elapsed_ns": "soon"}]}', r"record\.rounds\[0\]\.elapsed_ns"),
-        ('{"schema": 1, "rounds": 7}', r"record\.rounds is 7"),
-        ('{"schema": 1, "seed": 1e999}', r"record\.seed is inf, expected int"),
-        (f'{{"schema": 1, "rounds": [{{"elapsed_ns": {"9" * 400}}}]}}', "expected int"),
-        (f'{{"schema": 1, "seed": {"9" * 5000}}}', "is not a record"),
-        ("[" * 100_000, "is not a record: maximum recursion"),
-        (f'{{"schema": 1, "options": {"[" * 900}{"]" * 900}}}', r"record\.options is \[\["),
+        *(f'{{"schema": 1, "seed": {"9" * 5000}}}', "[" * 100_000),
+        f'{{"schema": 1, "rounds": [{{"elapsed_ns": {"9" * 400}}}]}}',
     ],
 )
-def test_what_is_no_record_is_named(text: str, phrase: str, tmp_path: Path) -> None:
+def test_numbers_and_nesting_beyond_what_json_is_read_to_are_refused(text, tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(text)
-    with pytest.raises(InvalidInput, match=phrase):
+    with pytest.raises(InvalidInput):
         RunRecord.load(tmp_path / "run.json")
 
 
-def test_an_unknown_metric_is_named_and_none_means_the_first_required_one() -> None:
+def test_an_unknown_metric_is_refused_and_none_means_the_first_required_one() -> None:
     record = record_of()
     assert record.estimate() == record.estimate("time")
     assert record.readings().size == sum(each.n_readings for each in record.rounds)
     for ask in (record.estimate, record.readings, record.analysis):
-        with pytest.raises(InvalidInput, match="metric 'speed' is unknown, expected one of 'time'"):
+        with pytest.raises(InvalidInput, match="'speed'"):
             ask("speed")
 
 
@@ -91,31 +95,22 @@ def test_readings_are_raw_and_read_only() -> None:
 
 
 def test_a_running_session_has_a_record_without_a_decision() -> None:
-    session = br.Session(seed=1)
-    record = session.result()
+    record = br.Session(seed=1).result()
     assert record.decision is None
     assert record.estimate() is None
     assert record.readings().size == 0
-    assert "still running" in str(record)
 
 
 def test_readings_of_a_speed_are_work_over_duration_of_every_round() -> None:
-    pairs = [(1e6, 0.5), (2e6, 0.8), (5e5, 0.0), (4e6, 1.5)]
-    rounds = tuple(
-        br.Round(plan=br.RoundPlan(index=index, work=work), elapsed_ns=9, readings={"time": time})
-        for index, (work, time) in enumerate(pairs)
-    )
-    speed = br.Metric(name="speed", unit="B/s")
-    record = RunRecord(
-        name="job",
-        options=br.Options(analysis="wps"),
-        metrics=(speed,),
-        seed=1,
-        rounds=rounds,
-        analyses=(Analysis(metric=speed, kind=Kind.WORK, n=4, n_kept=3, left_out=(2,)),),
-    )
-    for name in (None, "speed"):
+    session = br.Session(br.Options(work=(10, 1000), max_rounds=12), seed=1)
+    expected = []
+    while (plan := session.ask()) is not None:
+        seconds = 0.3 + plan.work / 50
+        expected.append(plan.work / seconds)
+        session.tell(br.Round(plan=plan, elapsed_ns=9, readings={"time": seconds}))
+    record = session.result()
+    for name in (None, record.metrics[0].name):
         readings = record.readings(name)
-        assert readings.tolist() == [1e6 / 0.5, 2e6 / 0.8, 4e6 / 1.5]
+        assert readings == pytest.approx(expected)
         with pytest.raises(ValueError, match="read-only"):
             readings[0] = 1.0
