@@ -99,7 +99,7 @@ BESIDE: dict[str, Any] = {
 }
 
 
-def beside(**given: object) -> Round:
+def beside(**given: Any) -> Round:
     """Return a round of five readings beside which this stands."""
     unit_readings = {"time": [0.1] * 5}
     return Round(
