@@ -42,6 +42,15 @@ def test_a_job_whose_host_was_lost_goes_to_another_once() -> None:
     assert [attempt.host for attempt in done.attempts] == ["elm", "oak"]
 
 
+@pytest.mark.parametrize("again", [{"disturbed": "others"}, {"kind": "lost", "failure": "gone"}])
+def test_a_job_that_needs_a_host_is_done_again_there(again: dict[str, str]) -> None:
+    """As turns of a choice do: another host cannot take their place."""
+    with pool_of(["elm", "oak"], in_turn(Outcome(**again), Outcome(value=7))) as pool:
+        done = pool.submit(CALL, {}, first="elm").result()
+    assert (done.value, done.failure) == (7, "")
+    assert [attempt.host for attempt in done.attempts] == ["elm", "elm"]
+
+
 def test_a_host_that_lost_two_in_a_row_is_left_out() -> None:
     def instead(job: Job) -> Outcome:
         return Outcome(kind="lost", failure="gone") if job.host == "elm" else Outcome(value=1)

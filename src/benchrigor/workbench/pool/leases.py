@@ -109,7 +109,7 @@ class LeaseTable:
         first
             The required first host; None for any.
         rather_not
-            Hosts to avoid if there are enough others.
+            Hosts to avoid if there are enough others, apart from ``first``.
         timeout_s
             Seconds to wait; None without a limit.
         """
@@ -117,7 +117,7 @@ class LeaseTable:
 
         def lease() -> tuple[Lease | None, ...]:
             wanted = [name for name in self._hosts if among is None or name in among]
-            others = [name for name in wanted if name not in rather_not]
+            others = [name for name in wanted if name == first or name not in rather_not]
             wanted = others if len(others) >= n else wanted
             wanted.sort(key=lambda name: name != first)
             if len(wanted) < n or first not in {None, *wanted}:
