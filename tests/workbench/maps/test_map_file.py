@@ -5,55 +5,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.texts.causes.workbench_maps import COMMAND, GOOD
 
 from benchrigor import Limit
 from benchrigor.errors import InvalidInput
 from benchrigor.workbench.maps.map_file import read_map
-from benchrigor.workbench.searches import generator_of
 
-GOOD = """\
-budget = "2h"
-
-[factors.threads]
-levels = [1, 2, 4, 8]
-scale = "log2"
-change = "30s"
-
-[factors.size]
-levels = ["small", "large 1"]
-workload = true
-
-[design]
-samples = 8
-target = "5%"
-
-[server]
-configure = "make THREADS={threads}"
-start = [
-    "my-server",        # [not a table]
-    "--threads={threads}",
-]
-ready = "http://127.0.0.1:8000/"
-warm_up = "my-client --once {size}"
-timeouts = {ready = "20s", stop = "5s"}
-
-[response.peak]
-url = "http://127.0.0.1:8000/{size}"
-headers = {Size = "{size}"}
-p95 = "{threads}00ms"
-mean = {size = {small = "10ms", "large 1" = "40ms"}}
-limits = {p99 = "500ms"}
-accuracy = "4%"
-max_load = 2000
-prepare = "sync {size}"
-timeout = "3s"
-"""
-COMMAND = """\
-[factors.threads]
-levels = [1, 2]
-[response]
-command = "my-program --threads {threads}"
-"""
 FACTOR = "[factors.a]\nlevels = [1, 2]\n"
 FUNCTION = f'{FACTOR}[response]\nfunction = "my.mod:f"\ndirection = "higher"'
 PEAK = f'{FACTOR}[response.peak]\np95 = "9ms"\n'
@@ -108,26 +65,23 @@ def test_a_file_is_read_as_plain_data(read):
 
 
 def test_a_peak_differs_by_sample(read):
-    response = read(GOOD).response
-    assert response.limits_at({"threads": 4, "size": "large 1"}) == [
+    response, point = read(GOOD).response, {"threads": 4, "size": "large one"}
+    assert response.limits_at(point) == [
         Limit(metric="mean", at_most=0.04),
         Limit(metric="p95", at_most=0.4),
         Limit(metric="p99", at_most=0.5),
     ]
-    offered = response.generator_at({"threads": 4, "size": "large 1"})
+    offered = response.generator_at(point)
     (request,) = offered["requests"]
-    assert request == {"url": "http://127.0.0.1:8000/large 1", "headers": {"Size": "large 1"}}
-    assert offered["prepare"] == "sync 'large 1'"
-    assert generator_of(offered, response.limits_at({"threads": 1, "size": "small"}))
+    assert request == {"url": "http://127.0.0.1:8000/large one", "headers": {"Size": "large one"}}
+    assert offered["prepare"] == "sync 'large one'"
 
 
 def test_several_kinds_of_requests_and_a_generator_of_ones_own_may_be_offered(read):
     offered = read(SEVERAL).response.generator_at({"a": 2.0})
     assert [each["url"] for each in offered["requests"]] == ["http://x/2", "http://x/2"]
-    response = read(TOOL).response
-    offered = response.generator_at({"a": 1})
+    offered = read(TOOL).response.generator_at({"a": 1})
     assert (offered["kind"], offered["words"]) == ("command", ["mine", "1", "{load}"])
-    assert generator_of(offered, response.limits_at({"a": 1}))
 
 
 HIGHER, TWO_WAYS = 'direction = "higher"', 'direction = {cost = "lower", rate = "higher"}'

@@ -14,11 +14,10 @@ from matplotlib.figure import Figure
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.workbench import Factor
 from benchrigor.workbench.maps.map_picture import plot_map
-from benchrigor.workbench.surfaces.surface import Surface
 
 
 @pytest.fixture(scope="module")
-def lost() -> Surface:
+def lost() -> Any:
     return with_lost()
 
 
@@ -59,7 +58,7 @@ def test_two_numbers_make_contours_of_prediction_and_width_and_a_check() -> None
 
 
 @pytest.mark.slow
-def test_each_of_more_factors_has_a_profile_through_the_best_point(lost: Surface) -> None:
+def test_each_of_more_factors_has_a_profile_through_the_best_point(lost: Any) -> None:
     threads, disks, fs, _check = panels_of(plot_map(lost, unit="1/s"))
     assert [each.get_xlabel() for each in (threads, disks, fs)] == ["threads", "disks", "fs"]
     assert {each.get_ylabel() for each in (threads, disks, fs)} == {"peak (k 1/s)"}
@@ -74,7 +73,7 @@ def test_each_of_more_factors_has_a_profile_through_the_best_point(lost: Surface
 
 
 @pytest.mark.slow
-def test_the_band_is_the_interval_of_the_prediction(lost: Surface) -> None:
+def test_the_band_is_the_interval_of_the_prediction(lost: Any) -> None:
     threads = panels_of(plot_map(lost))[0]
     (band,) = (each for each in threads.collections if isinstance(each, FillBetweenPolyCollection))
     heights = np.asarray(band.get_paths()[0].vertices)[:, 1]
@@ -85,7 +84,7 @@ def test_the_band_is_the_interval_of_the_prediction(lost: Surface) -> None:
 
 
 @pytest.mark.slow
-def test_samples_without_a_number_stand_at_the_lower_edge_by_their_kind(lost: Surface) -> None:
+def test_samples_without_a_number_stand_at_the_lower_edge_by_their_kind(lost: Any) -> None:
     axes = plot_map(lost)
     threads = panels_of(axes)[0]
     kinds = {"limits not kept": [1.0, 1.0], "peak not reached": [1.0], "failed": [32.0, 32.0]}
@@ -99,18 +98,10 @@ def test_samples_without_a_number_stand_at_the_lower_edge_by_their_kind(lost: Su
 
 
 @pytest.mark.slow
-def test_what_was_measured_is_drawn_over_what_the_others_predict(lost: Surface) -> None:
+def test_what_was_measured_is_drawn_over_what_the_others_predict(lost: Any) -> None:
     check = panels_of(plot_map(lost, unit="1/s"))[-1]
     wanted = [(each.predicted.value, each.measured.value) for each in lost.left_out()]
     assert np.array(dots(check, "measured")) == pytest.approx(np.array(wanted))
-
-
-@pytest.mark.slow
-def test_one_factor_has_a_profile_and_a_check() -> None:
-    panels = panels_of(plot_map(surface_of([THREADS])))
-    assert len(panels) == 2
-    assert len(dots(panels[0], "measured")) == 6
-    assert not dots(panels[0], "measured elsewhere")
 
 
 @pytest.mark.slow
@@ -173,7 +164,7 @@ def test_matplotlib_is_loaded_only_when_it_draws() -> None:
 
 
 @pytest.mark.slow
-def test_samples_on_a_profile_are_told_from_those_elsewhere(lost: Surface) -> None:
+def test_samples_on_a_profile_are_told_from_those_elsewhere(lost: Any) -> None:
     panel = panels_of(plot_map(lost))[1]
     here, elsewhere = dots(panel, "measured"), dots(panel, "measured elsewhere")
     best, measured = lost.best().point, [each for each in lost.samples if each.estimates]
@@ -187,8 +178,12 @@ def test_samples_on_a_profile_are_told_from_those_elsewhere(lost: Surface) -> No
 
 
 @pytest.mark.slow
-def test_it_is_drawn_into_a_given_figure() -> None:
+def test_one_factor_has_a_profile_and_a_check_and_is_drawn_into_a_given_figure() -> None:
     figure = Figure(figsize=(6.0, 3.0), layout="constrained")
     axes = plot_map(surface_of([THREADS]), figure=figure)
+    panels = panels_of(axes)
+    assert len(panels) == 2
+    assert len(dots(panels[0], "measured")) == 6
+    assert not dots(panels[0], "measured elsewhere")
     assert axes.figure is figure
     assert figure.get_size_inches().tolist() == [6.0, 3.0]

@@ -9,59 +9,336 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from known_maps import known
 
-from benchrigor.model import Estimate
+from benchrigor import LoadResult, LoadTrial
+from benchrigor.errors import WorkloadFailed
+from benchrigor.model import (
+    Analysis,
+    Code,
+    Decision,
+    Metric,
+    Notice,
+    Options,
+    RunRecord,
+    StopReason,
+)
 from benchrigor.storage import Journal
-from benchrigor.workbench.maps import responses
-from benchrigor.workbench.maps.map_run import sample_in
+from benchrigor.testing import SimulatedServer
+from benchrigor.workbench.maps.responses import Samples
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "maps.md").read_text(encoding="utf-8")
-FACTORS = """
-[factors.threads]
-levels = [1, 2, 4, 8]
-scale = "log2"
+THREADS = '[factors.threads]\nlevels = [1, 2, 4, 8, 16]\nscale = "log2"\n'
+FEW = "[factors.threads]\nlevels = [1, 2, 4]\n"
+TWO = FEW.replace(", 4", "")
+FULL = '[design]\nkind = "full"\n'
+FUNCTION = '[response]\nfunction = "answers:rate"\ndirection = "higher"\n'
+PEAK = """[response.peak]
+command = "no-such-generator {load} {threads}"
+read = "mean:ms=regex:mean (.+)"
+mean = "40ms"
+"""
+
+
+def numbers_of(told: Any, name: str = "value") -> list[float | None]:
+    """Return the numbers of the samples of a map."""
+    return [each["estimates"].get(name, {}).get("value") for each in told["samples"]]
+
+
+def test_a_function_is_mapped_told_and_kept(cli, folder):
+    """A sample that fails is told and kept, and the map goes on; one that is over is only shown."""
+    folder.touch("broken")
+    result = folder.map(THREADS + FULL + FUNCTION)
+    assert result.exit_code == 0, result.stderr
+    run_id = folder.whole["run_id"]
+    assert f"benchrigor explain {run_id}" in result.stdout
+    told = folder.explained()
+    value = told["responses"]["value"]
+    assert value["best"]["point"] == {"threads": 16}
+    assert [each["point"]["threads"] for each in value["predictions"]] == [1, 2, 4, 8, 16]
+    assert numbers_of(told) == [100.0, 200.0, None, 800.0, 1600.0]
+    assert [bool(each["reason"]) for each in told["samples"]] == [False, False, True, False, False]
+    (folder.path / "answers.py").unlink()
+    assert cli("show").stdout == cli("resume", run_id).stdout == result.stdout
+    assert cli("resume", run_id, "--max-rounds", "3").exit_code == 2
+
+
+@pytest.mark.slow
+def test_a_map_is_as_wide_as_the_terminal(cli, folder, monkeypatch):
+    """Only the command that goes on with it is unbroken, so that it can be copied."""
+    name = folder.write(THREADS + FUNCTION)
+    for width in (80, 40):
+        monkeypatch.setenv("COLUMNS", str(width))
+        said = [cli(*each) for each in (("map", name, "--dry-run"), ("map", name), ("explain",))]
+        lines = [line for each in said for line in (each.stdout + each.stderr).splitlines()]
+        long = [line for line in lines if len(line) > width]
+        assert all(line.startswith("  benchrigor explain") for line in long), long
+    assert folder.whole["reason"] == "satisfied"
+
+
+@pytest.mark.slow
+def test_the_output_of_a_command_may_have_several_responses(folder):
+    """Numbers that do not steer are kept without the one that does; each has its direction."""
+    printing = "import sys; n = int(sys.argv[1]); print(f'rate {-1 if n == 4 else n} p99 {n}')"
+    (folder.path / "printing.py").write_text(printing)
+    text = f"""{THREADS}{FULL}
+[response]
+command = "{sys.executable} printing.py {{threads}}"
+read = ["rate:op/s=regex:rate (\\\\S+)", "p99:ms=regex:p99 (\\\\d+)"]
+budget = "1s"
+"""
+    result = folder.map(text, "--json")
+    assert result.exit_code == 0, result.stderr
+    told = json.loads(result.stdout)
+    assert numbers_of(told, "rate") == [1.0, 2.0, None, 8.0, 16.0]
+    assert numbers_of(told, "p99") == [1.0, 2.0, 4.0, 8.0, 16.0]
+    best = {name: each["best"]["point"]["threads"] for name, each in told["responses"].items()}
+    assert best == {"rate": 16, "p99": 1}
+
+
+@pytest.mark.slow
+def test_a_dry_run_measures_nothing(cli, store):
+    """The page shows that of the example, whose server is not started."""
+    shown = PAGE.split("$ benchrigor map examples/map.toml --dry-run\n")[1].split("```")[0]
+    result = cli("map", ROOT / "examples" / "map.toml", "--dry-run")
+    assert result.stdout == shown
+    assert Journal(store).runs() == []
+
+
+def test_a_dry_run_as_json_has_the_price_of_everything(folder):
+    text = """
 [factors.page]
 levels = ["small", "large"]
-workload = true
-"""
-FUNCTION = f"""{FACTORS}
-[response]
-function = "answers:rate"
-direction = "higher"
-"""
-ONE = """
-[factors.threads]
-levels = [1, 2, 4, 8, 16]
-scale = "log2"
+change = "10s"
 [design]
-kind = "full"
+kind = "d-optimal"
+samples = 8
 [response]
-function = "answers:sometimes"
+command = "true {threads} {page}"
+budget = "60s"
+"""
+    told = json.loads(folder.map(THREADS + text, "--dry-run", "--json").stdout)
+    assert (told["sample_s"], told["configurations"]) == (60.0, 10)
+    assert told["expected_s"] == 8 * 60.0 + 10.0
+    assert told["all_configurations_s"] == 10 * 60.0 + 10.0
+
+
+@pytest.mark.parametrize("further", [(), ("--json",), ("--best",), ("--best", "--json")])
+def test_a_map_without_a_model_measured_nothing(cli, folder, further):
+    result = folder.map(TWO + FULL + FUNCTION, *further)
+    assert result.exit_code == 4, result.output
+    assert cli("show").exit_code == 0
+
+
+def test_samples_of_stored_maps_are_taken_in_only_where_all_is_equal(cli, folder, monkeypatch):
+    """They are kept with the map that took them in, and stay there when it goes on."""
+    text = FEW.replace("1, 2", "1") + FULL + FUNCTION
+    folder.touch("interrupted")
+    assert folder.map(text).exit_code == 130
+    again = folder.map(text, "--reuse", "--json")  # 1 is known, 4 is not
+    assert numbers_of(json.loads(again.stdout)) == [100.0, 400.0]
+    assert folder.lines() == ["1", "4", "4"]
+    folder.map(text, "--reuse")
+    assert sorted(numbers_of(folder.explained())) == [100.0, 400.0]
+    assert len(folder.lines()) == 3
+    folder.map(text.replace("4", "2"), "--reuse")
+    assert folder.lines()[3:] == ["1", "2"]  # of other factors
+    elsewhere = folder.path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "map.toml").write_text(text)
+    monkeypatch.chdir(elsewhere)
+    cli("map", "map.toml", "--reuse")
+    assert len((elsewhere / "calls").read_text().splitlines()) == 2  # it may be another revision
+
+
+def test_a_map_that_was_cut_off_repeats_no_sample(cli, folder):
+    """What was under way when the process ended is measured again, and nothing else."""
+    folder.touch("interrupted")
+    assert folder.map(FEW + FULL + FUNCTION).exit_code == 130
+    assert folder.whole["rounds"] == 2
+    assert cli("resume", folder.whole["run_id"]).exit_code == 4  # three points make no model
+    assert folder.lines() == ["1", "2", "4", "4"]
+    assert numbers_of(folder.explained()) == [100.0, 200.0, 400.0]
+
+
+def test_a_target_of_the_file_that_is_missed_has_its_exit_code(folder):
+    assert folder.map(THREADS + FULL + 'target = "0.1%"\n' + FUNCTION).exit_code == 3
+
+
+# --- what a map measures: searches for peaks
+
+
+def test_a_search_begins_below_the_peak_of_a_neighbour_and_one_without_a_peak_is_bounded(
+    folder, offering
+):
+    """What never saturates, what is always saturated, and what failed."""
+    levels = f"{FEW.replace('1, 2, 4', '1, 2, 9, 0.1, 0')}{FULL}{PEAK}"
+    folder.map(f"{levels}seed_load = 60\nmin_load = 20\nmax_load = 800\n", "--json")
+    samples = folder.explained()["samples"]
+    told = {each["sample"]["point"]["threads"]: each for each in samples}
+    assert told[1]["estimates"]["peak"]["low"] < 175 < told[1]["estimates"]["peak"]["high"]
+    assert [told[n]["at_least"] for n in (1, 2, 9, 0.1, 0)] == [None, None, 800.0, None, None]
+    assert [told[n]["at_most"] for n in (1, 2, 9, 0.1, 0)] == [None, None, None, 20.0, None]
+    assert all(told[n]["reason"] for n in (9, 0.1, 0))
+    first = dict(reversed(offering.loads))
+    assert first["1"] == 60.0
+    assert first["2"] == pytest.approx(0.7 * told[1]["estimates"]["peak"]["value"], rel=0.01)
+
+
+def test_two_bounds_of_a_peak_are_an_interval(folder, offering):
+    folder.map(f'{TWO}{FULL}{PEAK}budget = "61s"\ntrial_time = "10s"\npolicy = "binsearch"\n')
+    (found, _) = (each["estimates"]["peak"] for each in folder.explained()["samples"])
+    assert (found["low"], found["high"], found["method"]) == (100.0, 200.0, "bounds")
+    assert found["value"] == pytest.approx((100.0 * 200.0) ** 0.5)
+
+
+@pytest.mark.slow
+def test_a_search_that_contradicts_itself_has_no_answer(folder, offering):
+    rng, server = np.random.default_rng(1), SimulatedServer(500.0)
+
+    def answer(trial: LoadTrial) -> LoadResult:
+        is_bad = trial.load > 200.0 and rng.random() < 0.5
+        return LoadResult(mean_response_s=1.0) if is_bad else server.offer(trial)
+
+    offering.answer = answer
+    folder.map(f"{TWO}{FULL}{PEAK}")
+    first = folder.explained()["samples"][0]
+    assert (first["estimates"], bool(first["reason"])) == ({}, True)
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+def test_a_map_of_peaks_that_was_cut_off_repeats_no_trial(cli, folder, offering, *, is_over):
+    """Also where a search was over, and its answer not yet kept with the map."""
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    text = TWO + FULL + PEAK + 'accuracy = "20%"\n'
+    if is_over:
+        offering.ends[2] = interrupt
+    else:
+        offering.ends[1] = lambda: setattr(offering, "most", len(offering.loads) + 2)
+    assert folder.map(text).exit_code == 130
+    assert folder.whole["rounds"] == 1
+    part = next(each for each in folder.journal.runs() if "of map" in each["name"])
+    resumed = cli("resume", part["run_id"])
+    assert resumed.exit_code == 2
+    assert folder.whole["run_id"] in resumed.stderr
+    assert folder.whole["run_id"] in cli("show").stdout  # not of the part
+    offered = len(offering.loads)
+    cli("resume", folder.whole["run_id"])
+    assert (len(offering.loads) == offered) == is_over
+    kept = sum(each["rounds"] for each in folder.journal.runs() if "of map" in each["name"])
+    assert kept == len(offering.loads) - (not is_over)  # the trial under way is repeated
+    assert len(folder.explained()["samples"]) == 2
+
+
+DISTURBED = (
+    TWO
+    + FULL
+    + """[response]
+command = "no-such-program {threads}"
+read = "rate:op/s=regex:(.+)"
+"""
+)
+
+
+def record_of(value: float | None, lost_percent: float) -> RunRecord:
+    """Return a run that ended with a rate, while others took some of its time."""
+    metric = Metric(name="rate", unit="op/s")
+    warning = Notice.warning(Code.DISTURBED, "Other work.", measured_percent=lost_percent)
+    found = None if value is None else known(value)
+    return RunRecord(
+        name="a run",
+        options=Options(),
+        metrics=(metric,),
+        seed=0,
+        rounds=(),
+        analyses=(Analysis(metric=metric, kind="readings", n=1, estimate=found),),
+        decision=Decision(stop=True, reason=StopReason.SATISFIED),
+        session_notices=(warning,) if lost_percent > 7.5 else (),
+    )
+
+
+@pytest.mark.parametrize(
+    ("measured", "value", "lost_share"),
+    [
+        ([(100.0, 5.0)], 100.0, 0.0),
+        ([(100.0, 12.0)], 100.0, 0.12),  # yellow: weighed
+        ([(100.0, 37.0), (101.0, 4.0)], 101.0, 0.0),
+        ([(100.0, 37.0), (101.0, 20.0)], 101.0, 0.2),
+        ([(100.0, 37.0), (101.0, 60.0)], 100.0, 0.37),
+        ([(100.0, 37.0), (None, 0.0)], 100.0, 0.37),  # its repeat has no number
+        ([(100.0, 37.0), None], 100.0, 0.37),
+    ],
+)
+def test_a_disturbed_sample_is_repeated_once_and_else_counts_less(
+    folder, monkeypatch, measured, value, lost_share
+):
+    left = [*measured, *[(7.0, 0.0)] * 9]  # of further samples
+
+    def next_record(*_: object) -> RunRecord:
+        if (found := left.pop(0)) is None:
+            raise WorkloadFailed("the program timed out")
+        return record_of(*found)
+
+    monkeypatch.setattr(Samples, "_measure_metric", next_record)
+    folder.map(DISTURBED)
+    first = folder.explained()["samples"][0]["estimates"]["rate"]
+    shares = [each["evidence"]["measured_percent"] / 100.0 for each in first["notices"]]
+    assert (first["value"], max(shares, default=0.0)) == (value, lost_share)
+    assert left == [(7.0, 0.0)] * 8
+
+
+SERVED = """[factors.page]
+levels = ["small", "large"]
+workload = true
+[server]
+start = "no-such-server {threads}"
+port = 1
+[response]
+function = "answering:rate"
 direction = "higher"
 """
-ANSWERS = """
-def rate(threads, page):
-    value = 100.0 * threads * (1.0 if page == "small" else 0.5)
-    return value, 0.99 * value, 1.01 * value
 
-def sometimes(threads):
-    if threads == 4:
-        raise RuntimeError("no 4")
-    return rate(threads, "small")
 
-def several(threads, page):
-    return {"rate": rate(threads, page), "delay": 3.0 * threads}
+def test_another_server_is_started_where_the_one_that_was_kept_fails(folder, monkeypatch):
+    """It may still work off the load of the sample before."""
+    began, busy = [], folder.path / "busy"
 
-def counted(threads, page):
-    with open("calls", "a") as calls:
-        calls.write("x")
-    return rate(threads, page)
-"""
-# Prints what a queue would answer whose capacity is 200 a second and thread, and says that it did.
+    class Kept:
+        def __init__(self, _life_cycle: object, point: Any, **_: object) -> None:
+            self.steps, self.point = [], point
+
+        def __enter__(self) -> Any:
+            began.append(tuple(self.point.values()))
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            busy.unlink(missing_ok=True)
+
+        def warm_up(self, _point: object) -> None:
+            busy.touch()
+
+    monkeypatch.setattr("benchrigor.workbench.maps.responses.Server", Kept)
+    (folder.path / "answering.py").write_text(
+        "import os\n\ndef rate(threads, page):\n    return 9.0 / (not os.path.exists('busy'))\n"
+    )
+    folder.map(TWO + SERVED + FULL)
+    assert [each["reason"] for each in folder.explained()["samples"]] == [None] * 4
+    assert began == [(1, "small"), (1, "large"), (2, "large"), (2, "small")]
+
+
+# --- real servers and processes
+
 GENERATOR = """
 import sys, time
 load, threads, page = float(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
@@ -81,300 +358,82 @@ while True:
 """
 
 
-@pytest.fixture
-def unused_port() -> int:
-    """A port of this machine at which nothing listens."""
+def server(folder: Any) -> str:
+    """Return the table of a server at a port at which nothing listens yet."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        return listening.getsockname()[1]
-
-
-@pytest.fixture
-def folder(store, tmp_path, monkeypatch) -> Path:
-    """The current folder, with what maps are of."""
-    for name, text in (("answers", ANSWERS), ("generator", GENERATOR), ("server", SERVER)):
-        (tmp_path / f"{name}.py").write_text(text)
-    monkeypatch.delitem(sys.modules, "answers", raising=False)
-    return tmp_path
-
-
-def written(folder: Path, text: str) -> str:
-    (folder / "map.toml").write_text(text)
-    return "map.toml"
-
-
-def peak_map(port: int, *, samples: int) -> str:
-    """Return the file of a map of peaks."""
-    python = sys.executable
-    return f"""{FACTORS}
-[design]
-samples = {samples}
-[server]
-start = "{python} server.py {port} {{threads}}"
-port = {port}
-[response.peak]
-command = "{python} generator.py {{load}} {{threads}} {{page}}"
-read = "mean:ms=regex:mean (.+)"
-mean = "40ms"
-budget = "none"
-accuracy = "3%"
-"""
-
-
-@pytest.mark.slow
-def test_a_function_is_mapped_told_and_kept(cli, store, folder):
-    result = cli("map", written(folder, FUNCTION))
-    assert result.exit_code == 0, result.stderr
-    assert max(map(len, result.stdout.splitlines())) <= 80
-    (listed,) = Journal(store).runs()
-    assert f"benchrigor explain {listed['run_id']}" in result.stdout
-    assert listed["reason"] == "satisfied"
-    assert cli("show").stdout == result.stdout
-
-
-@pytest.mark.slow
-def test_a_map_is_as_wide_as_the_terminal(cli, folder, monkeypatch):
-    """Only the command that goes on with it is unbroken, so that it can be copied."""
-    monkeypatch.setenv("COLUMNS", "40")
-    name = written(folder, FUNCTION)
-    for result in (cli("map", name, "--dry-run"), cli("map", name), cli("show"), cli("explain")):
-        lines = [*result.stdout.splitlines(), *result.stderr.splitlines()]
-        long = [line for line in lines if len(line) > 40]
-        assert all(line.startswith("  benchrigor explain") for line in long), long
-
-
-def test_numbers_that_do_not_steer_are_kept_without_the_one_that_does(
-    cli, store, folder, monkeypatch
-):
-    """As of a command that printed a rate below 0 once."""
-
-    def answers(_name, point, *_):
-        rate = -1.0 if dict(point) == {"threads": 4, "page": "large"} else 100.0 * point["threads"]
-        one = {"confidence": 0.95, "n": 9, "n_effective": 9.0, "method": "told"}
-        answer = {"rate": rate, "delay": 3.0}
-        return {name: Estimate(value=x, low=x, high=x, **one) for name, x in answer.items()}
-
-    monkeypatch.setattr(responses, "values_of", answers)
-    ways = 'direction = {rate = "higher", delay = "lower"}'
-    text = FUNCTION.replace("[1, 2, 4, 8]", "[1, 4]").replace('direction = "higher"', ways)
-    result = cli("map", written(folder, text + '[design]\nkind = "full"\n'))
-    assert result.exit_code == 4, result.stderr
-    rounds = Journal(store).load(Journal(store).runs()[0]["run_id"]).rounds
-    kept = [sorted(sample_in(finished).estimates) for finished in rounds]
-    assert sorted(kept) == [["delay"], *[["delay", "rate"]] * 3]
-
-
-@pytest.mark.slow
-def test_each_of_several_responses_is_told_by_its_own_direction(cli, folder):
-    ways = 'direction = {rate = "higher", delay = "lower"}'
-    text = FUNCTION.replace("answers:rate", "answers:several").replace('direction = "higher"', ways)
-    assert cli("map", written(folder, text)).exit_code == 0
-    told = json.loads(cli("explain", "--json").stdout)["responses"]
-    assert [told[name]["best"]["point"]["threads"] for name in ("rate", "delay")] == [8, 1]
-
-
-@pytest.mark.slow
-def test_the_output_of_a_command_may_have_several_responses(cli, folder):
-    printing = "import sys; n = int(sys.argv[1]); print(f'rate {n * 100} p99 {n}')"
-    (folder / "printing.py").write_text(printing)
-    text = f"""
-[factors.threads]
-levels = [1, 2, 4]
-[design]
-kind = "full"
-[response]
-command = "{sys.executable} printing.py {{threads}}"
-read = ["rate:op/s=regex:rate (\\\\d+)", "p99:ms=regex:p99 (\\\\d+)"]
-budget = "1s"
-"""
-    result = cli("map", written(folder, text), "--json")
-    told = json.loads(result.stdout)
-    found = [
-        {name: each["value"] for name, each in sample["estimates"].items()}
-        for sample in told["samples"]
-    ]
-    assert sorted(found, key=str) == [{"rate": 100.0 * n, "p99": float(n)} for n in (1, 2, 4)], (
-        result.stderr
-    )
-
-
-@pytest.mark.slow
-def test_a_dry_run_measures_nothing(cli, store):
-    """The page shows that of the example, whose server is not started."""
-    shown = PAGE.split("$ benchrigor map examples/map.toml --dry-run\n")[1].split("```")[0]
-    result = cli("map", ROOT / "examples" / "map.toml", "--dry-run")
-    assert result.stdout == shown
-    assert Journal(store).runs() == []
-
-
-def test_a_dry_run_as_json_has_the_price_of_everything(cli, folder):
-    text = f"""{FACTORS}change = "10s"
-[design]
-kind = "d-optimal"
-samples = 7
-[response]
-command = "true {{threads}} {{page}}"
-budget = "60s"
-"""
-    told = json.loads(cli("map", written(folder, text), "--dry-run", "--json").stdout)
-    assert (told["sample_s"], told["configurations"]) == (60.0, 8)
-    assert told["expected_s"] == 7 * 60.0 + 10.0
-    assert told["all_configurations_s"] == 8 * 60.0 + 10.0
-
-
-@pytest.mark.parametrize("further", [(), ("--json",), ("--best",), ("--best", "--json")])
-def test_a_map_without_a_model_measured_nothing(cli, folder, further):
-    few = FUNCTION.replace("[response]", "[design]\nsamples = 3\n[response]")
-    result = cli("map", written(folder, few), *further)
-    assert result.exit_code == 4, result.output
-    assert cli("show").exit_code == 0
-
-
-def calls(folder: Path) -> int:
-    """Return how often the function was called that counts its calls."""
-    file = folder / "calls"
-    return len(file.read_text()) if file.exists() else 0
-
-
-@pytest.mark.slow
-def test_samples_of_stored_maps_are_taken_in_only_where_all_is_equal(
-    cli, folder, tmp_path, monkeypatch
-):
-    counted = FUNCTION.replace(":rate", ":counted")
-    first = json.loads(cli("map", written(folder, counted), "--json").stdout)["samples"]
-    assert calls(folder) == len(first)
-    again = json.loads(cli("map", "map.toml", "--reuse", "--json").stdout)
-    assert calls(folder) == len(first)  # as certain as wanted: none is measured again
-    assert len(again["samples"]) == len(first)
-    written(folder, counted.replace("levels = [1, 2, 4, 8]", "levels = [1, 2, 4]"))
-    fewer = json.loads(cli("map", "map.toml", "--reuse", "--json").stdout)["samples"]
-    assert calls(folder) == len(first) + len(fewer)  # of other factors
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / "map.toml").write_text(counted)
-    monkeypatch.chdir(elsewhere)
-    cli("map", "map.toml", "--reuse")
-    assert calls(elsewhere) == len(first)  # it may be another revision
-
-
-def test_a_sample_that_fails_is_told_and_the_map_goes_on(cli, folder):
-    result = cli("map", written(folder, ONE))
-    assert result.exit_code == 0, result.stderr
-    told = json.loads(cli("explain", "--json").stdout)
-    value = told["responses"]["value"]
-    assert value["best"]["point"] == {"threads": 16}
-    assert [each["point"]["threads"] for each in value["predictions"]] == [1, 2, 4, 8, 16]
-    failed = [each["sample"]["point"]["threads"] for each in told["samples"] if each["reason"]]
-    assert failed == [4]
-
-
-def test_a_target_of_the_file_that_is_missed_has_its_exit_code(cli, folder):
-    wide = ONE.replace("[response]", 'target = "0.1%"\n[response]')
-    assert cli("map", written(folder, wide)).exit_code == 3
+        port = listening.getsockname()[1]
+    (folder.path / "server.py").write_text(SERVER)
+    start = f"{sys.executable} server.py {port} {{threads}}"
+    return f'[server]\nstart = "{start}"\nport = {port}\n'
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", ["stop", "clean"])
-def test_a_server_that_does_not_end_as_it_should_spoils_no_sample(cli, folder, unused_port, step):
-    text = f"""
-[factors.threads]
-levels = [1, 2, 4, 8]
-scale = "log2"
-[design]
-kind = "full"
-[server]
-start = "{sys.executable} server.py {unused_port} {{threads}}"
-port = {unused_port}
-{step} = "false"
-timeouts = {{stop = "1s"}}
-[response]
-function = "answers:alone"
-direction = "higher"
-"""
-    (folder / "answers.py").write_text("def alone(threads):\n    return 10 * threads\n")
-    result = cli("map", written(folder, text))
+def test_a_server_that_does_not_end_as_it_should_spoils_no_sample(cli, folder, step):
+    steps = f'{server(folder)}{step} = "false"\ntimeouts = {{stop = "1s"}}\n'
+    result = folder.map(THREADS + FULL + steps + FUNCTION)
     assert result.exit_code == 0, result.stderr
     assert f"{step} exited" in cli("explain").stdout
 
 
+@contextmanager
+def measuring(folder: Any, text: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Measure a map in a process of its own."""
+    argv = [sys.executable, "-m", "benchrigor", "map", folder.write(text)]
+    with subprocess.Popen(argv, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as running:
+        yield running
+
+
+def wait_for(is_so: Callable[[], bool], limit_s: float = 60.0) -> None:
+    until_s = time.monotonic() + limit_s
+    while not is_so():
+        assert time.monotonic() < until_s
+        time.sleep(0.02)
+
+
 @pytest.mark.slow
-def test_a_command_that_was_interrupted_goes_on(cli, store, folder):
+def test_a_command_that_was_interrupted_goes_on(cli, folder):
     """Ctrl-C ends it with what there is, which is no answer yet."""
     slow = f"{sys.executable} -c 'import time, random; time.sleep(.1); print(random.gauss(9, 1))'"
-    text = f"""
-[factors.threads]
-levels = [1, 2]
-[design]
-kind = "full"
-[response]
-command = "{slow} {{threads}}"
-read = "rate:op/s=regex:(.+)"
-budget = "4s"
-"""
-    argv = [sys.executable, "-m", "benchrigor", "map", written(folder, text), "--store", str(store)]
-    journal = Journal(store)
-    with subprocess.Popen(argv, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as running:
-        wait_for(lambda: store.exists() and any(1 < each["rounds"] < 9 for each in journal.runs()))
+    command = f'[response]\ncommand = "{slow} {{threads}}"\nread = "rate:op/s=regex:(.+)"\n'
+    text = f'{TWO}{FULL}{command}budget = "4s"\n'
+    with measuring(folder, text) as running:
+        wait_for(lambda: any(1 < each["rounds"] < 9 for each in folder.journal.runs()))
         running.send_signal(signal.SIGINT)
-    (part,) = (each for each in journal.runs() if "of map" in each["name"])
-    (whole,) = (each for each in journal.runs() if "of map" not in each["name"])
-    cli("resume", whole["run_id"])
-    rounds = len(journal.load(part["run_id"]).rounds)
+    (part,) = (each for each in folder.journal.runs() if "of map" in each["name"])
+    cli("resume", folder.whole["run_id"])
+    rounds = len(folder.journal.load(part["run_id"]).rounds)
     assert rounds > part["rounds"]
-    told = [*map(sample_in, journal.load(whole["run_id"]).rounds)]
+    told = folder.explained()["samples"]
     assert len(told) == 2
-    assert told[0].cost_s > 0.1 * rounds  # with what was measured before
-
-
-def test_a_map_that_is_over_is_only_shown(cli, store, folder):
-    result = cli("map", written(folder, ONE))
-    run_id = Journal(store).runs()[0]["run_id"]
-    (folder / "answers.py").unlink()
-    resumed = cli("resume", run_id)
-    assert resumed.exit_code == 0
-    assert resumed.stdout == result.stdout
-    assert cli("resume", run_id, "--max-rounds", "3").exit_code == 2
+    assert told[0]["cost_s"] > 0.1 * rounds  # with what was measured before
 
 
 @pytest.mark.slow
-def test_a_map_of_peaks_that_was_killed_repeats_no_trial(cli, store, folder, unused_port):
+def test_a_map_of_peaks_that_was_killed_repeats_no_trial(cli, folder):
     """Killed within a search, it goes on there; what is left out is predicted within 15 %."""
-    file = written(folder, peak_map(unused_port, samples=6))
-    argv = [sys.executable, "-m", "benchrigor", "map", file, "--store", str(store)]
-    with subprocess.Popen(argv, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as running:
-        wait_for(lambda: trials(folder) > 12)
+    (folder.path / "generator.py").write_text(GENERATOR)
+    page = '[factors.page]\nlevels = ["small", "large"]\nworkload = true\n'
+    peak = PEAK.replace("{load} {threads}", "{load} {threads} {page}")
+    peak = peak.replace("no-such-generator", f"{sys.executable} generator.py")
+    rest = 'budget = "none"\naccuracy = "3%"\n[design]\nsamples = 6\n'
+    levels = THREADS.replace(", 16", "")
+    with measuring(folder, levels + page + server(folder) + peak + rest) as running:
+        wait_for(lambda: len(folder.lines("trials")) > 12)
         os.kill(running.pid, signal.SIGKILL)
-    journal = Journal(store)
-    whole = next(each for each in journal.runs() if "of map" not in each["name"])
-    begun = journal.load(journal.runs()[0]["run_id"])
-    assert begun.decision is None
-    part = cli("resume", begun.run_id)
-    assert part.exit_code == 2
-    assert whole["run_id"] in part.stderr
-    assert whole["run_id"] in cli("show").stdout  # not of the part
-    resumed = cli("resume", whole["run_id"], "--json")
+    whole = folder.whole["run_id"]
+    resumed = cli("resume", whole, "--json")
     assert resumed.exit_code == 0, resumed.stderr
     told = json.loads(resumed.stdout)
-    stored = sum(len(journal.load(each["run_id"]).rounds) for each in journal.runs())
+    stored = sum(each["rounds"] for each in folder.journal.runs())
     # The trial under way when it was killed may have told the file, and nobody else.
-    assert trials(folder) - (stored - 6) in {0, 1}
+    assert len(folder.lines("trials")) - (stored - 6) in {0, 1}
     assert len(told["samples"]) == 6
     for each in told["responses"]["peak"]["predictions"]:
         threads, page = each["point"].values()
         truth = threads * (200.0 if page == "small" else 100.0) - 25.0
         assert each["estimate"]["value"] == pytest.approx(truth, rel=0.15)
-    starts = (folder / "started").read_text().split()
-    assert len(starts) <= 7  # once for each configuration, and once more after the kill
-    steps = journal.load(whole["run_id"]).rounds[-1].facts["steps"]
+    # Once for each configuration, and once more after the kill.
+    assert len(folder.lines("started")) <= 7
+    steps = folder.journal.load(whole).rounds[-1].facts["steps"]
     assert "ready" in [step["name"] for step in json.loads(str(steps))]
-
-
-def trials(folder: Path) -> int:
-    file = folder / "trials"
-    return len(file.read_text().splitlines()) if file.exists() else 0
-
-
-def wait_for(is_so, limit_s: float = 60.0) -> None:
-    until_s = time.monotonic() + limit_s
-    while not is_so():
-        assert time.monotonic() < until_s
-        time.sleep(0.02)
