@@ -4,8 +4,8 @@
     python tests/mutants.py --only stats --only cli
     python tests/mutants.py --module benchrigor.units --among tests/test_units.py
 
-One module of each package and one of the root, 25 changes each. A change is tried by the tests that
-reach its line, until one fails; it is killed if one does, or does not end. Needs ``coverage``.
+One module of each package and one of the root, 25 changes each. A change is tried by the fast tests
+that reach its line, until one fails; it is killed if one does, or does not end. Needs ``coverage``.
 ``--tests`` names a tree whose tests are run with the source of this one: to hold two states of the
 tests against each other, the changes stay the same.
 """
@@ -158,7 +158,7 @@ class Tree:
         )
         words = ["-m", "coverage", "run", f"--rcfile={rules}", "-m", "pytest", "-q", "-n", "0"]
         passed = self.folder / "passed.xml"
-        words += ["-p", "no:cacheprovider", "-m", "not minutes and not alone", *among]
+        words += ["-p", "no:cacheprovider", "-m", "not slow and not alone", *among]
         left_out = [f"--ignore=tests/{name}" for name in ("calibration", "e2e", "typing")]
         self._run([*words, *left_out, f"--junitxml={passed}"])
         failing = {
