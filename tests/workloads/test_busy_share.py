@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 import threading
@@ -13,16 +12,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from simulated.rounds import run
 
 from benchrigor.clocks import WallClock
 from benchrigor.machine.run_delay import RunDelay
-from benchrigor.model import Round, RoundPlan
+from benchrigor.model import Round
 from benchrigor.testing import FakeClock, FakeMeter
 from benchrigor.workloads import (
     AmountWorkload,
     CallableWorkload,
     InterpreterWorkload,
-    RoundRecorder,
     StepwiseWorkload,
 )
 
@@ -39,10 +38,6 @@ def work(seconds: float = NAP_S) -> None:
 def half() -> None:
     work()
     time.sleep(NAP_S)
-
-
-async def nap() -> None:
-    await asyncio.sleep(NAP_S)
 
 
 def naps() -> Iterator[None]:
@@ -62,16 +57,9 @@ def in_child() -> None:
     subprocess.run(argv, check=True)
 
 
-def in_sleeping_child() -> None:
-    argv = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(0.3)"]
-    subprocess.run(argv, check=True)
-
-
 def timed(workload: Any, readings: int, **plan: Any) -> Round:
     workload.take_turns()
-    planned, recorder = RoundPlan(index=0, readings=readings, **plan), RoundRecorder()
-    workload.run(planned, recorder)
-    return recorder.finish(planned, elapsed_ns=1)
+    return run(workload, readings, **plan)
 
 
 def busy_of(finished: Round) -> float:
@@ -101,17 +89,14 @@ def made(kind: type, function: Callable[..., object], **given: Any) -> Any:
     [
         (made(CallableWorkload, lambda: time.sleep(NAP_S)), 0.2),
         (made(CallableWorkload, lambda: time.sleep(0.00002), inner=50), 0.5),
-        (made(CallableWorkload, nap), 0.35),
         (made(StepwiseWorkload, naps), 0.2),
         (made(CallableWorkload, lambda: time.sleep(NAP_S), setup=work), 0.2),
         (made(CallableWorkload, half), 0.6),
-        (made(CallableWorkload, in_sleeping_child), 0.5),
     ],
-    ids=["sleep", "loop", "coroutine", "steps", "setup", "half", "child"],
+    ids=["sleep", "loop", "steps", "setup", "half"],
 )
 def test_a_sleep_is_no_work(workload: Any, most: float) -> None:
-    readings = 4 if workload.name.endswith("child") else 60
-    assert 0.0 < share_of(timed(workload, readings)) <= most
+    assert 0.0 < share_of(timed(workload, 60)) <= most
 
 
 @pytest.mark.slow
@@ -157,10 +142,7 @@ def test_a_fresh_interpreter_tells_it_too(tmp_path: Path) -> None:
 
 
 def test_segments_without_a_reference_have_it_as_well() -> None:
-    workload = made(CallableWorkload, half)
-    planned, recorder = RoundPlan(index=0, readings=20), RoundRecorder()
-    workload.run(planned, recorder)
-    delays = recorder.finish(planned, elapsed_ns=1).delays
+    delays = run(made(CallableWorkload, half), 20).delays
     if delays is None:
         pytest.skip("nothing here counts how long threads wait")
     assert delays.busy.size == delays.stops.size
@@ -169,8 +151,6 @@ def test_segments_without_a_reference_have_it_as_well() -> None:
 
 def test_simulated_time_has_no_processor_time(clock: FakeClock, meter: FakeMeter) -> None:
     workload = CallableWorkload(lambda: clock.advance(4_000_000), clock=clock, meter=meter)
-    planned, recorder = RoundPlan(index=0, readings=5), RoundRecorder()
-    workload.run(planned, recorder)
-    delays = recorder.finish(planned, elapsed_ns=1).delays
+    delays = run(workload, 5).delays
     assert delays is not None
     assert delays.busy is None

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from simulated.rounds import run
+from tests.texts.causes.workloads import failing_at
 
-from benchrigor.errors import ClockFailed, InvalidInput, WorkloadFailed
+from benchrigor.errors import ClockFailed, WorkloadFailed
 from benchrigor.model import Code, Round, RoundPlan
 from benchrigor.testing import FakeClock
-from benchrigor.workloads import timing
-from benchrigor.workloads.callable import CallableWorkload
-from benchrigor.workloads.recorder import RoundRecorder
+from benchrigor.workloads import CallableWorkload, RoundRecorder
 
 
 class Taking:
@@ -79,20 +78,17 @@ def test_a_reading_lasts_long_enough_for_the_clock(resolution_ns: int, duration_
     assert codes(finished) == []
 
 
-@pytest.mark.parametrize(("later_ns", "choices"), [(50, 2), (2_500, 1), (50_000, 1)])
+@pytest.mark.parametrize(
+    ("later_ns", "given", "choices"),
+    [(50, None, 2), (2_500, None, 1), (50_000, None, 1), (50, 4, 1)],
+)
 def test_the_inner_loop_is_chosen_again_only_if_calls_become_much_faster(
-    later_ns: int, choices: int
+    later_ns: int, given: int | None, choices: int
 ) -> None:
     clock = FakeClock()
-    workload = CallableWorkload(Taking(clock, *[5_000] * 500, later_ns), clock=clock)
+    workload = CallableWorkload(Taking(clock, *[5_000] * 500, later_ns), clock=clock, inner=given)
     loops = {run(workload, 100, index).facts["inner_loop"] for index in range(3)}
     assert len(loops) == choices
-
-
-def test_a_given_inner_loop_is_kept() -> None:
-    clock = FakeClock()
-    workload = CallableWorkload(Taking(clock, *[5_000] * 50, 50), clock=clock, inner=4)
-    assert {run(workload, 100, index).facts["inner_loop"] for index in range(3)} == {4}
 
 
 def test_a_slow_function_is_hardly_called_to_calibrate() -> None:
@@ -112,29 +108,9 @@ def test_an_interrupted_call_does_not_pass_for_a_long_one() -> None:
 def test_a_clock_that_stands_still_is_given_up_after_a_bounded_number_of_calls() -> None:
     clock = FakeClock()
     func = Taking(clock, 0)
-    with pytest.raises(ClockFailed, match="stood still: 0 ns passed during 1048576 calls"):
+    with pytest.raises(ClockFailed, match="0 ns"):
         run(CallableWorkload(func, clock=clock), readings=1)
     assert func.calls < 2_000_000
-
-
-def test_a_clock_that_only_its_reads_move_stands_still_too() -> None:
-    with pytest.raises(ClockFailed, match="stood still: 3 ns passed"):
-        run(CallableWorkload(lambda: None, clock=FakeClock(cost_ns=3)), readings=1)
-
-
-@pytest.mark.parametrize("inner", [1, 2, None])
-def test_a_clock_that_goes_backwards_is_named_with_the_reading(inner: int | None) -> None:
-    clock = FakeClock()
-    durations = [100_000] * 9 + [-70_000_000, 100_000]
-    workload = CallableWorkload(Taking(clock, *durations), clock=clock, inner=inner)
-    with pytest.raises(ClockFailed, match=r"backwards by \d+ ns at reading [2-8]"):
-        run(workload, readings=20)
-
-
-def test_a_clock_that_goes_backwards_is_found_while_calibrating() -> None:
-    clock = FakeClock()
-    with pytest.raises(ClockFailed, match="backwards by 40 ns"):
-        run(CallableWorkload(Taking(clock, 10, -40), clock=clock), readings=1)
 
 
 def test_a_reading_that_is_too_short_for_the_clock_is_told_once() -> None:
@@ -144,7 +120,6 @@ def test_a_reading_that_is_too_short_for_the_clock_is_told_once() -> None:
     (notice,) = first.notices
     assert (notice.code, notice.severity) == (Code.COARSE_CLOCK, "warning")
     assert notice.evidence == {"resolution_s": 1e-7, "typical_s": 1e-5, "wanted_s": 1e-4}
-    assert "10 µs" in notice.sentence
     assert codes(second) == []
 
 
@@ -159,28 +134,6 @@ def test_the_cost_of_the_clock_is_told_and_taken_off() -> None:
     assert notice.evidence == {"cost_s": 3e-7, "typical_s": 25e-6}
 
 
-def test_setup_and_teardown_stand_around_each_reading_untimed() -> None:
-    clock, order = FakeClock(), []
-
-    def logged(name: str, duration_ns: int) -> Callable[[], None]:
-        def step() -> None:
-            order.append(name)
-            clock.advance(duration_ns)
-
-        return step
-
-    workload = CallableWorkload(
-        logged("call", 50_000),
-        clock=clock,
-        setup=logged("up", 7_000_000),
-        teardown=logged("down", 9_000_000),
-    )
-    finished = run(workload, readings=3)
-    assert finished.unit_readings["time"].tolist() == [5e-5] * 3
-    assert finished.facts["inner_loop"] == 1
-    assert order == ["up", "call", "down"] * (1 + 3)
-
-
 def test_teardown_alone_makes_the_inner_loop_one() -> None:
     clock = FakeClock()
     workload = CallableWorkload(Taking(clock, 10), clock=clock, teardown=lambda: None)
@@ -189,39 +142,13 @@ def test_teardown_alone_makes_the_inner_loop_one() -> None:
     assert codes(finished) == [Code.COARSE_CLOCK]
 
 
-def failing_at(call: int, error: BaseException) -> Callable[[], None]:
-    calls = iter(range(10**9))
-
-    def func() -> None:
-        if next(calls) == call:
-            raise error
-
-    return func
-
-
 @pytest.mark.parametrize("inner", [1, 2])
 @pytest.mark.parametrize("error", [ValueError("boom"), StopIteration("boom"), SystemExit("boom")])
-def test_a_failing_function_is_named_with_its_reading(inner: int, error: BaseException) -> None:
+def test_the_error_of_a_failing_function_is_the_cause(inner: int, error: BaseException) -> None:
     func = failing_at(1 + 3 * inner, error)
-    workload = CallableWorkload(func, clock=FakeClock(), inner=inner)
-    where = rf"\(call {2 + 3 * inner}, at reading 3\)"
-    said = rf"func raised {type(error).__name__}: boom {where}"
-    with pytest.raises(WorkloadFailed, match=said) as caught:
-        run(workload, readings=10)
+    with pytest.raises(WorkloadFailed) as caught:
+        run(CallableWorkload(func, clock=FakeClock(), inner=inner), readings=10)
     assert caught.value.__cause__ is error
-
-
-def test_the_index_of_a_failed_reading_counts_all_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing, "CHUNK", 4)
-    workload = CallableWorkload(failing_at(11, OSError("gone")), clock=FakeClock(), inner=1)
-    with pytest.raises(WorkloadFailed, match=r"\(call 12, at reading 10\)"):
-        run(workload, readings=20)
-
-
-def test_failing_in_the_first_call_is_said_so() -> None:
-    workload = CallableWorkload(failing_at(0, OSError("gone")), clock=FakeClock())
-    with pytest.raises(WorkloadFailed, match=r"OSError: gone \(call 1, before the first reading\)"):
-        run(workload, readings=20)
 
 
 @pytest.mark.parametrize("call", [1_000, 30_000])
@@ -229,17 +156,8 @@ def test_the_call_that_failed_is_counted_from_the_first_one_on(call: int) -> Non
     clock = FakeClock(resolution_ns=1)
     fails = failing_at(call, OSError("gone"))
     workload = CallableWorkload(lambda: (clock.advance(100), fails()), clock=clock)
-    before = "before the first reading|at reading [1-9]"
-    with pytest.raises(WorkloadFailed, match=rf"\(call {call + 1:,}, ({before})"):
+    with pytest.raises(WorkloadFailed, match=rf"\(call {call + 1:,}, "):
         run(workload, readings=200)
-
-
-@pytest.mark.parametrize("part", ["setup", "teardown"])
-def test_a_failing_setup_or_teardown_is_named(part: str) -> None:
-    parts: dict[str, Any] = {part: failing_at(3, KeyError("key"))}
-    workload = CallableWorkload(lambda: None, clock=FakeClock(), **parts)
-    with pytest.raises(WorkloadFailed, match=rf"{part} of .*KeyError: 'key' \(at reading 2\)"):
-        run(workload, readings=5)
 
 
 @pytest.mark.parametrize("error", [ValueError(), KeyboardInterrupt()])
@@ -292,31 +210,6 @@ def test_readings_go_out_in_bounded_chunks() -> None:
     workload = CallableWorkload(lambda: None, clock=FakeClock(cost_ns=20_000), inner=1)
     workload.run(RoundPlan(index=0, readings=150_000), Counting())
     assert sizes == [65_536, 65_536, 18_928]
-
-
-@pytest.mark.parametrize(
-    ("options", "phrase"),
-    [
-        ({"func": 3}, "func is 3"),
-        ({"func": None}, "func is None"),
-        ({"setup": "x"}, "setup is 'x'"),
-        ({"teardown": 0}, "teardown is 0"),
-        ({"inner": 0}, "inner is 0"),
-        ({"inner": 1.5}, "inner is 1.5"),
-        ({"inner": True}, "inner is True"),
-        ({"inner": 2, "teardown": list}, "inner is 2, expected 1"),
-        ({"gc": "never"}, "gc is 'never', expected 'on' or 'off'"),
-    ],
-)
-def test_bad_input_is_named(options: dict[str, Any], phrase: str) -> None:
-    with pytest.raises(InvalidInput, match=phrase):
-        CallableWorkload(options.pop("func", list), clock=FakeClock(), **options)
-
-
-def test_all_that_is_wrong_is_said_at_once() -> None:
-    with pytest.raises(InvalidInput) as caught:
-        CallableWorkload(3, clock=FakeClock(), inner=0, gc="x")  # type: ignore[arg-type] # wrong on purpose
-    assert len(caught.value.problems) == 3
 
 
 def here() -> None:

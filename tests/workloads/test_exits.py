@@ -18,7 +18,6 @@ from benchrigor.model import RoundPlan, StopReason
 from benchrigor.protocols import Recorder
 from benchrigor.session import measure_pair
 from benchrigor.testing import FakeClock
-from benchrigor.workloads import InterpreterWorkload, RoundRecorder
 
 
 class Own(BaseException):
@@ -101,7 +100,7 @@ def test_a_run_ends_with_what_was_measured(clock: FakeClock, name: str, kind: st
 
 @pytest.mark.parametrize("name", ENDINGS)
 def test_a_comparison_ends_with_the_name_of_the_side(clock: FakeClock, name: str) -> None:
-    with pytest.raises(WorkloadFailed, match=r"candidate: .* raised ") as raised:
+    with pytest.raises(WorkloadFailed, match="candidate: ") as raised:
         measure_pair(lambda: clock.advance(1_000_000), LateEnding(clock, name), clock=clock, seed=1)
     assert not isinstance(raised.value.__cause__, WorkloadFailed)
 
@@ -121,24 +120,6 @@ def test_a_hook_that_ends_everything_ends_the_session(clock: FakeClock, name: st
 def test_an_interrupt_stays_one(clock: FakeClock) -> None:
     with pytest.raises(KeyboardInterrupt):
         br.Session(br.Options(), clock=clock).run(lambda: raising(KeyboardInterrupt()))
-
-
-MODULE = """
-import asyncio, os, sys
-class Own(BaseException): pass
-def own(): raise Own("mine")
-def at_once(): os._exit(3)
-def cancelled(): raise asyncio.CancelledError
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["own", "at_once", "cancelled"])
-def test_a_fresh_interpreter_tells_how_it_ended(tmp_path: Path, name: str) -> None:
-    (tmp_path / "ending.py").write_text(MODULE)
-    plan = RoundPlan(index=0, readings=3)
-    with pytest.raises(WorkloadFailed, match=r"raised Own: mine|exited with code 3|CancelledError"):
-        InterpreterWorkload(f"ending:{name}", cwd=tmp_path).run(plan, RoundRecorder())
 
 
 COPIES = """

@@ -1,4 +1,4 @@
-"""Calls that never end, and functions that fork: the budget ends a run with what was measured."""
+"""Calls that never end: their limit, or the budget ends them; and functions that fork."""
 
 from __future__ import annotations
 
@@ -11,32 +11,27 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
+from simulated.rounds import run
 
 import benchrigor as br
 from benchrigor.clocks import WallClock
-from benchrigor.errors import WorkloadFailed
-from benchrigor.model import Code, RoundPlan
+from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.model import Code
 from benchrigor.protocols import Workload
-from benchrigor.workloads import (
-    AmountWorkload,
-    CallableWorkload,
-    RoundRecorder,
-    StepwiseWorkload,
-)
-from benchrigor.workloads.processes import time_limits
-from benchrigor.workloads.processes.own_signals import (
-    EndedBySignal,
-    ended_by_signals,
-    handle,
-    left_calls,
-)
+from benchrigor.workloads import AmountWorkload, CallableWorkload, StepwiseWorkload
+from benchrigor.workloads.processes import own_signals, time_limits
 
 HANG_S = 60.0
 CALL_S = 0.02
+LIMIT_S, CALM_S = 0.2, 0.5
+"""Limits of calls that are too long, and of calls that are to end in time on a busy machine too."""
 
 pytestmark = pytest.mark.skipif(
     not hasattr(signal, "setitimer") or "fork" not in multiprocessing.get_all_start_methods(),
@@ -50,18 +45,18 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(time_limits, "_GRACE_S", 0.2)
     monkeypatch.setattr(time_limits, "_FIRST_GRACE_S", 0.4)
     yield
-    left_calls.clear()
+    own_signals.left_calls.clear()
 
 
 class HangingAt:
     """A function that hangs in one of its calls, counted from 0."""
 
-    def __init__(self, call: int) -> None:
-        self.call, self.calls = call, 0
+    def __init__(self, call: int, quick_s: float = CALL_S) -> None:
+        self.call, self.calls, self.quick_s = call, 0, quick_s
 
     def __call__(self, _amount: float = 0.0) -> None:
         self.calls += 1
-        time.sleep(HANG_S if self.calls > self.call else CALL_S)
+        time.sleep(HANG_S if self.calls > self.call else self.quick_s)
 
     async def awaited(self) -> None:
         self()
@@ -72,34 +67,24 @@ class HangingAt:
             yield
 
 
-def plain(func: HangingAt) -> Workload:
-    return CallableWorkload(func, clock=WallClock())
-
-
-def set_up(func: HangingAt) -> Workload:
-    return CallableWorkload(func, clock=WallClock(), setup=list)
+Make = Callable[..., Workload]
+plain = partial(CallableWorkload, clock=WallClock())
+set_up = partial(CallableWorkload, clock=WallClock(), setup=list)
+of_amounts = partial(AmountWorkload, clock=WallClock())
 
 
 def awaited(func: HangingAt) -> Workload:
     return CallableWorkload(func.awaited, clock=WallClock())
 
 
-def stepwise(func: HangingAt) -> Workload:
-    return StepwiseWorkload(func.steps, clock=WallClock())
-
-
-def of_amounts(func: HangingAt) -> Workload:
-    return AmountWorkload(func, clock=WallClock())
+def stepwise(func: HangingAt, **given: Any) -> Workload:
+    return StepwiseWorkload(func.steps, clock=WallClock(), **given)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [plain, set_up, awaited, stepwise])
-def test_a_call_that_hangs_ends_the_round_with_what_was_measured(
-    make: Callable[[HangingAt], Workload],
-) -> None:
-    plan, recorder = RoundPlan(index=0, readings=100, seconds=1.0), RoundRecorder()
-    make(HangingAt(6)).run(plan, recorder)
-    finished = recorder.finish(plan, 1)
+def test_a_call_that_hangs_ends_the_round_with_what_was_measured(make: Make) -> None:
+    finished = run(make(HangingAt(6)), 100, seconds=1.0)
     assert finished.cut
     assert 3 <= finished.n_readings <= 6
     assert [each.code for each in finished.notices if each.code is Code.CUT_ROUND]
@@ -121,15 +106,10 @@ class Swallowing(HangingAt):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [plain, awaited, stepwise])
-def test_a_call_that_swallows_what_ends_it_is_left_too(
-    make: Callable[[HangingAt], Workload],
-) -> None:
-    plan, recorder = RoundPlan(index=0, readings=100, seconds=1.0), RoundRecorder()
-    make(Swallowing(6)).run(plan, recorder)
-    assert recorder.finish(plan, 1).n_readings >= 3
-    limited = CallableWorkload(Swallowing(0), clock=WallClock(), timeout_s=0.1)
-    with pytest.raises(WorkloadFailed, match=r"took longer than 0\.1 s"):
-        limited.run(plan, RoundRecorder())
+def test_a_call_that_swallows_what_ends_it_is_left_too(make: Make) -> None:
+    assert run(make(Swallowing(6)), 100, seconds=1.0).n_readings >= 3
+    with pytest.raises(WorkloadFailed):
+        run(plain(Swallowing(0), timeout_s=0.1), 100, seconds=1.0)
 
 
 def test_an_alarm_from_elsewhere_is_no_tick() -> None:
@@ -138,17 +118,14 @@ def test_an_alarm_from_elsewhere_is_no_tick() -> None:
         work = CallableWorkload(
             lambda: signal.raise_signal(signal.SIGALRM), clock=WallClock(), timeout_s=timeout_s
         )
-        with ended_by_signals(), pytest.raises(EndedBySignal, match="SIGALRM"):
-            work.run(RoundPlan(index=0, readings=3, seconds=60.0), RoundRecorder())
+        with own_signals.ended_by_signals(), pytest.raises(BaseException, match="SIGALRM"):
+            run(work, 3, seconds=60.0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [plain, set_up, awaited, stepwise, of_amounts])
-def test_a_first_call_that_hangs_leaves_no_reading(make: Callable[[HangingAt], Workload]) -> None:
-    plan = RoundPlan(index=0, readings=100, seconds=0.05, work=1.0)
-    recorder = RoundRecorder()
-    make(HangingAt(0)).run(plan, recorder)
-    finished = recorder.finish(plan, 1)
+def test_a_first_call_that_hangs_leaves_no_reading(make: Make) -> None:
+    finished = run(make(HangingAt(0)), 100, seconds=0.05, work=1.0)
     assert finished.cut
     assert finished.n_readings == 0
 
@@ -157,20 +134,16 @@ def test_a_first_call_that_hangs_leaves_no_reading(make: Callable[[HangingAt], W
 def test_behind_a_first_call_none_is_waited_for_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first one tells how long they take, though it is no reading."""
     monkeypatch.setattr(time_limits, "_FIRST_GRACE_S", HANG_S)
-    plan, recorder = RoundPlan(index=0, readings=100, seconds=1.0), RoundRecorder()
     began = time.monotonic()
-    CallableWorkload(HangingAt(1), clock=WallClock()).run(plan, recorder)
+    assert run(plain(HangingAt(1)), 100, seconds=1.0).cut
     assert time.monotonic() - began < HANG_S / 2
-    assert recorder.finish(plan, 1).cut
 
 
 @pytest.mark.slow
 def test_a_slow_call_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes five times the budget, or ten times as long as those before."""
     monkeypatch.setattr(time_limits, "_FIRST_GRACE_S", HANG_S)
-    plan, recorder = RoundPlan(index=0, readings=3, seconds=0.1), RoundRecorder()
-    CallableWorkload(lambda: time.sleep(0.5), clock=WallClock()).run(plan, recorder)
-    assert recorder.finish(plan, 1).n_readings == 1
+    assert run(plain(lambda: time.sleep(0.5)), 3, seconds=0.1).n_readings == 1
 
 
 @pytest.mark.slow
@@ -191,27 +164,85 @@ def test_a_session_ends_with_it_and_so_does_a_pair() -> None:
 def test_other_threads_and_timers_in_use_are_left_alone() -> None:
     before = signal.signal(signal.SIGALRM, lambda *_: None)
     try:
-        plan, recorder = RoundPlan(index=0, readings=3, seconds=0.1), RoundRecorder()
         mine = signal.getsignal(signal.SIGALRM)
         seen: list[Any] = []
-        work = CallableWorkload(
-            lambda: seen.append(signal.getsignal(signal.SIGALRM)), clock=WallClock(), inner=1
-        )
-        work.run(plan, recorder)
+        run(plain(lambda: seen.append(signal.getsignal(signal.SIGALRM)), inner=1), 3, seconds=0.1)
         assert set(seen) == {mine}
     finally:
         signal.signal(signal.SIGALRM, before)
     ended = list[int]()
 
     def measured() -> None:
-        planned, told = RoundPlan(index=0, readings=3, seconds=1.0), RoundRecorder()
-        CallableWorkload(lambda: time.sleep(CALL_S), clock=WallClock()).run(planned, told)
-        ended.append(told.finish(planned, 1).n_readings)
+        ended.append(run(plain(lambda: time.sleep(CALL_S)), 3, seconds=1.0).n_readings)
 
     thread = threading.Thread(target=measured)
     thread.start()
     thread.join()
     assert ended == [3]
+
+
+@pytest.mark.parametrize(
+    ("make", "call"), [(plain, 0), (plain, 4), (set_up, 4), (stepwise, 3), (of_amounts, 0)]
+)
+def test_a_call_that_lasts_longer_than_its_limit_is_ended(make: Make, call: int) -> None:
+    func, began = HangingAt(call, quick_s=0.0), time.monotonic()
+    with pytest.raises(WorkloadFailed):
+        run(make(func, timeout_s=LIMIT_S), 20, work=1.0)
+    assert func.calls == call + 1
+    assert time.monotonic() - began < HANG_S / 2
+
+
+@pytest.mark.slow
+def test_quick_calls_are_left_alone_however_long_the_round() -> None:
+    calls = CallableWorkload(lambda: time.sleep(0.01), clock=WallClock(), timeout_s=CALM_S)
+    assert run(calls, readings=60).n_readings == 60  # longer than the limit
+
+
+@pytest.mark.slow
+def test_setup_and_teardown_are_not_limited() -> None:
+    slow = lambda: time.sleep(3 * LIMIT_S)  # noqa: E731  # one of three places
+    workload = CallableWorkload(
+        lambda: None, clock=WallClock(), setup=slow, teardown=slow, timeout_s=LIMIT_S
+    )
+    assert run(workload, readings=1).n_readings == 1
+
+
+@pytest.mark.slow
+def test_several_calls_per_reading_have_the_limit_on_average() -> None:
+    workload = CallableWorkload(
+        lambda: time.sleep(0.6 * CALM_S), clock=WallClock(), inner=3, timeout_s=CALM_S
+    )
+    assert run(workload, readings=1).n_readings == 1
+    with pytest.raises(WorkloadFailed):
+        run(plain(HangingAt(4, quick_s=0.0), inner=3, timeout_s=LIMIT_S), readings=20)
+
+
+@pytest.mark.parametrize("calls", [0, 10**9])
+def test_the_handler_and_the_timer_of_others_are_restored(calls: int) -> None:
+    rung: list[int] = []
+
+    def ring(number: int, _frame: FrameType | None) -> None:
+        rung.append(number)
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 100.0, 7.0)
+    try:
+        with suppress(WorkloadFailed):
+            run(plain(HangingAt(calls, quick_s=0.0), inner=1, timeout_s=LIMIT_S), readings=20)
+        assert signal.getsignal(signal.SIGALRM) is ring
+        left_s, interval_s = signal.getitimer(signal.ITIMER_REAL)
+        assert 50.0 < left_s < 100.0
+        assert interval_s == 7.0
+        assert not rung
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_where_a_limit_cannot_be_kept_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(signal, "setitimer")
+    with pytest.raises(InvalidInput, match=r"timeout_s is 5\.0"):
+        br.measure(lambda: None, timeout_s=5.0)
 
 
 def test_a_forked_process_has_the_handlers_from_before(fork: Callable[..., Any]) -> None:
@@ -221,7 +252,7 @@ def test_a_forked_process_has_the_handlers_from_before(fork: Callable[..., Any])
     def handlers() -> None:
         tell.send(signal.getsignal(signal.SIGTERM) == before)
 
-    with handle({signal.SIGTERM: lambda *_: None}), handle({signal.SIGTERM: lambda *_: None}):
+    with own_signals.ended_by_signals(), own_signals.ended_by_signals():
         fork(handlers).join()
         assert signal.getsignal(signal.SIGTERM) != before
     assert told.recv() is True

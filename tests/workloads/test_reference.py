@@ -1,12 +1,15 @@
-"""The reference in turn with readings."""
+"""The reference in turn with readings, and with commands: a bare start of the interpreter."""
 
 import itertools
+import sys
 
 import pytest
 from simulated.rounds import run
 
+from benchrigor.clocks import WallClock
 from benchrigor.testing import FakeClock, FakeMeter
-from benchrigor.workloads import AmountWorkload, CallableWorkload
+from benchrigor.workloads import AmountWorkload, CallableWorkload, CommandWorkload, Pick
+from benchrigor.workloads.processes.reference_command import ReferenceCommand
 from benchrigor.workloads.processes.worker import Reference
 
 
@@ -74,3 +77,52 @@ def test_clock_times_go_on_from_reading_to_reading(clock: FakeClock):
     starts, seconds = finished.starts_ns, finished.unit_readings["time"]
     assert (starts[1:] - starts[:-1] >= 1e9 * seconds[:-1] - 1).all()
     assert starts[-1] + round(1e9 * seconds[-1]) <= clock.now_ns()
+
+
+def test_a_bare_start_is_timed_with_the_clock_of_the_command_and_then_not_due() -> None:
+    clock = FakeClock(cost_ns=1000)
+    reference = ReferenceCommand(clock, None)
+    found = reference.measure(lasting_ns=0)
+    assert found.keys() == {"command", "command cpu", "command rest"}
+    assert found["command"] == pytest.approx(1e-6)
+    assert 0.0 < found["command cpu"] < 1.0
+    assert reference.measure(lasting_ns=0) == {}
+    clock.sleep_ns(100_000)  # it took a few microseconds
+    assert reference.measure(lasting_ns=0)
+
+
+def test_a_bare_start_is_repeated_after_a_long_command() -> None:
+    clock = FakeClock(cost_ns=1000)
+    reference = ReferenceCommand(clock, None)
+    before_ns = clock.now_ns()
+    reference.measure(lasting_ns=300_000)  # three hundred times its own
+    assert clock.now_ns() - before_ns == 10_000  # 3 runs of 2, and 4 looks at the clock
+
+
+def test_where_there_is_no_interpreter_nothing_is_measured(monkeypatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    assert ReferenceCommand(WallClock(), None).measure(lasting_ns=0) == {}
+
+
+def test_a_command_records_it_beside_its_own_time() -> None:
+    workload = CommandWorkload(["true"], clock=FakeClock(cost_ns=1000))
+    assert run(workload).references is None
+    workload.take_turns()
+    first, second = run(workload), run(workload)
+    assert first.references is not None
+    assert first.references.stops.tolist() == [1]
+    assert first.readings == second.readings == {"time": pytest.approx(1e-6)}
+    assert second.references is None  # not due
+    picked = CommandWorkload(
+        ["echo", "3"], picks=[Pick.parse("time:s=regex:(.+)")], clock=FakeClock(cost_ns=1000)
+    )
+    picked.take_turns()
+    assert run(picked).references is None
+
+
+def test_a_command_that_sleeps_is_told_from_one_that_only_runs() -> None:
+    runs, sleeps = (
+        run(CommandWorkload(argv, clock=FakeClock(cost_ns=1000))).facts["voluntary_switches"]
+        for argv in (["true"], ["sleep", "0.001"])
+    )
+    assert runs <= 1 < sleeps

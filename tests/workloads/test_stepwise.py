@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 from simulated.rounds import run
 
-from benchrigor.errors import ClockFailed, InvalidInput, WorkloadFailed
-from benchrigor.model import Code, Round, RoundPlan, codec
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Code, Round, RoundPlan
 from benchrigor.testing import FakeClock
-from benchrigor.workloads import timing
-from benchrigor.workloads.recorder import RoundRecorder
-from benchrigor.workloads.stepwise import StepwiseWorkload
+from benchrigor.workloads import RoundRecorder, StepwiseWorkload, timing
 from benchrigor.workloads.timing import Stopwatch
 
 
@@ -84,9 +82,8 @@ def test_a_generator_that_has_no_more_says_so_before_recording(
     plan = RoundPlan(index=1, readings=3)
     with pytest.raises(StopIteration):
         workload.run(plan, recorder)
-    assert codec.encode(recorder.finish(plan, elapsed_ns=0)) == codec.encode(
-        Round(plan=plan, elapsed_ns=0)
-    )
+    finished = recorder.finish(plan, elapsed_ns=0)
+    assert (finished.n_readings, finished.facts, finished.notices) == (0, {}, ())
 
 
 def test_a_generator_may_end_at_the_border_of_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,52 +101,6 @@ def test_the_clock_is_judged() -> None:
     assert [notice.code for notice in first.notices] == [Code.COARSE_CLOCK]
     assert second.notices == ()
     assert second.facts == {"clock_resolution_s": 1e-6, "clock_cost_s": 2e-6}
-
-
-def test_a_failing_step_is_named_with_its_reading() -> None:
-    def steps() -> Iterator[None]:
-        yield
-        yield
-        raise ValueError("boom")
-
-    workload = StepwiseWorkload(steps, clock=FakeClock())
-    with pytest.raises(WorkloadFailed, match=r"steps raised ValueError: boom \(at reading 2\)"):
-        run(workload, 5)
-
-
-def test_a_generator_that_will_not_close_is_a_failed_workload() -> None:
-    def steps() -> Iterator[None]:
-        while True:
-            try:
-                yield
-            except GeneratorExit:
-                raise ValueError("no") from None
-
-    with pytest.raises(WorkloadFailed, match=r"closing .*steps raised ValueError: no"):
-        run(StepwiseWorkload(steps, clock=FakeClock(), fresh=True), 2)
-
-
-def test_a_clock_that_goes_backwards_is_named_with_the_reading() -> None:
-    clock = FakeClock()
-
-    def steps() -> Iterator[None]:
-        for duration_ns in (100, 100, -5):
-            clock.advance(duration_ns)
-            yield
-
-    with pytest.raises(ClockFailed, match="backwards by 5 ns at reading 2"):
-        run(StepwiseWorkload(steps, clock=clock), 3)
-
-
-def test_what_cannot_be_iterated_over_is_a_failed_workload() -> None:
-    workload = StepwiseWorkload(lambda: 3, clock=FakeClock())  # type: ignore[arg-type,return-value] # wrong on purpose
-    with pytest.raises(WorkloadFailed, match="TypeError: 'int' object is not iterable"):
-        run(workload, 1)
-
-
-def test_a_generator_given_instead_of_its_function_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="expected a generator function"):
-        StepwiseWorkload(iter([1]), clock=FakeClock())  # type: ignore[arg-type] # wrong on purpose
 
 
 class WorkSteps:
@@ -170,12 +121,6 @@ class WorkSteps:
             self.closed += 1
 
 
-def run_work(workload: StepwiseWorkload, work: float | None, index: int = 0) -> Round:
-    plan, recorder = RoundPlan(index=index, work=work, readings=3), RoundRecorder()
-    workload.run(plan, recorder)
-    return recorder.finish(plan, elapsed_ns=0)
-
-
 @pytest.mark.parametrize("fresh", [False, True])
 @pytest.mark.parametrize("chunk", [5, 100])
 def test_a_generator_of_a_work_amount_does_all_of_it_in_each_round(
@@ -185,7 +130,7 @@ def test_a_generator_of_a_work_amount_does_all_of_it_in_each_round(
     clock = FakeClock()
     steps = WorkSteps(clock)
     workload = StepwiseWorkload(steps, clock=clock, fresh=fresh)
-    rounds = [run_work(workload, work, index) for index, work in enumerate((20, 4, 46))]
+    rounds = [run(workload, index=index, work=work) for index, work in enumerate((20, 4, 46))]
     assert [microseconds(each) for each in rounds] == [[2] * 10, [2] * 2, [2] * 23]
     assert Code.EXHAUSTED not in [notice.code for each in rounds for notice in each.notices]
     assert steps.amounts == [20, 4, 46]
@@ -195,49 +140,28 @@ def test_a_generator_of_a_work_amount_does_all_of_it_in_each_round(
 def test_an_amount_too_small_for_a_step_is_not_the_end_of_the_work() -> None:
     clock = FakeClock()
     workload = StepwiseWorkload(WorkSteps(clock), clock=clock)
-    assert run_work(workload, 1).n_readings == 0
-    assert run_work(workload, 8, index=1).n_readings == 4
+    assert run(workload, work=1).n_readings == 0
+    assert run(workload, index=1, work=8).n_readings == 4
 
 
 def test_a_generator_of_a_work_amount_is_refused_without_one() -> None:
     steps = WorkSteps(FakeClock())
-    with pytest.raises(
-        InvalidInput, match="WorkSteps takes a work amount, and the plan of round 4"
-    ):
-        run_work(StepwiseWorkload(steps, clock=steps.clock), None, index=4)
+    with pytest.raises(InvalidInput):
+        run(StepwiseWorkload(steps, clock=steps.clock))
     assert steps.amounts == []
-
-
-def test_a_failing_generator_of_a_work_amount_is_named_with_its_reading() -> None:
-    def steps(work: int) -> Iterator[None]:
-        yield from range(work)
-        raise ValueError("boom")
-
-    with pytest.raises(WorkloadFailed, match=r"steps raised ValueError: boom \(at reading 6\)"):
-        run_work(StepwiseWorkload(steps, clock=FakeClock()), 6)
 
 
 @pytest.mark.parametrize("step_ns", [54, 900, 20_000])
 def test_what_the_clock_adds_to_a_step_is_taken_off(step_ns: int) -> None:
-    clock, plan = FakeClock(cost_ns=97), RoundPlan(index=0, readings=50)
+    clock = FakeClock(cost_ns=97)
 
     def steps() -> Iterator[None]:
         while True:
             clock.advance(step_ns)
             yield
 
-    recorder = RoundRecorder()
-    StepwiseWorkload(steps, clock=clock).run(plan, recorder)
-    taken = recorder.finish(plan, elapsed_ns=clock.now_ns()).unit_readings["time"]
+    taken = run(StepwiseWorkload(steps, clock=clock), 50).unit_readings["time"]
     assert taken == pytest.approx(np.full(50, step_ns / 1e9))
-
-
-def test_a_step_no_longer_than_the_clock_takes_is_0() -> None:
-    stopwatch = Stopwatch(FakeClock(cost_ns=97))
-    assert stopwatch.without_cost(np.array([90e-9, 97e-9, 151e-9]), 1).tolist() == pytest.approx(
-        [0.0, 0.0, 54e-9]
-    )
-    assert stopwatch.without_cost(np.array([1e-6]), 97)[0] == pytest.approx(0.999e-6)
 
 
 class PacedClock(FakeClock):
@@ -252,6 +176,6 @@ def test_the_cost_of_the_clock_is_that_at_the_pace_of_the_readings() -> None:
     stopwatch = Stopwatch(clock)
     clock.change_pace(1.5)
     assert stopwatch.without_cost(np.array([100e-6]), 1)[0] == pytest.approx(99.9e-6)
-    assert stopwatch.without_cost(np.array([204e-9, 214e-9]), 1).tolist() == pytest.approx(
-        [54e-9, 64e-9]
-    )
+    short = np.array([204e-9, 140e-9, 214e-9])
+    assert stopwatch.without_cost(short, 1).tolist() == pytest.approx([54e-9, 0.0, 64e-9])
+    assert stopwatch.without_cost(np.array([1e-6]), 150)[0] == pytest.approx(0.999e-6)

@@ -6,40 +6,38 @@ import time
 from typing import Any
 
 import pytest
+from simulated import rounds
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import WorkloadFailed
-from benchrigor.model import Code, Options, Round, RoundPlan
+from benchrigor.model import Code, Options, Round
 from benchrigor.session import Session
-from benchrigor.workloads import CommandWorkload, RoundRecorder
+from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes import command_hooks
 
 SLOW_S = 30.0
+AROUND, WITHIN = ("setup", "cleanup"), ("prepare", "conclude")
 
 
 def hooked(argv: tuple[str, ...] = ("true",), **given: Any) -> CommandWorkload:
-    hooks = {name: given.pop(name) for name in command_hooks.PLACES if name in given}
+    hooks = {name: given.pop(name) for name in (*AROUND, *WITHIN) if name in given}
     return CommandWorkload(argv, hooks=hooks, clock=WallClock(), **given)
 
 
 def run(workload: CommandWorkload, seconds: float | None = 0.2) -> tuple[Round, float]:
-    plan, recorder = RoundPlan(index=3, seconds=seconds), RoundRecorder()
     began = time.monotonic()
-    workload.run(plan, recorder)
-    return recorder.finish(plan, elapsed_ns=1), time.monotonic() - began
+    return rounds.run(workload, seconds=seconds), time.monotonic() - began
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", ["prepare", "conclude"])
+@pytest.mark.parametrize("place", WITHIN)
 @pytest.mark.parametrize("more", [{}, {"memory": True}, {"ignore_failure": True}])
 def test_a_hook_of_a_round_is_killed_when_its_time_is_up(place: str, more: dict[str, bool]) -> None:
     finished, took = run(hooked(**{place: ["sleep", "60"]}, **more))
     assert took < SLOW_S
     assert finished.cut
     assert finished.readings == {}
-    (notice,) = finished.notices
-    assert notice.code is Code.CUT_ROUND
-    assert f"the budget was spent while {place} sleep 60 ran: nothing of it counts" in str(notice)
+    assert [notice.code for notice in finished.notices] == [Code.CUT_ROUND]
 
 
 @pytest.mark.slow
@@ -71,16 +69,16 @@ def test_a_setup_counts_for_no_round() -> None:
     assert len(record.rounds) > 1
 
 
-@pytest.mark.parametrize("place", ["setup", "cleanup"])
+@pytest.mark.parametrize("place", AROUND)
 def test_a_hook_around_all_rounds_does_not_take_for_ever(
     place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(command_hooks.LONGEST_S, place, 0.1)
+    monkeypatch.setattr(command_hooks, "LONGEST_S", dict.fromkeys(AROUND, 0.1))
     workload = hooked(**{place: ["sleep", "60"]})
 
     def run_and_close() -> None:
         run(workload)
         workload.close()
 
-    with pytest.raises(WorkloadFailed, match=rf"{place} sleep 60 ran longer than .* was killed"):
+    with pytest.raises(WorkloadFailed, match=f"^{place} "):
         run_and_close()

@@ -6,19 +6,21 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from benchrigor.workloads.processes import launcher
+import benchrigor.workloads
 
+LAUNCHER = str(Path(benchrigor.workloads.__file__).with_name("processes") / "launcher.py")
 TOUCHING = "x = b'x' * 200_000_000"
 
 
 def launched(*words: str, text: str = "", before: str = "") -> tuple[list[int], str]:
     """Run a command by the launcher; return what it writes, and what the command prints."""
     source, sink = os.pipe()
-    program = f"{before}\nimport runpy; runpy.run_path({launcher.__file__!r}, None, '__main__')"
-    run = [sys.executable, "-I", "-S", *(["-c", program] if before else [launcher.__file__])]
+    program = f"{before}\nimport runpy; runpy.run_path({LAUNCHER!r}, None, '__main__')"
+    run = [sys.executable, "-I", "-S", *(["-c", program] if before else [LAUNCHER])]
     argv = [*run, str(sink), *words]
     with os.fdopen(source) as pipe:
         done = subprocess.run(
