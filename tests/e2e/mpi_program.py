@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 from mpi4py import MPI
 
-from benchrigor.interference import segments
-from benchrigor.interference.recording.communicator import process_of, traced
+from benchrigor.interference import process_of, segments, traced
 
 
 def rest(wanted_s: float) -> float:

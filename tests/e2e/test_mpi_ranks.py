@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchrigor.interference import merge_processes
-from benchrigor.machine.kernel_files import Unavailable
-from benchrigor.machine.perf_events import open_counter
+from benchrigor.machine import capabilities
 from benchrigor.model import Interference, SegmentProfile
 from benchrigor.stats import profile_interference
 
@@ -106,10 +105,9 @@ def test_a_late_rank_shows_in_the_segments_of_a_traced_communicator(tmp_path: Pa
 @needs_cc
 def test_a_c_wrapper_takes_what_the_processor_counts_for_computation(tmp_path: Path) -> None:
     """A counter of the kernel in place of the processor's, which few machines show."""
-    try:
-        open_counter(1, 1)
-    except Unavailable as error:
-        pytest.skip(str(error))
+    (events,) = (each for each in capabilities() if each.name == "perf events")
+    if not events.available:
+        pytest.skip(events.reason)
     source = tmp_path / "segments.c"
     hardware, task_clock = "PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS", "1, 1"
     text = WRAPPER.read_text(encoding="utf-8")

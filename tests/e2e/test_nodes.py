@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchrigor.instrument import Hub
-from benchrigor.instrument.data.node import NodeCondition, NodeView
 from benchrigor.machine import read_thresholds
 from benchrigor.testing import cpu_hog
 
@@ -41,7 +41,7 @@ def agent(port: int = 0, config: Path | None = None) -> Iterator[tuple[subproces
             process.kill()
 
 
-def until(hub: Hub, holds: Callable[[tuple[NodeView, ...]], bool]) -> tuple[NodeView, ...]:
+def until(hub: Hub, holds: Callable[[Any], bool]) -> Any:
     last_s = time.monotonic() + LONG_S
     while not holds(views := hub.pull()):
         assert time.monotonic() < last_s, views
@@ -56,7 +56,7 @@ def test_a_hub_sees_pressure_and_a_node_that_is_killed_and_comes_back(tmp_path):
         process, one = stack.enter_context(agent(config=config))
         _, other = stack.enter_context(agent())
         hub = stack.enter_context(Hub([one, other], timeout_s=10.0))
-        until(hub, lambda views: all(each.condition is NodeCondition.WELL for each in views))
+        until(hub, lambda views: all(each.condition == "well" for each in views))
         assert set(hub.configure(BUSY).values()) == {""}
 
         with cpu_hog(2 * (os.cpu_count() or 1)):
@@ -67,11 +67,11 @@ def test_a_hub_sees_pressure_and_a_node_that_is_killed_and_comes_back(tmp_path):
         first = views[0]
         process.kill()
         process.wait()
-        gone, well = until(hub, lambda views: views[0].condition is not NodeCondition.WELL)
+        gone, well = until(hub, lambda views: views[0].condition != "well")
         assert gone.report.node == first.report.node  # what it told last is kept
-        assert well.condition is NodeCondition.WELL
+        assert well.condition == "well"
         stack.enter_context(agent(int(one.rpartition(":")[2]), config))
-        back, _ = until(hub, lambda views: views[0].condition is NodeCondition.WELL)
+        back, _ = until(hub, lambda views: views[0].condition == "well")
         assert back.restarts == 1
         assert back.report.node != first.report.node
         assert "busy" in config.read_text()  # the thresholds are kept over the kill
