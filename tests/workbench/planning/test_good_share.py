@@ -134,10 +134,3 @@ def test_what_is_never_good_is_saturated_at_the_lowest_load():
             return np.full(n, 0.06), np.full(n, 0.05), np.zeros(n, dtype=np.bool_)
 
     assert searched(Slow(1)).status is br.PeakStatus.SATURATED_AT_LOWEST
-
-
-def test_a_share_needs_ten_requests_that_are_not_good_at_its_limit():
-    for at_most, least in ((0.01, 1000), (0.001, 30_000), (0.5, 30)):
-        limit = br.Limit(metric="response<1s", at_most=at_most)
-        trial = PeakSearch(limits=[limit], seed_load=1.0).ask()
-        assert trial.duration_s == max(least, 30)
