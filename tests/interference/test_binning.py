@@ -10,29 +10,28 @@ from hypothesis import strategies as st
 from benchrigor.errors import InvalidInput
 from benchrigor.interference import quantise
 from benchrigor.interference.binning import Quantiser
-from benchrigor.model.series import Floats
 
 
-def streamed(values: npt.ArrayLike, bins: int = 256) -> Floats:
+def streamed(values: npt.ArrayLike, bins: int = 256) -> np.ndarray:
     column = Quantiser(bins)
     column.add(values)
     return column.values()
 
 
-def classes(count: int, noise: float, n: int) -> Floats:
+def classes(count: int, noise: float, n: int) -> np.ndarray:
     """Return values of so many classes over three decades."""
     rng = np.random.default_rng(1)
     return rng.choice(np.geomspace(1e6, 1e9, count), n) * rng.normal(1.0, noise, n)
 
 
-def clusters(values: Floats) -> list[int]:
+def clusters(values: np.ndarray) -> list[int]:
     """Return where, in ascending order, a value lies 10 % or more above the one before."""
     ascending = np.sort(values)
     return np.flatnonzero(np.diff(ascending) / ascending[:-1] >= 0.1).tolist()
 
 
 BOTH = pytest.mark.parametrize("way", [streamed, quantise], ids=["streamed", "at once"])
-WAY = Callable[..., Floats]
+WAY = Callable[..., np.ndarray]
 
 
 @BOTH
@@ -82,7 +81,7 @@ def test_of_pairs_as_near_as_each_other_no_more_are_merged_than_need_be(way: WAY
     assert way(values, bins=9).tolist() == [1.5, 1.5, *values[2:]]
 
 
-def one_at_a_time(values: Floats, bins: int) -> Floats:
+def one_at_a_time(values: np.ndarray, bins: int) -> np.ndarray:
     """Merge the two nearest bins whenever there is one too many, as published."""
     groups: list[list[int]] = []
     for index in range(values.size):
@@ -161,13 +160,13 @@ def test_at_once_order_does_not_matter(values: list[int], seed: int) -> None:
     assert quantise(np.array(values)[order], 5).tolist() == quantise(values, 5)[order].tolist()
 
 
-@pytest.mark.parametrize("bins", [1, 65_537, 2.5, True, "many"], ids=str)
-def test_a_number_of_bins_out_of_range_is_refused(bins: object) -> None:
-    with pytest.raises(InvalidInput, match=r"bins is .*, expected a whole number from 2"):
-        quantise([1.0], bins)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e200, "1", None], ids=str)
-def test_what_is_no_number_is_refused(value: object) -> None:
-    with pytest.raises(InvalidInput, match=r"values\[1\] is"):
-        quantise([1.0, value])  # type: ignore[list-item]
+@pytest.mark.parametrize(
+    ("values", "bins"),
+    [
+        *(([1.0], bins) for bins in (1, 65_537, 2.5, True, "many")),
+        *(([1.0, value], 256) for value in (float("nan"), float("inf"), 1e200, "1", None)),
+    ],
+)
+def test_what_is_no_number_is_refused(values: list[object], bins: object) -> None:
+    with pytest.raises(InvalidInput):
+        quantise(values, bins)  # type: ignore[arg-type]

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.interference.made_profiles import written
 
-from benchrigor.errors import InvalidInput
 from benchrigor.interference import merge_processes
-from benchrigor.model import SegmentProfile, codec
+from benchrigor.model import SegmentProfile
 
 
 def process(index: int, of: int = 3, **columns: Any) -> SegmentProfile:
@@ -162,9 +162,8 @@ def test_the_order_of_profiles_does_not_matter(rows: list[list[int]], seed: int)
         for index, row in enumerate(rows)
     ]
     order = np.random.default_rng(seed).permutation(len(parts))
-    assert codec.encode(merge_processes([parts[k] for k in order])) == codec.encode(
-        merge_processes(parts)
-    )
+    turned, merged = merge_processes([parts[k] for k in order]), merge_processes(parts)
+    assert written(turned) == written(merged)
 
 
 @given(rows=st.lists(values, min_size=2, max_size=4))
@@ -172,38 +171,3 @@ def test_the_order_of_profiles_does_not_matter(rows: list[list[int]], seed: int)
 def test_segments_are_alike_only_where_each_process_did_the_same(rows: list[list[int]]) -> None:
     code = dict.fromkeys(zip(merged("nominal", *rows).tolist(), *rows, strict=True))
     assert len(code) == len({each[0] for each in code}) == len({each[1:] for each in code})
-
-
-def test_what_are_no_processes_of_one_run_is_refused_all_at_once() -> None:
-    with pytest.raises(InvalidInput) as error:
-        merge_processes(
-            [
-                process(0, nominal={"sends": [1, 2, 3]}),
-                process(1, run="b", nominal={"sends": [1, 2, 3]}),
-                process(0, duration_s=[1.0]),
-            ]
-        )
-    assert error.value.problems == (
-        "profiles[0] (process 0) and profiles[2] (process 0) are of the same process, expected "
-        "each only once",
-        "profiles[1] (process 1) is of 3 of run 'b', profiles[0] (process 0) of 3 of run 'a': "
-        "give those of one run only",
-        "profiles[2] (process 0) has 1 segments, profiles[0] (process 0) 3: cut segments only "
-        "where all processes pass",
-        "profiles[2] (process 0) has nominal [], profiles[0] (process 0) ['sends']: record the "
-        "same in all, or leave out what some lack",
-    )
-
-
-@pytest.mark.parametrize(
-    ("profiles", "problem"),
-    [
-        ([], "profiles is empty"),
-        (3, "profiles is 3, expected a sequence"),
-        ([process(0), "x"], r"profiles\[1\] is 'x', expected a SegmentProfile"),
-    ],
-    ids=["none", "a number", "a string"],
-)
-def test_what_are_no_profiles_is_refused(profiles: Any, problem: str) -> None:
-    with pytest.raises(InvalidInput, match=problem):
-        merge_processes(profiles)

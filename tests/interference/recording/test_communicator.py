@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchrigor.interference.recording.communicator import CALLS, process_of, traced
+from benchrigor.interference import process_of, traced
 
 
 class FakeComm:
@@ -38,10 +38,10 @@ class FakeComm:
         return 7
 
     def bcast(self, given: object, root: int = 0) -> object:
-        return given or "what rank 0 has"
+        return given or "of rank 0"
 
     def __getattr__(self, name: str) -> Any:
-        if name not in CALLS:
+        if name == "nonsense":
             raise AttributeError(name)
 
         def call(*args: object, **named: object) -> object:
@@ -218,13 +218,12 @@ def test_a_recorder_that_does_not_run_is_left_alone() -> None:
 
 
 def test_a_process_knows_its_place_in_the_run() -> None:
-    assert process_of(FakeComm(4)) == {"run": "what rank 0 has", "process": 1, "processes": 4}
+    assert process_of(FakeComm(4)) == {"run": "of rank 0", "process": 1, "processes": 4}
 
 
 @pytest.mark.slow
 def test_nothing_of_mpi_is_imported() -> None:
     code = (
-        "import sys; from benchrigor.interference.recording import communicator; "
-        "assert 'mpi4py' not in sys.modules"
+        "import sys; from benchrigor.interference import traced; assert 'mpi4py' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
