@@ -231,49 +231,35 @@ def test_a_faster_node_gets_more() -> None:
     assert found.imbalance < 0.06
 
 
-@pytest.mark.parametrize("traffic", [{}, {("a", "b"): 0.0}, {("a", "a"): 7.0}])
-def test_without_traffic_between_kernels_the_load_alone_counts(traffic: Traffic) -> None:
-    times = {"a": 3.0, "b": 2.0, "c": 1.0}
-    found = partition_kernels(times, traffic, {"one": 1.0, "other": 1.0})
-    assert [node.load_s for node in found.nodes] == [3.0, 3.0]
-    assert (found.traffic_cut, found.traffic_total) == (0.0, 0.0)
+PAIR = {"one": 1.0, "other": 1.0}
+FOUR = dict.fromkeys("abcd", 1.0)
+BOTH_WAYS = {("a", "c"): 3.0, ("c", "a"): 3.0, ("a", "b"): 5.0, ("d", "b"): 5.5}
+CHAIN = {"a": 10.0, "b": 1.0, "c": 9.0}
 
 
-def test_one_node_takes_all() -> None:
-    found = partition_kernels({"a": 1.0, "b": 3.0}, {("a", "b"): 5.0}, {"only": 2.0})
-    assert found.assignment == {"a": "only", "b": "only"}
-    assert (found.nodes[0].load_s, found.imbalance, found.traffic_cut) == (2.0, 0.0, 0.0)
+@pytest.mark.parametrize(
+    "case",  # times, traffic, nodes; their loads, and the traffic between them
+    [
+        ({"a": 1.0, "b": 3.0}, {("a", "b"): 5.0}, {"only": 2.0}, [2.0], 0.0),
+        ({"a": 8.0, "b": 3.0}, {}, {"slow": 1.0, "fast": 8.0, "middle": 4.0}, [0, 1, 0.75], 0.0),
+        ({"a": 3.0, "b": 2.0, "c": 1.0}, {("a", "a"): 7.0}, PAIR, [3.0, 3.0], 0.0),
+        (FOUR, BOTH_WAYS, PAIR, [2.0, 2.0], 5.0),
+        (FOUR, {("a", "b"): 1.0, ("c", "d"): 1.0}, PAIR, [2.0, 2.0], 0.0),
+        (CHAIN, {("a", "b"): 5.0, ("b", "c"): 4.0}, PAIR, [10.0, 10.0], 5.0),
+        ({"a": 1e150, "b": 1.0}, {}, {"snail": 1e-150, "light": 1e150}, [0.0, 1.0], 0.0),
+    ],
+)
+def test_a_partition_has_the_least_load_and_then_the_least_traffic(case: tuple[Any, ...]) -> None:
+    *graph, loads, cut = case
+    found = partition_kernels(*graph)
+    assert [node.load_s for node in found.nodes] == pytest.approx(loads)
+    assert found.traffic_cut == cut
+    assert found.imbalance == pytest.approx(max(loads) / found.even_s - 1.0)
 
 
-def test_more_nodes_than_kernels_leave_the_slow_ones_idle() -> None:
-    nodes = {"slow": 1.0, "fast": 8.0, "middle": 4.0, "other": 1.0}
-    found = partition_kernels({"long": 8.0, "short": 3.0}, {}, nodes)
-    assert found.assignment == {"long": "fast", "short": "middle"}
-    assert found.nodes[0].kernels == ()
-
-
-def test_both_ways_of_traffic_count_alike() -> None:
-    times = dict.fromkeys("abcd", 1.0)
-    traffic = {("a", "c"): 3.0, ("c", "a"): 3.0, ("a", "b"): 5.0, ("d", "b"): 5.5}
-    found = partition_kernels(times, traffic, {"one": 1.0, "other": 1.0})
-    assert found.assignment["a"] == found.assignment["c"]
-    assert found.traffic_cut == 5.0
-
-
-def test_a_graph_in_pieces_is_partitioned_as_well() -> None:
-    times = dict.fromkeys("abcdef", 1.0)
-    traffic = {("a", "b"): 1.0, ("c", "d"): 1.0}
-    found = partition_kernels(times, traffic, {"x": 1.0, "y": 1.0, "z": 1.0})
-    assert (found.traffic_cut, found.imbalance) == (0.0, 0.0)
-
-
-@pytest.mark.slow
 def test_the_tolerance_is_what_traffic_is_saved_with() -> None:
-    times = {"a": 10.0, "b": 1.0, "c": 9.0}
     traffic = {("a", "b"): 5.0, ("b", "c"): 4.0}
-    nodes = {"one": 1.0, "other": 1.0}
-    assert partition_kernels(times, traffic, nodes).traffic_cut == 5.0
-    assert partition_kernels(times, traffic, nodes, tolerance=0.11).traffic_cut == 4.0
+    assert partition_kernels(CHAIN, traffic, PAIR, tolerance=0.11).traffic_cut == 4.0
 
 
 def test_nothing_is_printed_where_one_kernel_outweighs_all_others(
@@ -284,11 +270,6 @@ def test_nothing_is_printed_where_one_kernel_outweighs_all_others(
     found = partition_kernels(times, traffic, {f"n{index}": 1.0 for index in range(7)})
     assert found.imbalance == pytest.approx(6.0, abs=0.01)
     assert capfd.readouterr() == ("", "")
-
-
-def test_nodes_of_utterly_different_speeds_are_no_trouble() -> None:
-    found = partition_kernels({"a": 1e150, "b": 1.0}, {}, {"snail": 1e-150, "light": 1e150})
-    assert found.assignment == {"a": "light", "b": "light"}
 
 
 def test_the_same_seed_gives_the_same_partition() -> None:

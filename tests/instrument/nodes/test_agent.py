@@ -147,16 +147,6 @@ def test_metrics_are_told_before_the_first_reading(sampler, monkeypatch):
         ended.set()
 
 
-@pytest.mark.slow
-def test_an_alarm_is_raised_on_the_node(sampler):
-    with agent_of(sampler) as agent:
-        assert ask(agent.url + "/config", {"thresholds": {"busy": BUSY}})[0] == 200
-        sampler.values["cpu busy"] = 99.0
-        until(lambda: ask(agent.url + "/alarms")[1]["alarms"])
-        (alarm,) = ask(agent.url + "/alarms")[1]["alarms"]
-        assert (alarm["code"], alarm["value"]) == ("busy", 99.0)
-
-
 @pytest.mark.parametrize(
     "body",
     [

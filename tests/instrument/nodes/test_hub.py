@@ -109,21 +109,6 @@ def test_the_largest_report_of_an_agent_is_taken():
         assert (len(view.report.probes), view.report.left_out) == (0, 0)
 
 
-def test_a_node_that_ends_keeps_what_it_told_and_comes_back():
-    agent = agent_of()
-    port = int(agent.url.rpartition(":")[2])
-    with Hub([agent.url], timeout_s=PATIENT_S) as hub:
-        (first,) = hub.pull()
-        agent.close()
-        (gone,) = hub.pull()
-        assert gone.condition == "silent"
-        assert gone.report == first.report
-        with agent_of(port=port):
-            (back,) = hub.pull()
-            assert (back.condition, back.restarts) == ("well", 1)
-            assert back.report.node != first.report.node
-
-
 @pytest.mark.slow
 def test_a_token_that_is_wrong_is_told():
     with agent_of(token=TOKEN) as agent:

@@ -128,29 +128,19 @@ def wrong(**changes: Any) -> bytes:
     return json.dumps({**report(board.ask()[0]), **changes}).encode()
 
 
+def sampled(state: str, value: object) -> bytes:
+    return wrong(**{state: {"samples": [{"name": "load", "value": value}], "at": ""}})
+
+
 @pytest.mark.parametrize(
     "body",
     [
-        b"",
-        b"[]",
-        b"null",
-        b"\xff\xfe",
-        b"[" * 100_000,
-        b'{"node": "n1"}',
-        b'{"at_s": NaN}',
-        wrong(at_s=None),
-        wrong(at_s="1e999"),
-        wrong(at_s=10**400),
-        wrong(age_s=-1.0),
-        wrong(age_s=1e999),
-        wrong(sequence="x"),
-        wrong(node=""),
-        wrong(status={"samples": [{"name": "load", "value": {}}], "at": ""}),
-        wrong(status={"samples": [{"name": "load", "value": 10**400}], "at": ""}),
-        wrong(health={"samples": [{"name": "load", "value": 1e999}], "at": ""}),
-        wrong(health={"samples": [{"name": "load", "value": -1e308}], "at": ""}),
-        wrong(status=[1]),
-        wrong(alarms=5),
+        *(b"", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, b'{"node": "n1"}', b'{"at_s": NaN}'),
+        *(wrong(at_s=value) for value in (None, "1e999", 10**400)),
+        *(wrong(age_s=value) for value in (-1.0, 1e999)),
+        *(wrong(sequence="x"), wrong(node=""), wrong(status=[1]), wrong(alarms=5)),
+        *(sampled("status", value) for value in ({}, 10**400)),
+        *(sampled("health", value) for value in (1e999, -1e308)),
         wrong(probes={"readings": {"p": 1}}),
     ],
 )
