@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
 
-from benchrigor.interference import process_of, traced
+from benchrigor.errors import InvalidInput
+from benchrigor.interference import Segments, process_of, segments, traced
+
+COUNTS = {
+    *("blocking_sends", "nonblocking_sends", "blocking_receives", "nonblocking_receives"),
+    *("collectives_1_n", "collectives_n_1", "collectives_n_n"),
+    *("sent_bytes", "received_bytes"),
+}
 
 
 class FakeComm:
     """Answers every call with what it was given."""
 
-    def __init__(self, size: int = 4, recorder: FakeRecorder | None = None) -> None:
-        self.size = size
-        self.recorder = recorder
+    def __init__(self, size: int = 4, run: Segments | None = None) -> None:
+        self.size, self.run = size, run
 
     def Get_size(self) -> int:  # noqa: N802 - as mpi4py has it
         return self.size
@@ -29,10 +33,10 @@ class FakeComm:
         return 1
 
     def Split(self, color: int | None) -> FakeComm | None:  # noqa: N802
-        return None if color is None else FakeComm(color, self.recorder)
+        return None if color is None else FakeComm(color)
 
     def Dup(self) -> FakeComm:  # noqa: N802
-        return FakeComm(self.size, self.recorder)
+        return FakeComm(self.size)
 
     def Create_keyval(self) -> int:  # noqa: N802
         return 7
@@ -45,37 +49,31 @@ class FakeComm:
             raise AttributeError(name)
 
         def call(*args: object, **named: object) -> object:
-            if self.recorder is not None:
-                self.recorder.inside.append(self.recorder.is_paused)
+            if self.run is not None and self.run.recording:
+                with pytest.raises(InvalidInput):  # it is inside of a pause
+                    self.run.cut()
             return name, args, named
 
         return call
 
 
-class FakeRecorder:
-    def __init__(self, *, recording: bool = True) -> None:
-        self.recording = recording
-        self.counts: Counter[str] = Counter()
-        self.cuts: list[str] = []
-        self.inside: list[bool] = []
-        self.is_paused = False
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        self.is_paused = True
-        yield
-        self.is_paused = False
-
-    def count(self, name: str, amount: int = 1) -> None:
-        self.counts[name] += amount
-
-    def cut(self, label: str = "") -> None:
-        assert not self.is_paused
-        self.cuts.append(label)
+@pytest.fixture
+def run() -> Iterator[Segments]:
+    with segments() as recorder:
+        yield recorder
 
 
-def counted(recorder: FakeRecorder) -> dict[str, int]:
-    return {name: amount for name, amount in recorder.counts.items() if amount}
+@pytest.fixture
+def comm(run: Segments) -> Any:
+    return traced(FakeComm(run=run), run)
+
+
+def told(run: Segments) -> tuple[list[str], dict[str, int]]:
+    """Return the labels of segments so far, and what was counted in all of them."""
+    run.cut("end")
+    found = run.profile.nominal
+    sums = {name: int(found[name].sum()) for name in COUNTS}
+    return found["label"].tolist()[:-1], {name: each for name, each in sums.items() if each}
 
 
 TEN = np.zeros(10)
@@ -110,14 +108,10 @@ TEN = np.zeros(10)
     ],
 )
 def test_a_call_is_passed_on_and_counted_without_ending_a_segment(
-    name: str, args: tuple[object, ...], counts: dict[str, int]
+    name: str, args: tuple[object, ...], counts: dict[str, int], run: Segments, comm: Any
 ) -> None:
-    recorder = FakeRecorder()
-    comm = traced(FakeComm(recorder=recorder), recorder)
     assert getattr(comm, name)(*args, tag=5) == (name, args, {"tag": 5})
-    assert counted(recorder) == counts
-    assert recorder.inside == [True]
-    assert recorder.cuts == []
+    assert told(run) == ([], counts)
 
 
 @pytest.mark.parametrize(
@@ -128,20 +122,18 @@ def test_a_call_is_passed_on_and_counted_without_ending_a_segment(
         *("Reduce_scatter", "Reduce_scatter_block"),
     ],
 )
-def test_a_blocking_all_to_all_collective_ends_a_segment_that_holds_it(name: str) -> None:
-    recorder = FakeRecorder()
-    comm = traced(FakeComm(recorder=recorder), recorder)
+def test_a_blocking_all_to_all_collective_ends_a_segment_that_holds_it(
+    name: str, run: Segments, comm: Any
+) -> None:
     getattr(comm, name)()
     getattr(comm, name)()
-    assert recorder.cuts == [name, name]
-    assert counted(recorder) == {"collectives_n_n": 2}
+    assert told(run) == ([name, name], {"collectives_n_n": 2})
 
 
-def test_buffers_are_found_by_name() -> None:
-    recorder = FakeRecorder()
-    comm = traced(FakeComm(), recorder)
+def test_buffers_are_found_by_name(run: Segments, comm: Any) -> None:
     comm.Allreduce(recvbuf=TEN, sendbuf=TEN[:1])
-    assert (recorder.counts["sent_bytes"], recorder.counts["received_bytes"]) == (8, 80)
+    counts = told(run)[1]
+    assert (counts["sent_bytes"], counts["received_bytes"]) == (8, 80)
 
 
 class Datatype:
@@ -175,46 +167,34 @@ class OnGPU:
         pytest.param(np.zeros((4, 4))[:, 1], 32, id="strided"),
     ],
 )
-def test_the_size_of_a_buffer_is_read_from_however_it_is_given(buffer: object, size: int) -> None:
-    recorder = FakeRecorder()
-    traced(FakeComm(), recorder).Send(buffer, 1)
-    assert recorder.counts["sent_bytes"] == size
+def test_the_size_of_a_buffer_is_read_from_however_it_is_given(
+    buffer: object, size: int, run: Segments, comm: Any
+) -> None:
+    comm.Send(buffer, 1)
+    assert told(run)[1].get("sent_bytes", 0) == size
 
 
-def test_a_communicator_of_some_processes_counts_but_ends_nothing() -> None:
-    recorder = FakeRecorder()
-    comm = traced(FakeComm(4), recorder)
+def test_a_communicator_of_some_processes_counts_but_ends_nothing(run: Segments, comm: Any) -> None:
     comm.Split(2).Barrier()
-    assert recorder.cuts == []
     comm.Split(4).Dup().Barrier()
-    assert recorder.cuts == ["Barrier"]
-    assert counted(recorder) == {"collectives_n_n": 2}
+    assert told(run) == (["Barrier"], {"collectives_n_n": 2})
+    assert run.profile.nominal["collectives_n_n"].tolist() == [2, 0]
     assert comm.Split(None) is None
     assert comm.Create_keyval() == 7
 
 
-def test_all_processes_have_the_same_columns_whatever_they_do() -> None:
-    recorder = FakeRecorder()
-    traced(FakeComm(), recorder)
-    assert set(recorder.counts) == {
-        *("blocking_sends", "nonblocking_sends", "blocking_receives", "nonblocking_receives"),
-        *("collectives_1_n", "collectives_n_1", "collectives_n_n"),
-        *("sent_bytes", "received_bytes"),
-    }
-
-
-def test_what_is_not_communication_is_passed_on() -> None:
-    comm = traced(FakeComm(), FakeRecorder())
+def test_all_processes_have_the_same_columns_whatever_they_do(run: Segments, comm: Any) -> None:
+    run.cut()
+    assert run.profile.nominal.keys() > COUNTS
     assert comm.size == comm.Get_size() == 4
     with pytest.raises(AttributeError):
         comm.nonsense  # noqa: B018
 
 
-def test_a_recorder_that_does_not_run_is_left_alone() -> None:
-    recorder = FakeRecorder(recording=False)
-    comm = traced(FakeComm(recorder=recorder), recorder)
-    assert comm.Barrier() == ("Barrier", (), {})
-    assert (counted(recorder), recorder.cuts, recorder.inside) == ({}, [], [False])
+def test_a_recorder_that_does_not_run_is_left_alone(run: Segments) -> None:
+    idle = segments()
+    assert traced(FakeComm(run=idle), idle).Barrier() == ("Barrier", (), {})
+    assert not idle.recording
 
 
 def test_a_process_knows_its_place_in_the_run() -> None:

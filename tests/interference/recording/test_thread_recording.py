@@ -98,14 +98,6 @@ def test_delay_outside_of_segments_belongs_to_none(made: Made, write) -> None:
     assert profile.delays["throttled"].tolist() == [0.0] * 3
 
 
-def test_processor_time_of_others_stands_beside_the_threads_own(made: Made) -> None:
-    made.run(3)
-    made.all_cpu_ns = 23 * MS
-    profile = made.stop()
-    assert profile.facts["thread_cpu_s"] == 0.003
-    assert profile.facts["other_cpu_s"] == 0.020
-
-
 def test_a_start_or_stop_that_fails_releases_the_thread(made: Made, quiet: Path, clock) -> None:
     made.all_cpu_ns = None
     unstarted = Recording(root=quiet, now_ns=clock.now_ns, all_cpu_ns=made.read_all_cpu)

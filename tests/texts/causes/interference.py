@@ -40,9 +40,7 @@ def rows_of(*wanted: tuple[str, Interference]) -> Iterator[str]:
     for name, found in wanted:
         page = render_interference(found, pressure={("io", "some"): 0.2}).splitlines()
         at = next(index for index, line in enumerate(page) if line.startswith(f"  {name}"))
-        yield "\n".join(
-            [page[at], *(each for each in page[at + 1 :][:1] if each.startswith("    "))]
-        )
+        yield from (page[at], *(each for each in page[at + 1 :][:1] if each[2:6] == "    "))
 
 
 def in_groups(**columns: Any) -> str:
@@ -58,10 +56,7 @@ def of_many_processes() -> str:
         process(
             index,
             duration_s=0.01 * (1.0 + kind) + 1e-5 * np.arange(200),
-            nominal={
-                "sent_bytes": kind * 4096 * (1 + index % 2),
-                "received_bytes": 8 + kind * index,
-            },
+            nominal={"sent_bytes": kind * 4096 * (1 + index % 2), "sends": 8 + kind * index},
             processes=32,
         )
         for index in range(32)
@@ -104,18 +99,13 @@ def process(index: int, **given: Any) -> SegmentProfile:
     )
 
 
-def unlike() -> click.testing.Result:
-    other = SegmentProfile(duration_s=[1.0] * 9, program="heat", computation={"flops": [1.0] * 9})
-    runs = {"one": profile(1), "two": profile(2, program="cool"), "three": profile(3)}
-    return shown("one.csv", "two.csv", "three.csv", "four.csv", "--composite", **runs, four=other)
-
-
 WORDS = (
     *("nowhere.csv", "folder", "text.txt", "bytes.png", "empty.csv"),
     *(f"run.csv --reference {name}" for name in ("nowhere.csv", "text.txt", "strange.csv")),
     *("rank.csv again.csv", "rank.csv short.csv", "run.csv run.csv run.csv --composite"),
     *("run.csv rank.csv --plot p.png", "run.csv --composite --plot p.png", "run.csv --plot p.gif"),
     *("run.csv --composite --reference rank.csv", "run.csv --composite"),
+    "run.csv cool.csv other.csv strange.csv --composite",
 )
 
 
@@ -131,10 +121,12 @@ def refused() -> Iterator[str]:
         "again": profile(run="7f3a"),
         "short": process(1, run="7f3a", program="heat", processes=2),
         "strange": SegmentProfile(duration_s=[1.0] * 9, computation={"flops": [1.0] * 9}),
+        "cool": profile(2, program="cool"),
+        "other": profile(3),
     }
     for words in WORDS:
         result = shown(*words.split(), **profiles)
-        yield f"{result.exit_code}: {result.stderr.strip().splitlines()[-1]}"
+        yield f"{result.exit_code}: {result.stderr.strip()}"
 
 
 CAUSES = {
@@ -188,7 +180,6 @@ CAUSES = {
         "--composite",
         **{f"day{day}": profile(day, hit=0.1) for day in range(4)},
     ),
-    "a composite of other work": unlike,
     "runs that cannot be worked with": refused,
     "rounds that were left out": without_red_rounds,
     "profiles of no composite": lambda: tried(
