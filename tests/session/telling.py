@@ -8,11 +8,22 @@ from typing import Any
 import numpy as np
 
 import benchrigor as br
-from benchrigor.model import Code, Estimate, Round, RoundPlan, RunRecord, StopReason
+from benchrigor.model import (
+    Code,
+    Estimate,
+    Metric,
+    Options,
+    Round,
+    RoundPlan,
+    RunRecord,
+    StopReason,
+)
 from benchrigor.session import Engine, Session
 
-Given = Mapping[str, Any]
-"""The fields of a round, apart from its plan."""
+Fields = Mapping[str, Any]
+"""What a round has apart from its plan."""
+Given = Fields | Round
+TIME = Metric(name="time", unit="s")
 Draw = Callable[[int], np.ndarray]
 
 
@@ -20,7 +31,9 @@ def tell(session: Engine | Session, given: Given) -> br.Decision:
     """Tell a session its next round, of a nanosecond unless something else is given."""
     plan = session.ask()
     assert plan is not None
-    return session.tell(Round(plan=plan, **{"elapsed_ns": 1, **given}))
+    if not isinstance(given, Round):
+        given = Round(plan=plan, **{"elapsed_ns": 1, **given})
+    return session.tell(given)
 
 
 def told(
@@ -41,16 +54,19 @@ def units(
     draw: Draw,
     *,
     size: int | None = None,
-    reading_s: float = 1e-3,
+    reading_s: float | None = 1e-3,
     name: str = "time",
     **given: Any,
-) -> Callable[[RoundPlan], Given]:
-    """Give unit readings that last so long, ``size`` a round or as many as are planned."""
+) -> Callable[[RoundPlan], Fields]:
+    """Give unit readings, ``size`` a round or as many as are planned.
 
-    def give(plan: RoundPlan) -> Given:
+    They last so long; as long as they say for None.
+    """
+
+    def give(plan: RoundPlan) -> Fields:
         values = draw(size or plan.readings)
-        elapsed_ns = round(1e9 * reading_s * len(values))
-        return {"unit_readings": {name: values}, "elapsed_ns": elapsed_ns}
+        seconds = values.sum() if reading_s is None else reading_s * values.size
+        return {"unit_readings": {name: values}, "elapsed_ns": round(1e9 * seconds)}
 
     return give
 
@@ -93,3 +109,14 @@ def reason(record: RunRecord) -> StopReason | None:
 def codes(found: Any) -> list[Code]:
     """Return the codes of the Notices of something."""
     return [notice.code for notice in found.notices]
+
+
+def recorded(*rounds: Any, metric: Metric = TIME, **options: Any) -> RunRecord:
+    """Analyse recorded readings: one continuous series, or one per restarted round."""
+    kind = "restarted" if len(rounds) > 1 else "continuous"
+    engine = Engine(Options(rounds=kind, **options), (metric,), name="sort", recorded=True)
+    for index, values in enumerate(rounds):
+        series = {metric.name: np.atleast_1d(np.asarray(values, dtype=float))}
+        plan = RoundPlan(index=index, readings=series[metric.name].size)
+        engine.replay(Round(plan=plan, elapsed_ns=0, unit_readings=series))
+    return engine.result()
