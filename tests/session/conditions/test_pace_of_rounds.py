@@ -4,22 +4,27 @@ import json
 import math
 import sys
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from simulated.paced import FULL_S, SLOW, TRUE_S, paced_round, told
+from scipy import stats as scipy_stats
+from simulated import paced
+from simulated.paced import FULL_S, SLOW, TRUE_S, paced_round
+from simulated.paced_commands import run_of
+from tests.session.telling import codes, number, steady, tell, told, units
 
 import benchrigor as br
-from benchrigor.model import Code, Round
+from benchrigor.model import Code, Delays, Options, References, RunRecord, StopReason
 from benchrigor.report import explain
+from benchrigor.session import Engine
 from benchrigor.storage import full_pace
 
 
 @pytest.mark.slow
 def test_the_figure_at_full_pace_stands_beside_the_time_measured_here():
-    record = told(1)
+    record = paced.told(1)
     here, full = record.estimate(), record.at_full_pace()
     assert here.value > 1.15 * TRUE_S
     assert full.low < TRUE_S < full.high
@@ -29,58 +34,49 @@ def test_the_figure_at_full_pace_stands_beside_the_time_measured_here():
 
 def test_plain_numbers_for_each_reading_are_references_and_delays_too():
     session = br.Session(br.Options(max_rounds=1), seed=1)
-    plan = session.ask()
     n, rng = 400, np.random.default_rng(1)
     slow = np.repeat(rng.random(n // 20) < 0.5, 20)
     values = TRUE_S * np.exp(SLOW * slow)
     delays = np.where(np.arange(n) % 7 == 0, 2e-4, 0.0)
-    session.tell(
-        Round(
-            plan=plan,
-            elapsed_ns=10**9,
-            unit_readings={"time": values + delays},
-            starts_ns=np.cumsum(np.full(n, 200_000)),
-            delays=delays,
-            references=FULL_S * np.exp(SLOW * slow),
-        )
-    )
-    record = session.result()
+    given = {
+        "unit_readings": {"time": values + delays},
+        "starts_ns": np.cumsum(np.full(n, 200_000)),
+        "delays": delays,
+        "references": FULL_S * np.exp(SLOW * slow),
+    }
+    record = told(session, lambda _: {"elapsed_ns": 10**9, **given})
     assert record.estimate().value == pytest.approx(values.mean(), rel=0.05)
     assert record.at_full_pace().value == pytest.approx(TRUE_S, rel=0.02)
 
 
 @pytest.mark.slow
 def test_where_other_threads_did_part_of_the_work_there_is_none():
-    record = told(1, facts={"other_cpu_s": 0.2})
+    record = paced.told(1, facts={"other_cpu_s": 0.2})
     assert record.at_full_pace() is None
-    assert record.estimate() == told(1).estimate()
+    assert record.estimate() == paced.told(1).estimate()
 
 
 def test_without_references_and_of_other_metrics_there_is_none():
-    session = br.Session(br.Options(max_rounds=1), seed=1)
-    plan = session.ask()
-    values = np.random.default_rng(1).normal(1.0, 0.1, 500)
-    session.tell(Round(plan=plan, elapsed_ns=10**9, unit_readings={"time": values}))
-    assert session.result().at_full_pace() is None
-    metrics = (br.Metric(name="memory", unit="B"),)
-    other = br.Session(br.Options(max_rounds=1), metrics, seed=1)
-    rng = np.random.default_rng(1)
-    other.tell(paced_round(other.ask(), rng, slow_share=0.5, metric="memory"))
-    assert other.result().estimate() is not None
-    assert other.result().at_full_pace() is None
-    with pytest.raises(br.InvalidInput, match="unknown"):
-        other.result().at_full_pace("unknown")
+    plain = told(br.Session(br.Options(max_rounds=1), seed=1), units(steady(), size=500))
+    assert plain.at_full_pace() is None
+    metrics, rng = (br.Metric(name="memory", unit="B"),), np.random.default_rng(1)
+    give = partial(paced_round, rng=rng, slow_share=0.5, metric="memory")
+    other = told(br.Session(br.Options(max_rounds=1), metrics, seed=1), give)
+    assert other.estimate() is not None
+    assert other.at_full_pace() is None
+    with pytest.raises(br.InvalidInput):
+        other.at_full_pace("unknown")
 
 
 @pytest.mark.slow
 def test_runs_at_other_paces_are_compared_at_full_pace():
-    slow, fast = told(1, slow_share=0.9), told(2, slow_share=0.1)
+    slow, fast = paced.told(1, slow_share=0.9), paced.told(2, slow_share=0.1)
     comparison = br.compare_runs(slow, fast)
     assert comparison.verdict is not br.Verdict.BETTER
     assert comparison.ratio.low < 1.0 < comparison.ratio.high
-    assert Code.AT_FULL_PACE in {each.code for each in comparison.notices}
-    assert Code.THIS_PROCESS_ONLY not in {each.code for each in comparison.notices}
-    worse = told(3, slow_share=0.1, level_s=1.2 * TRUE_S)
+    assert Code.AT_FULL_PACE in codes(comparison)
+    assert Code.THIS_PROCESS_ONLY not in codes(comparison)
+    worse = paced.told(3, slow_share=0.1, level_s=1.2 * TRUE_S)
     assert br.compare_runs(slow, worse).verdict is br.Verdict.WORSE
 
 
@@ -102,13 +98,13 @@ def test_the_full_speed_of_this_machine_is_kept_and_used(tmp_path, monkeypatch):
     path = tmp_path / "full_speed.json"
     monkeypatch.setattr(full_pace, "full_pace_path", lambda: path)
     record = measured(path)
-    assert Code.FULL_PACE_NEW in {each.code for each in record.notices}
+    assert Code.FULL_PACE_NEW in codes(record)
     (kept,) = json.loads(path.read_text()).values()
     _, level, _ = kept["interpreter"][0]
     assert record.analysis().pace.full_s == {"interpreter": pytest.approx(level)}
     again = measured(path, path.read_text().replace(str(level), str(level / 2)))
     assert again.analysis().pace.full_s == {"interpreter": pytest.approx(level / 2)}
-    assert Code.FULL_PACE_NEW not in {each.code for each in again.notices}
+    assert Code.FULL_PACE_NEW not in codes(again)
 
 
 @pytest.mark.slow
@@ -121,7 +117,7 @@ def test_beside_a_profiler_no_full_speed_is_kept(tmp_path, monkeypatch):
     finally:
         sys.setprofile(None)
     assert not path.exists()
-    assert Code.FULL_PACE_NOT_KEPT in {each.code for each in record.notices}
+    assert Code.FULL_PACE_NOT_KEPT in codes(record)
 
 
 def test_the_reference_can_be_left_out():
@@ -134,26 +130,29 @@ def test_the_reference_can_be_left_out():
 def test_references_that_a_harness_measured_are_not_those_of_this_machine(tmp_path, monkeypatch):
     path = tmp_path / "full_pace.json"
     monkeypatch.setattr(full_pace, "full_pace_path", lambda: path)
-    assert told(1).at_full_pace() is not None
+    assert paced.told(1).at_full_pace() is not None
     assert not path.exists()
 
 
-@cache  # a record is frozen, and three tests ask for the same
-def restarted(seed, *, warm_up=60):
+@cache  # a record is frozen, and two tests ask for the same
+def restarted(without_references=0):
     """Run ten invocations, each with a warm-up, a level and a share of slow time of its own."""
-    session = br.Session(br.Options(rounds="restarted", target=1e-4, max_rounds=10), seed=1)
-    rng = np.random.default_rng(seed)
-    while (plan := session.ask()) is not None:
+    options = br.Options(rounds="restarted", target=1e-4, max_rounds=10)
+    rng = np.random.default_rng(20310902)
+
+    def give(plan):
         level_s = TRUE_S * math.exp(rng.normal(0.0, 0.01))
         made = paced_round(plan, rng, slow_share=rng.random(), level_s=level_s)
-        values = made.unit_readings["time"] * np.where(np.arange(2_000) < warm_up, 2.0, 1.0)
-        session.tell(replace(made, unit_readings={"time": values}))
-    return session.result()
+        values = made.unit_readings["time"] * np.where(np.arange(2_000) < 60, 2.0, 1.0)
+        references = made.references if plan.index >= without_references else None
+        return replace(made, unit_readings={"time": values}, references=references)
+
+    return told(br.Session(options, seed=1), give)
 
 
 @pytest.mark.slow
 def test_each_invocation_tells_its_level_at_full_pace_without_its_warm_up():
-    record = restarted(20310902)
+    record = restarted()
     analysis, full = record.analysis(), record.at_full_pace()
     assert record.estimate().value > 1.1 * TRUE_S
     assert full.value == pytest.approx(TRUE_S, rel=0.02)
@@ -162,64 +161,334 @@ def test_each_invocation_tells_its_level_at_full_pace_without_its_warm_up():
     assert max(analysis.pace.by_piece) < 1.06 * TRUE_S
 
 
-def without_references(count):
-    """Return a run of ten invocations, so many of which have no reference."""
-    whole = restarted(20310902)
-    rounds = [replace(each, references=None) for each in whole.rounds[:count]]
-    session = br.Session(whole.options, seed=1)
-    for each in [*rounds, *whole.rounds[count:]]:
-        session.tell(replace(each, plan=session.ask()))
-    return session.result().analysis()
-
-
 @pytest.mark.slow
-def test_most_invocations_tell_the_level():
-    assert without_references(2).at_full_pace.n == 8
-
-
-@pytest.mark.slow
-def test_without_a_level_of_most_invocations_all_have_a_factor_alone():
-    analysis = without_references(3)
+def test_most_invocations_tell_the_level_and_fewer_a_factor_alone():
+    assert restarted(2).at_full_pace().n == 8
+    analysis = restarted(3).analysis()
     assert analysis.pace.level is None
     assert analysis.pace.by_piece == ()
     assert analysis.at_full_pace.value == pytest.approx(TRUE_S, rel=0.05)
 
 
-def napping(plan, rng, *, rest_s, is_busy_known=True):
-    """Make readings that also sleep, the same at any pace."""
-    finished = paced_round(plan, rng, slow_share=0.5)
-    work = finished.unit_readings["time"]
-    stops = finished.references.stops
-    busy = np.add.reduceat(work, np.append(0, stops[:-1])) if is_busy_known else None
-    values = work + rest_s
-    return replace(
-        finished,
-        elapsed_ns=int(1e9 * values.sum()),
-        unit_readings={"time": values},
-        references=replace(finished.references, busy=busy),
-    )
+def napping(*, rest_s, is_busy_known=True):
+    """Return a run of readings that also sleep, the same at any pace."""
+    rng = np.random.default_rng(3)
+
+    def give(plan):
+        finished = paced_round(plan, rng, slow_share=0.5)
+        work = finished.unit_readings["time"]
+        starts = np.append(0, finished.references.stops[:-1])
+        busy = np.add.reduceat(work, starts) if is_busy_known else None
+        return replace(
+            finished,
+            elapsed_ns=int(1e9 * (work + rest_s).sum()),
+            unit_readings={"time": work + rest_s},
+            references=replace(finished.references, busy=busy),
+        )
+
+    return told(br.Session(br.Options(target=1e-4, max_rounds=4), seed=1), give)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rest_s", [1e-5, 1e-4, 1e-2])
 def test_what_a_reading_slept_is_as_long_at_full_pace(rest_s):
-    session = br.Session(br.Options(target=1e-4, max_rounds=4), seed=1)
-    rng = np.random.default_rng(3)
-    while (plan := session.ask()) is not None:
-        session.tell(napping(plan, rng, rest_s=rest_s))
-    record = session.result()
-    here, full = record.estimate(), record.at_full_pace()
-    true_s = TRUE_S + rest_s
+    record = napping(rest_s=rest_s)
+    full, true_s = record.at_full_pace(), TRUE_S + rest_s
     assert full.low < true_s < full.high
     assert full.value == pytest.approx(true_s, rel=0.04 * TRUE_S / true_s)
-    assert here.value > full.value
+    assert record.estimate().value > full.value
     told_so = "slept" in explain(record)
     assert told_so == (record.analysis().pace.busy < 0.98)
 
 
 def test_a_round_that_does_not_tell_its_processor_time_counts_as_work():
-    session = br.Session(br.Options(max_rounds=2), seed=1)
-    rng = np.random.default_rng(3)
-    while (plan := session.ask()) is not None:
-        session.tell(napping(plan, rng, rest_s=0.0, is_busy_known=False))
-    assert session.result().analysis().pace.busy == 1.0
+    assert napping(rest_s=0.0, is_busy_known=False).analysis().pace.busy == 1.0
+
+
+# Runs of commands
+
+
+def test_the_time_at_full_pace_stands_beside_that_measured() -> None:
+    record = run_of(slower=1.4, seed=2)
+    measured, at_full = record.estimate(), record.at_full_pace()
+    assert measured is not None
+    assert at_full is not None
+    assert measured.value == pytest.approx(0.0302, rel=0.05)
+    assert at_full.low < 0.0202 < at_full.high
+    assert record.analyses[0].pace.mean == pytest.approx(1 / 1.4, rel=0.03)
+    again = br.RunRecord.from_dict(record.to_dict())
+    assert again.at_full_pace() == at_full
+
+
+def test_runs_of_a_fast_and_a_slow_machine_are_not_called_different() -> None:
+    comparison = br.compare_runs(run_of(slower=1.1, seed=3), run_of(slower=1.5, seed=4))
+    assert comparison.verdict in (br.Verdict.UNDECIDED, br.Verdict.EQUIVALENT)
+    assert comparison.ratio.value == pytest.approx(1.0, abs=0.1)
+
+
+def test_commands_of_several_threads_are_compared_as_measured() -> None:
+    one, two = run_of(slower=1.4, seed=3), run_of(slower=1.4, seed=4, threads=2)
+    assert two.at_full_pace() is None
+    comparison = br.compare_runs(one, two)
+    assert comparison.candidate == two.estimate()
+    assert comparison.baseline == one.estimate() != one.at_full_pace()
+
+
+def test_the_figure_of_a_command_is_not_below_its_processor_time() -> None:
+    """Both stand on one page; the interval holds what it would be at full speed."""
+    for seed in range(3):
+        record = run_of(slower=1.4, seed=seed)
+        headline = record.headline()
+        assert headline is not None
+        cpu_s = [float(finished.facts["cpu_s"]) for finished in record.rounds]
+        assert headline.value >= sum(cpu_s) / len(cpu_s)
+
+
+def test_a_command_that_was_stopped_tells_nothing_of_the_pace() -> None:
+    """The sleep went on meanwhile: without it the round would seem to have waited for nothing."""
+    whole, stopped = (run_of(slower=1.2, seed=5, sleep_s=0.2, stopped=k) for k in (None, 7))
+    values = [each.analysis().at_full_pace.value for each in (whole, stopped)]
+    assert values[1] == pytest.approx(values[0], rel=0.002)
+
+
+# Headlines, beside a known level at full speed
+
+
+KEPT = {"interpreter": [(FULL_S, 0.9)] * 9}
+"""Nine runs before found this level."""
+
+
+def run(seed, *, slow_share=0.0, delay=0.0, kept=KEPT, busy=None, slept_s=0.0, **given):
+    """Return a run whose readings wait for that share of the time, each group by itself."""
+    session = br.Session(br.Options(target=1e-4, max_rounds=3), name="work", seed=1)
+    session.kept_levels = kept
+    rng = np.random.default_rng(seed)
+
+    def give(plan):
+        made = paced_round(plan, rng, slow_share=slow_share, **given)
+        values = made.unit_readings["time"] + slept_s
+        work_s = np.add.reduceat(values, np.append(0, made.references.stops[:-1]))
+        own = made.references if busy is None else replace(made.references, busy=work_s * busy)
+        waits = np.where(rng.random(work_s.size) < delay, work_s, 0.0)
+        return waiting(replace(made, unit_readings={"time": values}, references=own), waits)
+
+    return told(session, give)
+
+
+def waiting(made, waits):
+    """Return a round whose groups of five readings waited so long."""
+    values = made.unit_readings["time"] + np.repeat(waits / 5.0, 5)
+    return replace(
+        made,
+        unit_readings={"time": values},
+        elapsed_ns=int(1e9 * values.sum()),
+        delays=Delays(stops=made.references.stops, seconds={"run queue": waits}),
+    )
+
+
+def test_on_a_machine_with_one_speed_the_headline_is_what_was_measured():
+    for kept in ({}, KEPT):
+        record = run(1, kept=kept)
+        assert record.headline().value == pytest.approx(record.estimate().value, rel=0.005)
+        assert record.headline() == record.at_full_pace()
+        assert 0.03 < record.headline().relative_half_width < 0.07
+
+
+def test_a_run_that_was_slow_throughout_is_moved_to_the_full_speed_of_those_before():
+    record = run(1, slow_share=1.0)
+    assert record.estimate().value > 1.4 * TRUE_S
+    assert record.headline().low < TRUE_S < record.headline().high
+    assert record.headline().relative_half_width > 0.15
+    alone = run(1, slow_share=1.0, kept={})
+    assert alone.headline().value == pytest.approx(alone.estimate().value, rel=0.01)
+
+
+@pytest.mark.parametrize("faster", [1.02, 1.3])
+def test_the_headline_is_never_above_just_now_by_more_than_its_half_width(faster):
+    """Where runs before were slower than this one."""
+    record = run(1, kept={"interpreter": [(faster * FULL_S, 0.9)] * 9})
+    headline, measured = record.headline(), record.estimate()
+    assert headline.value - measured.value <= headline.half_width
+    assert headline.low <= measured.value
+
+
+def test_on_a_busy_machine_it_is_corrected_by_the_pace():
+    record = run(1, slow_share=0.7, delay=0.3)
+    assert record.estimate().value > 1.2 * TRUE_S
+    headline = record.headline()
+    assert headline.value == pytest.approx(TRUE_S, rel=0.02)
+    assert headline.low < TRUE_S < headline.high
+    assert headline.relative_half_width < 0.08
+    assert record.headline("time") == headline
+
+
+def told_until_it_ends(slow_share, **options):
+    """Return a run of rounds of a hundred readings each."""
+    options, rng = br.Options(budget_s=1e9, max_rounds=2000, **options), np.random.default_rng(3)
+    give = partial(paced_round, rng=rng, n=100, slow_share=slow_share)
+    return told(br.Session(options, seed=1), give)
+
+
+@pytest.mark.slow
+def test_a_session_ends_when_more_readings_would_hardly_narrow_the_headline():
+    record = told_until_it_ends(0.5, target=1e-4)
+    assert record.decision.reason is br.StopReason.OUT_OF_REACH
+    assert len(record.rounds) < 1000
+    reducible = record.analysis().pace.reducible
+    assert 0.0 < reducible <= 0.2
+    headline = record.headline()
+    error = headline.standard_error / headline.value
+    more = told_until_it_ends(0.5, target=None, budget_readings=100_000, min_rounds=1000)
+    assert more.headline().standard_error / more.headline().value > 0.85 * error
+
+
+def test_a_target_that_is_met_comes_first():
+    assert told_until_it_ends(0.0, target=0.02).decision.satisfied
+
+
+def test_what_sleeps_is_not_corrected():
+    record = run(1, slow_share=0.7, delay=0.3, slept_s=100 * TRUE_S, busy=0.01)
+    assert record.headline().value == pytest.approx(record.estimate().value, rel=0.01)
+    assert record.headline().relative_half_width < 0.015
+
+
+def of_steps(followed):
+    """Return a run of rounds of 90 readings, of which a reference follows so many."""
+    session = br.Session(br.Options(target=1e-4, max_rounds=12), name="steps", seed=1)
+    session.kept_levels = KEPT
+    references = References(stops=[followed], seconds={"interpreter": [FULL_S]})
+    give = units(steady(4, level=TRUE_S, cv=0.01), size=90)
+    return told(session, lambda plan: {**give(plan), "references": references})
+
+
+@pytest.mark.parametrize("followed", [60, 90])
+def test_readings_after_the_last_reference_of_a_round_move_no_headline(followed):
+    record = of_steps(followed)
+    assert record.analysis().pace.level == pytest.approx(TRUE_S, rel=0.01)
+    assert record.headline().value == pytest.approx(TRUE_S, rel=0.01)
+
+
+def test_references_after_few_of_the_readings_show_no_pace():
+    record = of_steps(1)
+    assert record.analysis().pace is None
+    assert record.headline() == record.estimate()
+
+
+@pytest.mark.slow
+def test_headlines_hold_the_level_at_full_speed():
+    """Of runs that differ by 1.2 %, on an idle and on a busy machine."""
+    rng, trials, held, widths = np.random.default_rng(20271127), 36, 0, []
+    for seed in range(trials):
+        level_s = TRUE_S * math.exp(rng.normal(0.0, 0.012))
+        slow_share, delay = ((0.0, 0.0), (0.4, 0.1), (0.8, 0.4))[seed % 3]
+        found = run(seed, slow_share=slow_share, delay=delay, level_s=level_s, n=1_000).headline()
+        held += found.low <= TRUE_S <= found.high
+        widths.append(found.relative_half_width)
+    assert held >= scipy_stats.binom.ppf(0.001, trials, 0.95)
+    assert np.median(widths) < 0.07
+
+
+def test_the_full_speed_of_commands_moves_no_headline_of_functions():
+    """A machine learns the levels of commands when it has measured some."""
+    commands = {"command": 0.02, "command cpu": 0.01, "command rest": 0.001}
+    learned = KEPT | {kind: [(seconds, 1.0)] for kind, seconds in commands.items()}
+    before, after = run(1), run(2, kept=learned)
+    assert after.analysis().pace.full_s == {"interpreter": pytest.approx(FULL_S, rel=0.01)}
+    assert br.compare_runs(before, after).ratio.value == pytest.approx(1.0, rel=0.02)
+
+
+def test_waiting_of_fresh_processes_is_in_no_headline():
+    """Where hardly any reading of a process is undisturbed, all count as measured."""
+    options = br.Options(rounds="restarted", target=1e-4, max_rounds=10)
+    rng = np.random.default_rng(20271128)
+
+    def give(plan):
+        made = paced_round(plan, rng, slow_share=0.0, n=200)
+        share = 1.0 if plan.index % 3 == 0 else 0.1  # of groups that wait, for nine times as long
+        is_hit = rng.random(made.references.stops.size) < share
+        return waiting(made, np.where(is_hit, 45.0 * TRUE_S, 0.0))
+
+    record = told(br.Session(options, seed=1), give)
+    assert record.estimate().value > 2.0 * TRUE_S
+    assert record.headline().value == pytest.approx(TRUE_S, rel=0.05)
+    assert record.at_full_pace().value == pytest.approx(TRUE_S, rel=0.05)
+
+
+# References tell steps that the machine made from those of the code
+
+
+PER_REFERENCE = 10
+
+
+def levels(*parts: tuple[float, int]) -> np.ndarray:
+    return np.repeat([level for level, _ in parts], [n for _, n in parts])
+
+
+STEADY = levels((1.0, 2_000))
+
+
+def stepping(
+    code: np.ndarray,
+    machine: np.ndarray,
+    *,
+    ended: bool = True,
+    sensitivity: float = 1.0,
+    seed: int = 5,
+) -> RunRecord:
+    """Tell a session readings of code of these levels, on a machine of these paces."""
+    rng = np.random.default_rng(seed)
+    n = code.size
+    values = 1e-3 * code * machine**sensitivity * rng.normal(1.0, 0.02, n)
+    stops = np.arange(PER_REFERENCE, n + 1, PER_REFERENCE)
+    seconds = 4e-6 * machine[stops - 1] * rng.normal(1.0, 0.02, stops.size)
+    references = References(stops=stops, seconds={"interpreter": seconds})
+    engine = Engine(Options(target=1e-6), seed=1)
+    given = {"unit_readings": {"time": values}, "references": references}
+    tell(engine, {"elapsed_ns": int(values.sum() * 1e9), **given})
+    engine.end(StopReason.EXHAUSTED if ended else StopReason.TIME_BUDGET)
+    return engine.result()
+
+
+MACHINE = {
+    "slow at the start": (levels((1.5, 600), (1.0, 1_400)), True),
+    "slow at the end": (levels((1.0, 1_400), (1.5, 600)), True),
+    "slow at the end of what could go on": (levels((1.0, 1_400), (1.5, 600)), False),
+    "slow for most of the time": (levels((1.0, 500), (1.5, 1_500)), True),
+}
+
+
+@pytest.mark.parametrize("name", MACHINE)
+def test_a_step_of_the_machine_is_averaged_over_time(name: str) -> None:
+    machine, ended = MACHINE[name]
+    record = stepping(STEADY, machine, ended=ended)
+    (analysis,) = record.analyses
+    (phase,) = analysis.phases
+    assert (phase.reason.name, phase.start, phase.stop) == ("CHANGING_PACE", 0, 2_000)
+    assert {part.label for part in phase.phases} == {"stable"}
+    assert number(record).low < 1e-3 * machine.mean() < number(record).high
+
+
+def test_a_step_of_the_code_is_a_warm_up() -> None:
+    record = stepping(levels((1.5, 600), (1.0, 1_400)), STEADY)
+    assert record.analyses[0].phases[0].reason.name == "STABLE"
+    assert number(record).value == pytest.approx(1e-3, rel=0.005)
+
+
+def test_both_kinds_of_steps_are_told_apart() -> None:
+    code, machine = levels((2.0, 300), (1.0, 1_300), (1.6, 400)), levels((1.4, 800), (1.0, 1_200))
+    (analysis,) = stepping(code, machine).analyses
+    (phase,) = analysis.phases
+    assert (phase.start, phase.stop) == (300, 1_600)
+    assert phase.reason.name == "CHANGING_PACE"
+    labels = [part.label for part in phase.phases]
+    stable = ["stable", "stable"]
+    assert labels == ["warm-up", *stable, "cool-down"]
+    medians = [part.median for part in phase.phases]
+    assert medians == pytest.approx([2.8e-3, 1.4e-3, 1.0e-3, 1.6e-3], rel=0.01)  # as measured
+
+
+def test_work_that_does_not_follow_the_machine_has_steps_of_its_own() -> None:
+    code, machine = levels((1.5, 600), (1.0, 1_400)), levels((1.0, 600), (1.5, 1_400))
+    (analysis,) = stepping(code, machine, sensitivity=0.0).analyses
+    assert analysis.phases[0].reason.name == "STABLE"
+    assert analysis.phases[0].start == pytest.approx(600, abs=3)

@@ -13,159 +13,124 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.session.telling import codes, number, told
 
 import benchrigor as br
-from benchrigor.model import Code, Delays, Round, RoundPlan
-from benchrigor.report import render
+from benchrigor.model import Code, Delays, RoundPlan
 from benchrigor.session.pairs.measuring_processes import measure_processes
 from benchrigor.testing import FakeClock
 
 STOP_S, N = 3.0, 40  # readings in each round
 
 
-def worked(
-    plan: RoundPlan, rng: np.random.Generator, *, gaps: Any = (), sleep_s: float = 0.0
-) -> Round:
+def worked(rng: np.random.Generator, *, gaps: Any = (), sleep_s: float = 0.0) -> dict[str, Any]:
     """Make readings of 2 ms, a group each; ``gaps`` are seconds by place that nobody counts."""
     busy = 2e-3 * rng.normal(1.0, 0.02, N)
     values = busy + sleep_s * rng.normal(1.0, 0.02, N)
     for place, gap_s in dict(gaps).items():
         values[place] += gap_s
-    return Round(
-        plan=plan,
-        elapsed_ns=round(1e9 * values.sum()),
-        unit_readings={"time": values},
-        delays=Delays(
-            stops=range(1, N + 1),
-            seconds={"run queue": np.zeros(N)},
-            duration_s=values,
-            busy=busy,
-        ),
-    )
+    still = {"run queue": np.zeros(N)}
+    return {
+        "elapsed_ns": round(1e9 * values.sum()),
+        "unit_readings": {"time": values},
+        "delays": Delays(stops=range(1, N + 1), seconds=still, duration_s=values, busy=busy),
+    }
 
 
-def measured(gaps: Any, *, in_round: int = 1, sleep_s: float = 0.0, **options: Any) -> br.RunRecord:
-    session = br.Session(br.Options(target=1e-6, max_rounds=3, **options), seed=1)
+def run_of_stops(
+    gaps: Any, *, in_round: int = 1, sleep_s: float = 0.0, **options: Any
+) -> br.RunRecord:
     rng = np.random.default_rng(20260101)
-    while (plan := session.ask()) is not None:
-        here = gaps if plan.index == in_round else ()
-        session.tell(worked(plan, rng, gaps=here, sleep_s=sleep_s))
-    return session.result()
+    return told(
+        br.Session(br.Options(target=1e-6, max_rounds=3, **options), seed=1),
+        lambda plan: worked(rng, gaps=gaps if plan.index == in_round else (), sleep_s=sleep_s),
+    )
 
 
 @pytest.mark.parametrize("in_round", [0, 1, 2])
 def test_a_stop_is_left_out_and_turns_the_light(in_round: int) -> None:
-    record = measured({7: STOP_S}, in_round=in_round)
-    estimate, light = record.estimate(), record.interference
-    assert estimate is not None
-    assert estimate.value == pytest.approx(2e-3, rel=0.01)
+    record = run_of_stops({7: STOP_S}, in_round=in_round)
+    light, disturbed = record.interference, record.analyses[0].disturbed
+    assert number(record).value == pytest.approx(2e-3, rel=0.01)
     assert light is not None
     assert light.light == "red"
     assert light.delays["stopped"] == pytest.approx(light.measured_percent)
-    notices = {each.code: each for each in record.session_notices}
-    assert notices[Code.STOPPED].evidence["stopped_s"] == pytest.approx(STOP_S, rel=0.01)
-    assert "stopped" in render(record)
-    disturbed = record.analysis().disturbed
+    (said,) = (each for each in record.session_notices if each.code is Code.STOPPED)
+    assert said.evidence["stopped_s"] == pytest.approx(STOP_S, rel=0.01)
     assert disturbed is not None
     assert disturbed.left_out == 1
 
 
 def test_it_is_left_out_where_hardly_any_reading_is_undisturbed() -> None:
-    session = br.Session(br.Options(target=1e-6, max_rounds=1), seed=1)
-    plan = session.ask()
-    assert plan is not None
-    finished = worked(plan, np.random.default_rng(1), gaps={7: STOP_S})
-    assert finished.delays is not None
-    seconds = finished.delays.duration_s + 1e-3
-    delays = Delays(
-        stops=finished.delays.stops,
-        seconds={"run queue": np.full(seconds.size, 1e-3)},
-        duration_s=seconds,
-        busy=finished.delays.busy,
+    given = worked(np.random.default_rng(1), gaps={7: STOP_S})
+    seconds = given["unit_readings"]["time"] + 1e-3
+    waits = {"run queue": np.full(N, 1e-3)}
+    delays = replace(given["delays"], seconds=waits, duration_s=seconds)
+    record = told(
+        br.Session(br.Options(target=1e-6, max_rounds=1), seed=1),
+        lambda _: {"elapsed_ns": 10**10, "unit_readings": {"time": seconds}, "delays": delays},
     )
-    session.tell(
-        Round(plan=plan, elapsed_ns=10**10, unit_readings={"time": seconds}, delays=delays)
-    )
-    record = session.result()
-    estimate = record.estimate()
-    assert estimate is not None
-    assert estimate.value == pytest.approx(3e-3, rel=0.01)
-    (lost,) = (
-        each.evidence["lost"]
-        for each in record.analysis().notices
-        if each.code is Code.HARDLY_UNDISTURBED
-    )
-    assert lost == pytest.approx(1 / 3, rel=0.02)  # of what counts, without the stop
+    assert number(record).value == pytest.approx(3e-3, rel=0.01)
+    (said,) = (each for each in record.notices if each.code is Code.HARDLY_UNDISTURBED)
+    assert said.evidence["lost"] == pytest.approx(1 / 3, rel=0.02)  # of what counts, not the stop
 
 
 def test_who_keeps_disturbed_readings_keeps_it_and_is_told() -> None:
-    record = measured({7: STOP_S}, disturbed="keep", trim="none")
-    assert record.analysis().disturbed is None
-    assert any(each.code is Code.STOPPED for each in record.session_notices)
+    record = run_of_stops({7: STOP_S}, disturbed="keep", trim="none")
+    assert record.analyses[0].disturbed is None
+    assert Code.STOPPED in codes(record)
 
 
 def test_red_rounds_are_those_that_were_stopped() -> None:
-    record = measured({7: STOP_S}, in_round=2, red_rounds="repeat")
+    record = run_of_stops({7: STOP_S}, in_round=2, red_rounds="repeat")
     assert record.red_rounds == (2,)
 
 
 @pytest.mark.parametrize(
-    ("gaps", "sleep_s"),
+    ("gaps", "sleep_s", "in_round"),
     [
-        ({}, 0.0),
-        ({}, 0.3),  # it sleeps in every reading
-        ({7: STOP_S}, 1e-3),  # what blocks may wait for anything
-        (dict.fromkeys(range(5, 10), 0.5), 0.0),  # again and again
-        ({7: 3.0, 8: 1.0, 9: 0.4, 11: 0.2}, 0.0),  # of all lengths
-        ({7: 0.15}, 0.0),  # too short
+        ({}, 0.0, 1),
+        ({}, 0.3, 1),  # it sleeps in every reading
+        ({7: STOP_S}, 1e-3, 1),  # what blocks may wait for anything
+        (dict.fromkeys(range(5, 10), 0.5), 0.0, 1),  # again and again
+        ({7: 3.0, 8: 1.0, 9: 0.4, 11: 0.2}, 0.0, 1),  # of all lengths
+        ({7: 0.15}, 0.0, 1),  # too short
+        ({0: STOP_S}, 0.0, 0),  # a cold start
     ],
 )
-def test_waiting_of_its_own_is_no_stop(gaps: dict[int, float], sleep_s: float) -> None:
-    record = measured(gaps, sleep_s=sleep_s)
+def test_waiting_of_its_own_is_no_stop(
+    gaps: dict[int, float], sleep_s: float, in_round: int
+) -> None:
+    record = run_of_stops(gaps, sleep_s=sleep_s, in_round=in_round)
     assert record.interference is not None
     assert "stopped" not in record.interference.delays
-    assert record.analysis().disturbed is None
-
-
-def test_a_cold_start_is_no_stop() -> None:
-    record = measured({0: STOP_S}, in_round=0)
-    assert record.interference is not None
-    assert "stopped" not in record.interference.delays
-
-
-def commands(waits_s: dict[int, float], n: int = 12) -> list[Round]:
-    rng = np.random.default_rng(1)
-    rounds = []
-    for index in range(n):
-        busy_s = float(0.3 * rng.normal(1.0, 0.02))
-        wall_s = busy_s + float(rng.uniform(0.0, 0.01)) + waits_s.get(index, 0.0)
-        delays = Delays(stops=[1], seconds={"run queue": [0.0]}, duration_s=[wall_s], busy=[busy_s])
-        rounds.append(
-            Round(
-                plan=RoundPlan(index=index),
-                elapsed_ns=int(1e9 * wall_s),
-                readings={"time": wall_s},
-                delays=delays,
-            )
-        )
-    return rounds
+    assert in_round == 0 or record.analyses[0].disturbed is None
 
 
 def of_commands(waits_s: dict[int, float]) -> br.RunRecord:
-    session = br.Session(br.Options(rounds="restarted", target=1e-6, max_rounds=12), seed=1)
-    for each in commands(waits_s):
-        session.tell(replace(each, plan=session.ask()))
-    return session.result()
+    """Tell twelve commands of 0.3 s, some of which wait."""
+    rng = np.random.default_rng(1)
+
+    def give(plan: RoundPlan) -> dict[str, Any]:
+        busy_s = float(0.3 * rng.normal(1.0, 0.02))
+        wall_s = busy_s + float(rng.uniform(0.0, 0.01)) + waits_s.get(plan.index, 0.0)
+        delays = Delays(stops=[1], seconds={"run queue": [0.0]}, duration_s=[wall_s], busy=[busy_s])
+        return {"elapsed_ns": int(1e9 * wall_s), "readings": {"time": wall_s}, "delays": delays}
+
+    options = br.Options(rounds="restarted", target=1e-6, max_rounds=12)
+    return told(br.Session(options, seed=1), give)
 
 
 def test_a_command_that_was_stopped_is_told_by_the_others() -> None:
     found = of_commands({4: STOP_S})
-    assert found.interference.duration_s * found.interference.delays["stopped"] == pytest.approx(
-        100 * STOP_S, rel=0.02
-    )
-    assert found.analysis().disturbed.left_out == 1
-    waiting = of_commands(dict.fromkeys(range(12), 0.2))
-    assert "stopped" not in waiting.interference.delays
+    light, disturbed = found.interference, found.analyses[0].disturbed
+    assert light is not None
+    assert light.duration_s * light.delays["stopped"] == pytest.approx(100 * STOP_S, rel=0.02)
+    assert disturbed is not None
+    assert disturbed.left_out == 1
+    waiting = of_commands(dict.fromkeys(range(12), 0.2)).interference
+    assert waiting is not None
+    assert "stopped" not in waiting.delays
 
 
 PROGRAM = """
@@ -242,9 +207,12 @@ def test_a_real_stop_is_left_out(tmp_path: Path, what: str) -> None:
 
 def test_a_pair_of_processes_counts_only_if_neither_was_stopped(clock: FakeClock) -> None:
     """The candidate's third process is stopped for so long that the mean would be far off."""
-    stopped = commands({2: STOP_S}, n=200)[2].delays
-    assert stopped is not None
-    told = replace(stopped, seconds={**stopped.seconds, "stopped": [STOP_S]})
+    told_of = Delays(
+        stops=[1],
+        seconds={"run queue": [0.0], "stopped": [STOP_S]},
+        duration_s=[STOP_S + 0.01],
+        busy=[0.01],
+    )
 
     class Steady:
         fresh_process = True
@@ -259,11 +227,10 @@ def test_a_pair_of_processes_counts_only_if_neither_was_stopped(clock: FakeClock
             clock.advance(round(1e9 * taken_s))
             recorder.reading("time", taken_s)
             if is_stopped:
-                recorder.delays(told)
+                recorder.delays(told_of)
 
-    compared = measure_processes(
-        Steady("baseline"), Steady("candidate"), budget_s=6.0, seed=1, target=1e-6, clock=clock
-    )
+    sides = Steady("baseline"), Steady("candidate")
+    compared = measure_processes(*sides, budget_s=6.0, seed=1, target=1e-6, clock=clock)
     assert compared.ratio is not None
     assert compared.ratio.value == pytest.approx(1.0, abs=0.01)
-    assert [each.code for each in compared.notices].count(Code.STOPPED) == 1
+    assert codes(compared).count(Code.STOPPED) == 1
