@@ -10,12 +10,13 @@ import pytest
 import ruptures as rpt
 from shared_cases import analysed_again
 from simulated.rounds import InRoundsOf
-from tests.session.telling import codes, number, reason, tell, told
+from tests.session.telling import TIME, number, reason, recorded, steady, tell, told
 
 import benchrigor as br
 from benchrigor import errors
 from benchrigor.model import ChangePoints, Code, Delays, Notice, RoundPlan, RunRecord, StopReason
 from benchrigor.session import Engine
+from benchrigor.session.pairs.measuring_processes import measure_processes
 from benchrigor.stats import detect_changes
 from benchrigor.testing import FakeClock, MemoryStore, StepWarmUp, SyntheticWorkload
 
@@ -45,12 +46,6 @@ def wps(**options: Any) -> Engine:
     return Engine(br.Options(**given), seed=1)
 
 
-@pytest.mark.parametrize(("work", "kind"), [((0, 10_000), int), ((0.5, 10_000.0), float)])
-def test_whole_ranges_give_whole_amounts_and_others_do_not(work: Any, kind: type) -> None:
-    record = told(wps(work=work), lasting())
-    assert all(isinstance(each.plan.work, kind) for each in record.rounds)
-
-
 def test_a_range_means_wps_and_without_one_amounts_grow_from_one() -> None:
     ranged = told(Engine(br.Options(work=(1, 10_000)), seed=1), lasting())
     assert ranged.analyses[0].wps is not None
@@ -69,34 +64,6 @@ def test_the_duration_is_the_reading_of_time_where_there_is_one() -> None:
     assert [metric.name for metric in record.metrics] == ["speed"]
 
 
-def test_other_readings_stand_beside_the_speed() -> None:
-    give = lasting(readings=lambda work: {"hits": 0.1 * work})
-    record = told(wps(work=(10, 1000)), give)
-    found = [(each.name, each.must_satisfy) for each in record.metrics]
-    assert found == [("speed", True), ("hits", False)]
-
-
-def test_amounts_too_small_for_a_unit_do_not_settle_what_is_measured() -> None:
-    engine = Engine(br.Options(work=(1, 100_000), target=0.05), seed=1)
-    for size in (0, 0, 40):
-        given = {"time": np.full(size, 0.1)} if size else {}
-        tell(engine, {"elapsed_ns": 10**6, "unit_readings": given})
-    found = [(each.name, each.must_satisfy) for each in engine.result().metrics]
-    assert found == [("time", True), ("speed", False)]
-
-
-def test_a_maximum_that_stays_too_short_ends_with_an_error() -> None:
-    engine = wps(work=(1, 100))
-    with pytest.raises(errors.WorkTooShort):
-        told(engine, lasting(lambda work: work * 1e-6))
-    record = engine.result()
-    assert reason(record) is StopReason.WORK_TOO_SHORT
-    assert [each.plan.work for each in record.rounds] == [1, 8, 64, 100]
-    assert record.estimate() is None
-    assert Code.WORK_TOO_SHORT in codes(record)
-    assert engine.ask() is None
-
-
 @pytest.mark.parametrize("order", ["bisecting", "random"])
 def test_a_session_finds_the_speed_by_subsessions(order: str) -> None:
     how = {"work": (0, 10_000), "work_order": order, "target": 0.02}
@@ -107,13 +74,6 @@ def test_a_session_finds_the_speed_by_subsessions(order: str) -> None:
     assert found.low < SPEED < found.high
     assert analysis.wps is not None
     assert found.degrees_of_freedom == analysis.n_kept // analysis.wps.merged - 2
-
-
-def test_where_no_round_counts_there_is_a_refusal() -> None:
-    record = told(wps(work=(1, 10**9), max_rounds=3), lasting(lambda work: work * 1e-6))
-    assert record.estimate() is None
-    assert Code.TOO_FEW_READINGS in codes(record)
-    assert record.analyses[0].n_kept == 0
 
 
 def test_pilots_are_no_sample_to_stop_on() -> None:
@@ -188,11 +148,6 @@ def test_what_is_noted_after_the_end_is_in_the_result() -> None:
 
 
 WARM_UP = 60
-ESTIMATORS = {
-    "Pelt": lambda: rpt.Pelt(model="l2"),
-    "KernelCPD": lambda: rpt.KernelCPD(kernel="rbf"),
-    "Binseg": lambda: rpt.Binseg(model="l2"),
-}
 
 
 def measured(detector: Any, *, rounds: Any = "continuous", readings: int = 100) -> RunRecord:
@@ -210,9 +165,9 @@ def measured(detector: Any, *, rounds: Any = "continuous", readings: int = 100) 
     return session.run(InRoundsOf(readings, workload))
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_an_estimator_of_ruptures_is_taken_as_it_is(name: str) -> None:
-    record = measured(ESTIMATORS[name]())
+def test_an_estimator_of_ruptures_is_taken_as_it_is_and_not_changed() -> None:
+    estimator = rpt.KernelCPD(kernel="rbf")
+    record = measured(estimator)
     (analysis,) = record.analyses
     (phase,) = analysis.phases
     assert phase.start == pytest.approx(WARM_UP, abs=5)
@@ -220,19 +175,14 @@ def test_an_estimator_of_ruptures_is_taken_as_it_is(name: str) -> None:
     assert phase.change_points.level is None
     assert number(record).value == pytest.approx(0.002, rel=0.02)
     assert RunRecord.from_dict(record.to_dict()).to_dict() == record.to_dict()
+    assert estimator.n_samples is None
+    assert estimator.cost.gamma is None
 
 
 def test_restarted_rounds_are_cut_one_by_one() -> None:
     record = measured(rpt.KernelCPD(kernel="linear"), rounds="restarted", readings=200)
     found = [phase.start for phase in record.analyses[0].phases]
     assert found == [pytest.approx(WARM_UP, abs=3)] * 4
-
-
-def test_an_estimator_is_not_changed_by_a_session() -> None:
-    estimator = rpt.KernelCPD(kernel="rbf")
-    measured(estimator)
-    assert estimator.n_samples is None
-    assert estimator.cost.gamma is None
 
 
 def test_what_can_be_called_is_a_detector_even_if_it_could_be_fitted() -> None:
@@ -260,3 +210,67 @@ def test_a_detector_that_fails_loses_no_round(rounds: str) -> None:
     assert record.estimate() is None
     assert reason(record) is StopReason.DETECTOR_FAILED
     assert RunRecord.from_dict(record.to_dict()).to_dict() == record.to_dict()
+
+
+# Each entry point takes a detector by name
+
+
+LEVEL = 20.0
+
+
+def by_session(*rounds: np.ndarray, **options: Any) -> br.RunRecord:
+    """Tell a session the readings of what ends by itself, and return its record."""
+    given = br.Options(detector="edm", target=None, **options)
+    session = br.Session(given, (TIME,), clock=FakeClock())
+    for values in rounds:
+        tell(session, {"unit_readings": {"time": values}})
+    session.end(StopReason.EXHAUSTED)
+    return session.result()
+
+
+DOORS: dict[str, Callable[[np.ndarray], br.RunRecord]] = {
+    "session": by_session,
+    "file": lambda series: recorded(series, detector="edm"),
+    "rounds": lambda series: recorded(*[series] * 6, detector="edm"),
+}
+
+
+def test_a_detector_cuts_longer_rounds_after_one_of_a_single_reading() -> None:
+    sizes, draw = (1, 1, 50, 50, 1, 50), steady(36, level=LEVEL, cv=0.02)
+    record = by_session(*map(draw, sizes), rounds="restarted")
+    assert len(record.analyses[0].phases) == len(sizes)
+    assert number(record).value == pytest.approx(LEVEL, rel=0.02)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_one_segment_with_more_than_half_is_measured_whole_and_none_at_half(door: str) -> None:
+    record = DOORS[door](np.repeat([30.0, 20.0], [30, 130]))
+    phase = record.analyses[0].phases[0]
+    assert (phase.start, phase.stop, phase.reason) == (30, 160, "longest segment")
+    assert number(record).value == 20.0
+    record = DOORS[door](np.repeat([30.0, 20.0], 100))
+    assert record.estimate() is None
+    assert record.analyses[0].phases[0].reason.name == "NO_DOMINANT_SEGMENT"
+
+
+@pytest.mark.slow
+def test_each_function_that_measures_takes_a_detector() -> None:
+    clock = FakeClock(resolution_ns=1)
+    durations = np.random.default_rng(1).normal(1e6, 3e4, 4096)
+    calls = iter(np.tile(durations, 100))
+
+    def work() -> None:
+        clock.advance(int(next(calls)))
+
+    asked: dict[str, Any] = {"detector": "edm", "clock": clock}
+    record = br.measure(work, **asked, batch=1, seed=1, budget_s=2.0)
+    assert record.options.detector == "edm"
+    assert record.analyses[0].phases[0].change_points.level is None
+    many = br.measure_many({"work": work}, **asked, batch=1, budget_s=1.0)
+    assert many["work"].options.detector == "edm"
+    engines: list[Any] = []
+    asked |= {"began": engines.append, "budget_s": 0.1}
+    br.measure_pair(work, work, **asked)
+    both = [SyntheticWorkload(restarted=True, seed=seed, clock=clock) for seed in (1, 2)]
+    measure_processes(*both, **asked)
+    assert [each.options.detector for each in engines] == ["edm", "edm"]
