@@ -1,8 +1,9 @@
+"""Long tables are read at once where they are plain, and say what the careful reader says."""
+
 import numpy as np
 import pytest
 
 from benchrigor.cli import sources
-from benchrigor.cli.plain_columns import columns_of
 from benchrigor.errors import InvalidInput
 
 ROWS = [f"{index},{index / 7!r},a b" for index in range(5_000)]
@@ -47,50 +48,50 @@ def test_a_plain_table_is_read_without_the_careful_reader(text, tmp_path, monkey
     assert series.tolist() == [index / 7 for index in range(5_000)]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "row",
-    [
+ODD = {
+    "row": [
         *("1,2", "1,2,3,4", "1,,a", "1,nan,a", "1,-inf,a", "1,0x10,a", "1,1_0,a", "1,1e999,a"),
         *('1,"2",a', "", " ", ",,", "1, 2.5 ,a", "1,2;3,a", "1,2\t,a", "1,2,\u00e9", "1,2,a\x0bb"),
         *("1,1e,a", "1,+-1,a", "1,1-2,a", "1,.,a", "1,1 2,a", "1,2,a\rb", "1,2,\0", "1,.5e-3,a"),
         *("1,1/2,a", "1,12ms,a", '1,"2,a', "1,-1.e+2,a", "1,1d5,a", "1,١,a", "1,1e-400,a"),
     ],
-)
-def test_any_row_in_a_long_table_is_what_the_careful_reader_says(
-    row, tmp_path, monkeypatch
-) -> None:
-    text = "\n".join(["n,time,who", *ROWS[:4_000], row, *ROWS[4_000:], ""])
+    "end": ["5000,1.5,a", "5000,1.", "5000", "\n", "5000,1.5,a\r"],
+    "line": [
+        *('{"n": 1}', '{"time": null}', '{"time": true}', '{"time": NaN}', '{"time": 1e999}'),
+        *('{"time": "1"}', '{"time": 1, "time": 2}', '{"time": {"time": 1}}', '{"time": [1]}'),
+        *('{"time": 1, "a": "{"}', '{"time": 1} {"time": 2}', '{"time": 1}, {"time": 2}'),
+        *("", "[1]", "5", '"time"', "{", "}", '{"time": 1', '{"time": 1},', '{"time": 01}'),
+        *('{"a b":\n{"time": 1}}', '{"time": 1, "a": [{"time": 1}\n{}]}, {"time": 1}'),
+        *(f'{{"time": 1{"0" * 400}}}', '{"time": 5, "more": {"x": 1}}'),
+        '{"who": "\u00e9", "time": -0.5}',
+    ],
+}
+LINES = [f'{{"n": {index}, "time": {index / 7!r}, "who": "a\\u00e9"}}' for index in range(5_000)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "odd"), [(kind, odd) for kind in ODD for odd in ODD[kind]])
+def test_any_row_of_many_is_what_the_careful_reader_says(kind, odd, tmp_path, monkeypatch) -> None:
+    if kind == "end":
+        text = TEXT + odd
+    elif kind == "row":
+        text = "\n".join(["n,time,who", *ROWS[:4_000], odd, *ROWS[4_000:], ""])
+    else:
+        text = "\n".join([*LINES[:4_000], odd, *LINES[4_000:], ""])
     quick, careful = both(long_file(tmp_path, text), monkeypatch)
     assert quick == careful
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("end", ["5000,1.5,a", "5000,1.", "5000", "\n", "5000,1.5,a\r"])
-def test_the_end_of_a_long_table_is_what_the_careful_reader_says(
-    end, tmp_path, monkeypatch
-) -> None:
-    quick, careful = both(long_file(tmp_path, TEXT + end), monkeypatch)
-    assert quick == careful
-
-
-@pytest.mark.parametrize("at_once", [20, 64, 1 << 20])
-def test_where_a_part_ends_does_not_matter(at_once, monkeypatch) -> None:
-    monkeypatch.setattr("benchrigor.cli.plain_columns._AT_ONCE", at_once)
-    raw = memoryview("".join(f"{n},{n / 3!r}\n" for n in range(500)).encode())[:-4]
-    assert columns_of(raw, [0], width=2, mark=",") == []
-    whole = memoryview("".join(f"{n},{n / 3:.3f}\n" for n in range(500)).encode())
-    first, second = columns_of(whole, [0, 1], width=2, mark=",")
-    assert first.tolist() == [*range(500)]
-    assert second.tolist() == [round(n / 3, 3) for n in range(500)]
-
-
-def test_a_column_alone_may_have_blank_lines_only_for_the_careful_reader() -> None:
-    assert np.array_equal(columns_of(memoryview(b"1\n2\n"), [0], width=1, mark=" ")[0], [1, 2])
-    assert columns_of(memoryview(b"1\n\n2\n"), [0], width=1, mark=" ") == []
-
-
-LINES = [f'{{"n": {index}, "time": {index / 7!r}, "who": "a\\u00e9"}}' for index in range(5_000)]
+def test_where_a_part_ends_does_not_matter(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(sources, "_text", None)
+    whole = "n,time\n" + "".join(f"{n},{n / 3:.3f}\n" for n in range(150_000))
+    for column, values in (
+        ("n", range(150_000)),
+        ("time", (round(n / 3, 3) for n in range(150_000))),
+    ):
+        found = sources.read_rounds(long_file(tmp_path, whole), column).series[0]
+        assert found.tolist() == [*values]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -101,46 +102,13 @@ def test_flat_json_lines_are_read_without_the_careful_reader(end, tmp_path, monk
     assert sources.read_rounds(path, "time").series[0].tolist() == [n / 7 for n in range(5_000)]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        *('{"n": 1}', '{"time": null}', '{"time": true}', '{"time": NaN}', '{"time": 1e999}'),
-        *(
-            '{"time": "1"}',
-            '{"time": 1, "time": 2}',
-            '{"time": {"time": 1}}',
-            '{"time": 1, "a": "{"}',
-        ),
-        *('{"time": 1} {"time": 2}', '{"time": 1}, {"time": 2}', '{"time": 1', '{"time": [1]}'),
-        *(
-            "",
-            "[1]",
-            "5",
-            '"time"',
-            "{",
-            "}",
-            '{"time": 1},',
-            '{"time": 01}',
-            '{"a b":\n{"time": 1}}',
-        ),
-        '{"time": 1, "a": [{"time": 1}\n{}]}, {"time": 1}',
-        f'{{"time": 1{"0" * 400}}}',
-        '{"time": 5, "more": {"x": 1}}',
-        '{"who": "\u00e9", "time": -0.5}',
-    ],
-)
-def test_any_line_of_many_is_what_the_careful_reader_says(line, tmp_path, monkeypatch) -> None:
-    path = long_file(tmp_path, "\n".join([*LINES[:4_000], line, *LINES[4_000:], ""]))
-    quick, careful = both(path, monkeypatch)
-    assert quick == careful
-
-
-def test_digits_are_read_as_python_reads_them(monkeypatch) -> None:
-    rng = np.random.default_rng(3)
-    values = rng.lognormal(0.0, 10.0, 300)
-    for style in (".9g", ".3f", ".15g", ".16f", "g", ".0f", ".6e"):
-        cells = [format(value, style) for value in values]
-        for more in ([], ["7", "1.", ".5", "007", "9007199254740993", "0.1234567890123456"]):
-            raw = "".join(f"{cell},1\n" for cell in [*cells, *more]).encode()
-            (found,) = columns_of(memoryview(raw), [0], width=2, mark=",")
-            assert found.tolist() == [*map(float, [*cells, *more])]
+@pytest.mark.parametrize("style", [".9g", ".3f", ".15g", ".16f", "g", ".0f", ".6e"])
+def test_digits_are_read_as_python_reads_them(style, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(sources, "_text", None)
+    monkeypatch.setattr(sources, "_HEAD", 1 << 14)
+    values = np.random.default_rng(3).lognormal(0.0, 10.0, 4_000)
+    cells = [format(value, style) for value in values]
+    for more in ([], ["7", "1.", ".5", "007", "9007199254740993", "0.1234567890123456"]):
+        text = "time,n\n" + "".join(f"{cell},1\n" for cell in [*cells, *more])
+        found = sources.read_rounds(long_file(tmp_path, text), "time").series[0]
+        assert found.tolist() == [*map(float, [*cells, *more])]

@@ -10,11 +10,7 @@ from benchrigor.cli.sources import read_rounds
 
 READABLE = {
     "two columns of whole numbers below a header": ("time,n\n1,05\n2.5,1\n3,2\n", "time"),
-    "two columns of numbers, of which some are not whole": ("9,1\n8,2.5\n7,3\n", "1"),
-    "two columns with spaces between": ("9, 1\n8, 2.5\n7, 3\n", "1"),
-    "one number per line": ("1\n2.5\n3e0\n", None),
     "one number per line, blank lines between": ("\n1\n\n2.5\n3\n\n", None),
-    "a header above one column": ("time\n1\n2.5\n3\n", None),
     "a column by its name": ("run,time\na,1\nb,2.5\nc,3\n", "time"),
     "a column by its number, without header": ("1,a\n2.5,b\n3,c\n", "0"),
     "a column by its number, below a header": ("run;time\na;1\nb;2.5\nc;3\n", "1"),
@@ -25,18 +21,13 @@ READABLE = {
     "line ends of Windows, none at the end": ("time\r\n1\r\n2.5\r\n3", None),
     "a delimiter at the end of each line": ("time;\n1;\n2.5;\n3;\n", None),
     "semicolons, with commas in a text": ("note;time\na, b;1\nc, d;2.5\ne;3\n", "time"),
-    "commas, with spaces in a text": ("note,time\nat 5 6,1\nb c,2.5\nd,3\n", "time"),
     "commas behind times of day": ("at,time\n01-02 10:00:00,1\n01-02 10:00:01,2.5\nx,3\n", "time"),
     "a column whose name another one has": ("t,t\n9,1\n9,2.5\n9,3\n", "1"),
     "a name of several words": ("response time (ms)\n1\n2.5\n3\n", None),
     "numbers and their unit": ("1 ms\n2.5 ms\n3 ms\n", "0"),
     "a row of nothing but delimiters": ("a,b\n1,x\n,\n2.5,y\n3,z\n", "a"),
-    "a JSON list": ("[1, 2.5, 3]", None),
-    "a JSON object with one list": ('{"unit": "s", "times": [1, 2.5, 3]}', None),
     "a JSON object with several lists": ('{"a": [7], "b": [1, 2.5, 3]}', "b"),
     "a JSON list of objects": ('[{"t": 1, "n": 9}, {"t": 2.5, "n": 9}, {"t": 3, "n": 9}]', "t"),
-    "a JSON list of objects with one key": ('[{"t": 1}, {"t": 2.5}, {"t": 3}]', None),
-    "times with units": ("1s\n2500ms\n0m3s\n", None),
     "times with units below a header": ("n,time\n1,1s\n2,2.5s\n3,.05min\n", "time"),
     "times with units and no header": ("a,1s\nb,2.5s\nc,3 s\n", "1"),
     "names such as those of averages": ("1m,5m\n1,7\n2.5,7\n3,7\n", "1m"),
@@ -71,22 +62,14 @@ def test_a_byte_order_mark_in_a_pipe_is_no_header(monkeypatch):
     assert read_rounds("-", None).series[0].tolist() == [1.0, 2.5, 3.0]
 
 
-@pytest.mark.parametrize("verb", ["analyze", "changes", "compare"])
-@pytest.mark.parametrize("row", ["1,5", "1.5,2.5", "1,001.5"])
-def test_no_verb_reads_a_number_off_a_row_of_other_width(cli, tmp_path, verb, row):
-    rows = "".join(f"{1.0 + index % 3 / 10}\n" for index in range(100))
-    path = tmp_path / "readings.csv"
-    path.write_text(f"time\n{rows}{row}\n")
-    result = cli(verb, path, *([path] if verb == "compare" else []), "--json")
-    assert result.exit_code == 2
-
-
 @pytest.mark.parametrize("verb", ["analyze", "changes", "plan", "compare"])
-def test_no_verb_takes_half_of_a_number_with_a_comma(cli, tmp_path, verb):
-    (tmp_path / "readings.csv").write_text("".join(f"12,{index % 7}\n" for index in range(60)))
-    files = [tmp_path / "readings.csv"] * (2 if verb == "compare" else 1)
-    result = cli(verb, *files, "--column", "0")
-    assert result.exit_code == 2
+def test_no_verb_reads_a_number_off_a_row_of_other_width_nor_half_of_one(cli, series, verb):
+    rows = [1.0 + index % 3 / 10 for index in range(100)]
+    series("wide.csv", [*rows, "1,001.5"])
+    series("half.csv", [f"12,{index % 7}" for index in range(60)], "11,5")
+    for name, column in (("wide.csv", "time"), ("half.csv", "0")):
+        files = [name] * (2 if verb == "compare" else 1)
+        assert cli(verb, *files, "--column", column).exit_code == 2
 
 
 @pytest.mark.parametrize("more", [("--work", "0"), ("--round", "0")])
@@ -96,46 +79,25 @@ def test_two_columns_that_are_named_by_number_are_two(cli, more):
     assert result.exit_code in {0, 4}, result.stderr
 
 
-def test_a_name_of_digits_behind_a_line_heads_a_column(cli, tmp_path):
-    (tmp_path / "spark.csv").write_text("_1,_2\n" + "1.5,2\n1.6,2\n" * 20)
-    assert cli("analyze", tmp_path / "spark.csv", "--column", "_1").exit_code in {0, 3, 4}
+def test_a_name_of_digits_behind_a_line_heads_a_column(cli, series):
+    series("spark.csv", ["1.5,2", "1.6,2"] * 20, "_1,_2")
+    assert cli("analyze", "spark.csv", "--column", "_1").exit_code in {0, 3, 4}
 
 
 HEAD = "measured on a Monday, 3 times\n\nby Ada\n"
 
 
-@pytest.mark.parametrize("verb", ["analyze", "changes"])
-@pytest.mark.parametrize(
-    "body", ["index,time\n{rows}", '[{{"index": 1, "time": 1}}, {{"time": 2}}]']
-)
+@pytest.mark.parametrize("verb", ["analyze", "changes", "compare"])
+@pytest.mark.parametrize("body", ["index,time\n{rows}", "time\n{rows}"])
 def test_the_first_lines_are_not_read_on_request(cli, tmp_path, verb, body):
-    rows = "".join(f"{index},{1.0 + index % 3 / 10}\n" for index in range(100))
-    path = tmp_path / "readings.csv"
-    path.write_text(HEAD + body.format(rows=rows))
-    result = cli(verb, path, "--column", "time", "--ignore-lines", "3", "--json")
-    assert result.exit_code in (0, 4)
-    assert cli(verb, path, "--column", "time", "--json").exit_code == 2
-
-
-def test_files_that_are_compared_lose_as_many_lines_each(cli, tmp_path):
-    rng = np.random.default_rng(1)
-    for name in ("old.csv", "new.csv"):
-        rows = "\n".join(map(str, rng.normal(1.0, 0.01, 300).tolist()))
-        (tmp_path / name).write_text(f"{HEAD}time\n{rows}\n")
-    words = ("compare", tmp_path / "old.csv", tmp_path / "new.csv")
-    assert cli(*words, "--ignore-lines", "3").exit_code == 0
-    assert cli(*words).exit_code == 2
-
-
-def test_a_file_that_is_ignored_to_its_end_is_refused(cli):
-    result = cli("analyze", "--ignore-lines", "3", input="1\n2\n\n  \n")
-    assert result.exit_code == 2
-    assert cli("analyze", "--ignore-lines", "-1", input="1\n2\n").exit_code == 2
-
-
-def test_the_next_command_reads_all_lines_again(cli):
-    assert cli("analyze", "--ignore-lines", "1", input="x\n1\n2\n3\n").exit_code == 0
-    assert cli("analyze", input="x\n1\n2\n3\n").exit_code == 0
+    before = "{},".format if "index" in body else lambda _: ""
+    rows = "".join(f"{before(index)}{1.0 + index % 3 / 10}\n" for index in range(100))
+    (tmp_path / "a.csv").write_text(HEAD + body.format(rows=rows))
+    (tmp_path / "b.csv").write_text(HEAD + body.format(rows=rows))
+    words = (verb, *["a.csv", "b.csv"][: 2 if verb == "compare" else 1], "--column", "time")
+    assert cli(*words, "--ignore-lines", "3").exit_code in (0, 4)
+    assert cli(*words).exit_code == 2  # the next command reads all lines again
+    assert cli(*words, "--ignore-lines", "-1").exit_code == 2
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
@@ -148,33 +110,26 @@ def test_an_encoding_is_recognised(cli, tmp_path, encoding, text):
     assert cli("analyze", tmp_path / "file").exit_code == 0
 
 
-def test_times_with_units_are_read_in_the_unit_that_is_asked_for(cli, tmp_path):
-    path = tmp_path / "times.csv"
-    path.write_text("who,time\n" + "a,0m0.0125s\nb,12.5ms\na,12500us\n" * 20)
+def test_times_with_units_are_read_in_the_unit_that_is_asked_for(told, series):
+    series("times.csv", ["a,0m0.0125s", "b,12.5ms", "a,12500us"] * 20, "who,time")
 
-    def told(*more):
-        found = cli("analyze", path, "--column", "time", "--json", *more)
-        (analysis,) = json.loads(found.stdout)["analyses"]
+    def found(*more):
+        (analysis,) = told("analyze", "times.csv", "--column", "time", *more)["analyses"]
         return analysis["metric"]["unit"], round(analysis["estimate"]["value"], 12)
 
-    assert told("--where", "who=a") == ("s", 0.0125)
-    assert told("--unit", "ms", "--where", "who=b") == ("ms", 12.5)
-    assert told("--round", "who") == ("s", 0.0125)
+    assert found("--where", "who=a") == ("s", 0.0125)
+    assert found("--unit", "ms", "--where", "who=b") == ("ms", 12.5)
+    assert found("--round", "who") == ("s", 0.0125)
 
 
-def test_a_path_selects_in_what_another_tool_wrote(cli, tmp_path):
+def test_a_path_selects_in_what_another_tool_wrote(told, tmp_path):
     times = [0.1, 0.2, 0.3, 0.25] * 10
     results = [{"command": "sleep 1", "times": times}, {"command": "a.b", "times": times[:20]}]
     (tmp_path / "file").write_text(json.dumps({"results": results}))
-
-    def told(column):
-        found = cli("analyze", tmp_path / "file", "--column", column, "--json")
-        (analysis,) = json.loads(found.stdout)["analyses"]
-        return analysis["n"], analysis["metric"]["unit"]
-
-    assert told("results.1.times") == (20, "")
-    assert told("sleep 1") == (40, "s")
-    assert told("a.b") == (20, "s")
+    columns = {"results.1.times": (20, ""), "sleep 1": (40, "s"), "a.b": (20, "s")}
+    for column, found in columns.items():
+        (analysis,) = told("analyze", "file", "--column", column)["analyses"]
+        assert (analysis["n"], analysis["metric"]["unit"]) == found
 
 
 CUT = {
@@ -184,14 +139,12 @@ CUT = {
     "no decimals": ("1.25\n2.5\n1", 2),
     "a point at the end": ("1.25\n2.5\n1.", 2),
     "a point at the end, behind whole numbers": ("1\n2\n3.", 2),
-    "points at the ends of all": ("1.\n2.\n3.", 3),
     "half of an exponent": ("1.25\n2.5\n1.0e-", 2),
     "few digits": ("1025\n" * 25 + "10", 25),
     "few digits among few": ("10\n12\n9", 3),
     "half a unit": ("12ms\n13ms\n14m", 2),
     "no seconds": ("0m1.5s\n0m1.6s\n0m", 2),
     "all of its unit": ("12ms\n13us\n14us", 3),
-    "all of its digits": ("1.25\n2.5\n1.3", 3),
     "half an object": ('{"t": 1}\n{"t": 2}\n{"t"', 2),
     "half a number of an object": ('{"t": 1}\n{"t": 2}\n{"t": 3', 2),
 }
@@ -205,22 +158,9 @@ def test_a_last_line_without_its_end_is_reported_and_not_used_where_it_was_cut(
     column = "t" if "t" in text else None
     assert read_rounds(str(tmp_path / "file"), column).series[0].size == n
     lines = text.count("\n") + (not text.endswith("\n"))
-    is_used = n + ("a,t" in text) == lines
-    how = (
-        "has no line break, is perhaps unfinished, but used"
-        if is_used
-        else "is unfinished and not used"
-    )
-    reported = f"file line {lines} {how}: {text.splitlines()[-1]!r}"
-    assert (reported in capsys.readouterr().err) is not text.endswith("\n")
+    assert (f"file line {lines} " in capsys.readouterr().err) is not text.endswith("\n")
 
 
 def test_a_last_line_with_its_end_is_not_reported(cli):
-    for text in (
-        "1\n2\n3\n",
-        "1\n2\n3\n ",
-        "1\n2\n3\r\n",
-        "[1, 2, 3]",
-        '{"t": 1}\n{"t": 2}\n{"t": 3}',
-    ):
+    for text in ("1\n2\n3\n", "1\n2\n3\n ", "1\n2\n3\r\n", "[1, 2]", '{"t": 1}\n{"t": 2}'):
         assert not cli("analyze", input=text).stderr

@@ -53,15 +53,8 @@ def test_each_way_has_its_exit_code(tmp_path, script, code, said):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("words", "streams"),
-    [
-        ("talking:f", "2>&-"),
-        ("talking:f", "2> /dev/full"),
-        ("sh -c 'echo 1 >&2'", "2>&-"),
-        ("sh -c 'echo 1 >&2'", "<&- 2>&-"),
-    ],
-)
+@pytest.mark.parametrize("streams", ["2>&-", "2> /dev/full", "<&- 2>&-"])
+@pytest.mark.parametrize("words", ["talking:f", "sh -c 'echo 1 >&2'"])
 def test_a_run_needs_no_standard_error(tmp_path, words, streams):
     (tmp_path / "talking.py").write_text("import sys\ndef f():\n    print(1, file=sys.stderr)\n")
     found = shell(f"benchrigor run --budget 0.3 {words} {streams}", tmp_path)

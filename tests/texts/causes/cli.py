@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -18,21 +21,19 @@ HYPERFINE = json.dumps(
     {"results": [{"command": name, "times": [1.0, 1.1, 1.05]} for name in ("sort a", "sort b")]}
 )
 TURNS = "".join(f"{0.01 + index % 7 / 1e4}\n" for index in range(40))
+STARTS = "a,1\na,1.1\nb,1.05\nb,1.2\n" * 9
 FILES = {
-    "a.csv": f"time\n{TURNS}",
-    "b.csv": f"time\n{TURNS}",
-    "c.csv": f"time\n{TURNS}",
+    **dict.fromkeys(("a.csv", "b.csv", "c.csv"), f"time\n{TURNS}"),
     "short.csv": "time\n1\n2\n3\n",
     "one.csv": "5\n",
     "zero.csv": "0\n" * 40,
     "some.csv": "0\n1\n2\n3\n" * 10,
-    "starts.csv": "start,u\n" + "a,1\na,1.1\nb,1.05\nb,1.2\n" * 9,
-    "again.csv": "start,u\n" + "a,1\na,1.1\nb,1.05\nb,1.2\n" * 9,
+    **dict.fromkeys(("starts.csv", "again.csv"), f"start,u\n{STARTS}"),
     "gap.csv": "start,u\na,1\n,2\n",
+    "pairs.csv": "a,b\n-1,2\n2,3\n4,5\n",
     "shares.csv": "ok\n9/10\n11/10\n",
     "hyperfine.json": HYPERFINE,
     "same.json": json.dumps({"results": [{"command": "x", "times": [1, 2]}] * 2}),
-    "parts.json": '{"runs": [{"times": [3, 3.1]}, {"times": [6, 6.1]}]}',
     "there.json": "mine",
     "rounds.csv": "mine",
     "plain.csv": "1\n2\n3\n",
@@ -64,23 +65,20 @@ hidden_of_amount = lambda n: of_amount(n)
 
 # Lines of the command line of which nothing is measured.
 REFUSED = r"""
+--help
 mesure
 run
-run --nonsense true
 run false
 run /no/such/program
 run 'sleep 0.1'
 run platform.node
-run os.path.isabs
 run --timeout 0.1 sleep 30
 run --read x=column:0 true
 run os:abort_
 run no_such_module:f
 run os:name
-run os:getcwd --target 1%
 run --gc off true
 run --batch 1 true
-run --batch 0 os:getcwd
 run --batch 1 text_functions:stepped
 run --statistic mode true
 run --method pilot true
@@ -90,40 +88,23 @@ run echo {work}
 run --work 0 echo {work}
 run --work 9:1 echo {work}
 run --work 1:x echo {work}
-run --work 1:9 true
-run --analysis wps true
 run --work 1:9 os:getcwd
-run --analysis wps os:getcwd
 run os.path:isabs
 run --work 1:9 --batch 2 os.path:isabs
 run --work 1:9 --statistic p10 os.path:isabs
 run --work 5 --analysis wps echo {work}
 run --work 1:9 --analysis readings echo {work}
-run --work 1:9 --work-order up echo {work}
-run --work 1:9 --short-round 0 echo {work}
 run --work 1:9 --read speed=column:0 echo {work}
 run --work 1:9 --read time:ms=column:0 echo {work}
-run --work 1:9 --read-units time=column:0 echo {work}
-run --red-rounds hide true
 run --read zzz true
 run --read 'x=regex:(' true
 run --read 'rate:req/s,up=regex:(.+)' true
 run --read 'rate:req/s,lower,higher=regex:(.+)' true
 run --read 'ok:share=regex:(more/less)' echo more/less
-run --budget -3 true
-run --budget soon true
 run --budget https://u:hunter2@h/ true
-run --max-rounds 0 true
-run --max-readings -1 true
-run --target x true
-run --target 2 true
-run --target 1 true
 run --target 0 --confidence 100% true
-run --seed -1 true
 run --thorough --budget 60 true
 run --fresh --rounds continuous m:f
-run --fresh --pieces 3 m:f
-run --fresh --work 1:10 m:f
 run --python python3 --in-process m:f
 run --python python3 --pieces 3 m:f
 run --fresh --python no-such-python m:f
@@ -132,8 +113,6 @@ run --fresh true
 run --shell true '&&' true
 run --shell json:dumps
 run 'touch ran && sleep .2'
-run 'touch ran 2>&1'
-run 'touch ran $(date)'
 run 'JOBS=2 touch ran'
 run --store - -- true
 run --log none/session.log true
@@ -151,34 +130,24 @@ ab --fresh true true
 ab --cpus 0 m:f m:g
 ab '' ''
 ab "echo 'x" true
-ab --margin x m:f m:g
 ab --shell json:dumps json:loads
-ab --rev old --rev new --build 'touch a; true' true
 commands true -L n 1
 commands 'true {n}' -L n 1,,2
 commands 'true {n}' -P n 3 1
-commands 'true {n}' -P n a b
-commands 'true {n}' -P n 1 inf
 commands 'true {n}' -P n 0.5 2
-commands 'true {n}' -P n 1 3 --step -1
 commands 'true {n}' -P n 0 1 -D .0001
 commands 'true {token}' -P token 4711 1234
 commands true --step 2
 commands 'true {n}' -L n 1 -P n 1 2
-commands "true 'x"
-commands ''
 commands true --baseline 2
 commands true --baseline 1
 commands no-such-program
 commands true --fail-on worse
-commands false --max-rounds 3 --no-store
 commands false --ignore-failure --max-rounds 3 --no-store
 commands true --prepare false --no-store
 commands true --setup no-such-program --no-store
 commands true --output no/where.txt --no-store
-commands true --input nothing.txt
 commands true --runs 2 --max-rounds 3
-commands true --output -
 commands true false --markdown - --csv -
 commands true false --csv - --json
 commands true false --csv nowhere/a.csv
@@ -191,36 +160,19 @@ compare a.csv nonsense
 compare a.csv b.csv c.csv --paired
 compare a.csv short.csv --paired
 compare a.csv b.csv --metric time
-compare a.csv b.csv --margin -1
-compare a.csv b.csv --confidence 200%
-compare a.csv b.csv --statistic mode
 compare a.csv one.csv
 compare some.csv zero.csv
 compare some.csv zero.csv --paired
 compare some.csv a.csv zero.csv
-compare same.json --column x --column x
 compare same.json same.json
 compare hyperfine.json
-compare parts.json --column runs.0.times
 compare starts.csv again.csv --column u --round start --paired
 compare a.csv b.csv --paired --unit req/s
 analyze no-such-file
 analyze a.csv --trim some
-analyze a.csv --trim 10%:5%:5%
 analyze a.csv --trim 60%
-analyze a.csv --trim ''
-analyze a.csv --trim 10%:
-analyze a.csv --trim nan
-analyze a.csv --statistic p100
-analyze a.csv --statistic p0
-analyze a.csv --statistic P10
-analyze a.csv --autocorrelation-limit 100%
 analyze a.csv --method merged-subsessions
-analyze a.csv --confidence 100%
 analyze a.csv --confidence 95
-analyze a.csv --target 0
-analyze a.csv --target few
-analyze a.csv --target nan
 analyze a.csv --column tim
 analyze a.csv --plot trace.gif
 analyze starts.csv --column u --round nowhere
@@ -230,32 +182,48 @@ analyze shares.csv
 analyze one.csv
 analyze plain.csv --ignore-lines 9
 changes a.csv --level 300%
-changes a.csv --min-segment 1
 changes starts.csv --column u --round start --plot x.png
-changes a.csv --plot trace
 plan hyperfine.json
 plan hyperfine.json --column 'sort a' --unit ms --round a
-plan nonsense
 convert hyperfine.json there.json
 convert hyperfine.json -
 convert hyperfine.json there.json/a.json
 convert hyperfine.json /proc/a.json
-convert hyperfine.json . --to csv
 convert hyperfine.json a.txt
 convert hyperfine.json a.json --metric speed
 convert - a.json
 convert plain.csv a.json
-convert nowhere.json a.json
 timeit 'return 1'
-timeit 'yield 1'
+timeit for
+timeit -s '1 +' pass
+timeit -s '1 / 0' pass
+timeit unknown_name
+timeit -s 'async def f(): pass' 'f()'
+timeit -s 'import asyncio' 'x = asyncio.sleep(0)'
+timeit -s 'async def f(): pass' 'g = lambda: f()' '(g(), 1)'
+timeit -s 'async def f(): yield' 'f()'
+timeit -s 'def f(): yield' 'f()'
+timeit -s 'def f(): yield' 'x = 1' 'f()'
+timeit -s 'y = range(9)' 'z = y' '(x for x in z)'
+timeit -s 'y = []' 'y or (x for x in y)'
+timeit 'map(str, range(9))'
+timeit 'filter(None, range(9))'
+run --over 2 true
+run --over 0.001 os:getcwd
+run --over 1 --pieces 1 os:getcwd
+run --pieces 4 --budget 0.1 os:getcwd
+run --pieces 4 --rounds restarted os:getcwd
+run --name x os:getcwd os:getpid
+run os:getcwd os:getcwd
+run os:getcwd word
+run os:getcwd os:getpid --budget 3
+analyze pairs.csv --work a --column b
+analyze pairs.csv --work b --column a
+analyze pairs.csv --work a --round b
+analyze pairs.csv --work a --column b --statistic p90
 list
-show 3f
-explain 3f
-resume 3f
 list --store there.json/below.sqlite
-export hyperfine.json -o -
 export plain.csv -o out
-plan beef
 """.strip().splitlines()
 
 
@@ -297,10 +265,35 @@ SERIES: Mapping[str, str] = {
     "all 0": "0\n" * 40,
 }
 
+
+def interrupted(script: str) -> str:
+    """Return what is said on the way of a run whose command presses Ctrl-C."""
+    return run("run", "--no-reference", "sh", "-c", script).stderr
+
+
+def left_behind(script: str) -> Iterator[str]:
+    """Yield what is said of a command that leaves a process running, and end that."""
+    words = ("run", "--no-store", "--no-reference", "--json", "--max-rounds", "1")
+    done = run(*words, "sh", "-c", f"{script} & echo $! > pid; sleep .2")
+    with suppress(ProcessLookupError, ChildProcessError):
+        os.kill(pid := int(Path("pid").read_text()), signal.SIGKILL)
+        os.waitpid(pid, 0)
+    for notice in json.loads(done.stdout)["session_notices"]:
+        if notice["code"] == "left-running":
+            yield notice["sentence"].replace(f"{pid}", "NUMBER")
+    yield done.stderr.replace(f"{pid}", "NUMBER")
+
+
 CAUSES: dict[str, Callable[[], object]] = {
     line: partial(refused, *shlex.split(line)) for line in REFUSED
 }
 CAUSES |= {
+    "Ctrl-C": lambda: interrupted("kill -INT $PPID; sleep .1"),
+    "Ctrl-C twice, in the third round": lambda: interrupted(
+        "echo >> n; [ $(wc -l < n) -lt 3 ] || for _ in 1 2; do kill -INT $PPID; sleep .3; done"
+    ),
+    "a child that outlives its command": lambda: left_behind("sleep 9"),
+    "a child in a session of its own": lambda: left_behind("setsid sleep 9"),
     "a module that raises": lambda: run(
         "run", "text_broken:f", files={"text_broken.py": "def f(): pass\nraise ValueError(3)\n"}
     ),
@@ -320,9 +313,6 @@ CAUSES |= {
     "a folder without results": lambda: run("analyze", "."),
     "means without readings": lambda: run(
         "compare", DATA / "hyperfine.csv", DATA / "hyperfine.json"
-    ),
-    "lines that are left out to the end": lambda: typed(
-        "1\n2\n\n  \n", "analyze", "--ignore-lines", "3"
     ),
     "a rate that is always the same": lambda: typed(
         "0.1\n" * 40, "analyze", "--unit", "req/s", "--details"

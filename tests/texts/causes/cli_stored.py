@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from functools import partial
@@ -10,13 +11,14 @@ from pathlib import Path
 import click.testing
 from tests.texts.rendering import run
 
+import benchrigor as br
+from benchrigor.testing import FakeClock, SyntheticWorkload
+
 STORED = Path(__file__).parents[2] / "stored" / "method_5"
 LINES = """
 list
 list nonsense
 show nonsense
-explain nonsense
-resume nonsense
 show 294973a2
 show 294973a2 --details
 show 294973a2 --markdown -
@@ -67,6 +69,17 @@ def of_stored(*words: str) -> click.testing.Result:
     return run(*words)
 
 
+def of_pairs() -> click.testing.Result:
+    """Return how often the intervals of runs held, of which each was made twice."""
+    for seed in range(4):
+        clock, store = FakeClock(), os.environ["BENCHRIGOR_STORE"]
+        name = ("parse", "render")[seed % 2]
+        session = br.Session(br.Options(target=0.05), name=name, seed=1, clock=clock, store=store)
+        session.run(SyntheticWorkload(mean=0.001 * (1 + seed // 3), cv=0.1, seed=1, clock=clock))
+    return run("track-record")
+
+
 CAUSES: dict[str, Callable[[], object]] = {
     line: partial(of_stored, *line.split()) for line in LINES
 }
+CAUSES["track-record of pairs"] = of_pairs
