@@ -24,6 +24,7 @@ from benchrigor.model import Code, Comparison, Decision, Estimate, RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
 from benchrigor.model.comparison import SuiteComparison, show_difference
+from benchrigor.model.notice import is_of_modes
 from benchrigor.model.run import Provenance
 from benchrigor.model.sentence import show_change
 from benchrigor.model.text import (
@@ -357,7 +358,8 @@ def _rank(sides: Sequence[_Side], *, as_json: bool, **options: Any) -> None:
         value, _, interval = _show_estimate(place.estimate, _unit(sides)).partition(" [")
         rows.append((f"{place.place}.", place.name, value, f"[{interval}"))
     lines = table(rows, "><<<")
-    every = [*notices, *(notice for place in places for notice in place.estimate.notices)]
+    own = (notice for place in places for notice in place.estimate.notices)
+    every = [*notices, *(notice for notice in own if not is_of_modes(notice))]  # it has the names
     if wants_details():
         lines += [line for notice in notices for line in marked(notice)]
         for place in places:
