@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from simulated.series import autoregressive
+from tests.stats.told import told
 
 import benchrigor as br
 from benchrigor.cli import main
@@ -46,29 +47,12 @@ def warm_rounds() -> list[Floats]:
     return [warm * (1.0 + 0.03 * autoregressive(rng, 300, 0.5)) for _ in range(12)]
 
 
-def outcomes() -> list[Floats]:
-    rng = np.random.default_rng(12)
-    return [(rng.random(200) < 0.98).astype(float) for _ in range(12)]
-
-
-def rates() -> list[Floats]:
-    return [1000.0 / each for each in warm_rounds()]
-
-
-DOORS: dict[str, tuple[Callable[[], list[Floats]], str]] = {
-    "times": (warm_rounds, "ms"),
-    "rates": (rates, "req/s"),
-    "shares": (outcomes, ""),
+OUTCOMES = np.random.default_rng(12).random((12, 200)) < 0.98
+ROUNDS: dict[str, tuple[list[Floats], str]] = {
+    "times": (warm_rounds(), "ms"),
+    "rates": ([1_000.0 / each for each in warm_rounds()], "req/s"),
+    "shares": ([*OUTCOMES.astype(float)], ""),
 }
-
-
-def by_telling(rounds: Sequence[Floats], unit: str) -> br.RunRecord:
-    options = br.Options(target=1e-9, rounds="restarted", max_rounds=len(rounds), budget_s=math.inf)
-    session = br.Session(options, (br.Metric(name="u", unit=unit),), seed=1)
-    while (plan := session.ask()) is not None:
-        told = {"u": rounds[plan.index]}
-        session.tell(br.Round(plan=plan, elapsed_ns=10**9, unit_readings=told))
-    return session.result()
 
 
 def by_running(rounds: Sequence[Floats], unit: str) -> br.RunRecord:
@@ -101,15 +85,15 @@ def compared(analysis: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", DOORS)
+@pytest.mark.parametrize("name", ROUNDS)
 def test_rounds_of_fresh_processes_are_analysed_alike_at_every_door(
     name: str, tmp_path: Path
 ) -> None:
-    make, unit = DOORS[name]
-    rounds = make()
-    told, run = by_telling(rounds, unit), by_running(rounds, unit)
-    one, two = (compared(each.to_dict()["analyses"][0]) for each in (told, run))
-    assert one == two
+    rounds, unit = ROUNDS[name]
+    run = by_running(rounds, unit)
+    one = compared(run.to_dict()["analyses"][0])
+    kept = {"rounds": "restarted", "budget_s": math.inf}
+    assert one == compared(told(*rounds, unit=unit, **kept).to_dict())
     assert one == compared(by_file(rounds, unit, tmp_path))
     assert run.options.rounds == "restarted"
 
@@ -117,14 +101,9 @@ def test_rounds_of_fresh_processes_are_analysed_alike_at_every_door(
 @pytest.mark.slow
 def test_one_series_is_analysed_alike_told_and_in_a_file(tmp_path: Path) -> None:
     series = 1.0 + 0.05 * autoregressive(np.random.default_rng(5), 3000, 0.7)
-    options = br.Options(target=1e-9, max_rounds=6)
-    session = br.Session(options, (br.Metric(name="u", unit="ms"),), seed=1)
-    parts = np.array_split(series, 6)
-    while (plan := session.ask()) is not None:
-        told = {"u": parts[plan.index]}
-        session.tell(br.Round(plan=plan, elapsed_ns=10**9, unit_readings=told))
+    by_telling = told(*np.array_split(series, 6), unit="ms")
     path = tmp_path / "one.csv"
     path.write_text("u\n" + "".join(f"{value!r}\n" for value in series.tolist()))
     done = click.testing.CliRunner().invoke(main, ["analyze", str(path), "--unit", "ms", "--json"])
     analysis = json.loads(done.stdout)["analyses"][0]
-    assert compared(session.result().to_dict()["analyses"][0]) == compared(analysis)
+    assert compared(by_telling.to_dict()) == compared(analysis)

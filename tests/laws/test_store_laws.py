@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -165,36 +166,25 @@ def test_runs_are_listed_newest_first_and_found_by_a_part_of_their_name_or_id(
     assert list(store.runs("%")) == []
 
 
-READINGS = st.lists(
-    st.floats(min_value=-1e150, max_value=1e150, allow_subnormal=True), min_size=1, max_size=8
-)
+NUMBERS = st.floats(-1e150, 1e150)
 NAMES = st.text(min_size=1, max_size=5)
-
-
-TOLD = st.lists(
-    st.tuples(
-        st.dictionaries(NAMES, READINGS, max_size=3),
-        st.dictionaries(NAMES, st.floats(-1e150, 1e150), max_size=3),
-        st.dictionaries(NAMES, st.none() | st.booleans() | st.integers() | NAMES, max_size=3),
-    ),
-    max_size=4,
+FIELDS = st.fixed_dictionaries(
+    {
+        "unit_readings": st.dictionaries(NAMES, st.lists(NUMBERS, min_size=1), max_size=3),
+        "readings": st.dictionaries(NAMES, NUMBERS, max_size=3),
+        "facts": st.dictionaries(NAMES, st.none() | st.booleans() | st.integers() | NAMES),
+    }
 )
 
 
 @pytest.mark.slow
 def test_whatever_rounds_are_stored_the_same_come_back_bit_by_bit(store: Store) -> None:
-    @given(told=TOLD)
+    @given(told=st.lists(FIELDS, max_size=4))
     @settings(max_examples=20, derandomize=True, deadline=None)
-    def check(told: list[tuple[dict, dict, dict]]) -> None:
+    def check(told: list[dict[str, Any]]) -> None:
         rounds = [
-            Round(
-                plan=RoundPlan(index=index),
-                elapsed_ns=index,
-                unit_readings=units,
-                readings=single,
-                facts=facts,
-            )
-            for index, (units, single, facts) in enumerate(told)
+            Round(plan=RoundPlan(index=index), elapsed_ns=index, **fields)
+            for index, fields in enumerate(told)
         ]
         run_id = begin(store, *rounds)
         loaded = store.load(run_id)

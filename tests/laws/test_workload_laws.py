@@ -1,4 +1,4 @@
-"""Laws of protocols.Workload, over every implementation within this process."""
+"""Laws of protocols.Workload, over every implementation within this process, and of Recorder."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from shared_cases import SyntheticJob
+from simulated.rounds import run
 
 from benchrigor.clocks import WallClock
 from benchrigor.model import Round, RoundPlan
-from benchrigor.protocols import LastingWorkload, Workload
+from benchrigor.protocols import LastingWorkload, Recorder, Workload
 from benchrigor.testing import FakeClock, SyntheticWorkload
 from benchrigor.workloads import (
     AmountWorkload,
@@ -91,12 +92,7 @@ plans = st.lists(st.integers(1, 200), min_size=1, max_size=4)
 
 
 def rounds_of(workload: Workload, sizes: list[int]) -> list[Round]:
-    rounds = []
-    for index, readings in enumerate(sizes):
-        plan, recorder = RoundPlan(index=index, readings=readings), RoundRecorder()
-        workload.run(plan, recorder)
-        rounds.append(recorder.finish(plan, elapsed_ns=0))
-    return rounds
+    return [run(workload, readings, index) for index, readings in enumerate(sizes)]
 
 
 def test_each_is_a_workload() -> None:
@@ -119,10 +115,7 @@ def test_amounts_accounted_are_amounts_planned_whatever_readings_are(
 ) -> None:
     workload, done = make(), []
     for index, work in enumerate(amounts):
-        plan = RoundPlan(index=index, work=work, readings=readings)
-        recorder = RoundRecorder()
-        workload.run(plan, recorder)
-        finished = recorder.finish(plan, elapsed_ns=0)
+        finished = run(workload, readings, index, work=work)
         times = finished.unit_readings.get("time", [finished.readings.get("time", 0.0)])
         done.append(round(float(np.sum(times)) * 1e6))
     assert done == amounts
@@ -164,3 +157,47 @@ def test_one_that_lasts_may_be_closed_at_any_time_and_begins_anew() -> None:
     workload.close()
     for before, after in zip(first, again, strict=True):
         assert before.unit_readings["time"].tolist() == after.unit_readings["time"].tolist()
+
+
+# --- of `protocols.Recorder`: nothing is lost, order is kept, however it comes in chunks
+
+chunks = st.lists(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=5), min_size=1, max_size=8)
+
+
+def test_it_is_a_recorder() -> None:
+    assert isinstance(RoundRecorder(), Recorder)
+
+
+@pytest.mark.slow
+@given(st.dictionaries(st.sampled_from("abc"), chunks, min_size=1))
+def test_nothing_is_lost_and_order_is_kept(given_: dict[str, list[list[float]]]) -> None:
+    recorder = RoundRecorder()
+    for turn in range(8):  # the metrics take turns, as a workload with several of them would
+        for name, parts in given_.items():
+            if turn < len(parts):
+                recorder.unit_readings(name, parts[turn])
+    finished = recorder.finish(RoundPlan(index=0), 1)
+    assert set(finished.unit_readings) == set(given_)
+    for name, parts in given_.items():
+        assert finished.unit_readings[name].tolist() == [value for part in parts for value in part]
+
+
+@given(st.dictionaries(st.sampled_from("abc"), st.floats(-1e9, 1e9)))
+def test_single_readings_come_out_as_they_went_in(given_: dict[str, float]) -> None:
+    recorder = RoundRecorder()
+    for name, value in given_.items():
+        recorder.reading(name, value)
+    assert recorder.finish(RoundPlan(index=0), 1).readings == given_
+
+
+@pytest.mark.slow
+@given(chunks)
+def test_a_cut_keeps_what_was_recorded(parts: list[list[float]]) -> None:
+    recorder = RoundRecorder()
+    for part in parts:
+        recorder.unit_readings("a", part)
+    assert not recorder.finish(RoundPlan(index=0), 1).cut
+    recorder.cut()
+    finished = recorder.finish(RoundPlan(index=0), 1)
+    assert finished.cut
+    assert finished.unit_readings["a"].tolist() == [value for part in parts for value in part]
