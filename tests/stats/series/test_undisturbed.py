@@ -6,17 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.stats.told import told
 
-from benchrigor.model import Code, Delays
-from benchrigor.stats.series.undisturbed import (
-    Groups,
-    choose_undisturbed,
-    groups_of,
-    hardly_any,
-    hardly_any_of,
-    stops_in,
-    together,
-)
+from benchrigor.model import Analysis, Code, Delays, Notice
+from benchrigor.stats.series.undisturbed import Groups, choose_undisturbed, stops_in
 
 
 def groups(delay_s: np.ndarray, own_s: np.ndarray, size: int = 1) -> Groups:
@@ -30,11 +23,8 @@ def hit(n: int, seed: int, *, cv: float = 0.3, hits: float = 0.5) -> tuple[np.nd
     return np.where(rng.random(n) < -np.expm1(-hits * own), rng.uniform(0.1, 2.0, n), 0.0), own
 
 
-def test_without_delay_all_readings_count() -> None:
-    assert choose_undisturbed(groups(np.zeros(50), np.ones(50))) == (None, ())
-
-
 def test_a_thousandth_of_delay_does_not_matter_and_more_does() -> None:
+    assert choose_undisturbed(groups(np.zeros(50), np.ones(50))) == (None, ())
     delay = np.zeros(50)
     delay[7], delay[9] = 0.9e-3, 1.1e-3
     chosen, notices = choose_undisturbed(groups(delay, np.ones(50), size=3))
@@ -101,51 +91,9 @@ def test_longest_readings_that_were_hardly_ever_undisturbed_are_told() -> None:
     assert notice.code is Code.LONGEST_DISTURBED
 
 
-def test_delays_of_other_readings_are_none_of_these() -> None:
-    delays = Delays(stops=[1], seconds={"run queue": [0.5]})
-    assert groups_of(delays, np.ones(30)).delay_s.tolist() == [0.0]
-    assert groups_of(None, np.ones(30)).n == 30
-
-
-def test_sources_of_delay_add_up_and_a_single_reading_is_one_group() -> None:
-    delays = Delays(stops=[2, 3], seconds={"run queue": [0.1, 0.0], "steal": [0.2, 0.3]})
-    of_three = groups_of(delays, np.array([1.0, 2.0, 4.0]))
-    assert of_three.delay_s == pytest.approx([0.3, 0.3])
-    assert of_three.duration_s.tolist() == [3.0, 4.0]
-    of_one = groups_of(delays, np.array([7.0]))
-    assert (of_one.n, of_one.delay_s.tolist()) == (1, [pytest.approx(0.6)])
-
-
-def test_series_together_say_where_their_readings_are() -> None:
-    delay = np.zeros(40)
-    delay[3] = 1.0
-    parts = [groups(delay, np.ones(40)), groups(np.zeros(40), np.ones(40))]
-    whole = together([choose_undisturbed(each)[0] for each in parts], parts)
-    assert whole is not None
-    assert whole.indices.tolist() == [index for index in range(80) if index != 3]
-    assert whole.sizes([40, 40]) == [39, 40]
-    assert whole.lost == pytest.approx(1.0 / 81.0)
-
-
 cases = st.tuples(
     st.integers(20, 200), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3, 1.0, 3.0])
 )
-
-
-@given(case=cases, scale=st.sampled_from([1e-9, 1e-3, 8.0, 1e6]), size=st.integers(1, 5))
-def test_the_unit_of_time_does_not_matter(
-    case: tuple[int, int, float], scale: float, size: int
-) -> None:
-    n, seed, hits = case
-    delay, own = hit(n, seed, hits=hits)
-    one, _ = choose_undisturbed(groups(delay, own, size))
-    other, _ = choose_undisturbed(groups(scale * delay, scale * own, size))
-    assert (one is None) == (other is None)
-    if one is not None and other is not None:
-        assert other.left_out == one.left_out
-        # A rounding error may shift where cumulated weights pass a whole number.
-        assert abs(other.indices.size - one.indices.size) <= size
-        assert np.isin(one.indices, other.indices).mean() > 0.9
 
 
 @given(case=cases, size=st.integers(1, 5))
@@ -205,32 +153,40 @@ def test_work_that_blocks_is_never_called_stopped(kind: str, n: int) -> None:
         assert not stops_in(np.maximum(rest, 0.0), 5e-3 + rest).any()
 
 
-def test_a_stop_does_not_count_even_where_all_others_do() -> None:
-    delay, own = np.ones(40), np.ones(40)
-    rest = np.where(np.arange(40) == 7, 30.0, 0.0)
-    given_groups = Groups(
-        sizes=np.ones(40, dtype=np.int64),
-        delay_s=delay,
-        duration_s=own + delay + rest,
-        rest_s=rest,
-    )
-    chosen, notices = choose_undisturbed(given_groups)
-    assert chosen is not None
-    assert chosen.indices.tolist() == [*range(7), *range(8, 40)]
-    assert (chosen.left_out, chosen.stopped) == (1, pytest.approx(30.0 / 110.0))
-    assert [each.code for each in notices] == [Code.HARDLY_UNDISTURBED]
+def test_sources_of_delay_add_up_for_groups_and_for_single_readings() -> None:
+    sources = {"run queue": [0.1, 0.0], "steal": [0.2, 0.3]}
+    delays = Delays(stops=[2, 3], seconds=sources)
+    (notice,) = hardly(told({"unit_readings": {"u": [1.0, 2.0, 4.0]}, "delays": delays}))
+    assert notice.evidence == {"undisturbed": 0, "taken": 3, "lost": round(0.6 / 7.0, 4)}
+    single = {"readings": {"u": 7.0}, "delays": delays}
+    (notice,) = hardly(told(single, single))
+    assert notice.evidence == {"undisturbed": 0, "taken": 2, "lost": round(0.6 / 7.0, 4)}
 
 
-def test_delay_by_a_signal_that_stops_is_one_source() -> None:
-    delays = Delays(
-        stops=[2, 4], seconds={"run queue": [0.0, 0.1], "stopped": [1.0, 0.0]}, busy=[0.2, 0.2]
-    )
-    found = groups_of(delays, np.array([0.7, 0.6, 0.2, 0.2]))
-    assert found.delay_s == pytest.approx([1.0, 0.1])
-    assert found.rest_s == pytest.approx([0.1, 0.1])
-    assert found.stopped_s == pytest.approx([1.0, 0.0])
+def hardly(found: Analysis) -> list[Notice]:
+    return [each for each in found.notices if each.code is Code.HARDLY_UNDISTURBED]
+
+
+def test_series_together_say_where_their_readings_are() -> None:
+    delay = np.zeros(40)
+    delay[3] = 1.0
+    rounds = [
+        {"unit_readings": {"u": 1.0 + each}, "delays": each} for each in (delay, np.zeros(40))
+    ]
+    found = told(*rounds, rounds="restarted").disturbed
+    assert found is not None
+    assert found.indices.tolist() == [index for index in range(80) if index != 3]
+    assert found.sizes([40, 40]) == [39, 40]
+    assert found.lost == pytest.approx(1.0 / 81.0)
 
 
 def test_several_series_with_hardly_any_undisturbed_readings_are_told_once() -> None:
-    (notice,) = hardly_any_of([hardly_any(0, 40, 0.5), hardly_any(1, 60, 0.6)])
-    assert notice.evidence == {"undisturbed": 1, "taken": 100, "lost": 0.56}
+    hits = np.ones(40), np.where(np.arange(60) == 7, 0.0, 1.0)
+    rounds = [{"unit_readings": {"u": 1.0 + each}, "delays": each} for each in hits]
+    (notice,) = hardly(told(*rounds, rounds="restarted"))
+    lost = (0.5 * 40 + 59.0 / 119.0 * 60) / 100
+    assert notice.evidence == {
+        "undisturbed": 1,
+        "taken": 100,
+        "lost": pytest.approx(lost, abs=1e-4),
+    }
