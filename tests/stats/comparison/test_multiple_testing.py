@@ -2,10 +2,10 @@ import math
 
 import numpy as np
 import pytest
-from simulated.comparisons import DECIDED, family, family_of_pairs, places, runs
+from simulated.comparisons import DECIDED, family, places, runs
 from simulated.estimates import estimated
 
-from benchrigor.model import Code, Verdict
+from benchrigor.model import Verdict
 from benchrigor.stats import compare, estimate_mean, rank
 from benchrigor.stats.comparison.multiple_testing import family_of
 
@@ -55,20 +55,6 @@ def test_the_summary_of_ratios_that_depend_on_each_other_is_a_value_alone() -> N
     assert (found.summary.low, found.summary.high) == (0.0, math.inf)
     one = {"a": comparisons["a"]}
     assert family_of(one, independent=False) == family_of(one)
-
-
-def test_what_has_no_ratio_is_left_out_and_named() -> None:
-    rng = np.random.default_rng(6)
-    found = family_of_pairs(
-        {
-            "good": (runs(rng, 1.0), runs(rng, 1.0)),
-            "zero": (rng.normal(0.0, 1.0, 100), rng.normal(0.0, 1.0, 100)),
-        }
-    )
-    assert list(found.comparisons) == ["good", "zero"]
-    assert found.summary is not None
-    assert found.summary.n == 1
-    assert [each.code for each in found.notices] == [Code.NO_RATIO]
 
 
 def test_results_that_differ_have_places_of_their_own() -> None:

@@ -1,10 +1,12 @@
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from benchrigor.model import Code, Notice, Verdict
+from benchrigor.errors import NotEstimable
+from benchrigor.model import Code, Comparison, Notice, Verdict
 from benchrigor.stats import compare, estimate_invocations
 
 
@@ -57,20 +59,6 @@ def test_pairs_are_kept_where_both_series_are_stable() -> None:
     assert medians.verdict is Verdict.EQUIVALENT
 
 
-def test_series_that_are_never_stable_together_are_compared_by_blocks() -> None:
-    rng = np.random.default_rng(6)
-    old, new = rng.normal(1.0, 0.02, (2, 1_000))
-    old[:480] += 1.0
-    new[520:] += 1.0
-    found = compare(old, new, paired=True, trim=True)
-    assert found.ratio is not None
-    assert found.ratio.method == "blocks of pairs"
-    assert found.ratio.low < 0.6
-    assert found.ratio.high > 1.9
-    assert found.verdict is Verdict.UNDECIDED
-    assert [each.code for each in found.notices] == [Code.BLOCKS_OF_PAIRS]
-
-
 def test_pairs_with_a_constant_ratio_are_compared_exactly() -> None:
     old = np.random.default_rng(8).normal(5.0, 1.0, 100)
     found = compare(old, 1.5 * old, paired=True)
@@ -89,3 +77,76 @@ def test_an_estimate_of_one_process_says_so_in_a_comparison_too() -> None:
     one = replace(honest, notices=(said, *honest.notices))
     assert Code.THIS_PROCESS_ONLY not in {each.code for each in compare(honest, honest).notices}
     assert [each.code for each in compare(honest, one).notices] == [Code.THIS_PROCESS_ONLY]
+
+
+BLOCKS = "blocks of pairs"
+
+
+def restless(ratio: float, rng: np.random.Generator, n: int = 3_000) -> tuple[np.ndarray, ...]:
+    """Return sides each of which goes through its own levels, up to twice as slow."""
+
+    def side(level: float) -> np.ndarray:
+        paces = np.repeat(rng.permutation(np.linspace(1.0, 2.0, 7)), n // 7 + 1)[:n]
+        return level * paces * rng.gamma(50.0, 1.0 / 50.0, n)
+
+    return side(1.0), side(ratio)
+
+
+def in_turn(one: np.ndarray, two: np.ndarray, **options: object) -> Comparison:
+    return compare(one, two, paired=True, trim=True, **options)
+
+
+@pytest.mark.parametrize("statistic", ["mean", "median"])
+def test_code_three_times_as_slow_is_worse_by_at_least_so_much(statistic: str) -> None:
+    found = in_turn(*restless(3.0, np.random.default_rng(1)), statistic=statistic)
+    assert found.verdict is Verdict.WORSE
+    assert found.ratio is not None
+    assert {found.ratio.method, found.difference.method} == {BLOCKS}
+    assert 1.3 < found.ratio.low < 3.0 < found.ratio.high
+    assert found.p_value == found.p_beyond == pytest.approx(2.0 * 0.5**12)
+    assert [each.code for each in found.notices] == [Code.BLOCKS_OF_PAIRS]
+
+
+def test_the_interval_is_that_of_the_sign_test() -> None:
+    # Each pair takes two seconds, so that blocks of equal time are those of equally many pairs.
+    away = np.random.default_rng(1).permutation(np.linspace(-0.4, 0.5, 12))
+    found = in_turn(1.0 - away.repeat(100), 1.0 + away.repeat(100))
+    ratios = np.sort((1.0 + away) / (1.0 - away))
+    assert found.ratio is not None
+    middle = math.sqrt(ratios[5] * ratios[6])
+    expected = pytest.approx((middle, ratios[2], ratios[9]))
+    assert (found.ratio.value, found.ratio.low, found.ratio.high) == expected
+    inside = scipy_stats.binom.cdf(9, 12, 0.5) - scipy_stats.binom.cdf(2, 12, 0.5)
+    assert inside >= 0.95
+    below = int((ratios < 1.0).sum())
+    assert found.p_value == pytest.approx(scipy_stats.binomtest(below, 12).pvalue)
+
+
+def test_a_confidence_out_of_reach_and_readings_of_nothing_keep_their_refusal() -> None:
+    one, two = restless(3.0, np.random.default_rng(2))
+    for sides, options in (
+        ((one, two), {"confidence": 0.9999}),
+        ((one - 3.0, two), {}),
+        ((one[:400], two[:400]), {"statistic": "p99"}),
+        ((one, two), {"detector": "edm"}),  # only the longest segment may count
+    ):
+        with pytest.raises(NotEstimable) as caught:
+            in_turn(*sides, **options)
+        assert caught.value.notice.code is not Code.BLOCKS_OF_PAIRS
+
+
+@pytest.mark.slow
+def test_the_same_code_is_seldom_called_different() -> None:
+    rng = np.random.default_rng(20270217)
+    verdicts = [in_turn(*restless(1.0, rng)).verdict for _ in range(40)]
+    assert sum(each in {Verdict.BETTER, Verdict.WORSE} for each in verdicts) <= 6
+
+
+def test_a_stall_of_one_side_is_not_equivalent() -> None:
+    rng = np.random.default_rng(20271123)
+    one, two = 1.0 + 0.01 * rng.standard_normal((2, 1_000))
+    assert in_turn(one, two).verdict is Verdict.EQUIVALENT
+    two[300:400] *= 1.5
+    found = in_turn(one, two)
+    assert found.verdict is Verdict.UNDECIDED
+    assert [each.code for each in found.notices] == [Code.BLOCKS_OF_PAIRS]

@@ -59,24 +59,6 @@ def test_invocations_are_compared_by_the_test_of_welch() -> None:
     assert (found.ratio.n, found.unit, found.notices) == (42, "invocation", ())
 
 
-def test_single_series_get_one_warning_that_the_verdict_holds_for_their_processes_only() -> None:
-    rng = np.random.default_rng(3)
-    first, second = rng.normal(5.0, 0.1, (2, 200))
-    found = compare(first, second)
-    assert codes(found) == [Code.THIS_PROCESS_ONLY]
-    assert found.unit == "reading"
-    assert compare([first], [second]) == found
-    assert found.ratio is not None
-    assert found.ratio.notices == found.notices
-
-
-def test_few_invocations_of_one_side_are_told_once() -> None:
-    rng = np.random.default_rng(5)
-    many, few = rng.normal(1.0, 0.1, 12), rng.normal(1.0, 0.1, 4)
-    found = compare(invocations(many), invocations(few))
-    assert codes(found) == [Code.FEW_INVOCATIONS]
-
-
 def test_constant_samples_are_compared_exactly() -> None:
     found = compare([2.0] * 40, [3.0] * 40)
     assert found.ratio is not None
@@ -126,13 +108,6 @@ def test_further_invocations_bring_the_width_that_was_wanted() -> None:
     assert longer.ratio.half_width < 0.005
     assert longer.required == 0
     assert compare(invocations(old), invocations(new), margin=0.0).required is None
-
-
-def test_samples_of_different_kinds_are_compared_without_a_common_unit() -> None:
-    rng = np.random.default_rng(8)
-    found = compare(rng.normal(1.0, 0.1, 300), invocations(rng.normal(1.0, 0.1, 12)))
-    assert (found.unit, found.required) == (None, None)
-    assert found.notices[0].code is Code.THIS_PROCESS_ONLY
 
 
 def test_quantiles_of_invocations_are_compared_like_means() -> None:
