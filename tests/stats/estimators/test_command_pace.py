@@ -1,19 +1,19 @@
 """Commands at full pace: what a busy machine adds is taken off, what they do otherwise is kept."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy
+from scipy import stats as scipy_stats
 from simulated.estimates import within
 
 from benchrigor.model import Estimate, Pace
-from benchrigor.stats.estimators.command_pace import (
-    Invocations,
-    command_pace,
-)
-from benchrigor.stats.estimators.pace import Sensitivity, at_full_speed
+from benchrigor.stats.estimators.command_pace import Invocations, command_pace
+from benchrigor.stats.estimators.headline import Point, Told, slope_of_runs, spread_of, with_spread
+from benchrigor.stats.estimators.pace import at_full_speed
 
 FULL = {"command": 0.0102, "command cpu": 0.01, "command rest": 0.0002}
 
@@ -82,13 +82,6 @@ def test_intervals_hold_the_time_at_full_pace_on_machines_of_any_pace(cpu_s: flo
     assert hits >= scipy.stats.binom.ppf(0.001, runs, 0.95)
 
 
-def test_runs_of_an_idle_and_of_a_busy_machine_agree_where_wall_times_do_not() -> None:
-    idle = measured(np.random.default_rng(1), cpu_s=0.002, slower=1.0, unseen_s=0.0001)
-    busy = measured(np.random.default_rng(2), cpu_s=0.002, slower=1.5, unseen_s=0.008)
-    assert busy.wall.mean() > 4.0 * idle.wall.mean()
-    assert at_full(busy).value == pytest.approx(at_full(idle).value, rel=0.1)
-
-
 def test_what_a_command_does_beside_running_counts() -> None:
     found = measured(np.random.default_rng(3), cpu_s=0.002, idle_s=0.1, slower=1.5)
     assert at_full(found).value == pytest.approx(0.1022, rel=0.02)
@@ -122,13 +115,6 @@ def test_commands_whose_threads_had_work_at_once_have_no_figure() -> None:
     assert pace_of(replace(alone, together=0.01 * alone.wall)) == pace_of(alone)
 
 
-def test_a_quantile_is_that_of_the_processor_time() -> None:
-    rng = np.random.default_rng(5)
-    found = measured(rng, cpu_s=0.02, slower=1.0)
-    mean, p90 = at_full(found).value, at_full(found, q=0.9).value
-    assert p90 / mean == pytest.approx(np.quantile(found.cpu, 0.9) / found.cpu.mean(), rel=0.01)
-
-
 def test_a_quantile_is_that_of_commands_that_sleep_for_various_times() -> None:
     rng = np.random.default_rng(9)
     found = measured(rng, cpu_s=0.002, idle_s=0.001, slower=1.0, unseen_s=0.0001)
@@ -136,13 +122,6 @@ def test_a_quantile_is_that_of_commands_that_sleep_for_various_times() -> None:
     pace = command_pace(found, FULL, 1.0, version=1, q=0.9)
     assert pace is not None
     assert pace.factor == pytest.approx(0.093, rel=0.05)
-
-
-def test_the_pace_is_that_of_the_starts() -> None:
-    pace = pace_of(measured(np.random.default_rng(6), cpu_s=0.02, slower=1.25))
-    assert pace.mean == pytest.approx(0.8, rel=0.05)
-    assert pace.slowest < pace.mean < pace.fastest
-    assert pace.blocks == 30
 
 
 def test_few_starts_tell_no_pace() -> None:
@@ -157,9 +136,59 @@ def test_what_is_not_known_of_the_pace_concerns_processor_time_only(idle_s: floa
     estimate = at_full(found)
     assert estimate.low < 0.0022 + idle_s < estimate.high
     assert estimate.high - estimate.low < 0.003
-    again = pace_of(found, sensitivity=Sensitivity(*sensitivity_of(pace_of(found)), 0.0, 0.0))
-    assert sensitivity_of(again) == pytest.approx(sensitivity_of(pace_of(found)))
 
 
-def sensitivity_of(pace: Pace) -> tuple[float, float]:
-    return pace.sensitivity, pace.sensitivity_sd
+# --- The width of headlines, with a known spread between runs, and how levels follow full speed.
+
+
+S0 = 0.015
+NONE = (0.0, 0.0)  # no run is stored
+
+
+def runs(log_values):
+    return [Told(log_value=value, variance=S0**2) for value in log_values]
+
+
+def figure(value=1.0, error=S0):
+    return replace(within(value), standard_error=value * error, degrees_of_freedom=5.0)
+
+
+def test_the_variance_is_that_assumed_pooled_with_that_of_groups():
+    first, second = np.array([0.0, 0.01, -0.02]), np.array([0.3, 0.31])
+    squares = sum(float(((each - each.mean()) ** 2).sum()) for each in (first, second))
+    spread = spread_of([runs(first), runs(second), runs([7.0])])
+    assert spread == pytest.approx((squares / S0**2, 3.0))
+    first, second = 3.0 * first, 3.0 * second
+    squares *= 9.0
+    spread = spread_of([runs(first), runs(second)])
+    pooled = (5.0 * S0**2 + squares) / (5.0 + 3.0)
+    narrowed = with_spread(figure(), spread)
+    assert narrowed.standard_error == pytest.approx(math.sqrt(pooled))
+    assert narrowed.degrees_of_freedom == 5.0 + 3.0
+    reach = math.log(narrowed.high / narrowed.value)
+    assert reach == pytest.approx(scipy_stats.t.ppf(0.975, 8.0) * math.sqrt(pooled))
+
+
+def test_a_figure_without_error_keeps_its_interval():
+    constant = replace(within(1.0), low=1.0, high=1.0, standard_error=0.0, degrees_of_freedom=9.0)
+    assert (with_spread(constant, NONE).low, with_spread(constant, NONE).high) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.5, 1.0])
+def test_levels_of_runs_at_several_speeds_show_how_the_work_follows_them(slope):
+    """Two versions of the work, one of which takes a third longer."""
+    rng, groups = np.random.default_rng(5), []
+    for level in (0.0, 0.3):
+        away = np.repeat([0.0, 0.5], 10)
+        values = level + slope * away + rng.normal(0.0, S0, 20)
+        groups.append([Point(x, y, S0**2) for x, y in zip(away, values, strict=True)])
+    mean, sd = slope_of_runs(groups, (0.84, 0.28), own=0.2)
+    assert mean == pytest.approx(slope, abs=0.05)
+    assert 0.2 / 2.0 < sd < 0.28
+
+
+def test_without_runs_at_several_speeds_the_prior_stands():
+    one = [Point(0.2, 0.0, S0**2)]
+    for groups in ([], [one], [one, one]):
+        assert slope_of_runs(groups, (0.84, 0.28), own=0.2) == (0.84, 0.28)
+    assert slope_of_runs([[*one, Point(0.0, 0.0, S0**2)]], (0.0, 0.0), own=0.0) == (0.0, 0.0)

@@ -1,12 +1,16 @@
+import dataclasses
+from typing import Any
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats as scipy_stats
+from tests.stats.told import analysed
 
-from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Notice
-from benchrigor.model.analysis import Kind
+from benchrigor.model import Code
 from benchrigor.stats import estimate_invocations, estimate_mean
-from benchrigor.stats.estimators.estimation import Policy, estimate
+from benchrigor.stats.estimators.variance_components import readings_per_invocation
 
 
 def test_the_interval_is_students_t_of_the_invocation_means() -> None:
@@ -23,37 +27,12 @@ def test_the_interval_is_students_t_of_the_invocation_means() -> None:
     assert found.notices == ()
 
 
-@pytest.mark.parametrize("q", [None, 0.5])
-def test_times_too_far_apart_are_no_number_and_differences_are(q: float | None) -> None:
-    policy = Policy(kind=Kind.INVOCATIONS, q=q, narrow=True)
-    times = [np.linspace(level, level + 0.1, 30) for level in (1.0, 5.0)]
-    assert estimate(times, policy).notices[-1].code is Code.TOO_WIDE
-    below = estimate([series - 2.0 for series in times], policy).estimate_or_raise()
-    assert below.low < -10.0
-
-
-def test_two_times_too_far_apart_in_one_invocation_are_no_number_and_differences_are() -> None:
-    policy = Policy(kind=Kind.INVOCATIONS, narrow=True)
-    assert estimate([np.array([1.0, 5.0])], policy).notices[-1].code is Code.TOO_WIDE
-    assert estimate([np.array([-1.0, 5.0])], policy).estimate_or_raise().low < -10.0
-
-
 def test_one_invocation_speaks_of_its_process_only() -> None:
     values = np.random.default_rng(2).normal(5.0, 1.0, 200)
     found = estimate_invocations([values])
     assert found.n == 1
     assert found.notices[0].code is Code.THIS_PROCESS_ONLY
     assert (found.low, found.high) == (estimate_mean(values).low, estimate_mean(values).high)
-
-
-def test_a_warm_up_that_all_share_is_cut() -> None:
-    rng = np.random.default_rng(3)
-    warm_up = np.repeat([2.0, 0.0], [60, 340])
-    invocations = [rng.normal(1.0, 0.05, 400) + warm_up for _ in range(10)]
-    plain = estimate_invocations(invocations)
-    trimmed = estimate_invocations(invocations, trim=True)
-    assert plain.value > 1.25
-    assert trimmed.low < 1.0 < trimmed.high
 
 
 def test_no_shift_stays_that_the_interval_does_not_bear() -> None:
@@ -63,16 +42,6 @@ def test_no_shift_stays_that_the_interval_does_not_bear() -> None:
     found = estimate_invocations(invocations, trim=True)
     # Joined, the shift of 0.6 % would leave the level some 0.002 too high.
     assert abs(found.value - 1.0) < 0.0007
-
-
-def test_invocations_without_a_steady_state_in_common_are_refused() -> None:
-    rng = np.random.default_rng(4)
-    restless = [np.repeat([1.0, 2.0, 3.0], 100) + rng.normal(0.0, 0.01, 300) for _ in range(6)]
-    for count in (3, 6):
-        with pytest.raises(NotEstimable) as error:
-            estimate_invocations(restless[:count], trim=True)
-        assert isinstance(error.value.notice, Notice)
-        assert error.value.notice.code is Code.NO_STABLE_PHASE
 
 
 def test_one_restless_invocation_of_many_counts_as_it_is() -> None:
@@ -91,18 +60,95 @@ def test_an_invocation_that_the_cut_swallows_does_not_count() -> None:
     assert found.value == estimate_invocations(whole, trim=True).value
 
 
-@pytest.mark.parametrize("kind", [Kind.INVOCATIONS, Kind.PIECES])
-def test_equal_levels_of_rates_are_said_as_rates(kind: Kind) -> None:
-    policy = Policy(kind=kind, harmonic=True)
-    for sizes, rates, level in (([3, 7, 5, 9], [0.1], 0.1), ([8, 8, 8], [0.2, 0.6], 0.3)):
-        found = estimate([np.resize(rates, size) for size in sizes], policy)
-        assert found.estimate.value == pytest.approx(level)
-        (constant,) = (each for each in found.notices if each.code is Code.CONSTANT)
-        assert constant.evidence["value"] == pytest.approx(level)
-        assert found.levels(policy) == pytest.approx([level] * len(sizes))
+@pytest.mark.parametrize("statistic", ["mean", "median"])
+def test_times_too_far_apart_are_no_number_and_differences_are(statistic: str) -> None:
+    times = [np.linspace(level, level + 0.1, 30) for level in (1.0, 5.0)]
+    apart = analysed(*times, unit="s", statistic=statistic, trim="none")
+    assert Code.TOO_WIDE in {each.code for each in apart.notices}
+    assert apart.estimate is None
+    differences = [series - 2.0 for series in times]
+    found = analysed(*differences, statistic=statistic, trim="none").estimate
+    assert found is not None
+    assert found.low < -10.0
 
 
-def test_the_mean_of_equal_readings_is_their_value() -> None:
-    # The sum of seven times 0.1 is not 0.7.
-    found = estimate([np.full(size, 0.1) for size in (3, 7, 5, 9)], Policy(kind=Kind.PIECES))
-    assert (found.estimate.low, found.estimate.value, found.estimate.high) == (0.1, 0.1, 0.1)
+@pytest.mark.parametrize(
+    ("sizes", "rates", "level"), [([3, 7, 5, 9], [0.1], 0.1), ([8, 8, 8], [0.2, 0.6], 0.3)]
+)
+def test_equal_levels_of_rates_are_said_as_rates(
+    sizes: list[int], rates: list[float], level: float
+) -> None:
+    found = analysed(*(np.resize(rates, size) for size in sizes), unit="1/s", trim="none")
+    assert found.estimate is not None
+    assert found.estimate.value == pytest.approx(level)
+    (constant,) = (each for each in found.notices if each.code is Code.CONSTANT)
+    assert constant.evidence["value"] == pytest.approx(level)
+
+
+# --- Where the variance arises, and how much to measure of what.
+
+
+def components(*invocations: Any, **options: Any) -> Any:
+    return analysed(*invocations, **{"trim": "none", **options}).split
+
+
+SPLIT = components([1.0, 2.0, 1.0], [2.0, 1.0, 3.0])
+
+
+def test_the_split_of_the_steady_part() -> None:
+    rng = np.random.default_rng(10)
+    levels = rng.normal(1.0, 0.1, 20)
+    warm = [rng.normal(level, 0.01, 200) + 5.0 * (np.arange(200) < 30) for level in levels]
+    split = components(*warm, trim="auto")
+    assert split.between == pytest.approx(levels.var(ddof=1), rel=0.05)
+    assert split.readings < 170.0
+
+
+def test_parts_add_up_to_the_spread_of_levels() -> None:
+    rng = np.random.default_rng(11)
+    invocations = [rng.normal(level, 0.1, 50) for level in (1.0, 1.2, 1.4)]
+    split = components(*invocations)
+    means = [series.mean() for series in invocations]
+    assert split.level == pytest.approx(np.mean(means))
+    assert split.between + split.within / 50 == pytest.approx(np.var(means, ddof=1))
+    assert (split.invocations, split.readings) == (3, 50.0)
+
+
+def test_readings_are_the_harmonic_mean_and_between_is_never_negative() -> None:
+    split = components([1.0, 2.0, 1.0, 2.0], [2.0, 1.0])
+    assert split.readings == pytest.approx(2.0 / (1 / 4 + 1 / 2))
+    assert split.between == 0.0
+
+
+@given(
+    between=st.floats(1e-6, 1.0),
+    within=st.floats(1e-6, 1.0),
+    start_cost=st.floats(0.01, 1e4),
+    reading_cost=st.floats(0.01, 100.0),
+)
+def test_no_other_number_of_readings_is_better(
+    between: float, within: float, start_cost: float, reading_cost: float
+) -> None:
+    split = dataclasses.replace(SPLIT, between=between, within=within)
+    best = readings_per_invocation(
+        split, start_cost=start_cost, reading_cost=reading_cost, longest=10_000
+    )
+
+    def price(n: float) -> float:
+        """Cost of an invocation times its variance: what a given width costs."""
+        return (start_cost + n * reading_cost) * (between + within / n)
+
+    assert 2 <= best <= 10_000
+    near = min(price(max(best - 0.5, 2.0)), price(min(best + 0.5, 10_000.0)))
+    assert min(price(2.0), price(10_000.0), price(best)) >= near * (1.0 - 0.05)
+    assert price(best) <= min(price(2.0), price(10_000.0)) * (1.0 + 1e-9)
+
+
+def test_the_ends_of_the_allocation() -> None:
+    def best(between: float, within: float, start_cost: float = 1.0) -> int:
+        split = dataclasses.replace(SPLIT, between=between, within=within)
+        return readings_per_invocation(split, start_cost=start_cost, reading_cost=1.0, longest=500)
+
+    assert best(0.0, 1.0) == 500
+    assert best(1e-300, 1e-2) == 500
+    assert best(1.0, 0.0) == best(0.0, 0.0) == best(1.0, 1.0, start_cost=0.0) == 2

@@ -8,20 +8,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats as scipy_stats
 from simulated.mixtures import Draw, Rng, counts_found
+from tests.stats.told import analysed
 
-from benchrigor.model.analysis import Mode
-from benchrigor.stats.estimators import multimodality as modes
-from benchrigor.stats.estimators.multimodality import (
-    find_modes,
-    merge_near_modes,
-    tell_modes,
-)
+from benchrigor.model import Code
+from benchrigor.stats import find_stable_phase, observe
 
 
-def found_modes(readings: np.ndarray, level: float = 0.01) -> tuple[Mode, ...]:
-    return find_modes(np.asarray(readings, dtype=float), level)
+def modes_of(readings: np.ndarray) -> list[tuple[float, float]]:
+    """Return the values around which readings gather, with their shares."""
+    return [(each.value, each.share) for each in observe(readings).levels]
+
+
+def severity(readings: np.ndarray) -> str | None:
+    """Return how severe a session that took these readings says several modes are."""
+    notices = analysed(readings, unit="s").notices
+    return next((each.severity for each in notices if each.code is Code.SEVERAL_MODES), None)
 
 
 def mixture(n: int, rng: Rng, share: float = 0.55, apart: float = 18.0) -> np.ndarray:
@@ -62,21 +64,11 @@ def test_rare_slow_readings_are_a_mode_when_they_are_a_tenth_and_none_when_three
     assert (counts_found(lambda n, rng: spikes(n, rng, 0.10), 1_000, times=20) == 2).all()
 
 
-def test_a_block_passes_at_the_quantile_of_the_f_distribution() -> None:
-    ratio = scipy_stats.f.isf(0.01 / 3, 2 * 8, 2 * 16)
-    own = modes.Blocks(np.array([0, 16, 32]), 8, 8, np.log([1.0, 1.0001 * ratio, 0.9999 * ratio]))
-    other = modes.Blocks(np.array([-16, 0]), 16, 16, np.zeros(2))
-    found = modes.contrast(own, other, 0.01 * 5 / 3)
-    assert found.chance == pytest.approx(0.01 / 3)
-    assert (found.left > 0.0).tolist() == [False, True, False]
-    assert (found.right == -np.inf).tolist() == [True, True, True]
-
-
 def test_many_readings_have_the_same_modes() -> None:
     readings = mixture(100_000, np.random.default_rng(6))
-    low, high = found_modes(readings)
-    assert low.share == np.mean(readings < 1.45)
-    assert high.value == np.median(readings[readings > 1.45])
+    (_, share), (high, _) = modes_of(readings)
+    assert share == np.mean(readings < 1.45)
+    assert high == np.median(readings[readings > 1.45])
 
 
 @pytest.mark.parametrize(
@@ -91,24 +83,23 @@ def test_many_readings_have_the_same_modes() -> None:
     ],
 )
 def test_few_constant_and_rounded_readings_are_one_mode(readings: np.ndarray) -> None:
-    assert found_modes(readings) == (Mode(value=float(np.median(readings)), share=1.0),)
+    assert modes_of(readings) == [(float(np.median(readings)), 1.0)]
 
 
 def test_an_outlier_however_far_hides_nothing() -> None:
     readings = mixture(300, np.random.default_rng(2))
     readings[[7, 9]] = [1e150, -1e140]
-    assert len(found_modes(readings)) == 2
+    assert len(modes_of(readings)) == 2
 
 
 @pytest.mark.slow
-@given(st.integers(0, 50), st.sampled_from([-250.0, -1.0, 1e-9, 3.0]), st.floats(-1_000.0, 1_000.0))
-def test_unit_origin_and_direction_do_not_matter(seed: int, scale: float, shift: float) -> None:
+@given(st.integers(0, 50), st.sampled_from([-250.0, -1.0, 1e-9, 3.0]))
+def test_unit_and_direction_do_not_matter(seed: int, scale: float) -> None:
     readings = mixture(300, np.random.default_rng(seed), 0.6, 5.0)
-    expected = found_modes(readings)[:: int(math.copysign(1, scale))]
-    found = found_modes(scale * (readings + shift))
-    assert [mode.share for mode in found] == pytest.approx([mode.share for mode in expected])
-    values = [scale * (mode.value + shift) for mode in expected]
-    assert [mode.value for mode in found] == pytest.approx(values, rel=1e-9, abs=1e-9 * abs(scale))
+    expected = modes_of(readings)[:: int(math.copysign(1, scale))]
+    values, shares = zip(*modes_of(scale * readings), strict=True)
+    assert shares == pytest.approx([share for _, share in expected])
+    assert values == pytest.approx([scale * value for value, _ in expected])
 
 
 @pytest.mark.slow
@@ -117,20 +108,10 @@ def test_unit_origin_and_direction_do_not_matter(seed: int, scale: float, shift:
     | st.lists(st.floats(-1e100, 1e100), min_size=60, max_size=100)
 )
 def test_modes_ascend_and_share_all_readings(readings: list[float]) -> None:
-    found = find_modes(np.array(readings, dtype=float), 0.5)
-    assert sum(mode.share for mode in found) == pytest.approx(1.0)
-    assert [mode.value for mode in found] == sorted(mode.value for mode in found)
-    assert all(mode.share >= 0.05 - 1e-9 for mode in found)
-
-
-def test_modes_close_to_each_other_are_merged() -> None:
-    modes = tuple(Mode(value=value, share=share) for value, share in ((1.0, 0.3), (1.04, 0.1)))
-    (joined,) = merge_near_modes(modes)
-    assert joined.share == pytest.approx(0.4)
-    assert joined.value == pytest.approx(1.01)
-    far = Mode(value=1.2, share=0.6)
-    assert merge_near_modes((*modes, far)) == (joined, far)
-    assert merge_near_modes(()) == ()
+    values, shares = zip(*modes_of(np.array(readings, dtype=float)), strict=True)
+    assert sum(shares) == pytest.approx(1.0)
+    assert values == tuple(sorted(values))
+    assert min(shares) >= 0.05 - 1e-9
 
 
 FAR = {
@@ -147,31 +128,35 @@ def test_few_readings_show_modes_that_are_far_apart(name: str, n: int) -> None:
     for noise in (0.02, 0.001):
         rng = np.random.default_rng([n, len(levels)])
         readings = np.resize(levels, n) * rng.lognormal(0.0, noise, n)
-        found = found_modes(rng.permutation(readings))
-        assert [mode.value for mode in found] == pytest.approx(levels, rel=0.05)
-        shares = [1 / len(levels)] * len(levels)
-        assert [mode.share for mode in found] == pytest.approx(shares, abs=0.1)
-        assert tell_modes(readings, found, "s").severity == "warning"
+        readings = rng.permutation(readings)
+        values, shares = zip(*modes_of(readings), strict=True)
+        assert values == pytest.approx(levels, rel=0.05)
+        assert shares == pytest.approx([1 / len(levels)] * len(levels), abs=0.1)
+        assert severity(readings) == "warning"
 
 
 def test_equal_readings_have_modes_unless_they_are_ticks_of_a_clock() -> None:
-    assert len(found_modes(np.resize(FAR["two"], 40))) == 2
-    assert len(found_modes(np.resize(FAR["three"], 40))) == 3
+    assert len(modes_of(np.resize(FAR["two"], 40))) == 2
+    assert len(modes_of(np.resize(FAR["three"], 40))) == 3
     for ticks in ([83.0, 125.0], [0.0, 41.0], [15.6, 31.2, 46.8], [5.0]):
-        assert len(found_modes(np.resize(ticks, 40))) == 1
-    assert len(found_modes(np.resize(FAR["two"], 19))) == 1
+        assert len(modes_of(np.resize(ticks, 40))) == 1
+    assert len(modes_of(np.resize(FAR["two"], 19))) == 1
 
 
-def test_ticks_with_a_few_values_between_are_a_note() -> None:
-    ticks = np.repeat([100e-9, 110e-9, 120e-9, 130e-9, 101e-9], [60, 290, 500, 150, 1])
-    levels = [Mode(value=value * 1e-9, share=0.25) for value in (100, 110, 120, 130)]
-    assert tell_modes(ticks, tuple(levels), "s").severity == "note"
-
-
-def test_modes_that_are_not_far_apart_are_a_note() -> None:
+def test_ticks_with_a_few_values_between_and_modes_that_are_not_far_apart_are_a_note() -> None:
+    ticks = np.repeat([100e-9, 110e-9, 150e-9, 160e-9, 101e-9], [300, 60, 300, 60, 1])
     near = np.random.default_rng(5).normal(np.resize([1.0, 1.25], 600), 0.05)
-    found = found_modes(near)
-    assert (len(found), tell_modes(near, found, "s").severity) == (2, "note")
+    for readings in (np.random.default_rng(1).permutation(ticks), near):
+        assert len(modes_of(readings)) > 1
+        assert severity(readings) == "note"
+
+
+def test_modes_less_than_a_twentieth_apart_are_one() -> None:
+    rng = np.random.default_rng(7)
+    readings = rng.permutation(np.repeat([1.0, 1.04, 1.2], [300, 100, 600]))
+    (joined, share), far = modes_of(readings * rng.normal(1.0, 0.001, 1_000))
+    assert (joined, share) == pytest.approx((1.01, 0.4), rel=1e-3)
+    assert far == pytest.approx((1.2, 0.6), rel=1e-3)
 
 
 @pytest.mark.parametrize("n", [20, 30, 59])
@@ -182,4 +167,58 @@ def test_few_skewed_readings_seldom_look_like_modes_far_apart(n: int) -> None:
         for _ in range(200)
         for draw in (rng.exponential(size=n), rng.lognormal(0.0, 1.0, n), 1.0 + rng.pareto(2.0, n))
     ]
-    assert sum(len(found_modes(draw)) > 1 for draw in drawn) <= (24 if n == 20 else 12)
+    assert sum(len(modes_of(draw)) > 1 for draw in drawn) <= (24 if n == 20 else 12)
+
+
+READINGS = st.lists(st.floats(1e-9, 1e9), min_size=1, max_size=200)
+
+
+@given(READINGS)
+def test_figures_are_in_order_and_levels_share_all_readings(values: list[float]) -> None:
+    observed = observe(values)
+    assert observed.least <= observed.p10 <= observed.median <= observed.greatest
+    assert observed.least <= observed.mean <= observed.greatest
+    assert (observed.least, observed.greatest) == (min(values), max(values))
+    assert 1 <= len(observed.levels) <= 5
+    assert sum(each.share for each in observed.levels) == pytest.approx(1.0)
+
+
+def stepping(*levels: float, n: int = 100, seed: int = 1) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.concatenate([level * rng.normal(1.0, 0.005, n) for level in levels])
+
+
+def levels(values: np.ndarray, *, cut: bool) -> list[tuple[float, float]]:
+    phases = (find_stable_phase(values),) if cut else ()
+    found = observe(values, phases).levels
+    return [(round(each.value, 1), round(each.share, 2)) for each in found]
+
+
+def test_phases_of_the_same_level_are_one_level() -> None:
+    values = stepping(1.2, 3.4, 1.2, 2.0, 3.4)
+    assert levels(values, cut=True) == [(1.2, 0.4), (2.0, 0.2), (3.4, 0.4)]
+
+
+def test_without_phases_the_levels_are_modes() -> None:
+    values = stepping(1.2, 3.4)
+    rng = np.random.default_rng(2)
+    assert levels(rng.permutation(values), cut=False) == [(1.2, 0.5), (3.4, 0.5)]
+
+
+def test_of_more_than_five_levels_the_nearest_are_taken_together() -> None:
+    values = stepping(1.0, 2.0, 4.0, 8.0, 8.8, 16.0, 40.0)
+    found = levels(values, cut=True)
+    assert len(found) == 5
+    assert found[-1] == (40.0, 0.14)
+    assert found[0] == (1.5, 0.29)
+
+
+def test_readings_that_are_all_alike_have_one_level() -> None:
+    observed = observe([0.0] * 100)
+    assert [(each.value, each.share) for each in observed.levels] == [(0.0, 1.0)]
+    assert observed.greatest == observed.mean == 0.0
+
+
+def test_calls_are_counted_where_readings_average_several() -> None:
+    observed = observe([1.0, 2.0], batch=50)
+    assert (observed.n, observed.calls) == (2, 100)
