@@ -11,7 +11,7 @@ from tests.stats.told import analysed
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import ChangePoints
-from benchrigor.stats import detect_changes, estimate_mean, find_stable_phase, trimmed
+from benchrigor.stats import estimate_mean, find_stable_phase, trimmed
 
 WARM_UP, STABLE, COOL_DOWN, OTHER = "warm-up", "stable", "cool-down", "other"
 
@@ -98,13 +98,6 @@ def test_a_very_long_phase_is_searched_once_more_in_part_and_placed_within_a_ste
     found = find_stable_phase(series, change_points=points(10_000, n=100_000))
     assert found.reason.name == "NOT_STABLE_INSIDE"
     assert found.notices[0].evidence["changes_inside"] == 1
-
-
-def test_giving_the_change_points_gives_the_same_phase() -> None:
-    series = np.random.default_rng(2).normal(size=300) + np.repeat([9.0, 5.0], [50, 250])
-    assert find_stable_phase(series, change_points=detect_changes(series)) == find_stable_phase(
-        series
-    )
 
 
 @pytest.mark.parametrize(

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from simulated.series import autoregressive
 
 from benchrigor.stats import detect_changes
-from benchrigor.stats.phases.stationarity import (
-    movement_p_value,
-    steps_beyond_noise,
-)
-
-
-def test_a_fading_transient_is_no_movement_but_a_bend_is() -> None:
-    noise = np.random.default_rng(1).normal(size=1_000)
-    time = np.linspace(0.0, 1.0, 1_000)
-    assert movement_p_value(time[:29]) == movement_p_value(np.ones(500)) == 1.0
-    assert movement_p_value(noise + 2.0 * np.exp(-time * 10.0)) > 0.01
-    assert movement_p_value(noise + 0.7 * np.sin(np.pi * time)) < 1e-4
-    assert movement_p_value(noise + 2.0 * time) < 1e-4
+from benchrigor.stats.phases.stationarity import steps_beyond_noise
+from benchrigor.stats.phases.trend import find_trend
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -48,3 +39,58 @@ def test_steps_depend_neither_on_unit_nor_on_origin(scale: float, shift: float) 
     found = steps_beyond_noise(series, (100, 250, 400))
     assert found[0] == (250,)
     assert steps_beyond_noise(scale * series + shift, (100, 250, 400)) == found
+
+
+RNG = np.random.default_rng(20270213)
+SHARE = np.arange(2_000) / 2_000
+STEPS = np.repeat([1.0, 1.4, 1.0, 1.3, 1.0], 400)
+DRIFTS = {
+    "leak": 1.0 + 0.5 * SHARE,
+    "falling": 2.0 - SHARE,
+    "slowing": 1.0 + np.sqrt(SHARE),
+    "filling": 1.0 + 2.0 * np.exp(-SHARE / 0.3),
+}
+
+
+def noisy(levels: np.ndarray) -> np.ndarray:
+    return levels * RNG.gamma(400.0, 1.0 / 400.0, levels.size)
+
+
+@pytest.mark.parametrize("places", [(), range(250, 2_000, 250)], ids=["whole", "staircase"])
+@pytest.mark.parametrize("name", DRIFTS)
+def test_what_goes_one_way_to_the_end_is_a_trend(name: str, places: Sequence[int]) -> None:
+    levels = DRIFTS[name]
+    found = find_trend(noisy(levels), places)
+    assert found is not None
+    assert found.first == pytest.approx(np.median(levels[:200]), rel=0.05)
+    assert found.last == pytest.approx(np.median(levels[-200:]), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        np.ones(2_000),
+        np.repeat([1.0, 1.5], 1_000),
+        np.repeat([1.0, 1.2, 1.5], [700, 600, 700]),
+        STEPS,
+        1.0 + 0.3 * np.sin(2.0 * np.pi * SHARE),
+        1.0 + 2.0 * np.exp(-SHARE / 0.02),
+        1.0 + 0.3 * np.abs(SHARE - 0.35),  # a valley, the second half of which rises
+        1.0 + 0.02 * SHARE,  # immaterial
+    ],
+)
+def test_what_stays_or_comes_back_is_no_trend(levels: np.ndarray) -> None:
+    places = 1 + np.flatnonzero(np.diff(levels)) if np.unique(levels).size < 10 else ()
+    assert find_trend(noisy(levels), tuple(int(each) for each in places)) is None
+
+
+def test_a_leak_is_found_beside_steps_and_a_rise_that_slows_down_to_a_few_percent() -> None:
+    assert find_trend(noisy(STEPS * (1.0 + 0.5 * SHARE)), (400, 800, 1_200, 1_600)) is not None
+    levels = 1.0 + 0.2 * np.clip(SHARE, 0.0, 0.3) + 0.1 * np.clip(SHARE - 0.3, 0.0, None)
+    assert find_trend(levels * RNG.normal(1.0, 0.01, SHARE.size), ()) is not None
+
+
+def test_too_few_readings_and_constant_ones_have_none() -> None:
+    assert find_trend(np.arange(6.0), ()) is None
+    assert find_trend(np.arange(7.0), ()) is not None
+    assert find_trend(np.ones(100), ()) is None
