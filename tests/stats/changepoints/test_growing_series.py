@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import matplotlib
 import numpy as np
 import pytest
@@ -11,8 +13,8 @@ from hypothesis import strategies as st
 from ruptures.metrics import hausdorff, precision_recall
 
 from benchrigor.errors import InvalidInput
-from benchrigor.stats import ChangeDetector, detect_changes
-from benchrigor.stats.changepoints.windows import Windows
+from benchrigor.model import ChangePoints
+from benchrigor.stats import ChangeDetector, detect_changes, find_stable_phase
 
 SETTLED = 31 * 2**6
 """A length with but five leading bits: there one shot and appending see by the same quantiles."""
@@ -95,33 +97,22 @@ def test_readings_that_are_no_numbers_leave_the_detector_as_it_was() -> None:
     assert detector.predict() == [15, 30]
 
 
-def test_appending_costs_no_more_work_than_its_own_intervals(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    looked_at = 0
-    ratios = Windows.ratios
-
-    def counting(windows: Windows, intervals: object, split: np.ndarray, *rest: object, **more):  # type: ignore[no-untyped-def]
-        nonlocal looked_at
-        looked_at += split.size
-        return ratios(windows, intervals, split, *rest, **more)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Windows, "ratios", counting)
-    work = {}
+@pytest.mark.slow
+def test_appending_costs_no_more_work_than_its_own_intervals() -> None:
+    spent_s = []
     for n in (2**13, 2**18):
-        series = np.repeat([3.0, 0.0], [n // 8, n]) + np.random.default_rng(1).normal(
-            size=n + n // 8
-        )
-        detector = ChangeDetector()
-        detector.append(series[:n])
-        detector.change_points()
-        looked_at = 0
-        for at in range(n, n + 500, 100):
+        rng = np.random.default_rng(1)
+        series = np.repeat([3.0, 0.0], [n // 8, n]) + rng.normal(size=n + n // 8)
+        detector = fed(series[:n], [])
+        parts = []
+        for at in range(n, n + 1_000, 100):
+            begun_s = time.process_time()
             detector.append(series[at : at + 100])
             detector.change_points()
-        work[n] = looked_at
+            parts.append(time.process_time() - begun_s)
+        spent_s.append(min(parts))
     # The lengths of intervals grow from 17 to 22; the readings grow 32 times.
-    assert 0 < work[2**18] <= 2 * work[2**13]
+    assert spent_s[1] < 8.0 * spent_s[0]
 
 
 def test_fit_and_predict_are_those_of_ruptures() -> None:
@@ -149,3 +140,98 @@ def test_called_it_leaves_what_was_appended_alone() -> None:
     detector.append([1.0] * 20 + [2.0] * 20)
     assert detector(steps(700, 2)) == detect_changes(steps(700, 2))
     assert detector.predict() == [20, 40]
+
+
+# --- Readings at the ends of a series that are at another level, but too few to call a change.
+
+
+def steady(n: int, seed: int, *, spread: float = 0.02, correlation: float = 0.0) -> np.ndarray:
+    """Return readings around 1, whose noise may be autoregressive."""
+    noise = np.random.default_rng(seed).normal(size=n)
+    for at in range(1, n if correlation else 0):
+        noise[at] = correlation * noise[at - 1] + (1.0 - correlation**2) ** 0.5 * noise[at]
+    return 1.0 + spread * noise
+
+
+def with_step(n: int, behind: int, seed: int, *, factor: float = 1.5) -> np.ndarray:
+    series = steady(n + behind, seed)
+    series[n:] *= factor
+    return series
+
+
+def found(points: ChangePoints) -> tuple[tuple[int, ...], int, int]:
+    return points.indices, points.early, points.late
+
+
+@pytest.mark.parametrize("n", [30, 200, 2_000])
+@pytest.mark.parametrize("behind", [2, 3, 6, 8, 9])
+def test_fewer_than_the_least_segment_are_counted_at_either_end(n: int, behind: int) -> None:
+    series = with_step(n, behind, seed=behind + 10)
+    assert found(detect_changes(series)) == ((), 0, behind)
+    assert found(detect_changes(series[::-1])) == ((), behind, 0)
+
+
+@pytest.mark.parametrize("behind", [10, 11, 14, 25])
+def test_from_the_least_segment_on_they_are_a_change_in_its_place(behind: int) -> None:
+    assert found(detect_changes(with_step(200, behind, seed=3))) == ((200,), 0, 0)
+
+
+def test_a_smaller_least_segment_finds_a_later_change() -> None:
+    assert found(detect_changes(with_step(200, 6, seed=1), min_segment=5)) == ((200,), 0, 0)
+    assert found(detect_changes(with_step(200, 4, seed=1), min_segment=5)) == ((), 0, 4)
+
+
+def test_one_outlier_at_an_end_or_two_that_others_come_near_are_no_level() -> None:
+    assert found(detect_changes(with_step(200, 1, seed=1))) == ((), 0, 0)
+    assert found(detect_changes(with_step(200, 2, seed=1, factor=1.05))) == ((), 0, 0)
+    series = with_step(200, 2, seed=1)
+    series[50] = series[-1]
+    assert found(detect_changes(series)) == ((), 0, 0)
+
+
+def test_two_outliers_behind_a_late_change_do_not_hide_it() -> None:
+    series = np.concatenate([with_step(200, 12, seed=6, factor=1.2), [9.0, 9.1]])
+    assert found(detect_changes(series)) == ((200,), 0, 0)
+
+
+def test_both_ends_are_counted_beside_a_change_between_them() -> None:
+    series = np.concatenate([steady(6, 1) * 2.0, steady(200, 2), steady(200, 3) * 1.1])
+    series = np.concatenate([series, steady(7, 4) * 2.0])
+    assert found(detect_changes(series)) == ((206,), 6, 7)
+
+
+def test_a_growing_series_counts_them_until_they_are_enough() -> None:
+    series, detector = with_step(200, 12, seed=5), ChangeDetector()
+    detector.append(series[:206])
+    assert found(detector.change_points()) == ((), 0, 6)
+    detector.append(series[206:])
+    assert found(detector.change_points()) == ((200,), 0, 0)
+
+
+def test_a_named_detector_counts_them_too() -> None:
+    phase = find_stable_phase(with_step(200, 6, seed=2), detector="pelt")
+    assert phase.change_points.late == 6
+
+
+def test_a_level_that_nothing_else_reaches_is_found_in_slow_noise() -> None:
+    for seed in range(10):
+        series = steady(1_200, seed, spread=0.002, correlation=0.8)
+        series[:150] *= 2.0
+        series[700:] *= 1.03
+        assert 150 in detect_changes(series).indices
+
+
+@pytest.mark.parametrize("n", [25, 200, pytest.param(1_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("noise", ["normal", "lognormal", "outliers", "coarse"])
+def test_steady_readings_have_no_other_level_at_their_ends(noise: str, n: int) -> None:
+    rng, told = np.random.default_rng([n, len(noise)]), 0
+    for _ in range(100):
+        series = {
+            "normal": rng.normal(size=n),
+            "lognormal": rng.lognormal(size=n),
+            "outliers": rng.normal(1.0, 0.02, n) * np.where(rng.random(n) < 0.12, 3.0, 1.0),
+            "coarse": rng.integers(0, 3, n).astype(float),
+        }[noise]
+        points = detect_changes(series)
+        told += points.early > 0 or points.late > 0
+    assert told <= 4  # one in a hundred by the level

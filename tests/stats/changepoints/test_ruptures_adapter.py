@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from typing import Any
 
 import numpy as np
 import pytest
 import ruptures as rpt
 
-from benchrigor.errors import InvalidInput
-from benchrigor.model import ChangePoints, codec
 from benchrigor.protocols import Detector
 from benchrigor.stats import detect_changes, find_stable_phase
 from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector
@@ -49,20 +50,18 @@ def shown(values: object) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("estimator", "options"),
+    "detect",
     [
-        (rpt.Pelt(model="l2"), {}),
-        (rpt.Pelt(model="l2"), {"pen": 20.0}),
-        (rpt.Binseg(model="l2"), {}),
-        (rpt.BottomUp(model="l2"), {}),
-        (rpt.Window(model="l2", width=40), {}),
-        (rpt.KernelCPD(kernel="linear"), {}),
-        (rpt.KernelCPD(kernel="rbf"), {}),
+        RupturesDetector(rpt.Pelt(model="l2")),
+        RupturesDetector(rpt.Pelt(model="l2"), pen=20.0),
+        RupturesDetector(rpt.Binseg(model="l2")),
+        RupturesDetector(rpt.BottomUp(model="l2")),
+        RupturesDetector(rpt.Window(model="l2", width=40)),
+        RupturesDetector(rpt.KernelCPD(kernel="linear")),
+        RupturesDetector(rpt.KernelCPD(kernel="rbf")),
     ],
-    ids=lambda each: type(each).__name__ if hasattr(each, "fit") else str(each),
 )
-def test_every_estimator_finds_clear_steps(estimator: Any, options: dict[str, Any]) -> None:
-    detect = RupturesDetector(estimator, **options)
+def test_every_estimator_finds_clear_steps(detect: RupturesDetector) -> None:
     assert isinstance(detect, Detector)
     for seed in range(3):
         found = detect(noise(seed) + STEPS)
@@ -88,6 +87,9 @@ def test_readings_are_shown_in_standard_deviations_from_their_median() -> None:
     assert np.median(signal) == 0.0
     # The MAD of 5000 normal readings is good to 1.2 % of the standard deviation (1 sigma).
     assert signal.std() == pytest.approx(1.0, abs=0.04)
+    # Of readings of which most are equal it is by the mean deviation.
+    equal = shown(np.repeat([5.0, 6.0], [90, 10]))
+    assert equal.max() == pytest.approx(1.0 / (np.sqrt(np.pi / 2.0) * 0.1))
 
 
 def test_the_penalty_is_three_ln_n_unless_another_is_given() -> None:
@@ -95,11 +97,6 @@ def test_the_penalty_is_three_ln_n_unless_another_is_given() -> None:
     RupturesDetector(spy)(np.arange(100.0))
     RupturesDetector(spy, pen=7)(np.arange(100.0))
     assert spy.seen[1::2] == [pytest.approx(3.0 * np.log(100.0)), 7]
-
-
-def test_readings_of_which_most_are_equal_are_scaled_by_the_mean_deviation() -> None:
-    values = np.repeat([5.0, 6.0], [90, 10])
-    assert shown(values).max() == pytest.approx(1.0 / (np.sqrt(np.pi / 2.0) * 0.1))
 
 
 @pytest.mark.parametrize("spread", [5e-324, 1e-300, 1e140])
@@ -132,25 +129,31 @@ def test_no_level_is_promised_and_the_inflation_is_our_own() -> None:
     assert found.inflation > 3.0
 
 
-def test_the_points_serve_the_stable_phase_and_survive_storage() -> None:
+def test_the_points_serve_the_stable_phase() -> None:
     series = 100.0 + noise(1) + STEPS
     points = RupturesDetector(rpt.KernelCPD(kernel="linear"))(series)
     found = find_stable_phase(series, change_points=points)
     assert (found.start, found.stop) == (40, 160)
-    assert codec.decode(ChangePoints, codec.encode(points)) == points
 
 
-def test_an_estimator_that_cannot_cut_the_readings_is_named() -> None:
-    detect = RupturesDetector(Unable(), pen=7.0)
-    with pytest.raises(InvalidInput) as caught:
-        detect(noise(1, 100))
-    assert type(caught.value.__cause__) is ValueError
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["edm", "pelt"])
+@pytest.mark.parametrize("n", [400, 2048, 40_000])
+def test_each_finds_a_warm_up_in_series_of_any_length(name: str, n: int) -> None:
+    began = time.process_time()
+    warming_up = np.where(np.arange(n) < n // 10, 2.0, 1.0) + 0.1 * noise(n, n)
+    points = find_stable_phase(warming_up, detector=name).change_points
+    assert time.process_time() - began < 20.0  # all of 40,000 would take minutes
+    assert (points.n, points.level) == (n, None)
+    assert min(abs(index - n // 10) for index in points.indices) <= n // 100
+    assert all(isinstance(index, int) for index in points.indices)
 
 
-class Unable:
-    """It can cut nothing."""
-
-    def fit(self, signal: object) -> None: ...
-
-    def predict(self, pen: float) -> list[int]:
-        raise ValueError(pen)
+@pytest.mark.slow
+def test_ruptures_is_loaded_only_where_it_is_asked_for() -> None:
+    code = (
+        "import sys, benchrigor as br; br.Session(br.Options()); "
+        "assert 'ruptures' not in sys.modules; br.Session(br.Options(detector='pelt')); "
+        "assert 'ruptures' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
