@@ -9,7 +9,6 @@ from simulated.estimates import mean_of
 from statsmodels.stats.power import TTestIndPower
 
 import benchrigor as br
-from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Notice
 from benchrigor.stats import estimate_invocations, estimate_mean, required_readings
 
@@ -110,13 +109,3 @@ def test_few_readings_are_named_and_being_short_of_a_target_is_not() -> None:
     found = br.plan(pilot, change=0.03)
     assert found.counted_in == "reading"
     assert [each.code for each in found.notices] == [Code.SHORT_RUN, Code.FEW_READINGS]
-
-
-def test_one_invocation_or_no_noise_is_nothing_to_plan_from() -> None:
-    with pytest.raises(NotEstimable) as caught:
-        br.plan(estimate_invocations([[1.0, 1.1, 1.2]]))
-    assert caught.value.notice.code is Code.THIS_PROCESS_ONLY  # type: ignore[attr-defined]
-    for value in (0.0, 3.0):
-        with pytest.raises(NotEstimable) as caught:
-            br.plan(estimate_mean([value] * 40))
-        assert caught.value.notice.code is Code.CONSTANT  # type: ignore[attr-defined]
