@@ -1,3 +1,7 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -5,19 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from shared_cases import analysed_again
+from tests.session.telling import codes, number, reason, steady, tell, told
 
 import benchrigor as br
 from benchrigor.clocks import WallClock
 from benchrigor.errors import StoreFailed, WorkloadFailed
-from benchrigor.model import (
-    Code,
-    Options,
-    Progress,
-    Round,
-    RoundPlan,
-    RunRecord,
-    StopReason,
-)
+from benchrigor.model import Code, Estimate, Options, Progress, RoundPlan, RunRecord, StopReason
 from benchrigor.protocols import Recorder
 from benchrigor.session import Session, default_rules
 from benchrigor.storage import Journal
@@ -37,71 +34,44 @@ class Counting:
         recorder.unit_readings("time", [1.0 + 0.01 * (i % 3) for i in range(10)])
 
 
-def ended(record: RunRecord) -> StopReason | None:
-    return record.decision.reason if record.decision else None
+def synthetic(clock: FakeClock) -> SyntheticWorkload:
+    return SyntheticWorkload(mean=0.001, cv=0.1, seed=1, clock=clock)
 
 
-def synthetic(clock: FakeClock, seed: int = 1) -> SyntheticWorkload:
-    return SyntheticWorkload(mean=0.001, cv=0.1, seed=seed, clock=clock)
-
-
-def test_a_workload_that_raises_loses_no_finished_round(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("error", "raised", "why"),
+    [
+        (KeyError("x"), WorkloadFailed, StopReason.WORKLOAD_FAILED),
+        (KeyboardInterrupt(), KeyboardInterrupt, StopReason.INTERRUPTED),
+    ],
+)
+def test_what_a_workload_raises_loses_no_finished_round(
+    tmp_path: Path, error: BaseException, raised: type[BaseException], why: StopReason
+) -> None:
     store = Journal(tmp_path / "runs.sqlite")
-    session = Session(seed=1, store=store)
-    with pytest.raises(WorkloadFailed) as caught:
-        session.run(Counting(3, KeyError("x")))
-    record = caught.value.record
-    assert isinstance(record, RunRecord)
-    assert isinstance(caught.value.__cause__, KeyError)
-    assert len(record.rounds) == 3
-    assert ended(record) is StopReason.WORKLOAD_FAILED
-    assert Code.WORKLOAD_FAILED in [notice.code for notice in record.notices]
-    assert record.run_id is not None
+    with pytest.raises(raised) as caught:
+        Session(seed=1, store=store).run(Counting(3, error))
+    record = caught.value.record  # type: ignore[attr-defined]  # set on the way out
+    assert error in {caught.value, caught.value.__cause__}
+    assert (reason(record), len(record.rounds)) == (why, 3)
+    assert (Code.WORKLOAD_FAILED in codes(record)) is (raised is WorkloadFailed)
     assert store.load(record.run_id).to_dict() == record.to_dict()
 
 
-def test_a_keyboard_interrupt_passes_on_and_keeps_the_finished_rounds(tmp_path: Path) -> None:
-    store = Journal(tmp_path / "runs.sqlite")
-    session = Session(seed=1, store=store)
-    with pytest.raises(KeyboardInterrupt) as caught:
-        session.run(Counting(4, KeyboardInterrupt()))
-    record = session.result()
-    assert len(record.rounds) == 4
-    assert ended(record) is StopReason.INTERRUPTED
-    interrupted = caught.value.record  # type: ignore[attr-defined]  # set on the way out
-    assert interrupted.to_dict() == record.to_dict()
-    assert record.run_id is not None
-    assert len(store.load(record.run_id).rounds) == 4
-
-
-def test_a_workload_that_ends_gives_what_it_gave() -> None:
-    clock = FakeClock()
-
-    def forty():  # type: ignore[no-untyped-def]  # as a user writes it
-        for _ in range(40):
-            clock.advance(1_000_000)
-            yield
-
-    record = Session(Options(target=0.02), seed=1, clock=clock).run(forty)
-    assert ended(record) is StopReason.EXHAUSTED
-    assert record.readings().size == 40
-    assert Code.NOT_CONVERGED in [notice.code for notice in record.notices]
-
-
-@pytest.mark.parametrize("hook", ["before_round", "after_round", "progress"])
-def test_a_failing_hook_is_reported_and_ends_the_session_cleanly(hook: str) -> None:
+@pytest.mark.parametrize(
+    ("hook", "rounds"), [("before_round", 2), ("after_round", 3), ("progress", 3)]
+)
+def test_a_failing_hook_ends_the_session_cleanly(hook: str, rounds: int) -> None:
     calls = []
 
     def failing(argument: object) -> None:
         calls.append(argument)
         if len(calls) == 3:
-            raise RuntimeError("disk of the hook is full")
+            raise RuntimeError
 
-    record = Session(seed=1, **{hook: failing}).run(Counting())  # type: ignore[arg-type]
-    assert ended(record) is StopReason.HOOK_FAILED
-    notice = next(each for each in record.notices if each.code is Code.HOOK_FAILED)
-    assert hook in notice.sentence
-    assert len(record.rounds) == (2 if hook == "before_round" else 3)
+    options: dict[str, Any] = {hook: failing}
+    record = Session(seed=1, **options).run(Counting())
+    assert (reason(record), len(record.rounds)) == (StopReason.HOOK_FAILED, rounds)
 
 
 def test_progress_comes_once_a_round() -> None:
@@ -121,8 +91,7 @@ def test_a_stop_requested_by_a_hook_finishes_the_round() -> None:
 
     session = Session(seed=1, before_round=stop_at_two)
     record = session.run(Counting())
-    assert ended(record) is StopReason.STOP_REQUESTED
-    assert len(record.rounds) == 3
+    assert (reason(record), len(record.rounds)) == (StopReason.STOP_REQUESTED, 3)
 
 
 def test_each_round_is_kept_before_the_next_one_starts() -> None:
@@ -136,163 +105,97 @@ def test_each_round_is_kept_before_the_next_one_starts() -> None:
     assert kept == [0, 1, 2, 3]
 
 
-def test_a_round_that_the_store_cannot_keep_is_not_told() -> None:
-    class Full(MemoryStore):
-        def append(self, run_id: str, finished: br.Round) -> None:
-            if finished.plan.index == 2:
-                raise StoreFailed("disk is full")
-            super().append(run_id, finished)
+class Full(MemoryStore):
+    """A store that cannot keep the third round, or the result."""
 
-    session = Session(seed=1, store=Full())
+    def __init__(self, *, for_rounds: bool) -> None:
+        super().__init__()
+        self._for_rounds = for_rounds
+
+    def append(self, run_id: str, finished: br.Round) -> None:
+        if self._for_rounds and finished.plan.index == 2:
+            raise StoreFailed("disk is full")
+        super().append(run_id, finished)
+
+    def finish(self, run_id: str, record: RunRecord) -> None:
+        if not self._for_rounds:
+            raise StoreFailed("disk is full")
+        super().finish(run_id, record)
+
+
+def test_a_round_that_the_store_cannot_keep_is_not_told() -> None:
+    session = Session(seed=1, store=Full(for_rounds=True))
     with pytest.raises(StoreFailed) as caught:
         session.run(Counting())
-    record = caught.value.record
-    assert isinstance(record, RunRecord)
-    assert len(record.rounds) == 2
+    assert isinstance(caught.value.record, RunRecord)
+    assert len(caught.value.record.rounds) == 2
     assert session.ask() is not None
 
 
-@pytest.mark.slow
-def test_a_run_cut_off_is_taken_up_with_every_round_once(tmp_path: Path) -> None:
-    path = tmp_path / "runs.sqlite"
-    options = Options(target=0.001, budget_readings=2000)
-    clock = FakeClock()
-    whole = Session(options, seed=1, clock=clock).run(synthetic(clock))
-
-    workload = synthetic(clock)
-    cut = Session(options, seed=1, clock=clock, store=path)
-    for _ in range(7):  # and then the process dies
-        plan = cut.ask()
-        assert plan is not None
-        values = workload.draw(plan)
-        elapsed_ns = int(values.sum() * 1e9)
-        cut.tell(br.Round(plan=plan, elapsed_ns=elapsed_ns, unit_readings={"time": values}))
-    run_id = Journal(path).runs()[0]["run_id"]
-    resumed = Session.resume(path, run_id, clock=clock).run(workload)
-    assert [each.plan for each in resumed.rounds] == [each.plan for each in whole.rounds]
-    assert resumed.readings() == pytest.approx(whole.readings())
-    assert resumed.estimate() == whole.estimate()
-    assert Code.RESUMED in [notice.code for notice in resumed.notices]
-    assert len(Journal(path).load(run_id).rounds) == len(whole.rounds) == 8
-
-
-@pytest.mark.slow
-def test_a_stopped_run_goes_on_with_a_larger_budget(tmp_path: Path) -> None:
-    path = tmp_path / "runs.sqlite"
-    clock = FakeClock()
-    workload = synthetic(clock)
-    short = Options(target=0.002, budget_readings=600)
-    first = Session(short, seed=1, clock=clock, store=path).run(workload)
-    assert ended(first) is StopReason.READINGS_BUDGET
-    assert first.run_id is not None
-    more = Options(target=0.002, budget_readings=100_000, budget_s=60.0)
-    second = Session.resume(path, first.run_id, options=more, clock=clock).run(workload)
-    assert ended(second) is StopReason.SATISFIED
-    assert second.readings().size > 600
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [
+        (None, StoreFailed),
+        (KeyError("x"), WorkloadFailed),
+        (KeyboardInterrupt(), KeyboardInterrupt),
+    ],
+)
+def test_a_store_that_cannot_keep_the_result_hides_neither_record_nor_error(
+    error: BaseException | None, raised: type[BaseException]
+) -> None:
+    session = Session(Options(max_rounds=3), seed=1, store=Full(for_rounds=False))
+    with pytest.raises(raised) as caught:
+        session.run(Counting(2, error))
+    assert len(caught.value.record.rounds) == (3 if error is None else 2)  # type: ignore[attr-defined]
 
 
 @pytest.mark.slow
 def test_the_number_that_stood_before_a_run_was_resumed_is_not_lost(tmp_path: Path) -> None:
-    path = tmp_path / "runs.sqlite"
-    clock = FakeClock()
+    path, clock = tmp_path / "runs.sqlite", FakeClock()
     short = Options(target=0.0001, budget_readings=1_000)
     first = Session(short, seed=1, clock=clock, store=path).run(synthetic(clock))
-    known = first.estimate()
-    assert known is not None
     assert first.run_id is not None
 
     slower = iter(range(100_000))
     for readings in (2_000, 3_000):  # resumed twice, each time with a leak
-        more = Options(target=0.0001, budget_readings=readings)
+        more = replace(short, budget_readings=readings)
         session = Session.resume(path, first.run_id, options=more, clock=clock)
         resumed = session.run(lambda: clock.advance(1_000_000 + 150 * next(slower)))
         assert resumed.estimate() is None
-        stored = Journal(path).load(first.run_id)
-        for record in (resumed, stored):
+        for record in (resumed, Journal(path).load(first.run_id)):
             (kept,) = (each for each in record.notices if each.code is Code.EARLIER_NUMBER)
-            assert kept.evidence["value"] == known.value
-            assert kept.evidence["low"] == known.low
+            known = number(first)
+            assert (kept.evidence["value"], kept.evidence["low"]) == (known.value, known.low)
 
     more = Options(target=0.5, trim="none", budget_readings=4_000)
     session = Session.resume(path, first.run_id, options=more, clock=clock)
     found = session.run(lambda: clock.advance(1_000_000))
     assert found.estimate() is not None
-    assert Code.EARLIER_NUMBER not in [each.code for each in found.notices]
+    assert Code.EARLIER_NUMBER not in codes(found)
 
 
 def test_a_seed_is_drawn_and_kept_when_none_is_given() -> None:
-    seeds = {Session().result().seed for _ in range(5)}
-    assert len(seeds) == 5
+    assert len({Session().result().seed for _ in range(5)}) == 5
 
 
-class FullAtTheEnd(MemoryStore):
-    """A store of which the disk is full when the result is to be written."""
-
-    def finish(self, run_id: str, record: RunRecord) -> None:
-        raise StoreFailed("disk is full")
-
-
-def test_a_store_that_cannot_keep_the_result_hides_neither_record_nor_error() -> None:
-    with pytest.raises(StoreFailed) as caught:
-        Session(Options(max_rounds=3), seed=1, store=FullAtTheEnd()).run(Counting())
-    assert isinstance(caught.value.record, RunRecord)
-    assert len(caught.value.record.rounds) == 3
-    with pytest.raises(WorkloadFailed) as failed:
-        Session(seed=1, store=FullAtTheEnd()).run(Counting(2, KeyError("x")))
-    assert isinstance(failed.value.record, RunRecord)
-    with pytest.raises(KeyboardInterrupt):
-        Session(seed=1, store=FullAtTheEnd()).run(Counting(2, KeyboardInterrupt()))
-
-
-def test_a_run_cut_off_before_its_first_result_still_gives_its_readings(tmp_path: Path) -> None:
-    session = Session(seed=1, store=tmp_path / "runs.sqlite")
-    plan = session.ask()
-    assert plan is not None
-    session.tell(br.Round(plan=plan, elapsed_ns=5, readings={"time": 2.0}))
-    journal = Journal(tmp_path / "runs.sqlite")
-    record = journal.load(journal.runs()[0]["run_id"])
-    assert record.readings().tolist() == record.readings("time").tolist() == [2.0]
-
-
-def test_ask_and_tell_write_the_result_down_as_run_does(tmp_path: Path) -> None:
-    session = Session(Options(max_rounds=3), seed=1, store=tmp_path / "runs.sqlite")
-    while (plan := session.ask()) is not None:
-        session.tell(br.Round(plan=plan, elapsed_ns=5, readings={"time": 1.0 + plan.index}))
-    journal = Journal(tmp_path / "runs.sqlite")
+def test_ask_and_tell_write_rounds_and_the_result_down_as_run_does(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    session = Session(Options(max_rounds=3), seed=1, store=path)
+    tell(session, {"readings": {"time": 1.0}})
+    journal = Journal(path)
+    (run,) = journal.runs()
+    record = journal.load(run["run_id"])  # as if it was cut off: it has no result yet
+    assert record.readings().tolist() == record.readings("time").tolist() == [1.0]
+    ended = told(session, lambda plan: {"readings": {"time": 1.0 + 0.01 * plan.index}})
     (run,) = journal.runs()
     assert run["finished"]
-    assert journal.load(run["run_id"]).estimate() == session.result().estimate()
-
-
-def test_a_session_that_got_nothing_says_so() -> None:
-    def at_once():  # type: ignore[no-untyped-def]  # as a user writes it
-        return
-        yield
-
-    record = Session(seed=1, clock=FakeClock(cost_ns=10)).run(at_once)
-    assert record.estimate() is None
-    assert Code.NO_DATA in [notice.code for notice in record.notices]
-
-
-def test_a_fast_first_step_does_not_overdraw_the_budget() -> None:
-    clock = FakeClock()
-
-    def slow_after_the_first():  # type: ignore[no-untyped-def]  # as a user writes it
-        yield
-        while True:
-            clock.advance(2 * 10**9)
-            yield
-
-    record = Session(Options(budget_s=30.0), seed=1, clock=clock).run(slow_after_the_first)
-    assert record.elapsed_s < 60.0
+    assert journal.load(run["run_id"]).estimate() == ended.estimate() is not None
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
     options = Options(budget_readings=np.int64(20), budget_s=np.int64(5), target=np.float32(0.5))  # type: ignore[arg-type]
     session = Session(options, seed=np.int64(3))  # type: ignore[arg-type]
-    plan = session.ask()
-    assert plan is not None
-    session.tell(br.Round(plan=plan, elapsed_ns=np.int64(5), readings={"time": 1.0}))  # type: ignore[arg-type]
+    tell(session, {"elapsed_ns": np.int64(5), "readings": {"time": 1.0}})
     assert RunRecord.from_dict(session.result().to_dict()).to_dict() == session.result().to_dict()
 
 
@@ -305,7 +208,7 @@ def test_a_function_or_generator_function_of_an_amount_is_adapted() -> None:
         amounts.append(amount)
         clock.advance(200_000_000 + amount * 1_000_000)
 
-    def steps(amount: int):  # type: ignore[no-untyped-def]  # as a user writes it
+    def steps(amount: int) -> Iterator[None]:
         clock.advance(200_000_000)
         for _ in range(amount):
             clock.advance(1_000_000)
@@ -330,17 +233,8 @@ def test_a_function_of_an_amount_is_called_with_the_one_amount_of_a_session() ->
         clock.advance(3_000_000)
 
     record = Session(Options(work=50), seed=1, clock=clock).run(job)
-    estimate = record.estimate("time")
     assert amounts == {50}
-    assert estimate is not None
-    assert estimate.value == pytest.approx(0.003)
-
-
-def test_a_restarted_session_says_that_nothing_restarts_a_function_of_an_amount() -> None:
-    clock = FakeClock()
-    options = Options(work=(0, 10_000), rounds="restarted", max_rounds=12)
-    record = Session(options, seed=1, clock=clock).run(lambda n: clock.advance(10**9 + n * 10**6))
-    assert Code.THIS_PROCESS_ONLY in [notice.code for notice in record.notices]
+    assert number(record, "time").value == pytest.approx(0.003)
 
 
 def test_a_session_writes_nothing_where_nobody_listens(capfd: pytest.CaptureFixture[str]) -> None:
@@ -364,14 +258,10 @@ def test_a_stored_run_is_analysed_by_the_detector_that_it_names(tmp_path: Path) 
     record = Session(options, store=store, clock=FakeClock(), seed=1).run(Warming())
     assert record.run_id is not None
     stored = Journal(store).load(record.run_id)
-    cut_off = analysed_again(stored)
-    for analysis in (record.analyses[0], stored.analyses[0], cut_off.analyses[0]):
+    for analysis in (each.analyses[0] for each in (record, stored, analysed_again(stored))):
         (phase,) = analysis.phases
         assert (phase.change_points.indices, phase.change_points.level) == ((300,), None)
         assert analysis.fits == record.analyses[0].fits
-    compared = br.compare_runs(stored, replace(stored, name="again"))
-    assert compared.baseline is not None
-    assert compared.baseline.value == record.analyses[0].fits[0].level
     more = replace(options, max_rounds=5)
     resumed = Session.resume(store, record.run_id, options=more, clock=FakeClock())
     (phase,) = resumed.run(Warming()).analyses[0].phases
@@ -385,72 +275,118 @@ class Wall(FakeClock, WallClock):
     """A wall clock that moves only when it is told to."""
 
 
-def on(clock: FakeClock, **given: Any) -> Session:
-    return Session(Options(**{"target": 0.5, **given}), seed=1, clock=clock)
+def spanning(clock: FakeClock, *, rules: Any = None, **given: Any) -> RunRecord:
+    session = Session(Options(target=0.5, **given), seed=1, clock=clock, rules=rules)
+    record = session.run(SyntheticWorkload(mean=1e-4, cv=0.1, seed=1, clock=clock))
+    assert reason(record) is StopReason.SATISFIED
+    return record
 
 
 @pytest.mark.slow
 def test_readings_span_the_least_seconds_on_the_wall_clock_only() -> None:
-    fast = {"mean": 1e-4, "cv": 0.1, "seed": 1}
-    found = {}
-    for name, clock, given in (
-        ("wall", Wall(), {}),
-        ("three", Wall(), {"min_seconds": 3.0}),
-        ("none", Wall(), {"min_seconds": 0}),
-        ("fake", FakeClock(), {}),
-    ):
-        session = on(clock, **given)
-        found[name] = session.run(SyntheticWorkload(clock=clock, **fast))  # type: ignore[arg-type]
-        assert ended(found[name]) is StopReason.SATISFIED
-    assert found["fake"].readings().size == found["none"].readings().size == 750
-    assert found["fake"].elapsed_s < 0.1
-    assert 1.0 <= found["wall"].elapsed_s < 1.6  # a look at each time and a half
-    assert 3.0 <= found["three"].elapsed_s < 4.6
-
-
-def test_rounds_that_are_told_need_not_span_any_seconds() -> None:
-    rng, session = np.random.default_rng(1), Session(Options(target=0.5), seed=1)
-    while (plan := session.ask()) is not None:
-        values = rng.normal(1.0, 0.1, plan.readings)
-        session.tell(Round(plan=plan, elapsed_ns=1_000, unit_readings={"time": values}))
-    record = session.result()
-    assert ended(record) is StopReason.SATISFIED
-    assert record.readings().size == 750
+    for record in (spanning(FakeClock()), spanning(Wall(), min_seconds=0)):
+        assert record.readings().size == 750
+    assert 1.0 <= spanning(Wall()).elapsed_s < 1.6  # a look at each time and a half
+    assert 3.0 <= spanning(Wall(), min_seconds=3.0).elapsed_s < 4.6
 
 
 def test_rules_of_ones_own_wait_for_the_least_seconds_too() -> None:
-    options = Options(target=0.5)
-    rules = [lambda _: None, *default_rules(options)]
-    clock = Wall()
-    session = Session(options, seed=1, clock=clock, rules=rules)
-    record = session.run(SyntheticWorkload(mean=1e-4, cv=0.1, seed=1, clock=clock))
-    assert ended(record) is StopReason.SATISFIED
-    assert record.elapsed_s >= 1.0
+    rules = [lambda _: None, *default_rules(Options(target=0.5))]
+    assert spanning(Wall(), rules=rules).elapsed_s >= 1.0
 
 
 @pytest.mark.slow
-def test_the_time_left_is_at_least_what_the_wall_clock_asks_for() -> None:
-    clock, left = Wall(), []
+def test_a_run_taken_up_again_spans_the_least_seconds_in_all_and_foresees_them() -> None:
+    clock, store, left = Wall(), MemoryStore(), []
 
     def note(progress: Progress) -> None:
         if progress.fresh and progress.decision is None and progress.readings_needed == 0:
             left.append((progress.elapsed_s, progress.seconds_left))
 
-    session = Session(Options(target=0.5), seed=1, clock=clock, progress=note)
-    session.run(SyntheticWorkload(mean=1e-4, cv=0.1, seed=1, clock=clock))
+    workload = SyntheticWorkload(mean=1e-4, cv=0.1, seed=1, clock=clock)
+    options = Options(target=0.5, budget_s=0.3)
+    first = Session(options, seed=1, clock=clock, store=store).run(workload)
+    assert reason(first) is StopReason.TIME_BUDGET
+    assert first.run_id is not None
+    longer = Options(target=0.5)
+    again = Session.resume(store, first.run_id, options=longer, clock=clock, progress=note)
+    second = again.run(workload)
+    assert reason(second) is StopReason.SATISFIED
+    assert 1.0 <= second.elapsed_s < 1.6
     assert left
     assert [seconds for _, seconds in left] == pytest.approx([1.0 - spent for spent, _ in left])
 
 
-@pytest.mark.slow
-def test_a_run_taken_up_again_spans_the_least_seconds_in_all() -> None:
-    clock, store = Wall(), MemoryStore()
-    workload = SyntheticWorkload(mean=1e-4, cv=0.1, seed=1, clock=clock)
-    options = Options(target=0.5, budget_s=0.3)
-    first = Session(options, seed=1, clock=clock, store=store).run(workload)
-    assert ended(first) is StopReason.TIME_BUDGET
-    assert first.run_id is not None
-    again = Session.resume(store, first.run_id, options=Options(target=0.5), clock=clock)
-    second = again.run(workload)
-    assert ended(second) is StopReason.SATISFIED
-    assert 1.0 <= second.elapsed_s < 1.6
+# The figure that is shown before there is an estimate
+
+
+def rough(progress: Progress) -> Estimate | None:
+    """Return the figure that is shown before there is an estimate."""
+    return None if progress.provisional is None else progress.provisional.estimate
+
+
+def figures(seen: list[Progress]) -> list[float]:
+    return [figure.value for figure in map(rough, seen) if figure is not None]
+
+
+def test_a_slow_function_has_a_figure_after_each_call_until_it_is_estimated() -> None:
+    clock, seen = FakeClock(), list[Progress]()
+    durations = iter([400_000_000, 420_000_000] * 50)
+    br.measure(
+        lambda: clock.advance(next(durations)), progress=seen.append, budget_s=10.0, clock=clock
+    )
+    first, second = map(rough, seen[:2])
+    assert first is not None
+    assert second is not None
+    assert (first.value, first.high) == (0.4, math.inf)
+    assert 0.4 < second.value < 0.42
+    assert second.low < 0.41 < second.high < math.inf
+    assert len(set(figures(seen))) > 5  # it moves
+    assert seen[-1].analyses
+    assert seen[-1].provisional is None
+
+
+def test_a_fast_function_has_a_figure_at_once_and_few_are_made() -> None:
+    clock, seen = FakeClock(), list[Progress]()
+    rng = np.random.default_rng(1)
+    br.measure(
+        lambda: clock.advance(int(rng.normal(3e6, 3e5))),
+        progress=seen.append,
+        budget_s=10.0,
+        clock=clock,
+    )
+    assert seen[0].elapsed_s < 1.0
+    assert figures(seen)[0] == pytest.approx(0.003, rel=0.5)
+    made = {id(each.provisional) for each in seen if each.provisional is not None}
+    assert len(made) <= 1 + max(each.elapsed_s for each in seen) / 0.25
+    assert all(each.provisional is None for each in seen if each.analyses)
+
+
+@pytest.mark.parametrize("kind", ["readings", "unit_readings"])
+def test_commands_and_restarted_rounds_have_a_figure_from_the_first_on(kind: str) -> None:
+    seen = list[Progress | None]()
+    options = br.Options(rounds="restarted", max_rounds=6, budget_s=60.0)
+    engine, draw = br.Session(options, seed=1), steady(level=0.005, cv=0.01)
+
+    def give(_: object) -> Mapping[str, object]:
+        values = draw(500)
+        readings = values if kind == "unit_readings" else float(values[0])
+        return {"elapsed_ns": round(1e9 * values.sum()), kind: {"time": readings}}
+
+    told(engine, give, after=lambda: seen.append(engine.progress))
+    found = figures([each for each in seen if each is not None])
+    assert len(found) >= 5  # the last one has an estimate
+    assert found[0] == pytest.approx(0.005, rel=0.05)
+
+
+def test_no_rule_looks_at_it() -> None:
+    """A series without any spread looks perfectly known, and is not stopped for."""
+    engine = br.Session(br.Options(target=0.5, budget_s=1e6), seed=1)
+    for _ in range(20):
+        tell(engine, {"elapsed_ns": 10**9, "unit_readings": {"time": [1.0]}})
+    progress = engine.progress
+    assert progress is not None
+    figure = rough(progress)
+    assert figure is not None
+    assert figure.half_width == 0.0
+    assert all(rule(progress) is None for rule in default_rules(engine.options))
