@@ -14,7 +14,7 @@ from benchrigor.errors import WorkTooShort
 from benchrigor.model import Code, Options
 
 QUICK_ROUNDS = Options().quick_rounds
-FIRST_AMOUNTS = [3.0, 9.0, 4.0, 8.0, 5.0, 7.0]
+PILOTS = [3.0, 9.0, 4.0, 8.0, 5.0, 7.0]
 """Told first, they are the pilots: a first round, which may be cold, and five that are long."""
 
 
@@ -33,15 +33,9 @@ def tell(schedule: Any, lasting: Lasting, amounts: list[float]) -> None:
         schedule.tell(work, lasting(work))
 
 
-def piloted(low: float, high: float, lasting: Lasting) -> Any:
-    schedule = begun(low, high)
-    tell(schedule, lasting, FIRST_AMOUNTS)
-    return schedule
-
-
 def notices_of(schedule: Any) -> dict[Code, int]:
     of_rounds = [notice for notice in schedule.notices if "rounds" in notice.evidence]
-    return {notice.code: int(notice.evidence["rounds"]) for notice in of_rounds}  # type: ignore[arg-type]
+    return {notice.code: int(notice.evidence["rounds"]) for notice in of_rounds}
 
 
 @pytest.mark.parametrize(
@@ -92,14 +86,6 @@ def test_a_first_round_of_half_a_minute_does_not_spoil_the_plan(low: int) -> Non
     assert 0.7 * 60.0 <= seconds[1:].sum() <= 1.3 * 60.0
 
 
-def test_rounds_of_no_more_work_than_short_ones_do_not_count_however_long() -> None:
-    schedule = begun(1, 1000)
-    for work, seconds in ((100, 0.01), (50, 0.2), (200, 0.01)):
-        schedule.tell(work, seconds)
-    assert not any(schedule.counted)
-    assert schedule.next() == 1000
-
-
 def test_amounts_come_in_bisecting_order() -> None:
     schedule = begun(10**7, 10**12)
     work, _ = drive(schedule, line(), counted=2 * QUICK_ROUNDS)
@@ -135,19 +121,6 @@ def test_twelve_orders_of_magnitude_come_down_to_a_useful_range(name: str) -> No
         assert lasting(amounts.max()) >= 2.0 * lasting(amounts.min())
 
 
-def test_the_order_may_be_random() -> None:
-    def first_set(seed: int, order: str) -> list[float]:
-        schedule = begun(10**8, 10**9, order=order, seed=seed, quick_s=500.0)
-        work, _ = drive(schedule, line(), counted=QUICK_ROUNDS)
-        return list(work[np.array(schedule.counted)])
-
-    one, same, other = (first_set(seed, "random") for seed in (1, 1, 2))
-    assert one == same
-    assert one != other
-    assert sorted(one) == pytest.approx(np.linspace(1e8, 1e9, QUICK_ROUNDS), rel=1e-6)
-    assert sorted(first_set(1, "bisecting")) == pytest.approx(sorted(one), rel=1e-6)
-
-
 @pytest.mark.parametrize("order", ["bisecting", "random"])
 def test_the_same_rounds_give_the_same_amounts(order: str) -> None:
     schedule = begun(0, 10**12, order=order, seed=3)
@@ -162,56 +135,77 @@ def test_the_same_rounds_give_the_same_amounts(order: str) -> None:
     assert resumed.notices == schedule.notices
 
 
-def test_rounds_with_more_overhead_than_work_are_left_out() -> None:
-    schedule = piloted(0.0, 1000.0, line(1.0, 2.0))
-    amounts = [0.5, 1.0, 1.9, *np.linspace(2.1, 11.0, 10)]  # the overhead is worth 2.0
-    tell(schedule, line(1.0, 2.0), amounts)
-    assert schedule.counted == (False,) * 9 + (True,) * 10
-    assert notices_of(schedule)[Code.PILOT_ROUNDS] == 6
+COSTLY, FREE = line(1.0, 2.0), line(0.0, 2.0)  # the overhead of one is worth 2.0
+SMALL, LARGE = [*PILOTS, 0.5, 1.0, 1.9], [*np.linspace(2.1, 11.0, 10)]
+KNOWN: dict[str, tuple[list[tuple[Lasting, list[float]]], tuple[int, int], dict[Code, int]]] = {
+    "more overhead than work": (
+        [(COSTLY, [*SMALL, *LARGE])],
+        (9, 10),
+        {Code.PILOT_ROUNDS: 6, Code.SMALL_WORK: 3},
+    ),
+    "overhead that turns out smaller": (
+        [(COSTLY, [*SMALL, *LARGE]), (line(0.0, 1.5), [*np.linspace(3.0, 60.0, 20)])],
+        (6, 33),
+        {Code.PILOT_ROUNDS: 6},
+    ),
+    "no ten without much overhead": (
+        [(COSTLY, [*SMALL, *LARGE[:9]])],
+        (6, 12),
+        {Code.PILOT_ROUNDS: 6, Code.OVERHEAD_DOMINATES: 3},
+    ),
+    "work that is not visible": (
+        [(lambda work: 0.5 - 1e-6 * work, [*range(1, 13)])],
+        (1, 11),
+        {Code.PILOT_ROUNDS: 1},
+    ),
+    "a first round and two others": ([(FREE, [1.0, 4.0, 3.0])], (0, 3), {}),
+    "a first round and three others": (
+        [(FREE, [1.0, 4.0, 3.0, 2.0])],
+        (1, 3),
+        {Code.PILOT_ROUNDS: 1},
+    ),
+    "no more than thirty long pilots": (
+        [(lambda work: 0.5 - 1e-6 * work, [*range(1, 32), *range(40, 50)])],
+        (31, 10),
+        {Code.PILOT_ROUNDS: 31},
+    ),
+    "long with no more work than short ones": (
+        [({100: 0.01, 50: 0.2, 200: 0.01}.__getitem__, [100, 50, 200])],
+        (3, 0),
+        {Code.SHORT_ROUNDS: 3},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_rounds_count_or_are_left_out_with_a_notice(name: str) -> None:
+    told, (left_out, kept), notices = KNOWN[name]
+    schedule = begun(0.0, 1000.0)
+    for lasting, amounts in told:
+        tell(schedule, lasting, amounts)
+    assert schedule.counted == (False,) * left_out + (True,) * kept
+    assert {
+        code: n for code, n in notices_of(schedule).items() if code != Code.LONG_ROUNDS
+    } == notices
+
+
+def test_no_amount_is_planned_that_the_overhead_outweighs() -> None:
+    schedule = begun(0.0, 1000.0)
+    tell(schedule, COSTLY, [*SMALL, *LARGE])
     (notice,) = [each for each in schedule.notices if each.code is Code.SMALL_WORK]
-    assert notice.severity == "note"
     assert notice.evidence == {"rounds": 3, "overhead_s": pytest.approx(1.0)}
-    work, _ = drive(schedule, line(1.0, 2.0), rounds=100)
+    work, _ = drive(schedule, COSTLY, rounds=100)
     assert work.min() >= 2.0 * (1.0 - 1e-6)
-
-
-def test_they_come_back_when_the_overhead_turns_out_smaller() -> None:
-    schedule = piloted(0.0, 1000.0, line(1.0, 2.0))
-    tell(schedule, line(1.0, 2.0), [0.5, 1.0, 1.9, *np.linspace(2.1, 11.0, 10)])
-    tell(schedule, line(0.0, 1.5), [*np.linspace(3.0, 60.0, 20)])
-    assert schedule.counted == (False,) * 6 + (True,) * 33
-    assert Code.SMALL_WORK not in notices_of(schedule)
-
-
-def test_ten_rounds_are_kept_whatever_their_overhead() -> None:
-    schedule = piloted(0.0, 1000.0, line(1.0, 2.0))
-    amounts = [0.5, 1.0, 1.5, *np.linspace(2.1, 11.0, 9)]
-    tell(schedule, line(1.0, 2.0), amounts)
-    assert schedule.counted == (False,) * 6 + (True,) * 12
-    (notice,) = [each for each in schedule.notices if each.code is Code.OVERHEAD_DOMINATES]
-    assert notice.severity == "warning"
-    assert notice.evidence["rounds"] == 3
-    schedule.tell(5.0, 3.5)
-    assert schedule.counted == (False,) * 9 + (True,) * 10
-    assert notices_of(schedule)[Code.SMALL_WORK] == 3
 
 
 @pytest.mark.parametrize(("worth", "cut"), [(1.9, True), (2.1, False), (7.0, False)])
 def test_nothing_is_left_out_where_the_rest_would_be_much_alike(worth: float, cut: bool) -> None:
-    lasting, amounts = line(worth / 10.0, 10.0), np.linspace(1.0, 10.0, 40)
-    schedule = piloted(1.0, 10.0, lasting)
-    tell(schedule, lasting, [*amounts])
+    schedule, amounts = begun(1.0, 10.0), np.linspace(1.0, 10.0, 40)
+    tell(schedule, line(worth / 10.0, 10.0), [*PILOTS, *amounts])
     small = int((amounts < worth).sum())
     assert sum(schedule.counted) == 40 - (small if cut else 0)  # 10 is 5 times 2, no more
     code = Code.SMALL_WORK if cut else Code.OVERHEAD_DOMINATES
     assert notices_of(schedule) == {Code.PILOT_ROUNDS: 6, code: small}
-
-
-def test_work_that_is_not_visible_has_no_overhead_to_compare_with() -> None:
-    schedule = begun(1, 10**12)
-    tell(schedule, lambda work: 0.5 - 1e-6 * work, [*range(1, 13)])
-    assert notices_of(schedule) == {Code.PILOT_ROUNDS: 1}
-    assert 48 <= schedule.next() <= 96
 
 
 def test_long_rounds_are_fewer_and_still_differ() -> None:
@@ -280,8 +274,8 @@ def test_a_plan_is_kept_for_a_set_whatever_the_durations() -> None:
 
 
 def test_pilots_are_left_out_once_ten_others_are_long_enough() -> None:
-    lasting = line(0.0, 2.0)
-    schedule = piloted(1.0, 1e6, lasting)
+    schedule, lasting = begun(1.0, 1e6), FREE
+    tell(schedule, lasting, PILOTS)
     assert schedule.sample == 0
     for told in range(1, 10):
         schedule.tell(5.0, 0.01 if told == 3 else lasting(2.0 + told))
@@ -294,40 +288,12 @@ def test_pilots_are_left_out_once_ten_others_are_long_enough() -> None:
     assert notices_of(schedule)[Code.PILOT_ROUNDS] == 6
 
 
-def test_a_first_round_counts_until_three_others_are_long_enough() -> None:
-    schedule = begun(1.0, 1e6)
-    tell(schedule, line(0.0, 2.0), [1.0, 4.0, 3.0])
-    assert schedule.counted == (True,) * 3
-    assert Code.PILOT_ROUNDS not in notices_of(schedule)
-    schedule.tell(2.0, 1.0)
-    assert schedule.counted == (False,) + (True,) * 3
-    assert notices_of(schedule)[Code.PILOT_ROUNDS] == 1
-
-
-def test_no_more_than_thirty_long_rounds_are_pilots() -> None:
-    schedule = begun(1, 10**12)  # the amounts told are not those asked for, and all too alike
-    tell(schedule, lambda work: 0.5 - 1e-6 * work, [*range(1, 32)])
-    assert schedule.sample == 0
-    schedule.tell(40, 0.5)
-    assert schedule.sample == 1
-    tell(schedule, lambda _: 0.5, [*range(41, 50)])
-    assert schedule.counted == (False,) * 31 + (True,) * 10
-
-
 def test_a_range_of_few_numbers_is_used_whole_and_evenly() -> None:
     schedule = begun(1, 4)
     work, _ = drive(schedule, lambda work: 0.2 * work, counted=QUICK_ROUNDS)
     amounts, times = np.unique(work[np.array(schedule.counted)], return_counts=True)
     assert list(amounts) == [1, 2, 3, 4]
     assert set(times) <= {12, 13}  # 50 / 4
-
-
-def test_rounds_that_are_hardly_long_enough_still_differ() -> None:
-    schedule = begun(0, 100)
-    work, _ = drive(schedule, lambda work: 0.0015 * work)  # 64 is too short, 67 is not
-    amounts = work[np.array(schedule.counted)]
-    assert len(set(amounts)) >= 20
-    assert amounts.min() <= 70
 
 
 @pytest.mark.slow
