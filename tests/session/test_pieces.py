@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from tests.session.telling import codes, told
 
 from benchrigor.errors import WorkloadFailed
-from benchrigor.model import Code, Metric, Options, Round, RunRecord, StopReason
-from benchrigor.report import render
-from benchrigor.session import Engine, Session, compare_runs
+from benchrigor.model import Code, Options, StopReason
+from benchrigor.session import Engine, Session
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock
 
@@ -47,52 +47,45 @@ def spread_run(*, pieces=6, budget_s=12.0, over_s=120.0, mean=0.01, store=None, 
 @pytest.mark.parametrize("pieces", [1, 4, 6])
 def test_a_round_never_crosses_the_end_of_its_piece(reading_s, pieces):
     options = Options(pieces=pieces, budget_s=12.0, target=1e-9)
-    engine, taken_s = Engine(options, seed=1), 0.0
-    rng = np.random.default_rng(1)
-    seen = []
-    while (asked := engine.ask()) is not None:
-        end_s = (asked.piece + 1) * options.piece_s
-        left_s = max(end_s - taken_s, 0.01 * options.piece_s if pieces > 1 else 0.0)
-        assert asked.seconds == pytest.approx(left_s, abs=1e-6)  # whole nanoseconds
-        values = reading_s * rng.uniform(0.98, 1.02, asked.readings)
-        taken_s += values.sum()
+    rng, spent = np.random.default_rng(1), [0.0]
+
+    def give(plan):
+        end_s = (plan.piece + 1) * options.piece_s
+        left_s = max(end_s - spent[-1], 0.01 * options.piece_s if pieces > 1 else 0.0)
+        assert plan.seconds == pytest.approx(left_s, abs=1e-6)  # whole nanoseconds
+        values = reading_s * rng.uniform(0.98, 1.02, plan.readings)
+        spent.append(spent[-1] + values.sum())
         # One reading may be under way at the end; the pieces after it are then shorter.
-        assert taken_s <= end_s + 0.12 * options.piece_s or asked.readings == 1
-        seen.append(asked.piece)
-        engine.tell(
-            Round(plan=asked, elapsed_ns=round(values.sum() * 1e9), unit_readings={"time": values})
-        )
+        assert spent[-1] <= end_s + 0.12 * options.piece_s or plan.readings == 1
+        return {"elapsed_ns": round(values.sum() * 1e9), "unit_readings": {"time": values}}
+
+    record = told(Engine(options, seed=1), give)
+    seen = [each.plan.piece for each in record.rounds]
     assert seen == sorted(seen)
     assert set(seen) == set(range(pieces))
-    assert taken_s <= 1.1 * options.budget_s
+    assert spent[-1] <= 1.1 * options.budget_s
 
 
 def test_no_piece_is_skipped_where_one_took_too_long():
-    options = Options(pieces=4, budget_s=8.0)
-    engine, seen = Engine(options, seed=1), []
-    while (asked := engine.ask()) is not None:
-        seen.append(asked.piece)
-        seconds = 3.3 if len(seen) == 3 else 0.5
-        values = np.full(1, seconds)
-        engine.tell(
-            Round(plan=asked, elapsed_ns=int(seconds * 1e9), unit_readings={"time": values})
-        )
+    def give(plan):
+        seconds = 3.3 if plan.index == 2 else 0.5
+        return {"elapsed_ns": int(seconds * 1e9), "unit_readings": {"time": [seconds]}}
+
+    record = told(Engine(Options(pieces=4, budget_s=8.0), seed=1), give)
+    seen = [each.plan.piece for each in record.rounds]
     assert set(seen) == {0, 1, 2, 3}
     assert seen.count(1) == 1  # its time was gone
 
 
-def test_pieces_are_spread_and_pauses_count_for_nothing():
+def test_the_levels_of_the_pieces_make_the_interval():
     record, clock = spread_run()
     first = {}
     for each in record.rounds:
         first.setdefault(each.plan.piece, each.starts_ns[0] / 1e9)
+    # They are spread, and pauses count for nothing.
     assert np.diff([*first.values()]) == pytest.approx((120.0 - 2.0) / 5, abs=0.1)
     assert record.elapsed_s == pytest.approx(12.0, rel=0.02)
     assert clock.now_ns() / 1e9 == pytest.approx(120.0, abs=0.5)
-
-
-def test_the_levels_of_the_pieces_make_the_interval():
-    record, _ = spread_run()
     analysis, found = record.analysis(), record.estimate()
     assert (analysis.kind, found.n, found.method) == ("pieces", 6, "piece means")
     levels = np.array(analysis.levels)
@@ -105,17 +98,10 @@ def test_the_levels_of_the_pieces_make_the_interval():
     sizes = [phase.change_points.n for phase in analysis.phases]
     assert [phase.start for phase in analysis.phases[1:]] == [max(1, n // 100) for n in sizes[1:]]
     whole = [each.unit_readings["time"] for each in record.rounds if each.plan.piece == 3]
-    assert levels[3] == pytest.approx(np.concatenate(whole)[sizes[3] // 100 :].mean())
-
-
-def test_a_quantile_is_that_of_the_pieces():
-    record, _ = spread_run(statistic="p90")
-    later = np.concatenate(
-        [each.unit_readings["time"] for each in record.rounds if each.plan.piece == 5]
-    )
-    expected = np.quantile(later[later.size // 100 :], 0.9, method="averaged_inverted_cdf")
-    assert record.analysis().levels[5] == pytest.approx(expected)
-    assert record.estimate().value == pytest.approx(np.mean(record.analysis().levels))
+    kept = np.concatenate(whole)[sizes[3] // 100 :]
+    assert levels[3] == pytest.approx(kept.mean())
+    tails = spread_run(statistic="p90")[0].analysis().levels
+    assert tails[3] == pytest.approx(np.quantile(kept, 0.9, method="averaged_inverted_cdf"))
 
 
 def test_only_the_first_piece_has_a_warm_up():
@@ -150,7 +136,7 @@ def test_fewer_than_four_wanted_pieces_are_all_needed(pieces):
     record, _ = spread_run(pieces=pieces, target=1e4)
     assert record.decision.satisfied is (pieces == 3)  # of two there is one look, and none to agree
     assert record.estimate().n == pieces
-    assert Code.FEW_PIECES in {each.code for each in record.notices}
+    assert Code.FEW_PIECES in codes(record)
 
 
 def test_a_stop_during_a_pause_gives_what_there_is():
@@ -170,6 +156,20 @@ def test_a_stop_during_a_pause_gives_what_there_is():
     assert waits[0] == pytest.approx(23.6 - 2.0, abs=0.1)
 
 
+def test_a_failure_keeps_the_pieces_before_it():
+    clock = FakeClock()
+
+    class Failing(Machine):
+        def run(self, plan, recorder):
+            if plan.piece == 4:
+                raise OSError("gone")
+            super().run(plan, recorder)
+
+    with pytest.raises(WorkloadFailed) as caught:
+        Session(Options(pieces=6, budget_s=6.0, target=1e-9), clock=clock).run(Failing(clock))
+    assert caught.value.record.estimate().n == 4
+
+
 def test_an_interrupt_after_one_piece_gives_the_figure_of_one_window():
     clock = FakeClock()
     session = Session(Options(pieces=6, budget_s=12.0), clock=clock)
@@ -185,31 +185,6 @@ def test_an_interrupt_after_one_piece_gives_the_figure_of_one_window():
     assert few in record.estimate().notices
 
 
-def test_a_failing_hook_ends_the_session_in_a_pause():
-    clock = FakeClock()
-
-    def fail(progress):
-        if progress.waiting_s:
-            raise RuntimeError("no screen")
-
-    session = Session(Options(pieces=4, budget_s=4.0), clock=clock, progress=fail)
-    record = session.run(Machine(clock), over_s=40.0)
-    assert record.decision.reason is StopReason.HOOK_FAILED
-    assert {each.plan.piece for each in record.rounds} == {0}
-
-
-def test_a_record_survives_its_file_and_the_journal(tmp_path):
-    path = tmp_path / "runs.sqlite"
-    record, _ = spread_run(store=path)
-    stored = Journal(path).load(record.run_id)
-    for again in (stored, RunRecord.from_dict(record.to_dict())):
-        assert again.analysis().levels == record.analysis().levels
-        assert [each.plan.piece for each in again.rounds] == [
-            each.plan.piece for each in record.rounds
-        ]
-        assert render(again) == render(record)
-
-
 def test_a_run_is_resumed_in_the_piece_that_comes_next(tmp_path):
     path, clock = tmp_path / "runs.sqlite", FakeClock()
     session = Session(Options(pieces=5, budget_s=10.0), clock=clock, store=path, seed=3)
@@ -222,44 +197,3 @@ def test_a_run_is_resumed_in_the_piece_that_comes_next(tmp_path):
     record = resumed.run(Machine(clock), over_s=100.0)
     assert record.estimate().n == 5
     assert record.elapsed_s == pytest.approx(10.0, rel=0.02)
-
-
-def test_runs_in_pieces_are_compared_by_their_levels():
-    old, new = spread_run(seed=1)[0], spread_run(seed=2, mean=0.02)[0]
-    found = compare_runs(old, new)
-    levels = [np.array(each.analysis().levels) for each in (old, new)]
-    assert found.unit == "piece"
-    assert found.ratio.value == pytest.approx(levels[1].mean() / levels[0].mean(), rel=1e-6)
-    assert Code.THIS_PROCESS_ONLY in {each.code for each in found.notices}
-    assert found.verdict.value == "worse"
-
-
-def test_shares_and_rates_have_levels_too():
-    clock = FakeClock()
-
-    class Both:
-        def run(self, plan, recorder):
-            clock.advance(round(0.01e9 * plan.readings))
-            rng = np.random.default_rng([1, plan.index])
-            recorder.unit_readings("ok", (rng.random(plan.readings) < 0.8).astype(float))
-            recorder.unit_readings("rate", rng.uniform(50.0, 100.0, plan.readings))
-
-    metrics = (Metric(name="ok", kind="share"), Metric(name="rate", unit="/s"))
-    record = Session(Options(pieces=4, budget_s=8.0), metrics, clock=clock).run(Both())
-    assert record.estimate("ok").value == pytest.approx(0.8, abs=0.05)
-    expected = math.log(2.0) / 50.0  # the mean of 1 / x
-    assert 1.0 / record.estimate("rate").value == pytest.approx(expected, rel=0.05)
-
-
-def test_a_failure_keeps_the_pieces_before_it():
-    clock = FakeClock()
-
-    class Failing(Machine):
-        def run(self, plan, recorder):
-            if plan.piece == 4:
-                raise OSError("gone")
-            super().run(plan, recorder)
-
-    with pytest.raises(WorkloadFailed) as caught:
-        Session(Options(pieces=6, budget_s=6.0, target=1e-9), clock=clock).run(Failing(clock))
-    assert caught.value.record.estimate().n == 4

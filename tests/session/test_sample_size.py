@@ -1,10 +1,12 @@
+from collections.abc import Callable
 from functools import cache
 
 import pytest
+from tests.session.telling import codes, number, tell
 
 import benchrigor as br
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Estimate, RunRecord
+from benchrigor.model import Code, RunRecord
 from benchrigor.session import plan
 from benchrigor.testing import FakeClock, StepWarmUp, SyntheticWorkload
 
@@ -24,12 +26,6 @@ def pilot(**given: object) -> RunRecord:
         clock=clock,
     )
     return br.Session(options, seed=1, clock=clock, name="synthetic").run(workload)
-
-
-def estimate_of(record: RunRecord) -> Estimate:
-    found = record.estimate()
-    assert found is not None
-    return found
 
 
 def test_readings_that_were_cut_are_paid_for_once() -> None:
@@ -55,7 +51,7 @@ def test_an_invocation_pays_for_its_own_warm_up() -> None:
 
 def test_no_price_is_below_what_the_run_itself_would_look_at() -> None:
     series = plan(pilot(), half_widths=(0.5,)).prices[0].n
-    estimate = estimate_of(pilot())
+    estimate = number(pilot())
     assert series >= 750
     assert series * estimate.n_effective / estimate.n >= 100 * (1.0 - 1e-9)
     assert plan(pilot(rounds="restarted"), half_widths=(0.5,)).prices[0].n == 15
@@ -64,26 +60,24 @@ def test_no_price_is_below_what_the_run_itself_would_look_at() -> None:
 
 def test_one_process_does_not_speak_for_others() -> None:
     assert plan(pilot()).notices[0].code is Code.THIS_PROCESS_ONLY
-    assert Code.THIS_PROCESS_ONLY not in {
-        each.code for each in plan(pilot(rounds="restarted")).notices
-    }
+    assert Code.THIS_PROCESS_ONLY not in codes(plan(pilot(rounds="restarted")))
 
 
 def test_recorded_readings_took_no_time() -> None:
     session = br.Session(br.Options(target=0.5), seed=1)
-    values = pilot().readings()[200:700]
-    asked = session.ask()
-    assert asked is not None
-    session.tell(br.Round(plan=asked, elapsed_ns=0, unit_readings={"time": values}))
+    tell(session, {"elapsed_ns": 0, "unit_readings": {"time": pilot().readings()[200:700]}})
     found = plan(session.result())
     assert found.seconds is found.pilot_seconds is found.prices[0].seconds is None
-    assert " in " not in str(found).splitlines()[0]
 
 
-def test_a_run_without_a_number_says_why() -> None:
-    with pytest.raises(NotEstimable, match="no estimate") as caught:
-        plan(br.Session(name="empty", seed=1).result())
-    assert caught.value.notice.code is Code.NO_DATA  # type: ignore[attr-defined]
+@pytest.mark.parametrize(
+    ("run", "why"),
+    [
+        (lambda: br.Session(name="empty", seed=1).result(), Code.NO_DATA),
+        (lambda: pilot(max_rounds=1), Code.TOO_FEW_READINGS),
+    ],
+)
+def test_a_run_without_a_number_says_why(run: Callable[[], RunRecord], why: Code) -> None:
     with pytest.raises(NotEstimable) as caught:
-        plan(pilot(max_rounds=1))
-    assert caught.value.notice.code is Code.TOO_FEW_READINGS  # type: ignore[attr-defined]
+        plan(run())
+    assert caught.value.notice.code is why  # type: ignore[attr-defined]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy.typing as npt
 import pytest
+from tests.session.telling import codes, number, reason
 
 import benchrigor as br
 from benchrigor.model import Code, Comparison, StopReason
@@ -38,49 +40,45 @@ class Slow:
         return self.clock.now_ns() / 1e9
 
 
-def measured(slow: Slow) -> br.RunRecord:
-    return br.measure(slow, budget_s=BUDGET_S, seed=1, clock=slow.clock)
+def measured(slow: Slow, **around: Callable[[], None]) -> br.RunRecord:
+    return br.measure(slow, budget_s=BUDGET_S, seed=1, clock=slow.clock, **around)  # type: ignore[arg-type]
 
 
-def between_others(slow: Slow) -> br.RunRecord:
-    nothing: Callable[[], None] = lambda: None  # noqa: E731  # shorter
-    return br.measure(
-        slow, budget_s=BUDGET_S, setup=nothing, teardown=nothing, seed=1, clock=slow.clock
-    )
+def in_a_session(slow: Slow, func: Callable[..., object], rounds: Any = "auto") -> br.RunRecord:
+    options = br.Options(budget_s=BUDGET_S, rounds=rounds)
+    return br.Session(options, seed=1, clock=slow.clock).run(func)
 
 
-def in_a_session(slow: Slow) -> br.RunRecord:
-    return br.Session(br.Options(budget_s=BUDGET_S), seed=1, clock=slow.clock).run(slow)
+def nothing() -> None:
+    """Do nothing."""
 
 
-def in_steps(slow: Slow) -> br.RunRecord:
-    return br.Session(br.Options(budget_s=BUDGET_S), seed=1, clock=slow.clock).run(slow.steps)
+DOORS: dict[str, Callable[[Slow], br.RunRecord]] = {
+    "measure": measured,
+    "measure between others": lambda slow: measured(slow, setup=nothing, teardown=nothing),
+    "session": lambda slow: in_a_session(slow, slow),
+    "session of steps": lambda slow: in_a_session(slow, slow.steps),
+}
 
 
-ONE_SERIES = [measured, between_others, in_a_session, in_steps]
-
-
-@pytest.mark.parametrize("door", ONE_SERIES)
+@pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize(
     ("seconds", "calls"), [(0.5, 20), (3.0, 3), (4.0, 2), (5.0, 2), (6.0, 2), (30.0, 1)]
 )
 def test_every_call_counts_and_the_last_one_ends_in_time(
-    door: Callable[[Slow], br.RunRecord], seconds: float, calls: int
+    door: str, seconds: float, calls: int
 ) -> None:
     slow = Slow(seconds)
-    record = door(slow)
+    record = DOORS[door](slow)
     assert slow.calls == record.readings("time").size == calls
     assert slow.elapsed_s < max(1.11 * BUDGET_S, 2 * seconds * 1.01)
-    assert record.decision is not None
-    assert record.decision.reason is StopReason.TIME_BUDGET
-    estimate = record.estimate()
+    assert reason(record) is StopReason.TIME_BUDGET
     if calls == 1:
-        assert estimate is None
+        assert record.estimate() is None
         return
-    assert estimate is not None
-    assert estimate.n == calls
-    assert estimate.low <= seconds * 1.002 <= estimate.high
-    assert Code.FEW_READINGS in [notice.code for notice in record.notices]
+    assert number(record).n == calls
+    assert number(record).low <= seconds * 1.002 <= number(record).high
+    assert Code.FEW_READINGS in codes(record)
 
 
 def test_a_first_call_that_is_slow_only_once_does_not_choose_the_calls_per_reading() -> None:
@@ -88,28 +86,19 @@ def test_a_first_call_that_is_slow_only_once_does_not_choose_the_calls_per_readi
     record = br.measure(
         lambda: clock.advance(next(durations, 1_000)), budget_s=10.0, seed=1, clock=clock
     )
-    estimate = record.estimate()
-    assert estimate is not None
-    assert estimate.value == pytest.approx(1e-6, rel=0.001)  # the cold one is left out
+    assert number(record).value == pytest.approx(1e-6, rel=0.001)  # the cold one is left out
     assert record.rounds[0].facts["first_call_s"] == 2.0
     assert record.rounds[1].facts["inner_loop"] > 10  # type: ignore[operator]  # a number
 
 
-def test_rounds_of_many_readings_end_with_the_budget() -> None:
+@pytest.mark.parametrize("in_steps", [False, True])
+def test_rounds_of_many_readings_end_with_the_budget_and_are_not_exhausted(in_steps: bool) -> None:
     slow = Slow(3.0)
-    options = br.Options(budget_s=BUDGET_S, rounds="restarted")
-    record = br.Session(options, seed=1, clock=slow.clock).run(slow)
+    record = in_a_session(slow, slow.steps if in_steps else slow, "restarted")
     assert slow.calls == record.readings("time").size == 3
     assert slow.elapsed_s < 10.0
     assert record.rounds[0].cut
-
-
-def test_a_generator_cut_by_the_budget_is_not_exhausted() -> None:
-    slow = Slow(3.0)
-    options = br.Options(budget_s=BUDGET_S, rounds="restarted")
-    record = br.Session(options, seed=1, clock=slow.clock).run(slow.steps)
-    assert slow.calls == 3
-    assert Code.EXHAUSTED not in [notice.code for notice in record.notices]
+    assert Code.EXHAUSTED not in codes(record)
 
 
 class Jumping(Slow):
@@ -120,16 +109,15 @@ class Jumping(Slow):
         super().__call__()
 
 
-@pytest.mark.parametrize("door", ONE_SERIES)
+@pytest.mark.parametrize("door", DOORS)
 def test_a_function_that_slows_down_within_a_round_is_cut_after_the_call_under_way(
-    door: Callable[[Slow], br.RunRecord],
+    door: str,
 ) -> None:
     jumping = Jumping(0.001)
-    record = door(jumping)
+    record = DOORS[door](jumping)
     assert BUDGET_S <= jumping.elapsed_s < BUDGET_S + 1.01
     assert record.readings("time").size >= jumping.calls - 10  # some choose the calls per reading
-    assert record.decision is not None
-    assert record.decision.reason is StopReason.TIME_BUDGET
+    assert reason(record) is StopReason.TIME_BUDGET
 
 
 @pytest.mark.parametrize(("seconds", "calls"), [(3.0, 3), (30.0, 1)])
@@ -201,6 +189,5 @@ def test_a_session_leaves_time_for_its_end() -> None:
 
     options = br.Options(budget_s=10, target=1e-12)
     record = br.Session(options, clock=work.clock, detector=detect, seed=1).run(work)
-    assert record.decision is not None
-    assert record.decision.reason is StopReason.TIME_BUDGET
+    assert reason(record) is StopReason.TIME_BUDGET
     assert 5.0 < work.elapsed_s < 11.0
