@@ -251,8 +251,7 @@ def test_where_nothing_counts_instructions_the_time_is_measured_and_a_notice_say
     assert Code.NO_INSTRUCTIONS in codes(record)
 
 
-def test_shares_may_be_given_in_percent() -> None:
-    clock = FakeClock()
+def test_shares_may_be_given_in_percent(clock: FakeClock) -> None:
 
     def nap() -> None:
         clock.advance(1_000_000)

@@ -77,15 +77,18 @@ def test_no_piece_is_skipped_where_one_took_too_long():
     assert seen.count(1) == 1  # its time was gone
 
 
-def test_the_levels_of_the_pieces_make_the_interval():
+def test_pieces_are_spread_and_pauses_count_for_nothing():
     record, clock = spread_run()
     first = {}
     for each in record.rounds:
         first.setdefault(each.plan.piece, each.starts_ns[0] / 1e9)
-    # They are spread, and pauses count for nothing.
     assert np.diff([*first.values()]) == pytest.approx((120.0 - 2.0) / 5, abs=0.1)
     assert record.elapsed_s == pytest.approx(12.0, rel=0.02)
     assert clock.now_ns() / 1e9 == pytest.approx(120.0, abs=0.5)
+
+
+def test_the_levels_of_the_pieces_make_the_interval():
+    record, _ = spread_run()
     analysis, found = record.analysis(), record.estimate()
     assert (analysis.kind, found.n, found.method) == ("pieces", 6, "piece means")
     levels = np.array(analysis.levels)
@@ -97,15 +100,24 @@ def test_the_levels_of_the_pieces_make_the_interval():
     # The last hundredth of each piece counts, the first does not.
     sizes = [phase.change_points.n for phase in analysis.phases]
     assert [phase.start for phase in analysis.phases[1:]] == [max(1, n // 100) for n in sizes[1:]]
-    whole = [each.unit_readings["time"] for each in record.rounds if each.plan.piece == 3]
-    kept = np.concatenate(whole)[sizes[3] // 100 :]
-    assert levels[3] == pytest.approx(kept.mean())
-    tails = spread_run(statistic="p90")[0].analysis().levels
-    assert tails[3] == pytest.approx(np.quantile(kept, 0.9, method="averaged_inverted_cdf"))
+    assert levels[3] == pytest.approx(kept_of(record, 3).mean())
 
 
-def test_only_the_first_piece_has_a_warm_up():
-    clock = FakeClock()
+def kept_of(record, piece):
+    """Return the readings of a piece without the first hundredth."""
+    rounds = [each for each in record.rounds if each.plan.piece == piece]
+    values = np.concatenate([each.unit_readings["time"] for each in rounds])
+    return values[values.size // 100 :]
+
+
+def test_a_quantile_is_that_of_the_pieces():
+    record, _ = spread_run(statistic="p90")
+    expected = np.quantile(kept_of(record, 5), 0.9, method="averaged_inverted_cdf")
+    assert record.analysis().levels[5] == pytest.approx(expected)
+    assert record.estimate().value == pytest.approx(np.mean(record.analysis().levels))
+
+
+def test_only_the_first_piece_has_a_warm_up(clock):
 
     class WarmingUp(Machine):
         def run(self, plan, recorder):
@@ -118,8 +130,7 @@ def test_only_the_first_piece_has_a_warm_up():
     assert record.analysis().phases[0].start >= 13  # readings of 30 ms
 
 
-def test_it_is_satisfied_from_four_pieces_on():
-    clock = FakeClock()
+def test_it_is_satisfied_from_four_pieces_on(clock):
     session = Session(Options(pieces=8, budget_s=8.0, target=0.05), clock=clock)
     kinds = []
     for progress in session.pieces(Machine(clock, spread=0.001)):
@@ -156,8 +167,7 @@ def test_a_stop_during_a_pause_gives_what_there_is():
     assert waits[0] == pytest.approx(23.6 - 2.0, abs=0.1)
 
 
-def test_a_failure_keeps_the_pieces_before_it():
-    clock = FakeClock()
+def test_a_failure_keeps_the_pieces_before_it(clock):
 
     class Failing(Machine):
         def run(self, plan, recorder):
@@ -170,8 +180,7 @@ def test_a_failure_keeps_the_pieces_before_it():
     assert caught.value.record.estimate().n == 4
 
 
-def test_an_interrupt_after_one_piece_gives_the_figure_of_one_window():
-    clock = FakeClock()
+def test_an_interrupt_after_one_piece_gives_the_figure_of_one_window(clock):
     session = Session(Options(pieces=6, budget_s=12.0), clock=clock)
     running = session.pieces(Machine(clock))
     next(running)

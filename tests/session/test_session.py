@@ -200,8 +200,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
 
 
 @pytest.mark.slow
-def test_a_function_or_generator_function_of_an_amount_is_adapted() -> None:
-    clock = FakeClock()
+def test_a_function_or_generator_function_of_an_amount_is_adapted(clock: FakeClock) -> None:
     amounts: list[float] = []
 
     def job(amount: int) -> None:
@@ -237,8 +236,9 @@ def test_a_function_of_an_amount_is_called_with_the_one_amount_of_a_session() ->
     assert number(record, "time").value == pytest.approx(0.003)
 
 
-def test_a_session_writes_nothing_where_nobody_listens(capfd: pytest.CaptureFixture[str]) -> None:
-    clock = FakeClock()
+def test_a_session_writes_nothing_where_nobody_listens(
+    clock: FakeClock, capfd: pytest.CaptureFixture[str]
+) -> None:
     Session(Options(target=0.05), seed=1, clock=clock).run(synthetic(clock))
     assert capfd.readouterr() == ("", "")
 

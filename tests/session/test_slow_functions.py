@@ -162,8 +162,7 @@ def test_a_fast_function_is_not_made_as_slow_as_the_other() -> None:
     assert calls > 3 * 300
 
 
-def test_a_pair_that_is_slow_only_once_chooses_its_calls_after_that() -> None:
-    clock = FakeClock()
+def test_a_pair_that_is_slow_only_once_chooses_its_calls_after_that(clock: FakeClock) -> None:
     durations = {name: iter([2_000_000_000]) for name in ("old", "new")}
     found = br.measure_pair(
         lambda: clock.advance(next(durations["old"], 1_000)),
