@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-import queue
 from collections import defaultdict
 from typing import Any, NamedTuple
 
 import numpy as np
 from tests.simulations.simulated.owners import FakeOwners
+from tests.texts.causes.queues import end_of
 
-from benchrigor.queues import Page, Stage, Tap, WatchedStage
+from benchrigor.queues import Page, Stage, WatchedStage
 from benchrigor.queues.stages.stage_figures import Watching
 from benchrigor.queues.watching.sampler import Sampler
 
@@ -33,12 +33,6 @@ class Row(NamedTuple):
 
 def known(value: float, unit: float = 1.0) -> float | None:
     return None if math.isnan(value) else round(value * unit, 6)
-
-
-def end_of(page: Page, name: str, *, servers: int = 1) -> Any:
-    """Return an end, which nobody has used, by its whole name."""
-    of, _, side = name.rpartition(".")
-    return getattr(Tap(queue.Queue(), name=of, page=page, servers=servers), side)
 
 
 def stage_of(

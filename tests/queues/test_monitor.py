@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import signal
 import subprocess
@@ -15,61 +16,17 @@ from typing import Any
 
 import psutil
 import pytest
+from tests.texts.causes.queues import end_of
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Estimate, ServiceRate
+from benchrigor.model import ServiceRate
 from benchrigor.queues import Monitor, Page, Recording, Stage, Tap
-from benchrigor.queues.counting.ends import End
-from benchrigor.queues.data.service import RateReason
 from benchrigor.queues.watching import process_watch
 from benchrigor.queues.watching.queue_growth import FullQueue
 from benchrigor.queues.watching.sampler import Sampler
 
-SERVICE_S, LONG_S = 0.002, 120.0
+LONG_S = 120.0
 THREAD, PROCESS = {"period_s": 0.02}, {"period_s": 0.005}
-
-
-class Pipeline:
-    """A source, a stage that takes 2 ms for each item, and a sink, in three threads."""
-
-    def __init__(self) -> None:
-        self.work = Tap(queue.Queue(maxsize=8), name="work")
-        self.done = Tap(queue.Queue(maxsize=8), name="done")
-        self.stages = (
-            Stage("source", writes=[self.work.tail]),
-            Stage("serve", reads=[self.work.head], writes=[self.done.tail]),
-            Stage("sink", reads=[self.done.head]),
-        )
-
-    def run(self, items: int) -> None:
-        """Let so many items pass."""
-        steps = (self.source, self.serve, self.sink)
-        threads = [threading.Thread(target=each, args=(items,)) for each in steps]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
-
-    def source(self, items: int) -> None:
-        for item in range(items):
-            self.work.queue.put(item)
-
-    def serve(self, items: int) -> None:
-        for _ in range(items):
-            item = self.work.queue.get()
-            time.sleep(SERVICE_S)
-            self.done.queue.put(item)
-
-    def sink(self, items: int) -> None:
-        for _ in range(items):
-            self.done.queue.get()
-
-
-@pytest.fixture
-def pipeline() -> Iterator[Pipeline]:
-    made = Pipeline()
-    with made.work, made.done:
-        yield made
 
 
 @pytest.fixture
@@ -100,36 +57,6 @@ def counted(monitor: Monitor) -> tuple[int, float]:
     return sum(rate.periods for rate in rates), sum(rate.items for rate in rates)
 
 
-def as_fast_as_it_sleeps(rate: ServiceRate) -> bool:
-    """Whether it is that of a stage that sleeps, which takes longer than asked for, never less."""
-    return rate.estimate is not None and 0.1 < rate.estimate.value * SERVICE_S <= 1.02
-
-
-@pytest.mark.slow
-def test_a_stage_that_sleeps_is_found_to_be_as_fast_as_it_can_be(pipeline: Pipeline) -> None:
-    with Monitor(*pipeline.stages, target=0.2, **THREAD) as monitor:
-        pipeline.run(500)
-    assert monitor.failure is None
-    assert list(monitor.rates()) == ["source", "serve", "sink"]
-    assert as_fast_as_it_sleeps(monitor.rates()["serve"][-1])
-    report = monitor.report()
-    assert report.bottleneck().stage == monitor.advice().bottleneck.stage == "serve"
-    assert report.stages[1].filter_ratio is not None
-    assert report.stages[1].filter_ratio.value == pytest.approx(1.0, abs=0.2)
-
-
-@pytest.mark.slow
-def test_a_process_finds_the_same(pipeline: Pipeline) -> None:
-    with Monitor(*pipeline.stages, target=0.2, **PROCESS) as monitor:
-        deadline = time.monotonic() + LONG_S
-        while not monitor.rates() and time.monotonic() < deadline:
-            pipeline.run(50)
-        pipeline.run(300)
-    assert monitor.failure is None
-    assert as_fast_as_it_sleeps(monitor.rates()["serve"][-1])
-    assert min(monitor.cost_s, monitor.cost_share) > 0.0
-
-
 @pytest.mark.parametrize(
     ("options", "where"),
     [
@@ -149,7 +76,7 @@ def test_short_periods_are_for_a_process(tap: Tap, options: dict[str, Any], wher
 
 
 def test_taps_are_two_stages_and_stages_take_taps_for_their_ends(tap: Tap, page: Page) -> None:
-    stage = Stage("hash", reads=[tap, End(page, "more.head")], writes=[tap], servers=3)
+    stage = Stage("hash", reads=[tap, end_of(page, "more.head")], writes=[tap], servers=3)
     monitor = Monitor(stage, tap)
     found = {each.name: (each.reads, each.writes) for each in monitor.report().stages}
     assert found == {
@@ -160,24 +87,6 @@ def test_taps_are_two_stages_and_stages_take_taps_for_their_ends(tap: Tap, page:
     assert monitor.rates() == {name: [] for name in found}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["busy-time", "quantile"])
-def test_a_period_is_looked_for_where_none_is_given(pipeline: Pipeline, method: str) -> None:
-    """Within a second or two there are rates, marked as provisional, at little cost."""
-    with Monitor(*pipeline.stages, period_s=None, method=method) as monitor:
-        pipeline.run(500)
-        report = monitor.report()
-    assert monitor.failure is None
-    assert (report.period_s or 0.0) >= 0.05
-    rate = report.stages[1].rate
-    assert rate is not None
-    assert as_fast_as_it_sleeps(rate)
-    if report.seeking:
-        assert (rate.converged, rate.reason) == (False, RateReason.PROVISIONAL)
-    # At 50 ms; the processor may be slow to wake, and others run on it.
-    assert report.cost_share < 0.03
-
-
 def test_it_begins_once_and_ends_as_often_as_one_likes(tap: Tap) -> None:
     monitor = Monitor(tap)
     assert monitor.start() is monitor
@@ -186,27 +95,6 @@ def test_it_begins_once_and_ends_as_often_as_one_likes(tap: Tap) -> None:
     monitor.stop()
     monitor.stop()
     assert monitor.failure is None
-
-
-@pytest.mark.slow
-def test_advice_can_be_asked_for_once_the_source_has_stopped() -> None:
-    """The source fills the queue, and ends; then the stage works off what is left, slower."""
-    with (
-        Tap(queue.Queue(), name="work") as work,
-        Monitor(Stage("serve", reads=[work]), **THREAD) as monitor,
-    ):
-        for item in range(400):
-            work.queue.put(item)
-            if item % 2:
-                work.queue.get()
-                time.sleep(0.002)
-        for _ in range(190):
-            work.queue.get()
-            time.sleep(0.008)
-        found = monitor.advice()
-    assert isinstance(found.source_rate, Estimate)
-    assert found.source_rate.value > 0.0
-    assert Code.SOURCE_STOPPED in {each.code for each in found.notices}
 
 
 @pytest.mark.slow
@@ -224,7 +112,9 @@ def test_it_tells_while_it_watches_and_records_what_counted(
     assert before[0] < after[0]
     assert 0 < after[1] <= items
     assert report.failure is None
-    assert report.cost_s > 0.0
+    assert 0.0 < report.cost_share == report.cost_s / report.watched_s
+    assert (monitor.cost_s, monitor.cost_share) == (report.cost_s, report.cost_share)
+    assert [*monitor.rates()["work.tail"]] == [*report.stages[0].rates]
     assert not [*tap.page.path.parent.glob(published)]
     with Recording.open(tmp_path / "run.csv") as recording:
         found = dict(recording.periods())
@@ -232,6 +122,32 @@ def test_it_tells_while_it_watches_and_records_what_counted(
     between = len(report.stages[0].rates) - 1
     recorded = (found["work.tail"].n, found["work.tail"].items.sum())
     assert recorded == after if between == 0 else after[0] <= recorded[0] <= after[0] + between
+
+
+@pytest.mark.slow
+def test_with_other_servers_a_stage_is_another_one_in_a_recording(
+    page: Page, tmp_path: Path
+) -> None:
+    def serve() -> None:
+        for _ in range(12):
+            first.words[0] += 7
+            first.words[1] += 70
+            time.sleep(0.02)
+
+    first, stage = page.claim("in.head"), Stage("hash", reads=[end_of(page, "in.head")])
+    with Monitor(stage, record=tmp_path / "run.csv", **THREAD):
+        serve()
+        page.claim("in.head").words[5] = os.getppid() << 32
+        serve()
+    with Recording.open(tmp_path / "run.csv") as recording:
+        found = dict(recording.periods())
+    assert recording.head.period_s == 0.02
+    assert {name: each.servers for name, each in found.items()} == {
+        "hash": 1,
+        "hash (2 servers)": 2,
+    }
+    for each in found.values():
+        assert each.bytes.sum() == 10 * each.items.sum() > 0
 
 
 @pytest.mark.slow
@@ -440,16 +356,6 @@ def test_a_full_queue_is_doubled_up_to_a_limit_until_its_tap_is_closed(full: Tap
     times = [each.at_s for each in growths]
     assert times == sorted(times)
     assert times[0] >= 0.05  # after three periods
-
-
-@pytest.mark.slow
-def test_a_bound_that_the_program_sets_is_its_own(full: Tap) -> None:
-    with Monitor(Stage("serve", reads=[full]), grow=True, **THREAD):
-        until_bound(full, 4)
-        full.queue.maxsize = 3
-        until_bound(full, 6)
-        full.close()
-    assert full.queue.maxsize == 3
 
 
 def test_without_being_asked_nothing_grows_and_what_cannot_is_named(full: Tap) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchrigor.model import ServiceRate
+from benchrigor.model import Code, ServiceRate
 from benchrigor.queues import ServiceRateEstimator
 from benchrigor.testing import SyntheticStage
 
@@ -36,24 +36,6 @@ def value(rate: ServiceRate) -> float:
     return rate.estimate.value
 
 
-def figures(rates: list[ServiceRate]) -> list[tuple[Any, ...]]:
-    return [
-        (
-            each.converged,
-            each.reason,
-            each.periods,
-            each.unblocked,
-            each.used,
-            each.items,
-            pytest.approx(each.start_s, abs=1e-9),
-            pytest.approx(each.stop_s),
-            None if each.estimate is None else pytest.approx(each.estimate.value),
-            None if each.estimate is None else pytest.approx(each.estimate.half_width, rel=1e-6),
-        )
-        for each in rates
-    ]
-
-
 def test_the_window_and_the_share_of_unblocked_periods_are_those_of_the_data() -> None:
     seen = watched(utilisation=0.8)
     rate = only(told(seen))
@@ -65,51 +47,87 @@ def test_the_window_and_the_share_of_unblocked_periods_are_those_of_the_data() -
     assert rate.period_s == pytest.approx(0.032)
 
 
-def test_only_periods_of_the_wanted_width_count_for_the_quantile() -> None:
-    est = ServiceRateEstimator("quantile", period_s=0.1)
-    for number in range(200):
-        est.tell(300 if number % 10 == 0 else 100, 0.3 if number % 10 == 0 else 0.1)
-    assert value(est.rates[0]) == pytest.approx(1000.0)
-    assert est.rates[0].used < est.rates[0].periods
+def figures(rate: ServiceRate) -> tuple[Any, ...]:
+    found = (rate.converged, rate.reason, rate.periods, rate.unblocked, rate.used, rate.items)
+    window = (pytest.approx(rate.start_s, abs=1e-9), pytest.approx(rate.stop_s))
+    return *found, *window, rate.estimate and pytest.approx(rate.estimate.half_width, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("utilisation", [0.5, 0.95])
-def test_telling_one_by_one_in_parts_and_at_once_is_the_same(
-    method: str, utilisation: float
+@pytest.mark.parametrize(
+    ("stage", "items", "longest"),
+    [
+        ({"utilisation": 0.5, "later": 0.5}, 50_000, 700),  # young phases
+        ({"utilisation": 0.95, "later": 0.5}, 50_000, 700),
+        ({"utilisation": 0.9, "service": "pareto"}, 60_000, 40),  # many of them
+        ({"utilisation": 0.9, "rate": 30.0}, 300_000, 5_000),  # batches longer than a piece
+        ({"utilisation": 0.1, "rate": 1.0}, 3_000, 5_000),  # hardly any items
+    ],
+)
+def test_rates_are_the_same_however_periods_are_told(
+    method: str, stage: dict[str, Any], items: int, longest: int
 ) -> None:
-    seen = watched(items=50_000, utilisation=utilisation, later=0.5)
-    at_once = figures(told(seen, method=method).rates)
+    seen = watched(items=items, **stage)
+    at_once = told(seen, method=method).rates
     by_one, in_parts = ServiceRateEstimator(method), ServiceRateEstimator(method)
-    columns = (seen.items, seen.period_s, seen.blocked_s)
-    for items, period_s, blocked_s in zip(*columns, strict=True):
-        by_one.tell(float(items), float(period_s), float(blocked_s), bool(blocked_s > 0.0))
+    columns = (seen.items, seen.period_s, seen.blocked_s, seen.blocked_s > 0.0)
+    if "later" in stage:
+        for period in zip(*(each.tolist() for each in columns), strict=True):
+            by_one.tell(*period)
     rng = np.random.default_rng(5)
     start = 0
     while start < len(seen.items):
-        stop = start + int(rng.integers(1, 700))
-        part = [each[start:stop] for each in columns]
-        in_parts.tell_many(*part, part[2] > 0.0)
-        assert in_parts.rates  # looking changes nothing
+        stop = start + int(rng.integers(1, longest))
+        in_parts.tell_many(*(each[start:stop] for each in columns))
+        if rng.random() < 0.1:
+            assert in_parts.rates  # looking changes nothing
         start = stop
-    assert figures(by_one.rates) == at_once
-    assert figures(in_parts.rates) == at_once
+    for found in [in_parts.rates, *([by_one.rates] if "later" in stage else [])]:
+        assert list(map(figures, found)) == list(map(figures, at_once))
+        assert method == "quantile" or found == at_once  # to the last bit
 
 
 @pytest.mark.alone
 @pytest.mark.slow
-def test_memory_does_not_grow_with_the_stream() -> None:
-    sizes = []
-    for method in METHODS:
+@pytest.mark.parametrize("method", METHODS)
+def test_memory_does_not_grow_with_the_stream(method: str) -> None:
+    rng = np.random.default_rng(3)
+    busy = rng.poisson(40.0, 40_000), 0.04, rng.random(40_000) * 0.01
+    for periods, times, most in (
+        (busy, 2, 2_000_000),
+        ((np.zeros(100_000), 0.005, 0.005), 40, 500_000),
+    ):
         est = ServiceRateEstimator(method)
-        rng = np.random.default_rng(3)
-        for _ in range(2):
-            tracemalloc.start()
-            for _ in range(40):
-                est.tell_many(rng.poisson(40.0, 1000), 0.04, rng.random(1000) * 0.01)
-            sizes.append(tracemalloc.get_traced_memory()[0])
-            tracemalloc.stop()
-    assert all(size < 2_000_000 for size in sizes), sizes
+        tracemalloc.start()
+        for _ in range(times):
+            est.tell_many(*periods)
+        held = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+        assert held < most
+    (rate,) = est.rates
+    assert (rate.reason == "never-busy") is (method == "busy-time")
+    assert rate.periods == 4_000_000
+
+
+def test_a_rate_that_goes_to_and_fro_says_so_until_it_stays() -> None:
+    est = ServiceRateEstimator()
+    rng = np.random.default_rng(8)
+    for level in (40.0, 80.0, 40.0, 80.0, 40.0):
+        est.tell_many(rng.poisson(level, 200), 0.04)
+    assert not est.rates[-1].notices
+    est.tell_many(rng.poisson(80.0, 200), 0.04)
+    *ended, rate = est.rates
+    assert len(ended) == 5
+    (notice,) = rate.notices
+    assert notice.code is Code.RESTLESS_RATE
+    assert notice.evidence["phases"] == 5
+    assert notice.evidence["lowest"] == pytest.approx(1000.0, rel=0.05)
+    assert notice.evidence["highest"] == pytest.approx(2000.0, rel=0.05)
+    assert not any(each.notices for each in ended)
+    est.tell_many(rng.poisson(80.0, 900), 0.04)
+    assert len(est.rates) == 6
+    assert not est.rates[-1].notices
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.queues.benches import MS, Bench, Row, end_of, stage_of
+from tests.queues.benches import MS, Bench, Row, stage_of
+from tests.texts.causes.queues import end_of
 
-from benchrigor.queues import Page, Recording, Stage
-from benchrigor.queues.watching.sampler import period_log
+from benchrigor.queues import Page, Stage
 from benchrigor.stats import estimate_rate
 
 
@@ -123,14 +122,6 @@ def test_who_is_gone_serves_no_more_and_what_it_counted_stays(alone: Bench) -> N
     assert alone.sampler.nobody_left
 
 
-def test_who_has_closed_its_end_serves_no_more(alone: Bench) -> None:
-    head, other = alone.cell("in.head"), alone.cell("in.head", pid=7)
-    alone.at(0, 10, 20, head=head)
-    other.close(25 * MS)
-    alone.at(30, 40, 50, head=head)
-    assert [(each.start_ms, each.servers) for each in alone.told()] == [(10, 2), (30, 1)]
-
-
 def test_waiting_that_shows_too_early_is_the_next_periods(alone: Bench) -> None:
     head = alone.cell("in.head")
     alone.at(0, 10, head=head)
@@ -224,26 +215,19 @@ def test_what_arrives_is_not_known_once_nobody_counts_it(alone: Bench) -> None:
     assert [each.arrived[0] for each in alone.told()] == [1, None, 0, 1]
 
 
-def test_processor_time_is_that_of_the_thread_that_serves(between: Bench) -> None:
-    head = between.cell("in.head", tid=6)
-    between.cell("out.tail", tid=6)
-    for n in range(4):
-        between.owners.use(5, 6, n * 4 * MS, n * 2 * MS)
-        between.at(10 * n, head=head)
-    assert [(each.cpu_ms, each.delay_ms) for each in between.told()] == [(4, 2)]
-
-
-@pytest.mark.parametrize("tids", [(6, 0), (6, 8)])
-def test_nothing_is_said_of_threads_that_are_not_known_for_sure(
-    between: Bench, tids: tuple[int, int]
+@pytest.mark.parametrize(
+    ("tids", "told"),
+    [((6, 6), (4, 2)), ((6, 0), (None, None)), ((6, 8), (None, None))],  # known for sure, or not
+)
+def test_processor_time_is_that_of_the_thread_that_serves(
+    between: Bench, tids: tuple[int, int], told: tuple[float | None, float | None]
 ) -> None:
-    cells = [
-        between.cell(name, tid=tid) for name, tid in zip(("in.head", "out.tail"), tids, strict=True)
-    ]
-    for tid in (6, 8):
-        between.owners.use(5, tid, 1, 1)
-    between.at(0, 10, 20, 30, head=cells[0])
-    assert [each.cpu_ms for each in between.told()] == [None]
+    head, _ = between.cell("in.head", tid=tids[0]), between.cell("out.tail", tid=tids[1])
+    for n in range(4):
+        for tid in (6, 8):
+            between.owners.use(5, tid, n * 4 * MS, n * 2 * MS)
+        between.at(10 * n, head=head)
+    assert [(each.cpu_ms, each.delay_ms) for each in between.told()] == [told]
 
 
 def test_nothing_is_said_while_one_of_several_is_not_known(alone: Bench) -> None:
@@ -301,33 +285,6 @@ def test_samples_together_hold_what_they_hold_one_by_one(
                     bench.sampler.work_off()
             found.append(bench.told())
     assert found[0] == found[1] == found[2]
-
-
-def test_with_other_servers_a_stage_is_another_one_in_a_recording(
-    alone: Bench, tmp_path: Path
-) -> None:
-    logged = tmp_path / "run.csv"
-    with period_log(logged, period_s=0.05) as alone.sampler.record:
-        head = alone.cell("in.head")
-        alone.at(0, 50, head=head)
-        head.words[1] = 7
-        alone.at(100, head=head)
-        other = alone.cell("in.head", pid=7)
-        alone.at(150, 200, head=head)
-        alone.sampler.work_off()
-        lines = logged.read_text(encoding="utf-8").splitlines()
-        assert lines[-1] == "hash,1,0.05,1,0.0,nan,nan,7"  # each at once
-        alone.at(250, head=head)
-        other.close(255 * MS)
-        alone.at(300, 350, 400, head=head)
-        alone.sampler.work_off()
-    with Recording.open(logged) as recording:
-        found = dict(recording.periods())
-    assert recording.head.period_s == 0.05
-    assert {name: (each.n, each.servers) for name, each in found.items()} == {
-        "hash": (2, 1),
-        "hash (2 servers)": (2, 2),
-    }
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 from benchrigor.queues import Counts, Page, Tap
-from benchrigor.queues.counting.ends import End
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 METHODS = ("fork", "spawn")
@@ -94,23 +93,6 @@ def test_the_tap_itself_may_be_sent(method: str) -> None:
         assert tap.page.path.exists()
 
 
-def watch(end: End, results: Any) -> None:
-    results.put([each.items for each in end.read()])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", METHODS)
-def test_another_process_looks_on(method: str) -> None:
-    context = multiprocessing.get_context(method)
-    with Tap(queue.Queue()) as tap:
-        tap.queue.put("item")
-        results = context.SimpleQueue()
-        child = context.Process(target=watch, args=(tap.tail, results))
-        child.start()
-        assert results.get() == [1]
-        child.join()
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_a_process_killed_while_it_waits_leaves_its_cell_readable(method: str) -> None:
     context = multiprocessing.get_context(method)
@@ -162,42 +144,6 @@ def test_a_consumer_kept_out_by_another_waits(page: Page) -> None:
     assert page.cells()[0].read().blocked_events == counts.blocked_events
 
 
-@pytest.mark.slow
-def test_of_consumers_that_wait_at_once_each_gets_its_items() -> None:
-    context = multiprocessing.get_context("fork")
-    with Tap(context.Queue()) as work, Tap(context.Queue()) as results:
-        children = [
-            context.Process(target=consume, args=(work.queue, results.queue)) for _ in range(3)
-        ]
-        for each in children:
-            each.start()
-        until(lambda: sum(each.waiting for each in work.head.read()) == 3)
-        for item in range(30):
-            work.queue.put(item)
-            time.sleep(0.001)
-        for _ in children:
-            work.queue.put(None)
-        found = [item for _ in children for item in drained(results.queue)]
-        assert sorted(found) == [2 * each for each in range(30)]
-        for each in children:
-            each.join()
-        heads = work.head.read()
-        assert sum(each.items for each in heads) == 33
-        assert {each.pid for each in heads} == {each.pid for each in children}
-        assert all(each.blocked_events >= 1 and each.waiting == 0 for each in heads)
-
-
-def test_a_joinable_queue_is_joined(page: Page) -> None:
-    source = multiprocessing.get_context("spawn").JoinableQueue()
-    tapped = tapped_in(page, source)
-    tapped.put("item")
-    tapped.get()
-    tapped.task_done()
-    tapped.join()
-    with pytest.raises(ValueError, match="times"):  # nothing is left to be done
-        tapped.task_done()
-
-
 def test_a_closed_pipe_says_so_although_its_number_is_anothers(page: Page) -> None:
     tapped = tapped_in(page, multiprocessing.get_context("spawn").SimpleQueue())
     tapped.close()
@@ -211,20 +157,6 @@ def test_a_closed_pipe_says_so_although_its_number_is_anothers(page: Page) -> No
             os.close(each)
 
 
-def spoil(path: Path, how: str) -> None:
-    """Put something else in the place of a page, whose own file stays as it is: it is mapped."""
-    path.unlink()
-    if how == "a folder":
-        path.mkdir()
-    elif how == "too short":
-        path.write_bytes(b"BRIGCELL")
-    elif how == "of others":
-        path.write_bytes(b"x" * 4_096)
-
-
-SPOILT = ["gone", "a folder", "too short", "of others"]
-
-
 def use_and_tell(tap: Tap, told: Any) -> None:
     tap.queue.put(2 * tap.queue.get())
     told.put((tap.failure, tap.head.read(), tap.tail.read(), tap.page.closed))
@@ -233,15 +165,14 @@ def use_and_tell(tap: Tap, told: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["Queue", "JoinableQueue", "SimpleQueue"])
-@pytest.mark.parametrize("how", SPOILT)
 def test_a_process_that_cannot_open_the_page_uses_the_queue_all_the_same(
-    kind: str, how: str, tmp_path: Path
+    kind: str, tmp_path: Path
 ) -> None:
     context = multiprocessing.get_context("spawn")
     page = Page.create(path=tmp_path / "work.cells")
     tap, told = Tap(getattr(context, kind)(), name="work", page=page), context.SimpleQueue()
     tap.queue.put(21)
-    spoil(page.path, how)
+    page.path.unlink()
     child = context.Process(target=use_and_tell, args=(tap, told))
     child.start()
     child.join(LONG_S)

@@ -17,8 +17,6 @@ from tests.simulations.simulated.estimates import within
 from benchrigor.errors import BenchrigorError
 from benchrigor.model import ServiceRate
 from benchrigor.queues import Monitor, MonitorReport, Page, Stage, Tap, WatchedStage
-from benchrigor.queues.counting.ends import End
-from benchrigor.queues.data.service import RateReason
 from benchrigor.queues.stages.monitor_report import QueueGrowth
 
 
@@ -39,6 +37,12 @@ def called(call: Callable[..., object], *arguments: tuple[object, ...]) -> Itera
 
 def tap_of(source: Any = None, **options: Any) -> Tap:
     return Tap(queue.Queue() if source is None else source, **options)
+
+
+def end_of(page: Page, name: str, *, servers: int = 1) -> Any:
+    """Return an end, which nobody has used, by its whole name."""
+    of, _, side = name.rpartition(".")
+    return getattr(Tap(queue.Queue(), name=of, page=page, servers=servers), side)
 
 
 class Mixed:
@@ -165,7 +169,7 @@ def no_pages() -> Iterator[object]:
 
 def stages() -> Iterator[object]:
     with Page.create(path="work.cells") as page, Page.create(path="other.cells") as other:
-        head, tail = End(page, "work.head"), End(page, "work.tail")
+        head, tail = end_of(page, "work.head"), end_of(page, "work.tail")
         usual = {"name": "hash", "reads": [head]}
         yield from tried(
             Stage,
@@ -179,7 +183,7 @@ def stages() -> Iterator[object]:
                     {"reads": ()},
                     {"reads": [tail]},
                     {"writes": [head]},
-                    {"reads": [head, End(other, "work.head")]},
+                    {"reads": [head, end_of(other, "work.head")]},
                 )
             ),
         )
@@ -187,7 +191,7 @@ def stages() -> Iterator[object]:
 
 def watching(*what: Any, **options: Any) -> Monitor:
     with Page.create(path="watched.cells") as page:
-        return Monitor(*(what or [Stage("hash", reads=[End(page, "work.head")])]), **options)
+        return Monitor(*(what or [Stage("hash", reads=[end_of(page, "work.head")])]), **options)
 
 
 def begun_twice() -> Monitor:
@@ -205,7 +209,7 @@ def crowded() -> Iterator[object]:
         cell = page.claim("work.head")
         for _ in range(2):
             cell.begin_wait(0)
-        hash_ = Stage("hash", reads=[End(page, "work.head")])
+        hash_ = Stage("hash", reads=[end_of(page, "work.head")])
         with Monitor(hash_, period_s=0.001, where="thread") as monitor:
             while not (failure := monitor.report().stages[0].failure):
                 time.sleep(0.001)
@@ -268,7 +272,7 @@ def doubtful() -> MonitorReport:
         start_s=2.0,
         stop_s=8.0,
         converged=False,
-        reason=RateReason.NEVER_BUSY,
+        reason="never-busy",
         delay_share=0.2,
         item_bytes=1e3,
         byte_rate=within(2e3),
