@@ -77,18 +77,6 @@ def test_correlation_is_that_of_normal_scores(service: str, shape: float) -> Non
         assert found == pytest.approx(0.8**lag, abs=0.03)
 
 
-def test_a_change_halves_the_rate_from_where_it_is_said_to_be() -> None:
-    stage = SyntheticStage(utilisation=0.9, service="deterministic", later=0.5)
-    seen = stage.watch(50_000, period_s=0.1, rng=np.random.default_rng(4))
-    assert seen.changed is not None
-    busy_s = seen.period_s - seen.blocked_s
-    before, after = (
-        seen.items[part].sum() / busy_s[part].sum()
-        for part in (slice(0, seen.changed - 1), slice(seen.changed, None))
-    )
-    assert (before, after) == (pytest.approx(1000.0, rel=0.01), pytest.approx(500.0, rel=0.01))
-
-
 def test_periods_are_stretched_and_counts_missed_as_often_as_asked() -> None:
     stage = SyntheticStage(utilisation=0.9, stretched=0.1, missed=0.1)
     clean = SyntheticStage(utilisation=0.9, stretched=0.1)

@@ -129,19 +129,6 @@ def test_what_a_subclass_takes_and_returns_reaches_it(work: Any) -> None:
     assert (head.items, head.blocked_events, head.waiting) == (1, 1, 0)
 
 
-def test_a_getter_cancelled_when_its_item_has_come_leaves_it_to_the_next(work: Any) -> None:
-    async def main() -> None:
-        source = work.tap(asyncio.Queue())
-        first, second = (asyncio.create_task(source.get()) for _ in range(2))
-        await asyncio.sleep(0)
-        source.put_nowait(1)
-        first.cancel()
-        assert await second == 1
-
-    asyncio.run(main())
-    assert (work.items["head"], work.waiting["head"]) == (1, 0)
-
-
 class Ranked:
     """A queue of others."""
 

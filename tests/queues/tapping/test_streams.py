@@ -177,18 +177,6 @@ def test_whatever_can_be_sent_as_bytes_is(work: Any, pair: Pair, data: Any, way:
 
 
 @plain
-def test_a_time_limit_that_runs_out_is_told_and_its_wait_counted(work: Any, pair: Pair) -> None:
-    pair[0].settimeout(0.02)
-    tapped = work.tap(pair[0])
-    for use in (lambda: tapped.recv(9), lambda: tapped.sendall(MUCH)):
-        with pytest.raises(TimeoutError):
-            use()
-    for found in work.ends.values():
-        assert (found.items, found.blocked_events, found.waiting) == (0, 1, 0)
-        assert 15_000_000 <= found.blocked_ns < 10_000_000_000
-
-
-@plain
 def test_a_loop_of_asyncio_may_use_it(work: Any, pair: Pair) -> None:
     async def main() -> bytes:
         loop = asyncio.get_running_loop()
@@ -245,39 +233,6 @@ def test_lines_are_iterated_over_and_the_end_is_no_item(work: Any) -> None:
 
     assert asyncio.run(main()) == [b"one\n", b"two"]
     assert (work.items, work.told("bytes")) == ({"head": 2}, {"head": 7})
-
-
-def test_what_ends_too_early_or_is_too_long_is_said_as_before(work: Any) -> None:
-    async def main(wrap: Callable[[Any], Any]) -> list[object]:
-        found: list[object] = []
-        for name, wanted in (("readexactly", 5), ("readuntil", b"x")):
-            with pytest.raises(asyncio.IncompleteReadError) as early:
-                await getattr(wrap(fed(b"one")), name)(wanted)
-            found.append(early.value.partial)
-        narrow = wrap(fed(b"one two\n", limit=4, ended=False))
-        with pytest.raises(asyncio.LimitOverrunError) as long:
-            await narrow.readuntil(b"\n")
-        assert await narrow.readexactly(8) == b"one two\n"
-        return [*found, long.value.consumed]
-
-    assert asyncio.run(main(work.tap)) == asyncio.run(main(lambda source: source))
-    assert (work.items, work.told("bytes")) == ({"head": 1}, {"head": 8})
-
-
-def test_a_reader_that_is_stopped_leaves_what_came(work: Any) -> None:
-    async def main() -> bytes:
-        source = fed(b"on", ended=False)
-        reader = work.tap(source)
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.001):
-                await reader.readexactly(3)
-        source.feed_data(b"e")
-        found: bytes = await reader.readexactly(3)
-        return found
-
-    assert asyncio.run(main()) == b"one"
-    found = work.ends["head"]
-    assert (found.items, found.bytes, found.blocked_events, found.waiting) == (1, 3, 1, 0)
 
 
 def test_what_is_written_counts_and_draining_at_once_is_no_wait(work: Any) -> None:

@@ -100,19 +100,6 @@ def test_the_cell_names_the_thread_of_its_end(work: Any) -> None:
     assert work.ends["tail"].tid == threading.get_native_id()
 
 
-def test_many_threads_at_both_ends_lose_nothing_and_share_a_cell(work: Any) -> None:
-    source, out = work.tap(queue.Queue(5)), list[int]()
-    threads = [
-        *(in_thread(lambda: [source.put(each) for each in range(300)]) for _ in range(3)),
-        *(in_thread(lambda: [out.append(source.get()) for _ in range(300)]) for _ in range(3)),
-    ]
-    for each in threads:
-        each.join()
-    assert sorted(out) == sorted([*range(300)] * 3)
-    assert (work.items, work.waiting) == (dict.fromkeys(work.items, 900), {"head": 0, "tail": 0})
-    assert len(work.page.cells()) == 2
-
-
 def test_what_was_not_put_is_not_counted_and_items_may_be_replaced(work: Any) -> None:
     source = work.tap(queue.PriorityQueue())
     source.put(1)
@@ -192,27 +179,6 @@ def test_a_shutdown_of_another_kind_is_as_before(work: Any) -> None:
     source.put(4)
     assert source.get(timeout=0) == 4
     assert [each.read().items for each in work.page.cells()] == [4, 4]
-
-
-class Even(queue.Queue[int]):
-    """Refuses items."""
-
-    refused = 0
-
-    def _put(self, item: int) -> None:
-        if item % 2:
-            self.refused += 1
-            raise ValueError(item)
-        super()._put(item)
-
-
-def test_a_subclass_that_refuses_an_item_is_asked_again(work: Any) -> None:
-    source = work.tap(Even(1))
-    with pytest.raises(ValueError, match="3"):
-        source.put(3)
-    source.put(4)
-    assert (source.get(), source.refused, source.unfinished_tasks) == (4, 1, 1)
-    assert work.items["tail"] == 1
 
 
 @pytest.mark.parametrize("closed", [False, True])

@@ -97,14 +97,6 @@ def test_periods_are_as_wide_as_they_were_not_as_they_should_have_been(
     assert watched.at_ms[:3] == [late_ms, 50.0 + late_ms, 100.0 + late_ms]
 
 
-def test_the_published_method_gets_the_same_periods(program: Make) -> None:
-    watched = program(period_s=0.05, method="quantile")
-    watched.idle_ms = 0
-    rate = watched.run(400)[0]
-    assert rate.method == "quantile"
-    assert is_found(rate)
-
-
 def test_cells_that_are_claimed_later_are_found(program: Make) -> None:
     watched = program(period_s=0.05)
     watched.run(30)
