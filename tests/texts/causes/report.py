@@ -170,6 +170,9 @@ CAUSES: dict[str, Callable[[], object]] = {
 }
 CAUSES |= {f"missed, {reason}": partial(missed, reason) for reason in StopReason}
 CAUSES |= {
+    "a page of five metrics": lambda: run_page(
+        replace(few(1.0, 1.1), analyses=few(1.0, 1.1).analyses * 5)
+    ),
     "a table of endings": lambda: tabulate(
         [ended(reason, name=f"{reason}") for reason in (*StopReason, None)]
     ),

@@ -208,4 +208,7 @@ CAUSES: dict[str, Callable[[], object]] = {
     "benchmarks without readings": lambda: written("csv", "hyperfine.csv"),
     "benchmarks for github": lambda: written("github", "hyperfine.json"),
 }
+CAUSES["two sides without a ratio"] = lambda: comparison_page(
+    replace(compared(Verdict.UNDECIDED, NO_SPEED, names=("old", "new")), ratio=None)
+)
 CAUSES |= {f"two sides, {verdict}": partial(two_sides, verdict) for verdict in Verdict}

@@ -289,7 +289,9 @@ CAUSES: dict[str, Callable[[], object]] = {
         ran("true", hooks={"prepare": ["sleep", "60"]}, clock=WallClock(), seconds=0.1)
     ),
     "a command whose time is up": lambda: noticed(
-        shell("echo u 1; echo u 2; sleep 60", picks=["u=column:1"], clock=WallClock(), seconds=1.0)()
+        shell(
+            "echo u 1; echo u 2; sleep 60", picks=["u=column:1"], clock=WallClock(), seconds=1.0
+        )()
     ),
     "commands that leave something": lambda: [
         noticed(shell("sleep 60.1 & sleep 0.01", clock=WallClock())()),
