@@ -110,6 +110,13 @@ def test_further_invocations_bring_the_width_that_was_wanted() -> None:
     assert compare(invocations(old), invocations(new), margin=0.0).required is None
 
 
+def test_samples_of_different_kinds_are_compared_without_a_common_unit() -> None:
+    rng = np.random.default_rng(8)
+    found = compare(rng.normal(1.0, 0.1, 300), invocations(rng.normal(1.0, 0.1, 12)))
+    assert (found.unit, found.required) == (None, None)
+    assert found.notices[0].code is Code.THIS_PROCESS_ONLY
+
+
 def test_quantiles_of_invocations_are_compared_like_means() -> None:
     rng = np.random.default_rng(10)
     old, new = rng.lognormal(0.0, 0.3, (2, 12, 200))

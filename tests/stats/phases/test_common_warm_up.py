@@ -144,18 +144,6 @@ def test_the_order_of_invocations_does_not_matter() -> None:
         assert phases_of(invocations[::-1])[0].start == phases_of(invocations)[0].start
 
 
-@pytest.mark.parametrize("size", [3, 7, 60])
-def test_readings_are_scored_at_once_as_row_by_row(
-    monkeypatch: pytest.MonkeyPatch, size: int
-) -> None:
-    rng = np.random.default_rng(size)
-    warm_up = np.exp(-np.arange(size) / 2.0)
-    series = [(rng.normal(1.0, 0.1, size) + warm_up).round(1) for _ in range(12)]
-    at_once = phases_of(series)
-    monkeypatch.setattr("benchrigor.stats.phases.common_warm_up._MOST_AT_ONCE", 0)
-    assert phases_of(series) == at_once
-
-
 # --- Restarted rounds whose warm-ups and cool-downs differ from round to round.
 
 

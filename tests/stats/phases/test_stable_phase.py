@@ -12,6 +12,7 @@ from tests.stats.told import analysed
 from benchrigor.errors import NotEstimable
 from benchrigor.model import ChangePoints
 from benchrigor.stats import estimate_mean, find_stable_phase, trimmed
+from benchrigor.stats.phases.stability_rules import LongestPhase, find_reason
 
 WARM_UP, STABLE, COOL_DOWN, OTHER = "warm-up", "stable", "cool-down", "other"
 
@@ -160,6 +161,31 @@ def test_each_reason_has_one_rule(
     found = find_stable_phase(levels(*phases), change_points=given_points, materiality=materiality)
     assert found.reason.name == reason
     assert found.change_points is given_points
+
+
+@pytest.mark.parametrize(
+    ("sizes", "slow_effective", "inflation", "reason"),
+    [
+        ([100], 6.8, 30.0, "RANDOM_WALK"),
+        ([100], 6.8, 10.0, "FEW_EFFECTIVE"),
+        ([60], 6.1, 1.0, "STABLE"),
+        ([100, 100, 100], 2.0, 10.0, "RANDOM_WALK"),
+        ([2_000], 29.0, 70.0, "FEW_EFFECTIVE"),
+        ([2_000], 31.0, 70.0, "STABLE"),
+        ([2_000], 29.0, 66.0, "STABLE"),
+    ],
+)
+def test_two_measures_of_slow_noise_say_how_many_effective_readings_are_few(
+    sizes: list[int], slow_effective: float, inflation: float, reason: str
+) -> None:
+    longest = LongestPhase(
+        borders=(0, *np.cumsum(sizes).tolist()),
+        medians=(5.0, 7.0, 6.0)[: len(sizes)],
+        index=0,
+        inflation=inflation,
+        slow_effective=slow_effective,
+    )
+    assert find_reason(longest).name == reason
 
 
 @pytest.mark.parametrize(

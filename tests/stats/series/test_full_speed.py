@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchrigor.stats.series.full_speed import fastest_level, full_speed
+from benchrigor.stats.series.full_speed import fastest_level
 
 FULL_S = 4e-6
 
@@ -40,16 +40,3 @@ def test_luck_is_no_level():
     assert fastest_level(lucky, real=0.03).seconds == pytest.approx(0.8 * FULL_S, rel=0.02)
     wide = times(1.0, 1.0, jitter=0.12)
     assert fastest_level(wide).seconds == pytest.approx(FULL_S, rel=0.03)
-
-
-def test_one_run_that_was_fast_is_enough():
-    slow = [(6.8e-6, 0.9)] * 19
-    assert full_speed([*slow, (FULL_S, 0.1)]) == pytest.approx(FULL_S)
-    assert full_speed(slow) == pytest.approx(6.8e-6)
-
-
-def test_of_runs_at_full_speed_it_is_their_middle():
-    rng = np.random.default_rng(2)
-    levels = FULL_S * np.exp(rng.normal(0.0, 0.02, 20))
-    found = full_speed([(level, 0.5) for level in levels])
-    assert found == pytest.approx(np.median(levels), rel=0.01)

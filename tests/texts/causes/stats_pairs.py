@@ -6,7 +6,6 @@ import numpy as np
 from tests.texts.causes.stats import NORMAL, PILOT, each
 
 from benchrigor.model import Comparison, Estimate, SegmentProfile
-from benchrigor.model.series import Floats
 from benchrigor.stats import (
     compare,
     estimate_interference,
@@ -24,7 +23,7 @@ RNG = np.random.default_rng(8)
 NOISE = 0.01 * RNG.normal(size=40)
 
 
-def invocations(values: Floats) -> list[Floats]:
+def invocations(values: np.ndarray) -> list[np.ndarray]:
     return [np.array([value]) for value in values]
 
 
@@ -53,27 +52,27 @@ def doubted(low: float, high: float, noise: float, *, n: int = 40) -> object:
     ).notices
 
 
-def two_sides() -> tuple[Floats, Floats]:
+def two_sides() -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(8)
     one, two = (rng.lognormal(0.0, 0.05, 15) for _ in range(2))
     one[4] *= 100.0
     return one, two
 
 
-def parted() -> tuple[Floats, Floats]:
+def parted() -> tuple[np.ndarray, np.ndarray]:
     one, two = np.random.default_rng(6).normal(1.0, 0.02, (2, 1_000))
     one[:480] += 1.0
     two[520:] += 1.0
     return one, two
 
 
-def stalled() -> tuple[Floats, Floats]:
+def stalled() -> tuple[np.ndarray, np.ndarray]:
     one, two = 1.0 + 0.01 * np.random.default_rng(20271123).standard_normal((2, 1_000))
     two[300:400] *= 1.5
     return one, two
 
 
-def leaking() -> tuple[Floats, Floats]:
+def leaking() -> tuple[np.ndarray, np.ndarray]:
     old, new = np.random.default_rng(20271123).normal(1.0, 0.01, (2, 1_000))
     return old, new * np.linspace(1.0, 2.0, 1_000)
 

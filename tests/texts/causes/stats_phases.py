@@ -8,7 +8,6 @@ import ruptures as rpt
 from tests.texts.causes.stats import each
 
 from benchrigor.model import ChangePoints, Estimate, Notice
-from benchrigor.model.series import Floats
 from benchrigor.stats import (
     ChangeDetector,
     detect_changes,
@@ -25,7 +24,7 @@ def levels(*pairs: tuple[float, int]) -> list[float]:
     return [level for level, count in pairs for _ in range(count)]
 
 
-def noisy(*pairs: tuple[float, int]) -> Floats:
+def noisy(*pairs: tuple[float, int]) -> np.ndarray:
     around = np.array(levels(*pairs))
     return around * np.random.default_rng(1).gamma(400.0, 1.0 / 400.0, around.size)
 
@@ -46,7 +45,7 @@ def of_mean(series: object) -> Iterator[Notice]:
     yield from estimate_mean(series, trim=True).notices
 
 
-def of_invocations(pattern: Floats) -> Estimate:
+def of_invocations(pattern: np.ndarray) -> Estimate:
     rng = np.random.default_rng(13)
     return estimate_invocations(
         [pattern + 0.05 * rng.normal(size=200) for _ in range(10)], trim=True
