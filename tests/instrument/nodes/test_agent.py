@@ -138,7 +138,7 @@ def test_prometheus_reads_its_metrics(sampler):
 
 def test_metrics_are_told_before_the_first_reading(sampler, monkeypatch):
     ended = threading.Event()
-    monkeypatch.setattr(sampler, "sample", ended.wait)
+    monkeypatch.setattr(sampler, "sample", lambda: ended.wait(LONG_S))
     with agent_of(sampler) as agent:
         with urllib.request.urlopen(agent.url + "/metrics") as answer:  # noqa: S310
             families = text_string_to_metric_families(answer.read().decode())
