@@ -102,7 +102,7 @@ def _below_a_text(text: str, place: str) -> _Found:
             with suppress(InvalidInput):  # a table of no tool, whose reader names the problem
                 found, notices = read(text[match.end() :], place)
                 if found is not None:
-                    sentence = f"{len(match[0].splitlines())} lines above the data are not read."
+                    sentence = f"Lines above the data, not read: {len(match[0].splitlines())}."
                     return found, (*notices, Notice.note(Code.NOT_READ, sentence))
     return None, ()
 

@@ -150,7 +150,7 @@ def _readings(words: Sequence[str], place: str) -> dict[str, float]:
     try:
         pairs = {unit: float(value) for value, unit in zip(words[::2], words[1::2], strict=True)}
     except ValueError as error:
-        raise InvalidInput(f"{place}: {error}, expected a number before each unit") from error
+        raise InvalidInput(f"{place} is {words[:6]}, expected a number before each unit") from error
     factors = {unit: in_base_unit(unit)[1] for unit in pairs}
     return {
         unit: float(scale([value], factors[unit], f"{place} {unit}")[0])
