@@ -1,20 +1,22 @@
 """What the tests of the plugin share."""
 
 import pytest
+from tests.pytest_plugin.simulated_suites import measured, suite_of
 
+from benchrigor import measure
 from benchrigor.pytest_plugin import Bench
-from benchrigor.report.run_table import tabulate
-from benchrigor.session import measure
-from benchrigor.stats import compare
-from benchrigor.stats.comparison.multiple_testing import family_of
 
 
-@pytest.fixture(autouse=True, scope="module")
+@pytest.fixture(autouse=True, scope="session")
 def loaded():
     """Load all that a suite loads: pytester would load it again for each of its runs."""
-    tabulate([measure(lambda: None, budget_s=0.01)])
-    family_of({"same": compare([1.0, 1.1] * 50, [1.0, 1.1] * 50)})
     assert Bench
+    measure(lambda: None, budget_s=0.01)
+    suite = suite_of()
+    for seed in (1, 2):
+        measured(suite, f"test_{seed}", seed=seed, group="same", baseline=seed == 1)
+    suite.finish()
+    assert suite.lines()
 
 
 @pytest.fixture(autouse=True)

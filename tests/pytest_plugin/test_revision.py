@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
+from tests.pytest_plugin import simulated_suites
 
 from benchrigor.pytest_plugin import revision
 from benchrigor.session.pairs.measuring_processes import measure_processes
 from benchrigor.testing import FakeClock, SyntheticWorkload
 
-BARE = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:benchmark", "-n0")
+BARE = (*simulated_suites.BARE, "-n0")
 SHOP = """
 class Till:
     def __init__(self, n):
@@ -159,27 +161,23 @@ def test_what_cannot_be_compared_is_named_with_the_reason(pytester, repository, 
     assert not simulated["sides"]
     shown = " ".join(result.stdout.str().split())
     for name, why in {
-        "test_lambda": "test_lambda.<locals>.<lambda> is a lambda",
-        "test_installed": "json:dumps is imported from ",
-        "test_new_file": "revision one has no src/added.py",
-        "test_setup": "it has a setup, which is of this process",
+        "test_lambda": "test_lambda.<locals>.<lambda>",
+        "test_installed": "json:dumps",
+        "test_new_file": "src/added.py",
+        "test_setup": "setup",
     }.items():
-        assert f"{name} is not compared with one: {why}" in shown
+        assert re.search(rf"{name} is not compared with one: [^:]*{why}", shown)
     assert run(pytester, "test_left_out.py", "--bench-fail-on", "undecided").ret == 1
 
 
 @pytest.mark.parametrize(
-    ("options", "phrase"),
-    [
-        (("--bench-against", "nine"), "*has no revision 'nine', expected a branch, tag or commit*"),
-        (("--bench-against", "one", "--bench-save", "x"), "*--bench-save do not go together*"),
-        (("--bench-against", "one", "-n1"), "*tests in parallel disturb each other: add -n 0"),
-    ],
+    ("options", "named"),
+    [(("nine",), "'nine'"), (("one", "--bench-save", "x"), "--bench-save"), (("one", "-n1"), "-n")],
 )
-def test_what_does_not_go_with_it_is_refused_before_any_test(pytester, repository, options, phrase):
-    result = pytester.runpytest(*BARE, *options)
+def test_what_does_not_go_with_it_is_refused_before_any_test(pytester, repository, options, named):
+    result = pytester.runpytest(*BARE, "--bench-against", *options)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([phrase])
+    result.stderr.fnmatch_lines([f"*{named}*"])
 
 
 @pytest.mark.slow

@@ -160,6 +160,9 @@ CAUSES |= {
     "asv: a file of a folder that is cut": lambda: copied("asv-0.6.6", {ASV[10:]: "{"}),
     "asv: a list for a file": lambda: copied("asv-0.6.6", {ASV[10:]: "[1]"}),
     "asv: benchmarks that are cut": lambda: copied("asv-0.6.6", {"benchmarks.json": "{"}),
-    "a compressed file that is cut": lambda: of_bytes(gzip.compress(b"[1, 2, 3]" * 9)[:20]),
+    "a compressed file that is cut, and no text": lambda: [
+        *of_bytes(gzip.compress(b"[1, 2, 3]" * 9)[:20]),
+        *of_bytes(b"\xff\xd8\xff\xe0\x80"),
+    ],
     "a file that is missing, and a device": lambda: [*read("missing"), *read("/dev/zero")],
 }

@@ -27,7 +27,7 @@ TIMES: dict[str, Any] = {"names": ("json", "orjson"), "readings_in": "s"}
 WHY = Notice.refusal(model.Code.NO_STABLE_PHASE, "No steady {level}: it rises. " * 9)
 WEEKS = tuple(f"results of the {which} week of may.jtl" for which in ("first", "third"))
 OPEN = {"verdict": br.Verdict.UNDECIDED}
-DIFFERENCE = estimated(0.01, -0.01, 0.02)
+DIFFERENCE, MEDIAN = estimated(0.01, -0.01, 0.02), estimated(2.11, 1.15, 2.5)
 RISE, SMALL = (1.031, 1.02, 1.042), (1.0083, 0.9959, 1.0207)
 COMPARED: tuple[tuple[tuple[float, ...], dict[str, Any]], ...] = (
     *((RISE, names) for names in (TIMES, {"names": (), "readings_in": ""})),
@@ -41,6 +41,10 @@ COMPARED: tuple[tuple[tuple[float, ...], dict[str, Any]], ...] = (
     ((6.6, 3.3, INF), {**OPEN, "margin": 0.0}),
     (SMALL, {**OPEN, "names": WEEKS, "scope": "these two runs"}),
     ((), {"ratio": estimated(*RISE, confidence=0.99)}),
+    *(
+        (SMALL, {**OPEN, "names": names, "median_ratio": MEDIAN})
+        for names in (TIMES["names"], WEEKS)
+    ),
     *(((), {**OPEN, "difference": DIFFERENCE, "readings_in": unit}) for unit in ("", "s")),
     ((), {"difference": None, "p_value": None, "notices": (WHY,)}),
 )
