@@ -12,6 +12,7 @@ import json
 import pickle
 import pkgutil
 import re
+import shlex
 import sys
 import types
 import typing
@@ -21,6 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import click
 import click.testing
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +32,6 @@ import benchrigor
 import benchrigor as br
 from benchrigor import errors, model, report
 from benchrigor.cli import main
-from benchrigor.cli.verb_help import VERBS
-from benchrigor.control_characters import escaped, page
 from benchrigor.model import (
     Delays,
     Interference,
@@ -44,10 +44,6 @@ from benchrigor.model import (
     SegmentProfile,
     StablePhase,
 )
-from benchrigor.model.one_line import Reported
-from benchrigor.queues.periods import Periods
-from benchrigor.session.replays.recorded_run import record_of_pairs
-from benchrigor.session.turns.run_records import RunRecords
 from benchrigor.stats import find_stable_phase, profile_interference
 from benchrigor.storage import Journal
 
@@ -83,6 +79,8 @@ def made(kind: Any, given: Mapping[Any, Any]) -> Any:
         return (made(parts[0], given),)
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return next(iter(kind))
+    if isinstance(kind, type) and issubclass(kind, dict):  # of records by name
+        return kind({NAME: record()})
     plain = {str: NAME, int: 1, float: 0.5, bool: True, object: NAME, Any: NAME}
     return plain[kind] if kind in plain else called(kind, given)
 
@@ -102,7 +100,7 @@ ROOT = Path(benchrigor.__file__).parent
 ROOMS = ["instrument", "model", "queues", "report", "stats", "testing", "workbench", "workloads"]
 GIVEN = {"Pick", "Stage", "SyntheticStage", "SyntheticWorkload"}
 STORED = {"Pick"}  # a format that is read again, shown with repr
-NOT_OF_TEXT = {"InvalidInput", "Monitor"}  # the first has a test below, the other a report
+NOT_OF_TEXT = {"InvalidInput", "Monitor", "Reported"}  # of which others show the text
 
 
 @cache
@@ -122,9 +120,12 @@ def record() -> RunRecord:
 
 @cache
 def worked() -> RunRecord:
-    amounts = np.linspace(1.0, 2.0, 12)
-    options, metric = Options(), Metric(name="speed", unit=f"{NAME}/s", direction="higher")  # type: ignore[arg-type]
-    return record_of_pairs(amounts, 0.5 + amounts, options, metric, name=NAME)
+    metric = Metric(name="speed", unit=f"{NAME}/s", direction="higher")  # type: ignore[arg-type]
+    session = br.Session(Options(work=(10, 1000), max_rounds=12), (metric,), name=NAME, seed=1)
+    while (plan := session.ask()) is not None:
+        seconds = 0.5 + (plan.work or 0.0) / 500
+        session.tell(br.Round(plan=plan, elapsed_ns=int(1e9 * seconds), readings={"time": seconds}))
+    return session.result()
 
 
 @cache
@@ -140,7 +141,6 @@ def given() -> dict[Any, Any]:
         Delays: None,
         Options: Options(),
         RunRecord: record(),
-        RunRecords: RunRecords({NAME: record()}),
         SegmentProfile: profile(),
         Interference: profile_interference(profile()),
         StablePhase: find_stable_phase(np.ones(40)),
@@ -180,8 +180,7 @@ def shown_classes() -> tuple[type, ...]:
         kind
         for kind in classes
         if str(kind.__module__).startswith("benchrigor")
-        and ("__str__" in vars(kind) or issubclass(kind, Reported))
-        and kind is not Reported
+        and ("__str__" in vars(kind) or "_page" in vars(kind))
         and getattr(sys.modules[kind.__module__], kind.__name__, None)
         is kind  # else slots replaced it
     )
@@ -209,10 +208,12 @@ def texts_of(value: object) -> Iterator[str]:
 
 
 def test_control_characters_become_visible_and_other_characters_stay() -> None:
-    assert escaped("µ → 漢字 é \x1b[0m") == "µ → 漢字 é \\x1b[0m"
-    assert escaped("a\nb\tc\x9b\u202e\u2028\udcff") == "a\\nb\\tc\\x9b\\u202e\\u2028\\udcff"
-    assert escaped(escaped(NAME)) == escaped(NAME)
-    assert page(["a\nb", "c"]) == "a\\nb\nc"
+    def shown(text: str) -> str:
+        return str(errors.WorkloadFailed(text))
+
+    assert shown("µ → 漢字 é \x1b[0m") == "µ → 漢字 é \\x1b[0m"
+    assert shown("b\tc\x9b\u202e\u2028\udcff") == "b\\tc\\x9b\\u202e\\u2028\\udcff"
+    assert shown(shown(NAME)) == shown(NAME)
 
 
 @pytest.mark.slow
@@ -247,14 +248,14 @@ PUBLIC_DATA = public_data()
 
 @pytest.mark.parametrize("name", PUBLIC_DATA)
 def test_the_repr_of_a_public_result_is_one_short_line(name: str) -> None:
-    kind = PUBLIC_DATA[name]
+    kind, periods = PUBLIC_DATA[name], PUBLIC_DATA["Periods"]
     for text in ("load", NAME, NAME * 9):
         measured: dict[str, Any] = {"stops": np.ones(1), "seconds": {text: np.ones(1)}}
         values = {
             **given(),
             str: text,
             Round: record().rounds[0],
-            Periods: Periods(period_s=np.ones(200), items=np.ones(200)),
+            periods: periods(period_s=np.ones(200), items=np.ones(200)),
             Delays: Delays(**measured),
             References: References(**measured),
         }
@@ -333,6 +334,18 @@ def test_an_error_is_harmless(kind: type[Exception]) -> None:
         assert_harmless(str(kind([NAME, NAME])))
 
 
+JOIN = "'\\n'.join"
+ELSEWHERE = [
+    ("cli/exits.py", JOIN),  # a traceback
+    ("cli/output.py", "click.echo"),
+    *[("cli/timeit_verb.py", JOIN)] * 2,  # source text
+    ("control_characters.py", JOIN),
+    ("report/tables/figures.py", JOIN),  # rows of Markdown, of harmless cells
+    ("workbench/maps/map_picture.py", JOIN),  # lines of pages
+    ("workloads/timing.py", JOIN),  # what is hashed
+]
+
+
 @pytest.mark.slow
 def test_lines_are_joined_and_printed_in_one_place() -> None:
     """A text that is joined or printed elsewhere would not be escaped."""
@@ -344,16 +357,7 @@ def test_lines_are_joined_and_printed_in_one_place() -> None:
                 call = ast.unparse(node.func)
                 if call in {"click.echo", "click.secho", "'\\n'.join"}:
                     elsewhere.append(f"{name}: {call}")
-    assert elsewhere == [
-        "cli/exits.py: '\\n'.join",  # a traceback
-        "cli/output.py: click.echo",
-        "cli/timeit_verb.py: '\\n'.join",  # source text
-        "cli/timeit_verb.py: '\\n'.join",
-        "control_characters.py: '\\n'.join",
-        "report/tables/figures.py: '\\n'.join",  # rows of Markdown, of harmless cells
-        "workbench/maps/map_picture.py: '\\n'.join",  # lines of pages
-        "workloads/timing.py: '\\n'.join",  # what is hashed
-    ]
+    assert elsewhere == [f"{place}: {call}" for place, call in ELSEWHERE]
 
 
 # A map of a command whose name and whose levels are hostile, and which is not there.
@@ -365,85 +369,73 @@ command = {json.dumps(["no-such-program", NAME, "{threads}"])}
 read = {json.dumps(f"{NAME}=regex:(.+)")}
 direction = "higher"
 """
-VERBS_WITH = {
-    "run": [
-        ["run", "--budget", "0.3", "--quiet", "sh", "-c", "true", NAME],
-        ["run", "sh", "-c", f"printf '%s' '{NAME}' >&2; exit 3"],
-        ["run", "--read", f"{NAME}=regex:(", "true"],
-        ["run", f"job:{NAME}"],
-        ["run", "job:fails"],
-        ["run", NAME],
-    ],
-    "ab": [
-        ["ab", f"sh -c 'exit 3' '{NAME}'", "true"],
-        ["ab", NAME, "true"],
-        ["ab", "true", "--rev", NAME],
-    ],
-    "commands": [
-        ["commands", "--budget", "0.3", f"true '{NAME}'", "true"],
-        ["commands", f"true '{NAME}", "true"],
-        ["commands", "true {n}", "-L", "n", f"{NAME},b", "--budget", "0.3"],
-    ],
-    "timeit": [
-        ["timeit", "--budget", "0.1", f"len({NAME!a})\nint"],
-        ["timeit", f"raise ValueError({NAME!a})"],
-    ],
-    "doctor": [["doctor", NAME]],
-    "map": [["map", NAME], ["map", "FILE"], ["map", "MAP"]],
-    "peak": [
-        ["peak", "--url", f"http://{NAME}/", "--p95", "1ms"],
-        ["peak", "--limit", f"{NAME}=1", "true"],
-        ["peak", "--requests", NAME, "--p95", "1ms"],
-        ["peak", "--p95", "50ms", "--", NAME],
-    ],
-    "analyze": [
-        ["analyze", "FILE", "--column", "1", "--unit", NAME],
-        ["analyze", "FILE", "--column", "1", "--unit", NAME, "--explain"],
-        ["analyze", "FILE", "--column", NAME],
-        ["analyze", "FILE"],
-        ["analyze", "TEXT"],
-        ["analyze", NAME],
-    ],
-    "changes": [
-        ["changes", "FILE", "--column", "1", "--unit", NAME],
-        ["changes", "FILE", "--round", "0", "--column", "1"],
-    ],
-    "compare": [
-        ["compare", "FILE", "OTHER", "--column", "1"],
-        ["compare", "FILE", "OTHER", "FILE", "--column", "1"],
-        ["compare", NAME, "FILE"],
-    ],
-    "list": [["list"], ["list", NAME]],
-    "show": [["show", "RUN"], ["show", NAME]],
-    "explain": [["explain", "RUN"], ["explain", "RUN", "--metric", NAME]],
-    "convert": [["convert", "RUN", f"results{NAME}.csv"], ["convert", NAME, "a.json"]],
-    "export": [["export", "RUN", "-o", f"results{NAME}"], ["export", "RUN", "-o", "FILE"]],
-    "interference": [
-        ["interference", "PROFILE"],
-        ["interference", "PROFILE", "PROFILE", "--composite"],
-        ["interference", "RUN"],
-        ["interference", "TEXT"],
-    ],
-    "rate": [
-        ["rate", "QUEUES"],
-        ["rate", "QUEUES", "--end", "other"],
-        ["rate", "TEXT"],
-        ["rate", NAME],
-    ],
-    "plan": [["plan", "RUN"], ["plan", "FILE", "--column", "1", "--change", "2%"], ["plan", NAME]],
-    "track-record": [
-        ["track-record"],
-        ["track-record", "--name", NAME],
-        ["track-record", "--store", NAME],
-    ],
-    "agent": [
-        ["agent", "--port", "0", "--host", NAME],
-        ["agent", "--thresholds", "TEXT", "--port", "0"],
-        ["agent", "--token-file", NAME],
-    ],
-    "watch": [["watch", "--once", f"http://127.0.0.1:1/{NAME}"], ["watch", "--once", NAME]],
-    "resume": [["resume", "RUN"], ["resume", NAME]],
-}
+# In these lines @ is the hostile name, and a word in capitals a file with it or a stored run.
+VERBS_WITH = r"""
+run --budget 0.3 --quiet sh -c true @
+run sh -c "printf '%s' '@' >&2; exit 3"
+run --read '@=regex:(' true
+run job:@
+run job:fails
+run @
+ab "sh -c 'exit 3' '@'" true
+ab @ true
+ab true --rev @
+commands --budget 0.3 "true '@'" true
+commands "true '@" true
+commands 'true {n}' -L n @,b --budget 0.3
+timeit --budget 0.1 "len('@')" int
+timeit "raise ValueError('@')"
+doctor @
+map @
+map FILE
+map MAP
+peak --url http://@/ --p95 1ms
+peak --limit @=1 true
+peak --requests @ --p95 1ms
+peak --p95 50ms -- @
+analyze FILE --column 1 --unit @ --explain
+analyze FILE --column 1 --unit @
+analyze FILE --column @
+analyze FILE
+analyze TEXT
+analyze @
+changes FILE --column 1 --unit @
+changes FILE --round 0 --column 1
+compare FILE OTHER --column 1
+compare FILE OTHER FILE --column 1
+compare @ FILE
+list
+list @
+show RUN
+show @
+explain RUN
+explain RUN --metric @
+convert RUN results@.csv
+convert @ a.json
+export RUN -o results@
+export RUN -o FILE
+interference PROFILE
+interference PROFILE PROFILE --composite
+interference RUN
+interference TEXT
+rate QUEUES
+rate QUEUES --end other
+rate TEXT
+rate @
+plan RUN
+plan FILE --column 1 --change 2%
+plan @
+track-record
+track-record --name @
+track-record --store @
+agent --port 0 --host @
+agent --thresholds TEXT --port 0
+agent --token-file @
+watch --once http://127.0.0.1:1/@
+watch --once @
+resume RUN
+resume @
+"""
 
 
 @pytest.fixture
@@ -487,11 +479,15 @@ def test_an_error_in_the_command_line_is_harmless(words: list[str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", main.list_commands(click.Context(main)))
 def test_a_verb_is_harmless(verb: str, files: dict[str, str]) -> None:
     outputs = []
-    for words in VERBS_WITH[verb]:
-        typed = [files.get(word, word) for word in words]
+    lines = [line for line in VERBS_WITH.splitlines() if line.partition(" ")[0] == verb]
+    for line in lines:
+        words = shlex.split(line)
+        if verb == "timeit":  # in a program
+            words = [word.replace("'@'", ascii(NAME)) for word in words]
+        typed = [files.get(word, word.replace("@", NAME)) for word in words]
         result = click.testing.CliRunner().invoke(main, typed)
         assert result.exception is None or isinstance(result.exception, SystemExit), words
         assert_harmless(result.output)
