@@ -172,6 +172,8 @@ def test_the_variance_is_that_assumed_pooled_with_that_of_groups():
 def test_a_figure_without_error_keeps_its_interval():
     constant = replace(within(1.0), low=1.0, high=1.0, standard_error=0.0, degrees_of_freedom=9.0)
     assert (with_spread(constant, NONE).low, with_spread(constant, NONE).high) == (1.0, 1.0)
+    # Runs of one evening do not narrow what is assumed of all.
+    assert with_spread(figure(), (0.0, 11.0)).standard_error == figure().standard_error
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.5, 1.0])

@@ -127,6 +127,15 @@ def test_few_readings_that_climb_have_no_mean(n: int) -> None:
     assert estimate_mean(step, trim=True).value == pytest.approx(middle, abs=0.1)
 
 
+def test_ends_of_few_readings_are_single_ones_and_tell_no_movement() -> None:
+    """A cold start, or a neighbour that leaves, makes a first reading many times the last one."""
+    falling = np.geomspace(12.0, 1.0, 30) * np.random.default_rng(5).lognormal(0.0, 1.0, 30)
+    falling[:3], falling[-3:] = (12.0, 11.0, 12.5), (1.0, 1.1, 0.9)
+    with pytest.raises(NotEstimable):
+        estimate_mean(falling, trim=True)
+    assert estimate_mean(np.delete(falling, 15), trim=True).n_effective > 1.0
+
+
 def test_a_tail_that_hardly_moves_is_no_climb() -> None:
     ordered = [1.5, 1.001, 1.0009, 1.0008, 1.0007, 1.0006, 1.0005, 1.0004]
     assert estimate_mean(ordered, trim=True).value == pytest.approx(1.063, abs=1e-3)
