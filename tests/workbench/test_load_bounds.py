@@ -10,7 +10,6 @@ import pytest
 import benchrigor as br
 from benchrigor.model import Code
 from benchrigor.workbench import PeakSearch
-from benchrigor.workbench.planning.search import POLICIES
 
 LIMIT_S = 0.04
 
@@ -63,8 +62,16 @@ def test_what_is_always_too_slow_is_saturated_at_the_lowest_load(limit: str):
 
 
 @pytest.mark.slow
-def test_of_what_is_slightly_too_slow_no_peak_is_told():
-    """At 5% above the limit, where noise decides about trials; so it did in two of twelve."""
+def test_what_is_never_too_slow_is_not_saturated_and_near_the_limit_no_peak_is_told():
+    """At 5% above the limit noise decides about trials; so it did in two of twelve."""
+    for seed in range(60):
+        rng = np.random.default_rng([seed, 2])
+        most = math.exp(rng.uniform(3.0, 8.0))
+        server = Server(0.0, ratio=rng.uniform(0.2, 0.87), noise=rng.uniform(0.03, 0.1), seed=seed)
+        found, _ = searched(server, max_load=most)
+        assert (found.status, found.load) == ("not-saturated", None)
+        assert (found.at_least, found.at_most) == (most, None)
+        assert len(found.trials) <= 16
     found = [
         searched(Server(0.0, ratio=1.05, noise=0.06, seed=seed), max_load=5000.0)[0]
         for seed in range(40)
@@ -74,19 +81,9 @@ def test_of_what_is_slightly_too_slow_no_peak_is_told():
 
 
 @pytest.mark.slow
-def test_what_is_never_too_slow_is_not_saturated():
-    for seed in range(60):
-        rng = np.random.default_rng([seed, 2])
-        most = math.exp(rng.uniform(3.0, 8.0))
-        server = Server(0.0, ratio=rng.uniform(0.2, 0.87), noise=rng.uniform(0.03, 0.1), seed=seed)
-        found, _ = searched(server, max_load=most)
-        assert (found.status, found.load) == ("not-saturated", None)
-        assert (found.at_least, found.at_most) == (most, None)
-        assert len(found.trials) <= 16
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(
+    "policy", ["adaptive", "strawman", "linear", "binsearch", "model", "quadratic"]
+)
 def test_no_end_of_a_search_is_out_of_bounds(policy: str):
     """Whether the peak is above, below or between them."""
     for seed in range(12):

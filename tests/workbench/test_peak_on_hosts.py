@@ -50,18 +50,13 @@ def test_hosts_send_together_whatever_their_clocks_say(cli, store, strict, queue
 
 
 @pytest.mark.slow
-def test_two_names_of_one_machine_are_found_out(cli, queue):
-    words = ("--mean", "9s", "--url", queue, "--host", "elm", "--host", "oak")
-    result = cli("peak", *words, "--prefix", "env HOST={host}")
-    assert result.exit_code == 5
-
-
-@pytest.mark.slow
-def test_a_host_that_works_for_somebody_else_is_an_error(cli, queue):
+def test_two_names_of_one_machine_and_a_host_that_works_for_somebody_else_are_errors(cli, queue):
+    words = ("peak", "--mean", "9s", "--url", queue, "--host", "elm")
+    assert cli(*words, "--host", "oak", "--prefix", "env HOST={host}").exit_code == 5
     lock = HostLock("elm", Token(owner="somebody else", number=1))
     lock.take()
     try:
-        result = cli("peak", "--mean", "9s", "--url", queue, "--host", "elm")
+        result = cli(*words)
     finally:
         lock.free()
     assert result.exit_code == 5

@@ -198,6 +198,11 @@ CHANGED = [
 ]
 WRONG = {
     "an empty file": "",
+    "many problems, each at its line": GOOD.replace('"2h"', "2")
+    .replace("[1, 2, 4, 8]", "8")
+    .replace('"20s"', "20")
+    .replace('"4%"', '"x"'),
+    "a secret of a command": COMMAND.replace("my-program", "my-program --password=hunter2 {x}"),
     "no tables": "factors = 3\nresponse = 4",
     "no factors": "[factors]\n[response]",
     "two responses": COMMAND + "function = 'a:b'",

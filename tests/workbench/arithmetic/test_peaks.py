@@ -11,14 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchrigor.workbench.arithmetic import peaks
-from benchrigor.workbench.arithmetic.peaks import (
-    CLOSED_LOOP,
-    OPEN_LOOP,
-    peak_posterior,
-)
+from benchrigor.workbench.arithmetic.peaks import CLOSED_LOOP, peak_posterior
 
 LOADS = np.array([20.0, 80.0, 150.0, 165.0, 172.0, 178.0, 185.0, 260.0])
-LASTED_S = np.full(LOADS.size, 60.0)
 
 
 def responses(capacity: float, limit_s: float = 0.04) -> np.ndarray:
@@ -27,8 +22,11 @@ def responses(capacity: float, limit_s: float = 0.04) -> np.ndarray:
     return np.where(spare > 0.0, 1.0 / np.maximum(spare, 1e-3), 1000.0) / limit_s
 
 
-def posterior(load: np.ndarray, ratio: np.ndarray, scale: float = 1.0) -> Any:
-    return peak_posterior(load, ratio, LASTED_S[: load.size], low=5 * scale, high=1000 * scale)
+def posterior(
+    load: np.ndarray, ratio: np.ndarray, *, scale: float = 1.0, lasted_s: float = 60.0, **rest: Any
+) -> Any:
+    ends = {"low": 5 * scale, "high": 1000 * scale, **rest}
+    return peak_posterior(load, ratio, np.full(load.size, lasted_s), **ends)
 
 
 def test_the_peak_of_a_known_server_is_found():
@@ -42,54 +40,30 @@ def test_the_peak_of_a_known_server_is_found():
 
 @pytest.mark.slow
 @settings(max_examples=10)
-@given(st.floats(min_value=1e-3, max_value=1e5))
-def test_the_unit_of_the_load_does_not_matter(scale: float):
+@given(
+    st.floats(min_value=1e-3, max_value=1e5),
+    st.permutations(range(LOADS.size)),
+    st.floats(min_value=1.05, max_value=3.0),
+)
+def test_neither_the_unit_nor_the_order_matters_and_slower_responses_mean_a_lower_peak(
+    scale: float, order: list[int], slower: float
+):
     ratio = responses(200.0)
-    one, other = posterior(LOADS, ratio), posterior(LOADS * scale, ratio, scale)
+    one, other = posterior(LOADS, ratio), posterior(LOADS * scale, ratio, scale=scale)
     for q in (0.025, 0.5, 0.975):
         assert other.quantile(q) == pytest.approx(one.quantile(q) * scale, rel=1e-3)
-
-
-@pytest.mark.slow
-@settings(max_examples=10)
-@given(st.permutations(range(LOADS.size)))
-def test_the_order_of_trials_does_not_matter(order: list[int]):
-    ratio = responses(200.0)
-    one, other = posterior(LOADS, ratio), posterior(LOADS[order], ratio[order])
+    other = posterior(LOADS[order], ratio[order])
     assert other.quantile(0.5) == pytest.approx(one.quantile(0.5), rel=1e-3)
     assert other.residuals == pytest.approx(one.residuals[order], abs=0.02)
+    assert posterior(LOADS, ratio * slower).quantile(0.5) < one.quantile(0.5)
 
 
-@pytest.mark.slow
-@settings(max_examples=10)
-@given(st.floats(min_value=1.05, max_value=3.0))
-def test_slower_responses_mean_a_lower_peak(slower: float):
-    ratio = responses(200.0)
-    assert posterior(LOADS, ratio * slower).quantile(0.5) < posterior(LOADS, ratio).quantile(0.5)
-
-
-def test_more_trials_tell_more():
-    few, many = (
-        peak_posterior(
-            np.tile(LOADS, n),
-            np.tile(responses(200.0), n),
-            np.tile(LASTED_S, n),
-            low=5.0,
-            high=1000.0,
-        )
-        for n in (1, 4)
-    )
-    assert many.sd < few.sd
-
-
-def test_longer_trials_tell_more():
+def test_more_and_longer_trials_tell_more():
     rng = np.random.default_rng(1)
     ratio = responses(200.0) * np.exp(rng.normal(0.0, 0.1, LOADS.size))
-    short, long = (
-        peak_posterior(LOADS, ratio, np.full(LOADS.size, each), low=5.0, high=1000.0)
-        for each in (10.0, 600.0)
-    )
-    assert long.sd < short.sd
+    once = posterior(LOADS, ratio, lasted_s=10.0)
+    assert posterior(LOADS, ratio, lasted_s=600.0).sd < once.sd
+    assert posterior(np.tile(LOADS, 4), np.tile(responses(200.0), 4)).sd < once.sd
 
 
 def test_a_crash_tells_only_that_the_peak_is_below():
@@ -103,37 +77,16 @@ def test_a_peak_that_is_known_to_a_thousandth_is_not_missed_between_the_points_o
     load = np.array([50.0, 200.0, 800.0, 3200.0, 968.9, 940.1, 980.9, 790.4, 927.0])
     left = 985.6 - load
     ratio = np.where(left > 0.0, 1.0 / np.maximum(left, 1e-3), 500.0) / 0.04
-    found = peak_posterior(load, ratio, np.full(9, 30.0), low=12.5, high=12_800.0)
+    found = posterior(load, ratio, lasted_s=30.0, low=12.5, high=12_800.0)
     assert found.quantile(0.5) == pytest.approx(960.6, rel=0.005)
     assert found.quantile(0.975) / found.quantile(0.025) < 1.05
-
-
-@pytest.mark.parametrize("curves", [OPEN_LOOP, CLOSED_LOOP], ids=["open", "closed"])
-def test_curves_are_at_the_limit_at_the_peak_whatever_their_shape(curves: Any):
-    base, power = np.ix_(np.array([0.01, 0.2, 0.7]), curves.powers)
-    at_peak = curves.log_response(np.array(1.0), base, power)
-    assert at_peak == pytest.approx(np.zeros_like(base * power), abs=1e-12)
-    nearly_idle = curves.log_response(np.array(1e-30), base, power)
-    assert nearly_idle == pytest.approx(np.maximum(np.log(base), -3.5) + 0.0 * power, abs=1e-6)
-    loads = np.geomspace(0.001, 1e6, 400)[:, None, None]
-    assert (np.diff(curves.log_response(loads, base, power), axis=0) >= 0.0).all()
-
-
-def test_the_open_curve_with_power_1_is_that_of_one_server():
-    capacity, limit_s = 200.0, 0.04
-    peak = capacity - 1.0 / limit_s
-    load = np.array([10.0, 100.0, 150.0, 190.0])
-    expected = np.log(1.0 / (capacity - load) / limit_s)
-    base = np.array(1.0 / capacity / limit_s)
-    found = OPEN_LOOP.log_response(load / peak, base, np.array(1.0))
-    assert found == pytest.approx(expected)
 
 
 def test_users_who_wait_have_no_pole():
     """Above the capacity the response of a closed loop grows as the users do: R = N/X - Z."""
     load = np.array([20.0, 40.0, 70.0, 85.0, 95.0, 110.0, 130.0, 180.0])
     ratio = np.maximum(load / 50.0 - 1.0, 0.05)  # 1 at 100 users
-    found = peak_posterior(load, ratio, np.full(8, 60.0), low=5.0, high=720.0, curves=CLOSED_LOOP)
+    found = posterior(load, ratio, high=720.0, curves=CLOSED_LOOP)
     assert found.estimate(0.95).method == CLOSED_LOOP.method
     assert found.quantile(0.025) < 100.0 < found.quantile(0.975)
     assert found.slope == pytest.approx(2.0, rel=0.25)
@@ -144,15 +97,14 @@ def test_a_trial_says_no_more_than_its_own_readings_do():
     ratio[5] = 0.3  # at 178, as of a queue that is just filling
     error = np.where(LOADS == 178.0, 1.0, 0.0)
     believed, doubted = (
-        peak_posterior(LOADS, ratio, LASTED_S / 6.0, low=5.0, high=1000.0, error=each)
-        for each in (None, error)
+        posterior(LOADS, ratio, lasted_s=10.0, error=each) for each in (None, error)
     )
     assert abs(doubted.quantile(0.5) - 175.0) < abs(believed.quantile(0.5) - 175.0)
 
 
 def test_probabilities_are_those_of_the_grid_also_where_no_grid_is_fine_enough(monkeypatch):
     rng = np.random.default_rng(5)
-    load = rng.uniform(100.0, 199.0, LASTED_S.size)
+    load = rng.uniform(100.0, 199.0, LOADS.size)
     ratio = 1.0 / (200.0 - load) / 0.04
     fine = posterior(load, ratio)
     monkeypatch.setattr(peaks, "_sd", lambda *_: 0.0)
@@ -169,7 +121,7 @@ def test_the_interval_of_many_long_trials_is_that_of_a_dense_grid(monkeypatch: p
     ratio *= np.exp(rng.normal(0.0, 0.02, load.size))
 
     def found() -> Any:
-        return peak_posterior(load, ratio, np.full(load.size, 300.0), low=12.5, high=3200.0)
+        return posterior(load, ratio, lasted_s=300.0, low=12.5, high=3200.0)
 
     ours = found()
     monkeypatch.setattr(peaks, "_EVENLY", 1500)

@@ -34,9 +34,10 @@ class Handler(BaseHTTPRequestHandler):
                         self.wfile.write(b"x" * 2**16)
                     except OSError:
                         return
-            case "/moved":
-                self.send_response(302)
-                self.send_header("Location", "/elsewhere")
+            case "/moved" | "/error":
+                self.send_response(302 if self.path == "/moved" else 500)
+                if self.path == "/moved":
+                    self.send_header("Location", "/elsewhere")
                 self.send_header("Content-Length", "0")
                 self.end_headers()
             case "/stream":
@@ -47,10 +48,6 @@ class Handler(BaseHTTPRequestHandler):
                     time.sleep(pause_s)
                     self.wfile.write(b"2\r\nok\r\n")
                 self.wfile.write(b"0\r\n\r\n")
-            case "/error":
-                self.send_response(500)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
             case _:
                 self.send_response(200)
                 self.send_header("Content-Length", "2")

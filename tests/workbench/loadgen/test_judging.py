@@ -1,47 +1,41 @@
-"""What a trial's responses come to."""
+"""What a trial's responses come to; and searches by the share of good requests, simulated."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
-from benchrigor import Limit, LoadResult
+from benchrigor import Limit, LoadResult, LoadTrial, PeakRate, PeakStatus
+from benchrigor.workbench import PeakSearch
 from benchrigor.workbench.loadgen.judging import judge
 from benchrigor.workbench.loadgen.sending import Sent
 
 LIMITS = [Limit(metric="mean", at_most=1.0), Limit(metric="p99", at_most=1.0)]
 
 
-def sent_of(
-    response_s: np.ndarray,
-    *,
-    first_byte_s: np.ndarray | None = None,
-    chunk_gap_s: np.ndarray | None = None,
-    late_s: float = 0.0,
-    failed: int = 0,
-) -> Sent:
-    n = response_s.size
+def judged(limits: list[Limit], response_s: np.ndarray, **given: Any) -> LoadResult:
+    """Judge responses of a trial of 10 s, of which nothing else is known unless it is given."""
+    n, failed = response_s.size, given.pop("failed", 0)
+    failed = np.arange(n) < failed if isinstance(failed, int) else failed
     untold = np.full(n, np.nan)
-    return Sent(
-        at_s=np.linspace(0.0, 10.0, n, endpoint=False),
-        lag_s=np.full(n, late_s),
-        response_s=response_s,
-        first_byte_s=untold if first_byte_s is None else first_byte_s,
-        chunk_gap_s=untold if chunk_gap_s is None else chunk_gap_s,
-        failed=np.arange(n) < failed,
-        failures=Counter({"status 500": failed} if failed else {}),
-        cpu_s=1.0,
-        elapsed_s=10.0,
-        gave_up=False,
-    )
-
-
-def judged(limits: list[Limit], response_s: np.ndarray, **options: Any) -> LoadResult:
-    sent = sent_of(response_s, **options)
-    return judge(sent, duration_s=10.0, limits=limits, spent_s={"run": 10.0})
+    rest = {
+        "lag_s": np.zeros(n),
+        "first_byte_s": untold,
+        "chunk_gap_s": untold,
+        "failures": Counter({"status 500": int(failed.sum())}),
+        "cpu_s": 1.0,
+        "gave_up": False,
+    }
+    duration_s = given.pop("duration_s", 10.0)
+    at_s = np.linspace(0.0, duration_s, n, endpoint=False)
+    rest |= given
+    sent = Sent(at_s=at_s, response_s=response_s, failed=failed, elapsed_s=duration_s, **rest)
+    return judge(sent, duration_s=duration_s, limits=limits, spent_s={"run": duration_s})
 
 
 def test_mean_and_quantiles_are_those_of_the_responses():
@@ -68,16 +62,12 @@ def test_warm_up_is_left_out():
 
 
 def test_the_response_is_that_nearest_to_its_limit():
+    """A quantile of few requests is known no better than the mean."""
     response_s = np.random.default_rng(1).exponential(0.02, 5000)
     loose = [Limit(metric="mean", at_most=0.03), Limit(metric="p95", at_most=0.5)]
     found = judged(loose, response_s)
     assert found.response.low < 0.02 < found.response.high
-
-
-def test_a_quantile_of_few_requests_is_known_no_better_than_the_mean():
-    response_s = np.random.default_rng(1).exponential(0.02, 40)
-    found = judged(LIMITS[1:], response_s)
-    assert found.response.standard_error > 0.0
+    assert judged(LIMITS[1:], response_s[:40]).response.standard_error > 0.0
 
 
 def test_answers_within_the_limit_are_counted():
@@ -104,14 +94,13 @@ def test_a_queue_that_is_slow_at_times_does_not_grow(load: float):
         service = rng.exponential(1.0 / 200.0, 4000)
         steps = np.append(0.0, np.cumsum(service[:-1] - rng.exponential(1 / 200.0 / load, 3999)))
         response_s = steps - np.minimum.accumulate(steps) + service
-        found = judge(sent_of(response_s), duration_s=20.0, limits=LIMITS, spent_s={"run": 10.0})
-        growing += found.growing
+        growing += judged(LIMITS, response_s, duration_s=20.0).growing
     assert growing <= 1
 
 
 def test_what_is_sent_after_the_end_was_not_sent_in_time():
     response_s = np.full(1000, 0.5)
-    found = judged(LIMITS, response_s, late_s=1.0)
+    found = judged(LIMITS, response_s, lag_s=np.ones(1000))
     assert found.scheduled == 1000
     assert found.sent == pytest.approx(910, abs=2)
     assert found.lag_p99_s == 1.0
@@ -175,3 +164,120 @@ def test_the_interval_within_a_trial_respects_autocorrelation(correlation: float
             found = judged([SHARE], 0.04 * worst, **rest).response
             holding += found.low <= (0.05 if is_lost else 1.0) <= found.high
         assert holding >= 71
+
+
+# --- searches for the load up to which so many requests are good
+
+RATE, RESPONSE_S, FIRST_S = 500.0, 0.05, 0.045
+JOINT = Limit(metric="response<50ms and first-byte<45ms", at_most=0.01)
+TIMEOUT_S = 10.0
+
+
+def bad_share(load: float) -> float:
+    """Return which share of requests of M/M/1 keeps not both; the first byte ends the wait.
+
+    P(W >= f or W + S >= t), with W the wait, of which 1 - rho is 0 and the rest exponential, and S
+    the service, for f <= t.
+    """
+    rho, spare = load / RATE, RATE - load
+    waited = rho * math.exp(-spare * FIRST_S)
+    at_once = (1.0 - rho) * math.exp(-RATE * RESPONSE_S)
+    later = rho * spare * math.exp(-RATE * RESPONSE_S) * math.expm1(load * FIRST_S) / load
+    return waited + at_once + later
+
+
+class Queue:
+    """Serves one after the other; an answer begins when its service does."""
+
+    peak = brentq(lambda load: bad_share(load) - 0.01, 1.0, RATE - 1.0)
+
+    def __init__(self, seed: int) -> None:
+        self._rng = np.random.default_rng([seed, 38])
+
+    def times(self, n: int, load: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        service = self._rng.exponential(1.0 / RATE, n)
+        between = self._rng.exponential(1.0 / load, n - 1)
+        steps = np.append(0.0, np.cumsum(service[:-1] - between))
+        wait_s = steps - np.minimum.accumulate(steps)
+        return wait_s + service, wait_s, np.zeros(n, dtype=np.bool_)
+
+    def offer(self, trial: LoadTrial) -> LoadResult:
+        n = max(int(self._rng.poisson(trial.load * trial.duration_s)), 1)
+        response_s, first_byte_s, failed = self.times(n, trial.load)
+        return judged(
+            [JOINT],
+            response_s,
+            duration_s=trial.duration_s,
+            first_byte_s=first_byte_s,
+            chunk_gap_s=np.zeros(n),
+            failed=failed,
+            gave_up=bool((response_s[~failed] > 20.0 * RESPONSE_S).any()),
+        )
+
+
+class Shedding(Queue):
+    """Refuses requests in bursts, of two on average, the more the greater the load."""
+
+    peak = 500.0
+
+    def times(self, n: int, load: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        share = min(0.01 * (load / self.peak) ** 8, 0.999)
+        begins = self._rng.random(n) < 0.5 * share / (1.0 - share)
+        goes_on = self._rng.random(n) < 0.5
+        failed = np.zeros(n, dtype=np.bool_)
+        failed[0] = self._rng.random() < share
+        for index in range(1, n):
+            failed[index] = goes_on[index] or begins[index] if failed[index - 1] else begins[index]
+        response_s = np.where(failed, TIMEOUT_S, self._rng.uniform(0.005, 0.02, n))
+        return response_s, np.where(failed, TIMEOUT_S, 0.004), failed
+
+
+class Slow(Queue):
+    """Is never good."""
+
+    def times(self, n: int, load: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return np.full(n, 0.06), np.full(n, 0.05), np.zeros(n, dtype=np.bool_)
+
+
+def searched(server: Queue, **options: object) -> PeakRate:
+    search = PeakSearch(limits=[JOINT], **options)
+    while (trial := search.ask()) is not None:
+        search.tell(trial, server.offer(trial))
+    return search.result()
+
+
+def test_the_share_of_the_simulated_queue_is_known():
+    response_s, first_s, _ = Queue(1).times(2_000_000, Queue.peak)
+    is_bad = (response_s >= RESPONSE_S) | (first_s >= FIRST_S)
+    assert is_bad.mean() == pytest.approx(0.01, rel=0.1)
+
+
+@pytest.mark.slow
+def test_a_peak_by_the_share_of_good_requests_is_found():
+    """A search without budget ends when the interval is narrow."""
+    found = searched(Queue(3))
+    assert found.status is PeakStatus.FOUND
+    assert found.cost_s < 900.0
+    assert found.load.low < Queue.peak < found.load.high
+    assert found.load.value == pytest.approx(Queue.peak, rel=0.05)
+    assert found.binding == JOINT.metric
+    trial = found.trials[-1]
+    told = trial.result.metrics
+    assert set(told) == {JOINT.metric, JOINT.nearness, "response-p99", "first-byte-p99"}
+    assert trial.ratio == told[JOINT.nearness]
+    assert (trial.ratio >= 1.0) == (told[JOINT.metric] >= 0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("server", [Queue, pytest.param(Shedding, marks=pytest.mark.minutes)])
+def test_intervals_hold_whatever_makes_requests_bad(server: type[Queue]):
+    """Of 12 searches with a budget of 4 minutes 10 or more, which are within 8%."""
+    found = [searched(server(seed), budget_s=240.0).load for seed in range(100, 112)]
+    known = [each for each in found if each is not None]
+    assert len(known) == 12
+    assert sum(each.low <= server.peak <= each.high for each in known) >= 10
+    assert max(abs(each.value / server.peak - 1.0) for each in known) < 0.08
+
+
+def test_what_is_never_good_is_saturated_at_the_lowest_load():
+    assert searched(Slow(1)).status is PeakStatus.SATURATED_AT_LOWEST

@@ -10,7 +10,6 @@ import pytest
 from benchrigor import LoadTrial
 from benchrigor.errors import WorkloadFailed
 from benchrigor.workbench.loadgen import LoadCommand
-from benchrigor.workbench.loadgen.tools import OPEN_LOOP
 from benchrigor.workloads import Pick
 
 TRIAL = LoadTrial(id=0, load=200.0, duration_s=30.0)
@@ -75,10 +74,6 @@ def printing(text: str, *words: str) -> list[str]:
     return ["sh", "-c", f"cat <<'.'\n{text}\n.\n", *words]
 
 
-def test_all_known_generators_are_tried():
-    assert set(PRINTED) == set(OPEN_LOOP)
-
-
 @pytest.mark.parametrize("tool", PRINTED)
 def test_what_a_known_generator_prints_is_read(tool):
     found = LoadCommand(printing(PRINTED[tool], tool, "{load}")).offer(TRIAL)
@@ -129,9 +124,7 @@ def test_the_rate_of_a_generator_is_of_iterations_that_send_several_requests():
 
 
 def test_a_trial_lasts_whole_seconds_and_is_judged_by_these():
-    text = (
-        "All done 10 calls\nAggregated Function Time : count 10 avg 0.0025\nCode 200 : 10 (100 %)"
-    )
+    text = re.sub("6000|5940", "10", PRINTED["fortio"])
     trial = LoadTrial(id=0, load=10.0, duration_s=1.4)
     assert LoadCommand(printing(text, "fortio", "{load}")).offer(trial).scheduled == 10
 

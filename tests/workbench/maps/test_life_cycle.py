@@ -99,25 +99,23 @@ def test_a_server_is_ready_when_its_port_or_a_command_says_so(life, port, way):
     assert names(server) == ["ready", "start"]
 
 
+# Takes a connection, and forgets it.
+FORGETFUL = "import socket, time; s = socket.create_server(('', {})); time.sleep(600)"
+
+
 @pytest.mark.slow
-def test_a_server_that_never_becomes_ready_is_ended_with_what_it_said(life, port):
-    cycle = life(status=503, clean=log("clean"), timeouts={"ready": 1.5})
+@pytest.mark.parametrize("is_forgetful", [False, True])
+def test_a_server_that_never_becomes_ready_is_ended_with_what_it_said(life, port, is_forgetful):
+    start = {"start": [sys.executable, "-c", FORGETFUL.format(port)]} if is_forgetful else {}
+    cycle = life(status=503, clean=log("clean"), timeouts={"ready": 1.5}, **start)
+    begun_s = time.monotonic()
     with pytest.raises(WorkloadFailed) as caught, Server(cycle, {"a": 1}):
         pytest.fail("it was not ready")
-    assert "status 503" in str(caught.value)
+    assert time.monotonic() - begun_s < 300.0
+    assert ("status 503" in str(caught.value)) != is_forgetful
     assert "/ready?a=1" in str(caught.value)
     assert is_free(port)
     assert Path("log").read_text() == "clean 1\n"
-
-
-@pytest.mark.slow
-def test_a_server_that_takes_a_connection_and_forgets_it_is_not_waited_for(life, port):
-    listens = f"import socket, time; s = socket.create_server(('', {port})); time.sleep(600)"
-    cycle = life(start=[sys.executable, "-c", listens], timeouts={"ready": 1.0})
-    begun_s = time.monotonic()
-    with pytest.raises(WorkloadFailed), Server(cycle, {"a": 1}):
-        pytest.fail("it was not ready")
-    assert time.monotonic() - begun_s < 300.0
 
 
 @pytest.mark.slow
@@ -133,21 +131,14 @@ def test_a_daemon_goes_on_until_it_is_stopped(life, port):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stop", [None, ["true"]])
-def test_a_server_that_ignores_signals_is_killed(life, port, stop):
-    cycle = life("deaf", stop=stop, timeouts={"stop": 0.3})
+def test_a_server_that_ignores_signals_is_killed_and_what_it_leaves_behind_ended(life, port, stop):
+    cycle = life("deaf", "parent", stop=stop, timeouts={"stop": 0.3})
     with Server(cycle, {}) as server:
-        pass
-    assert is_free(port)
-    assert server.steps[-1].code == -signal.SIGKILL
-
-
-@pytest.mark.slow
-def test_what_a_server_leaves_behind_is_ended(life):
-    with Server(life("parent"), {}) as server:
         child = int(Path("child").read_text())
         assert psutil.pid_exists(child)
+    assert is_free(port)
+    assert server.steps[-1].code == -signal.SIGKILL
     assert not psutil.pid_exists(child) or psutil.Process(child).status() == "zombie"
-    assert server.steps[-1].code == -signal.SIGTERM
 
 
 @pytest.mark.slow

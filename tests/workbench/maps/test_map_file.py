@@ -1,6 +1,5 @@
 """Files of maps: what they say, and all that is wrong in them at once, with its line."""
 
-import re
 import tomllib
 from pathlib import Path
 
@@ -37,19 +36,6 @@ def read(tmp_path, monkeypatch):
         return read_map("map.toml")
 
     return read
-
-
-@pytest.fixture
-def problems(read):
-    """Return what is wrong with a text, as lines and sentences."""
-
-    def problems(text):
-        with pytest.raises(InvalidInput) as caught:
-            read(text)
-        found = [re.fullmatch(r"map\.toml:(\d+): (.+)", each) for each in caught.value.problems]
-        return [(int(each[1]), each[2]) for each in found]
-
-    return problems
 
 
 def test_a_file_is_read_as_plain_data(read):
@@ -105,20 +91,9 @@ def test_a_metric_of_a_command_knows_which_way_is_better(read, more, direction):
 def test_each_of_several_responses_has_its_own_direction(read):
     several = "read = ['rate:op/s=regex:(.+)', 'p99:ms=json:p99', 'score=json:score']\n"
     ways = read(f"{COMMAND}{several}direction = {{score = 'higher'}}").response.directions
-    assert {name: str(way) for name, way in ways.items()} == {
-        "rate": "higher",
-        "p99": "lower",
-        "score": "higher",
-    }
+    assert {**ways} == {"rate": "higher", "p99": "lower", "score": "higher"}
     of_function = read(f"{FUNCTION.replace(HIGHER, TWO_WAYS)}").response
     assert [*of_function.directions] == ["cost", "rate"]
-
-
-def test_all_problems_are_told_at_once_by_their_lines(problems):
-    text = GOOD.replace('"2h"', "2").replace("[1, 2, 4, 8]", "8").replace("samples", "sample")
-    text = text.replace('"20s"', "20").replace("{threads}00ms", "fast")
-    found = problems(text.replace('"4%"', '"x"'))
-    assert [line for line, _ in found] == [1, 4, 13, 24, 32]
 
 
 ODD = [
@@ -166,8 +141,3 @@ def test_whatever_stands_in_a_place_is_taken_or_refused(read, monkeypatch, text)
                 except InvalidInput:
                     refused += 1
     assert refused > taken > 0
-
-
-def test_secrets_of_commands_are_not_repeated(problems):
-    text = COMMAND.replace("my-program", "my-program --password=hunter2 {x}")
-    assert "hunter2" not in str(problems(text))

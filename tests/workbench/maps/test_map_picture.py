@@ -70,17 +70,12 @@ def test_each_of_more_factors_has_a_profile_through_the_best_point(lost: Any) ->
         point = {**best.point, "threads": place}
         assert predicted == pytest.approx(lost.predict(point).value)
     assert dots(fs, "best") == [(["ext4", "xfs"].index(str(best.point["fs"])), best.estimate.value)]
-
-
-@pytest.mark.slow
-def test_the_band_is_the_interval_of_the_prediction(lost: Any) -> None:
-    threads = panels_of(plot_map(lost))[0]
+    # The band is the interval of the prediction.
     (band,) = (each for each in threads.collections if isinstance(each, FillBetweenPolyCollection))
     heights = np.asarray(band.get_paths()[0].vertices)[:, 1]
-    ends = [lost.predict({**lost.best().point, "threads": level}) for level in (1, 32)]
-    for each in ends:
-        assert np.min(np.abs(heights - each.low)) < 1e-6 * each.low
-        assert np.min(np.abs(heights - each.high)) < 1e-6 * each.high
+    for found in (lost.predict({**best.point, "threads": level}) for level in (1, 32)):
+        assert np.min(np.abs(heights - found.low)) < 1e-6 * found.low
+        assert np.min(np.abs(heights - found.high)) < 1e-6 * found.high
 
 
 @pytest.mark.slow
@@ -95,13 +90,6 @@ def test_samples_without_a_number_stand_at_the_lower_edge_by_their_kind(lost: An
         assert kind in legend_of(axes)
     assert len(heights) == 3
     assert max(heights) < 0.2
-
-
-@pytest.mark.slow
-def test_what_was_measured_is_drawn_over_what_the_others_predict(lost: Any) -> None:
-    check = panels_of(plot_map(lost, unit="1/s"))[-1]
-    wanted = [(each.predicted.value, each.measured.value) for each in lost.left_out()]
-    assert np.array(dots(check, "measured")) == pytest.approx(np.array(wanted))
 
 
 @pytest.mark.slow
@@ -146,7 +134,6 @@ def overlap(axes: Axes) -> list[Any]:
     "factors",
     [
         [THREADS, CACHE],
-        [THREADS, DISKS, FS],
         [Factor("threads", levels=[*range(1, 31)], scale="log10")],
         [THREADS, Factor("cache_mb", levels=[0.001, 0.01, 100_000.0], scale="log10")],
     ],
@@ -165,9 +152,13 @@ def test_matplotlib_is_loaded_only_when_it_draws() -> None:
 
 @pytest.mark.slow
 def test_samples_on_a_profile_are_told_from_those_elsewhere(lost: Any) -> None:
+    """What was measured is drawn over what the others predict."""
     panel = panels_of(plot_map(lost))[1]
     here, elsewhere = dots(panel, "measured"), dots(panel, "measured elsewhere")
     best, measured = lost.best().point, [each for each in lost.samples if each.estimates]
+    check = panels_of(plot_map(lost, unit="1/s"))[-1]
+    pairs = [(each.predicted.value, each.measured.value) for each in lost.left_out()]
+    assert np.array(dots(check, "measured")) == pytest.approx(np.array(pairs))
     wanted = [
         (each.sample.point["disks"], each.estimates["peak"].value)
         for each in measured

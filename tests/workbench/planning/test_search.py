@@ -96,25 +96,14 @@ def test_the_width_decides_which_load_is_taken_for_the_peak():
     assert wide.value == 150.0
 
 
-def test_several_trials_may_be_asked_for_at_once():
-    offer, search = serving(300.0, 0.05), PeakSearch(threshold_s=LIMIT_S)
-    while trials := [each for _ in range(3) if (each := search.ask()) is not None]:
-        assert len({each.id for each in trials}) == len(trials)
-        if trials[0].id == 0:
-            assert [each.load for each in trials] == [50.0, 200.0, 800.0]
-        for each in reversed(trials):
-            search.tell(each, offer(each))
-    assert search.result().load.value == pytest.approx(275.0, rel=0.1)
-
-
 def test_many_trials_at_once_are_spread_over_loads_that_servers_may_serve():
     """None is asked for where another is under way."""
     search = PeakSearch(threshold_s=LIMIT_S)
     first, *pending = [each for _ in range(16) if (each := search.ask()) is not None]
     loads = [first.load, *(each.load for each in pending)]
     assert len(set(loads)) == 16
-    assert max(loads) == loads[3] == 50.0 * 4.0**3
-    assert min(loads) == 50.0
+    assert loads[:4] == [50.0, 200.0, 800.0, 3200.0]
+    assert (min(loads), max(loads)) == (50.0, 3200.0)
     search.tell(first, br.LoadResult(mean_response_s=0.01))
     assert search.ask().load not in loads[1:]
 

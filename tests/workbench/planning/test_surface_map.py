@@ -7,7 +7,6 @@ import pytest
 
 from benchrigor.errors import InvalidInput, PlanMismatch
 from benchrigor.workbench import Factor, SurfaceMap
-from benchrigor.workbench.surfaces.samples import Sample
 
 DISKS = Factor("disks", levels=[1, 2, 3, 4])
 DAEMONS = Factor("daemons", levels=[1, 2, 4, 8, 16, 32, 64, 100], scale="log2")
@@ -30,23 +29,32 @@ def carried_out(search, *, noise=0.025, seed=7, answer=peak_at):
     return asked
 
 
-def test_a_full_map_asks_each_point_once():
-    search = SurfaceMap(FACTORS, design="full")
-    asked = carried_out(search)
-    assert len({tuple(sample.point.values()) for sample in asked}) == len(asked) == 32
-    assert search.ask() is None
+def narrow(value):
+    return (value, 0.97 * value, 1.03 * value)
 
 
 @pytest.mark.slow
 def test_an_adaptive_map_predicts_what_it_has_not_measured():
-    search = SurfaceMap(FACTORS, samples=12)
+    """The same told the same is asked; it goes on where it was left; others do not count."""
+    search, again = SurfaceMap(FACTORS, samples=12), SurfaceMap(FACTORS, samples=12)
     asked = carried_out(search)
-    assert len(asked) == 12
+    assert carried_out(again) == asked
+    assert len({tuple(sample.point.values()) for sample in asked}) == len(asked) == 12
     surface = search.result()
     errors = [
         abs(surface.predict(point).value / peak_at(point) - 1.0) for point in search.space.grid()
     ]
     assert np.mean(errors) < 0.05
+    half, further = SurfaceMap(FACTORS, samples=12), SurfaceMap(FACTORS, samples=3)
+    half.recall(surface.samples[:8])
+    assert half.ask().point == asked[8].point
+    further.recall(surface.samples, own=False)
+    pending = [further.ask() for _ in range(3)]
+    assert len({tuple(sample.point.values()) for sample in pending}) == 3
+    assert further.ask() is None
+    for sample in pending:
+        further.tell(sample, narrow(peak_at(sample.point)))
+    assert len(further.result().samples) == 15
 
 
 @pytest.mark.parametrize("model", ["quadratic", "gaussian-process"])
@@ -76,25 +84,6 @@ def test_a_map_ends_with_its_budget():
     assert len(asked) == 7
 
 
-def test_searches_begin_at_the_peak_of_a_neighbour():
-    search = SurfaceMap(FACTORS, design="full")
-    first = search.ask()
-    assert first.seed_load is None
-    search.tell(first, (123.0, 120.0, 126.0))
-    assert search.ask().seed_load == 123.0
-
-
-@pytest.mark.slow
-def test_several_samples_may_be_asked_before_one_is_told():
-    earlier = SurfaceMap(FACTORS, samples=9)
-    carried_out(earlier)
-    search = SurfaceMap(FACTORS, samples=3)
-    search.recall(earlier.result().samples, own=False)
-    asked = [search.ask() for _ in range(3)]
-    assert len({tuple(sample.point.values()) for sample in asked}) == 3
-    assert search.ask() is None
-
-
 @pytest.mark.slow
 def test_of_several_responses_the_first_steers_and_all_are_predicted():
     search = SurfaceMap(FACTORS, samples=12)
@@ -108,10 +97,6 @@ def test_of_several_responses_the_first_steers_and_all_are_predicted():
     assert len(surface.samples) == 12
     product = surface.predict(point, "peak").value * surface.predict(point, "latency").value
     assert product == pytest.approx(1.0, rel=0.1)
-
-
-def narrow(value):
-    return (value, 0.97 * value, 1.03 * value)
 
 
 @pytest.mark.slow
@@ -141,14 +126,6 @@ def test_the_first_response_named_steers_though_the_first_sample_lacks_it():
     search.tell(sample, {"peak": narrow(7.0)})
     sentences = [each.sentence for each in search.result().notices]
     assert [sentence.split(": ")[0] for sentence in sentences] == ["peak", "latency"]
-
-
-def test_a_response_that_the_map_does_not_have_is_refused():
-    search = SurfaceMap(FACTORS, samples=2)
-    search.tell(search.ask(), {"peak": narrow(1.0)})
-    sample = search.ask()
-    with pytest.raises(InvalidInput):
-        search.tell(sample, {"latency": narrow(1.0)})
 
 
 LARGE = [*FACTORS, Factor("fs", levels=["ext4", "xfs"])]
@@ -201,33 +178,18 @@ def test_what_failed_or_lies_beyond_a_limit_is_kept_and_not_asked_again():
     assert [each.at_least for each in told].count(900.0) == 1
 
 
-@pytest.mark.slow
-def test_a_map_goes_on_where_it_was_left():
-    whole = SurfaceMap(FACTORS, samples=10)
-    asked = carried_out(whole)
-    half = SurfaceMap(FACTORS, samples=10)
-    half.recall(whole.result().samples[:6])
-    assert half.ask().point == asked[6].point
-
-
-@pytest.mark.slow
-def test_samples_of_earlier_maps_do_not_count():
-    earlier = SurfaceMap(FACTORS, samples=10)
-    carried_out(earlier)
-    search = SurfaceMap(FACTORS, samples=3)
-    search.recall(earlier.result().samples, own=False)
-    assert len(carried_out(search)) == 3
-    assert len(search.result().samples) == 13
-
-
 def test_a_sample_that_was_not_asked_for_is_refused():
     search = SurfaceMap(FACTORS)
     with pytest.raises(PlanMismatch):
-        search.tell(Sample(id=9, point={"disks": 1, "daemons": 1}), (1.0, 0.9, 1.1))
+        search.tell(SurfaceMap(FACTORS, seed=2).ask(), narrow(1.0))
     sample = search.ask()
-    search.tell(sample, (1.0, 0.9, 1.1))
+    with pytest.raises(InvalidInput):
+        search.tell(sample, narrow(1.0), at_least=2.0)
+    search.tell(sample, {"peak": narrow(1.0)})
     with pytest.raises(PlanMismatch):
-        search.tell(sample, (1.0, 0.9, 1.1))
+        search.tell(sample, {"peak": narrow(1.0)})
+    with pytest.raises(InvalidInput):
+        search.tell(search.ask(), {"latency": narrow(1.0)})  # a response of no other sample
 
 
 def test_each_response_may_have_its_own_direction():
@@ -237,13 +199,7 @@ def test_each_response_may_have_its_own_direction():
     )
     while (sample := search.ask()) is not None:
         disks = float(sample.point["disks"])
-        search.tell(sample, dict.fromkeys(("rate", "delay"), (disks, 0.99 * disks, 1.01 * disks)))
+        search.tell(sample, dict.fromkeys(("rate", "delay"), narrow(disks)))
     surface = search.result()
     assert (surface.best("rate").point, surface.best("delay").point) == ({"disks": 5}, {"disks": 1})
     assert surface.ranking("delay")[0].name == "disks 1"
-
-
-@pytest.mark.slow
-def test_the_same_told_the_same_is_asked():
-    one, two = (carried_out(SurfaceMap(FACTORS, samples=10)) for _ in range(2))
-    assert one == two

@@ -41,14 +41,7 @@ def lock_of(tmp_path: Path, clock: Clock) -> MakeLock:
         (("a", 2), "today", 1000.0, ("a", 1), "elm", WorkloadFailed),  # an old token
         (("a", 2), "today", 1000.0, ("a", 3), "elm", None),
         (("a",), "yesterday", 5.0, ("b",), "elm", None),  # of an earlier start
-        (
-            ("a",),
-            "today",
-            5.0,
-            ("b",),
-            "elm",
-            None,
-        ),  # as its clock tells
+        (("a",), "today", 5.0, ("b",), "elm", None),  # as its clock tells
     ],
 )
 def test_a_lock_is_refused_or_taken_over(  # noqa: PLR0917
@@ -64,21 +57,16 @@ def test_a_lock_is_refused_or_taken_over(  # noqa: PLR0917
         assert new.taken_over_from == ("a" if second[0] == "b" else "")
 
 
-def test_signs_of_life_keep_a_lock_alive(lock_of: MakeLock, clock: Clock) -> None:
-    held = lock_of("a")
-    held.take()
+def test_a_stale_lock_is_taken_over_and_told(lock_of: MakeLock, clock: Clock) -> None:
+    """Signs of life keep a lock alive."""
+    dead, new = lock_of("a"), lock_of("b")
+    dead.take()
     clock.now_s += 59.0
-    assert held.beat()
+    assert dead.beat()
     clock.now_s += 59.0
     with pytest.raises(HostBusy):
-        lock_of("b").take()
-
-
-def test_a_stale_lock_is_taken_over_and_told(lock_of: MakeLock, clock: Clock) -> None:
-    dead = lock_of("a")
-    dead.take()
-    clock.now_s += 60.0
-    new = lock_of("b")
+        new.take()
+    clock.now_s += 1.0
     new.take()
     assert new.taken_over_from == "a"
     assert not dead.beat()  # and the dead one does not get it back
@@ -121,15 +109,14 @@ def test_names_that_are_known_to_be_one_machine_are_held_together(lock_of: MakeL
     lock_of("b").take()
 
 
-def test_machines_that_share_the_folder_are_two(lock_of: MakeLock) -> None:
-    locks = [
-        lock_of("a"),
-        lock_of("a", host="oak", machine="n"),
-        lock_of("b", machine="o"),
-    ]
+def test_machines_that_share_the_folder_are_two(lock_of: MakeLock, tmp_path: Path) -> None:
+    """Their names stay in the folder."""
+    owners = (("a", "elm", "m"), ("a", "oak", "n"), ("b", "elm", "../elm/1"))
+    locks = [lock_of(owner, host=host, machine=machine) for owner, host, machine in owners]
     for lock in locks:
         lock.take()
     assert all(lock.beat() for lock in locks)
+    assert {path.parent for path in tmp_path.rglob("*.lock")} == {tmp_path}
 
 
 def test_a_full_disk_is_told(tmp_path: Path) -> None:
@@ -139,8 +126,3 @@ def test_a_full_disk_is_told(tmp_path: Path) -> None:
     lock = HostLock("elm", Token(owner="a", number=1), folder=tmp_path, machine="m")
     with pytest.raises(WorkloadFailed):
         lock.take()
-
-
-def test_names_of_machines_stay_in_the_folder(lock_of: MakeLock, tmp_path: Path) -> None:
-    lock_of("a", machine="../elm/1").take()
-    assert [path.parent for path in tmp_path.rglob("*.lock")] == [tmp_path]

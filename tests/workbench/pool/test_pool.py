@@ -4,6 +4,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -260,22 +261,16 @@ def test_a_gang_does_not_starve(table: Any, among: list[str] | None) -> None:
 
 @pytest.mark.slow
 def test_gangs_of_two_of_three_hosts_never_lock_each_other_out(table: Any) -> None:
-    for _ in range(200):
-        overlaps: list[str] = []
-        in_use: set[str] = set()
+    in_use: set[str] = set()
 
-        def use(in_use: set[str] = in_use, overlaps: list[str] = overlaps) -> None:
-            for _ in range(3):
-                lease = table.acquire(2, timeout_s=60.0)
-                overlaps.extend(in_use & {*lease.hosts})
-                in_use |= {*lease.hosts}
-                in_use -= {*lease.hosts}
-                table.release(lease)
+    def use(_: int) -> set[str]:
+        lease = table.acquire(2, timeout_s=60.0)
+        others = in_use & {*lease.hosts}
+        in_use.update(lease.hosts)
+        in_use.difference_update(lease.hosts)
+        table.release(lease)
+        return others
 
-        threads = [threading.Thread(target=use) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60.0)
-        assert not any(thread.is_alive() for thread in threads)
-        assert (overlaps, table.free()) == ([], ("elm", "oak", "fir"))
+    with ThreadPoolExecutor(4) as threads:
+        assert not any(threads.map(use, range(2000)))
+    assert table.free() == ("elm", "oak", "fir")
