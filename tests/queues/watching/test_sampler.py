@@ -97,14 +97,6 @@ def test_periods_are_as_wide_as_they_were_not_as_they_should_have_been(
     assert watched.at_ms[:3] == [late_ms, 50.0 + late_ms, 100.0 + late_ms]
 
 
-def test_cells_that_are_claimed_later_are_found(program: Make) -> None:
-    watched = program(period_s=0.05)
-    watched.run(30)
-    watched.cell("work.head", pid=7).begin_wait(watched.clock.now_ns())
-    watched.at_ms.clear()
-    assert [len(watched.run(30)), watched.found.servers] == [2, 2]
-
-
 @pytest.mark.parametrize(
     ("busy_ms", "idle_ms", "options", "period_s"),
     [
