@@ -130,20 +130,12 @@ def test_the_overhead_is_marked_on_the_axis_with_its_interval(overhead: float) -
     assert low < found.low < found.high < high
 
 
-def test_outlying_rounds_are_ringed_by_their_index_among_all() -> None:
-    work = np.concatenate([SHORT, WORK])
-    took = durations(work)
-    took[25] += 1.0
-    axes = drawn(plot_work(of_pairs(work, took, left_out=tuple(range(8)), outliers=(17,))))
-    assert points(axes, "outlying") == [(work[25], took[25])]
-    assert named(axes, "beyond") == []
-
-
 def test_names_of_outlying_rounds_stay_inside_and_apart() -> None:
     order = np.argsort(WORK)
     rounds = (*order[:1], *order[20:23], *order[-1:])
     axes = drawn(plot_work(of_pairs(WORK, durations(WORK), outliers=tuple(map(int, rounds)))))
     assert len(points(axes, "outlying")) == 5
+    assert named(axes, "beyond") == []
     names = [each for each in axes.texts if each.get_text().startswith("round ")]
     assert [(each.get_text(), each.get_ha()) for each in names] == [
         (f"round {order[0]}", "left"),
