@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -10,7 +9,6 @@ import signal
 import struct
 import subprocess
 import sys
-import termios
 import time
 
 import pytest
@@ -67,6 +65,7 @@ def test_nothing_but_lines_of_json_is_printed_when_it_is_interrupted():
 
 @pytest.mark.slow
 def test_a_terminal_shows_first_what_is_wrong_and_has_its_cursor_back_at_the_end(agent):
+    fcntl, termios = (pytest.importorskip(name) for name in ("fcntl", "termios"))
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     environment = {**os.environ, "TERM": "xterm"}

@@ -20,13 +20,15 @@ from benchrigor.interference import (
     render_interference,
     segments,
 )
-from benchrigor.model import Interference, Notice, SegmentProfile
+from benchrigor.model import Code, Interference, Notice, SegmentProfile
 from benchrigor.report import explain, render
 from benchrigor.stats import composite_profile, profile_interference, quantise
 
 NOTE = Notice.note("no-reference", "No reference.")
+UNMEASURED = Notice.note(Code.DELAY_NOT_MEASURED, "No delay was measured.")
 WARNING = Notice.warning("many-flagged-segments", "31% of the segments took longer than usual.")
 FOUND = profile_interference(profile(hit=0.1))
+UNKNOWN = type(FOUND.light)("unknown")
 
 
 def shown(*words: str, **profiles: SegmentProfile) -> click.testing.Result:
@@ -135,6 +137,7 @@ CAUSES = {
     "rows of runs": lambda: rows_of(
         *(("light", profile_interference(profile(hit=each))) for each in (0.0, 0.03)),
         ("light", replace(FOUND, notices=(WARNING, NOTE))),
+        ("light", replace(FOUND, light=UNKNOWN, notices=(UNMEASURED, NOTE, NOTE))),
         *(("     ", replace(FOUND, probability_high=each)) for each in (0.9999, 1e-4)),
         *(("continuous", replace(FOUND, continuous_percent=each)) for each in (2.13, -0.04, -3.0)),
         ("pressure", FOUND),
