@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
+from typing import Any
 
 import pytest
 
-from benchrigor import LoadTrial
+from benchrigor import LoadResult, LoadTrial
 from benchrigor.errors import WorkloadFailed
 from benchrigor.workbench.loadgen import LoadCommand
 from benchrigor.workloads import Pick
-
-TRIAL = LoadTrial(id=0, load=200.0, duration_s=30.0)
 
 # As their documentation shows reports, with other numbers.
 PRINTED = {
@@ -69,14 +68,18 @@ All done 6000 calls (plus 4 warmup) 2.500 ms avg, 199.9 qps
 }
 
 
-def printing(text: str, *words: str) -> list[str]:
-    """A command line that prints a text, whatever its further words are."""
-    return ["sh", "-c", f"cat <<'.'\n{text}\n.\n", *words]
+def offered(
+    text: str, *words: str, load: float = 200.0, seconds: float = 30.0, **options: Any
+) -> LoadResult:
+    """Offer a load by a command that prints a text, whatever its further words are."""
+    command = ["sh", "-c", f"cat <<'.'\n{text}\n.\n", *words, "{load}"]
+    trial = LoadTrial(id=0, load=load, duration_s=seconds)
+    return LoadCommand(command, **options).offer(trial)
 
 
 @pytest.mark.parametrize("tool", PRINTED)
 def test_what_a_known_generator_prints_is_read(tool):
-    found = LoadCommand(printing(PRINTED[tool], tool, "{load}")).offer(TRIAL)
+    found = offered(PRINTED[tool], tool)
     assert found.mean_response_s == pytest.approx(0.0025)
     assert found.value("failed") == pytest.approx(0.01, rel=0.02)
     if tool != "h2load":
@@ -90,43 +93,36 @@ def test_what_a_known_generator_prints_is_read(tool):
 @pytest.mark.parametrize("tool", ["wrk2", "fortio"])
 def test_what_a_generator_that_waits_holds_back_was_not_sent(tool):
     """Fortio tells how many it sent, wrk2 how many were answered, which a slow server lowers."""
-    trial = LoadTrial(id=0, load=300.0, duration_s=30.0)
-    found = LoadCommand(printing(PRINTED[tool], tool, "{load}")).offer(trial)
+    found = offered(PRINTED[tool], tool, load=300.0)
     assert found.scheduled == {"fortio": 9000, "wrk2": None}[tool]
 
 
 @pytest.mark.parametrize("tool", PRINTED)
 def test_a_generator_that_sent_for_too_short_a_time_is_refused(tool):
-    trial = LoadTrial(id=0, load=6000.0, duration_s=1.0)
     text = re.sub(r"3?[0-9]\.\d+(?=s|s,| secs)|(?<=, )29\.995(?=s)", "0.00125", PRINTED[tool])
     if tool == "k6":
         text = PRINTED[tool].replace("199.9/s", "4800000/s")
     with pytest.raises(WorkloadFailed):
-        LoadCommand(printing(text, tool, "{load}")).offer(trial)
+        offered(text, tool, load=6000.0, seconds=1.0)
 
 
 @pytest.mark.parametrize("tool", PRINTED)
 def test_a_generator_that_ignores_its_rate_is_refused(tool):
-    trial = LoadTrial(id=0, load=100.0, duration_s=30.0)
-    command = LoadCommand(printing(PRINTED[tool], tool, "{load}"))
     with pytest.raises(WorkloadFailed):
-        command.offer(trial)
-    closed = LoadCommand(printing(PRINTED[tool], tool, "{load}"), is_rate=False)
-    assert closed.offer(trial).mean_response_s == pytest.approx(0.0025)
+        offered(PRINTED[tool], tool, load=100.0)
+    closed = offered(PRINTED[tool], tool, load=100.0, is_rate=False)
+    assert closed.mean_response_s == pytest.approx(0.0025)
 
 
 def test_the_rate_of_a_generator_is_of_iterations_that_send_several_requests():
-    text = PRINTED["k6"].replace(
-        "http_reqs......................: 6000   199.9/s", "http_reqs..: 12000   399.8/s"
-    )
-    found = LoadCommand(printing(text, "k6", "{load}")).offer(TRIAL)
+    text = re.sub("(http_reqs.*): 6000   199.9", r"\1: 12000   399.8", PRINTED["k6"])
+    found = offered(text, "k6")
     assert (found.sent, found.scheduled, found.failed) == (6000, 6012, 60)
 
 
 def test_a_trial_lasts_whole_seconds_and_is_judged_by_these():
     text = re.sub("6000|5940", "10", PRINTED["fortio"])
-    trial = LoadTrial(id=0, load=10.0, duration_s=1.4)
-    assert LoadCommand(printing(text, "fortio", "{load}")).offer(trial).scheduled == 10
+    assert offered(text, "fortio", load=10.0, seconds=1.4).scheduled == 10
 
 
 @pytest.mark.slow
@@ -142,7 +138,7 @@ def test_load_and_seconds_are_put_in_their_places():
 def test_times_are_read_in_their_unit():
     names = ("p95:ms=regex:p95 (.+)", "depth=regex:depth (.+)", "failed:%=regex:failed (.+)")
     picks = [Pick.parse(each) for each in names]
-    found = LoadCommand(printing("p95 250\ndepth 3\nfailed 5", "{load}"), picks).offer(TRIAL)
+    found = offered("p95 250\ndepth 3\nfailed 5", picks=picks)
     assert found.value("failed") == 0.05
     assert found.p95_response_s == 0.25
     assert found.value("depth") == 3.0

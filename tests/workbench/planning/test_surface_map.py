@@ -19,13 +19,13 @@ def peak_at(point):
     return 200.0 * disks**0.8 * daemons / (daemons + 3.0 * disks)
 
 
-def carried_out(search, *, noise=0.025, seed=7, answer=peak_at):
-    rng = np.random.default_rng(seed)
-    asked = []
+def carried_out(search, *, noise=0.025, answer=peak_at, **rest):
+    rng, asked = np.random.default_rng(7), []
     while (sample := search.ask()) is not None:
         asked.append(sample)
         value = answer(sample.point) * math.exp(noise * rng.normal())
-        search.tell(sample, (value, value * (1 - 1.96 * noise), value * (1 + 1.96 * noise)))
+        estimate = (value, value * (1 - 1.96 * noise), value * (1 + 1.96 * noise))
+        search.tell(sample, estimate, **rest)
     return asked
 
 
@@ -75,13 +75,7 @@ def test_an_adaptive_map_stops_when_its_predictions_are_as_narrow_as_wanted():
 
 
 def test_a_map_ends_with_its_budget():
-    search = SurfaceMap(FACTORS, budget_s=75.0)
-    asked = []
-    while (sample := search.ask()) is not None:
-        asked.append(sample)
-        value = peak_at(sample.point)
-        search.tell(sample, (value, 0.7 * value, 1.3 * value), cost_s=10.0)
-    assert len(asked) == 7
+    assert len(carried_out(SurfaceMap(FACTORS, budget_s=75.0), noise=0.15, cost_s=10.0)) == 7
 
 
 @pytest.mark.slow
@@ -90,9 +84,8 @@ def test_of_several_responses_the_first_steers_and_all_are_predicted():
     while (sample := search.ask()) is not None:
         for told in (sample, search.ask()):  # also while one is pending
             if told is not None:
-                peak, latency = peak_at(told.point), 1.0 / peak_at(told.point)
-                both = {"peak": peak, "latency": latency}
-                search.tell(told, {name: (x, 0.97 * x, 1.03 * x) for name, x in both.items()})
+                peak = peak_at(told.point)
+                search.tell(told, {"peak": narrow(peak), "latency": narrow(1.0 / peak)})
     surface, point = search.result(), {"disks": 3, "daemons": 8}
     assert len(surface.samples) == 12
     product = surface.predict(point, "peak").value * surface.predict(point, "latency").value
@@ -150,12 +143,11 @@ def test_a_map_begins_within_its_ranges_too(factors, samples):
 def test_a_quadratic_that_fits_does_not_have_its_corners_asked_again():
     """It is the surer between them the more it is told of them alone."""
     search = SurfaceMap(FACTORS, samples=14, target=1e-3)
-    asked = carried_out(
-        search,
-        answer=lambda point: (
-            100.0 * point["disks"] * math.exp(-(DAEMONS.coded(point["daemons"]) ** 2))
-        ),
-    )
+
+    def answer(point):
+        return 100.0 * point["disks"] * math.exp(-(DAEMONS.coded(point["daemons"]) ** 2))
+
+    asked = carried_out(search, answer=answer)
     assert search.result().model == "quadratic"
     assert len({tuple(sample.point.values()) for sample in asked}) == 14
 
@@ -170,9 +162,8 @@ def test_what_failed_or_lies_beyond_a_limit_is_kept_and_not_asked_again():
         elif number == 3:
             search.tell(sample, None, at_least=900.0)
         else:
-            value = peak_at(sample.point)
             assert sample.point != (failed.point if number > 3 else None)
-            search.tell(sample, (value, 0.97 * value, 1.03 * value))
+            search.tell(sample, narrow(peak_at(sample.point)))
     told = search.result().samples
     assert [each.reason for each in told].count("killed") == 1
     assert [each.at_least for each in told].count(900.0) == 1
