@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -40,8 +41,9 @@ def measured(suite: Suite, name: str, mean: float = 1e-3, *, seed: int, **settin
             suite.store.append(run_id, each)
         record = replace(record, run_id=run_id)
         suite.store.finish(run_id, record)
-    usual = {"group": None, "baseline": False, "margin": 0.01, "param": None, "extra_info": {}}
-    bench = SimpleNamespace(name=name, fullname=f"a.py::{name}", **{**usual, **settings})
+    usual: dict[str, Any] = {"group": None, "baseline": False, "margin": 0.01, "param": None}
+    told = {**usual, "extra_info": {}, **settings}
+    bench = SimpleNamespace(name=name, fullname=f"a.py::{name}", **told)
     suite.records.append((bench, record))  # type: ignore[arg-type]  # all that is asked of it
 
 
