@@ -168,7 +168,10 @@ def test_hogs_are_gone_when_the_body_fails() -> None:
     assert ended(pids[0])
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="processes are pinned on Linux only")
+PINNED = pytest.mark.skipif(sys.platform != "linux", reason="processes are pinned on Linux only")
+
+
+@PINNED
 def test_a_hog_stays_on_its_core() -> None:
     core = max(os.sched_getaffinity(0))
     with cpu_hog(core=core) as (pid,):
@@ -193,21 +196,16 @@ def test_a_hog_does_not_outlive_a_parent_that_was_killed() -> None:
     assert soon(lambda: ended(pid))
 
 
-@pytest.mark.parametrize("n", [0, -1, 1.0, True])
-def test_a_number_of_hogs_that_is_none_is_refused(n: int) -> None:
-    with pytest.raises(InvalidInput), cpu_hog(n):
-        pass
+NONE = [
+    *({"n": wrong} for wrong in (0, -1, 1.0, True)),
+    *({"bursts_s": wrong} for wrong in ((0.0, 1.0), (2.0, 1.0), (1.0,), (1.0, math.nan), 0.5)),
+    pytest.param({"core": 10**6}, marks=PINNED),
+]
 
 
-@pytest.mark.parametrize("bursts_s", [(0.0, 1.0), (2.0, 1.0), (1.0,), (1.0, math.nan), 0.5])
-def test_times_of_bursts_that_are_none_are_refused(bursts_s: Any) -> None:
-    with pytest.raises(InvalidInput, match="bursts_s"), cpu_hog(bursts_s=bursts_s):
-        pass
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="processes are pinned on Linux only")
-def test_a_core_that_is_none_is_refused_and_leaves_no_hog() -> None:
+@pytest.mark.parametrize("wrong", NONE, ids=str)
+def test_hogs_that_cannot_be_are_refused_and_leave_none(wrong: dict[str, Any]) -> None:
     before = psutil.Process().children()
-    with pytest.raises(InvalidInput, match=str(10**6)), cpu_hog(core=10**6):
+    with pytest.raises(InvalidInput), cpu_hog(**wrong):
         pass
     assert psutil.Process().children() == before
