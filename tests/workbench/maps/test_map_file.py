@@ -51,7 +51,8 @@ def test_a_file_is_read_as_plain_data(read):
 
 
 def test_a_peak_differs_by_sample(read):
-    response, point = read(GOOD).response, {"threads": 4, "size": "large one"}
+    size = "large one"
+    response, point = read(GOOD).response, {"threads": 4, "size": size}
     assert response.limits_at(point) == [
         Limit(metric="mean", at_most=0.04),
         Limit(metric="p95", at_most=0.4),
@@ -59,8 +60,8 @@ def test_a_peak_differs_by_sample(read):
     ]
     offered = response.generator_at(point)
     (request,) = offered["requests"]
-    assert request == {"url": "http://127.0.0.1:8000/large one", "headers": {"Size": "large one"}}
-    assert offered["prepare"] == "sync 'large one'"
+    assert request == {"url": f"http://127.0.0.1:8000/{size}", "headers": {"Size": size}}
+    assert offered["prepare"] == f"sync '{size}'"
 
 
 def test_several_kinds_of_requests_and_a_generator_of_ones_own_may_be_offered(read):

@@ -145,8 +145,8 @@ def test_closing_ends_what_is_under_way_and_what_that_has_started(tmp_path: Path
 
 @pytest.mark.parametrize("said", ["nonsense", "[]", '{"kind": 3}'])
 def test_what_is_no_outcome_is_lost(tmp_path: Path, said: str) -> None:
-    job = job_of("builtins:dict", tmp_path)
-    assert run(job, "sh", "-c", f"echo '{said}'; cat > /dev/null").kind == "lost"
+    says = ("sh", "-c", f"echo '{said}'; cat > /dev/null")
+    assert run(job_of("builtins:dict", tmp_path), *says).kind == "lost"
 
 
 def test_a_job_that_does_not_end_in_time_is_lost_although_it_gives_signs_of_life(
