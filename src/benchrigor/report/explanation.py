@@ -88,7 +88,7 @@ def explain(record: RunRecord, metric: str | None = None) -> str:
         *_stop(analysis, record),
         *_light(record.interference),
         *explain_pressure(pressure_of_run(record)),
-        *(f"Notice: {notice}" for notice in dict.fromkeys(_notices(analysis, record))),
+        *dict.fromkeys(f"Notice: {each}" for each in (*record.session_notices, *analysis.notices)),
     ]
     lines = [*wrapped(f"How the {analysis.metric.name} of {record.name} came about"), ""]
     for number, step in enumerate(steps, 1):
@@ -420,11 +420,6 @@ def _stop(analysis: Analysis, record: RunRecord) -> list[str]:
         f"{ending}; half-width {percent(estimate.half_width / whole)} of the {name}, wanted "
         f"{percent(wanted / whole)}."
     ]
-
-
-def _notices(analysis: Analysis, record: RunRecord) -> list[str]:
-    """Return the Notices of the run, of the analysis, and of the light."""
-    return [*map(str, (*record.session_notices, *analysis.notices))]
 
 
 def _light(interference: Interference | None) -> list[str]:

@@ -58,7 +58,7 @@ def tabulate(
     if not any(row[2] for row in rows[1:]):
         rows, sides, corrected = [(*row[:2], *row[3:]) for row in rows], "<<><", ""
     notes = notes_on((row[1] for row in rows), corrected=corrected)
-    if any(_is_marked(row) for row in rows):
+    if any(row[1].startswith(_MARK) for row in rows):
         notes.append(f"{_MARK} observed median, no interval")
     if any(groups):
         named = zip(rows, ("group", *groups), strict=True)
@@ -89,10 +89,6 @@ def _sentences(runs: Mapping[str, RunRecord], ranked: Sequence[str]) -> Iterator
         with suppress(BenchrigorError):
             found = replace(compare_runs(runs[name], runs[ranked[0]]), scope="")  # run in turn
             yield from wrapped(str(found), hanging=2)
-
-
-def _is_marked(row: tuple[str, ...]) -> bool:
-    return row[1].startswith(_MARK)
 
 
 def _row(record: RunRecord) -> tuple[str, ...]:

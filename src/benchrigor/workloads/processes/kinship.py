@@ -144,7 +144,7 @@ def escapees(after: int = 0, *, sessions: Collection[int] = ()) -> list[str]:
     """
     pids = {process.pid for process in _started_by_us(after) if process.session not in sessions}
     pids |= {pid for pid in _gone_their_way if pid > after and _process(pid) is not None}
-    return [_name_of(pid) for pid in sorted(pids)]
+    return [f"{_name(pid)} (process {pid})" for pid in sorted(pids)]
 
 
 def _started_by_us(after: int = 0) -> Iterator[Process]:
@@ -159,10 +159,6 @@ def _started_by_us(after: int = 0) -> Iterator[Process]:
 def _is_helper(pid: int) -> bool:
     words = _content(pid, "cmdline")
     return any(helper in words for helper in _HELPERS)
-
-
-def _name_of(pid: int) -> str:
-    return f"{_name(pid)} (process {pid})"
 
 
 def _name(pid: int) -> str:
