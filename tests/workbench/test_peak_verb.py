@@ -145,6 +145,7 @@ def test_a_limit_may_be_in_the_unit_of_its_metric(cli, limit):
     assert result.stdout.startswith("  peak 1")
 
 
+@pytest.mark.slow
 def test_a_dry_run_offers_no_load(cli, store, served):
     words = ("peak", "--url", "http://127.0.0.1:9/", "--dry-run", "--json", "--accuracy", "50%")
     far = ("--mean", "1s", "--limit", "p99.9=2s", "--failed", "1%", "--seed-load", "5")
@@ -191,6 +192,7 @@ def test_a_plan_by_what_never_differs_from_0_or_is_late_is_refused(cli, served, 
     assert result.stderr.count("benchrigor: ") == 1  # one problem
 
 
+@pytest.mark.slow
 def test_a_width_that_was_asked_for_and_missed_is_3(cli, store, served):
     served.answer = SimulatedServer(200.0, noise=0.3).offer
     words = ("peak", *MEAN, "--trial-time", "20s")

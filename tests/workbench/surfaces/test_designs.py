@@ -180,8 +180,10 @@ def test_a_search_begins_at_the_nearest_peak_of_its_categories_or_at_the_median(
 
 @pytest.mark.parametrize("samples", [4, 8])
 def test_far_apart_points_are_as_far_as_the_best_of_many_random_ones(samples):
+    space = SurfaceMap(SERVERS).space
+
     def least(points: list[dict[str, Any]]) -> float:
-        distances = [SurfaceMap(SERVERS).space.distances(points, each) for each in points]
+        distances = [space.distances(points, each) for each in points]
         return float(np.min(np.array(distances) + 9.0 * np.eye(len(points))))
 
     grid, random = points_of(SERVERS, design="full"), np.random.default_rng(1)
