@@ -1,3 +1,5 @@
+"""Two functions measured in turn, by `measure_pair`."""
+
 import gc
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.session.telling import codes
 
 import benchrigor as br
 from benchrigor import errors
-from benchrigor.clocks import WallClock
 from benchrigor.model import Code
 from benchrigor.storage import Journal
-from benchrigor.testing import FakeClock
+from benchrigor.testing import FakeClock, FakeMeter
 
 
 class Taking:
@@ -21,7 +23,7 @@ class Taking:
     def __init__(
         self,
         clock: FakeClock,
-        mean_ns: float,
+        mean_ns: float = 1e6,
         *,
         seed: int = 1,
         cv: float = 0.03,
@@ -36,26 +38,24 @@ class Taking:
         self.calls += 1
 
 
-def codes(found: br.Comparison) -> list[Code]:
-    return [each.code for each in found.notices]
+def pair(clock: FakeClock, second: Callable[[], object] | None = None, **options: Any) -> Any:
+    """Measure a function of a millisecond beside another one."""
+    second = second or Taking(clock, seed=2)
+    return br.measure_pair(Taking(clock), second, clock=clock, **{"seed": 1, **options})
 
 
 def test_the_seed_gives_the_order_of_the_calls() -> None:
     orders = []
     for seed in (1, 1, 2):
-        clock, order = FakeClock(), []
+        clock, order = FakeClock(), list[str]()
 
-        def called(
-            name: str, order: list[str] = order, clock: FakeClock = clock
-        ) -> Callable[[], None]:
-            def call() -> None:
-                order.append(name)
-                clock.advance(1_000_000)
+        def call(name: str, order: list[str] = order, clock: FakeClock = clock) -> None:
+            order.append(name)
+            clock.advance(1_000_000)
 
-            return call
-
-        br.measure_pair(called("old"), called("new"), clock=clock, seed=seed)
-        orders.append("".join(each[0] for each in order))
+        old, new = (lambda name=name, call=call: call(name) for name in "on")
+        br.measure_pair(old, new, clock=clock, seed=seed)
+        orders.append("".join(order))
     assert orders[0] == orders[1] != orders[2]
     # The first call of either, two to choose the calls per reading, one to see how long it lasts.
     taken = orders[0][8:]
@@ -63,8 +63,7 @@ def test_the_seed_gives_the_order_of_the_calls() -> None:
     assert blocks == {"onno", "noon"}
 
 
-def test_readings_of_either_last_about_as_long() -> None:
-    clock = FakeClock()
+def test_readings_of_either_last_about_as_long(clock: FakeClock) -> None:
     old, new = Taking(clock, 2_000, cv=0.0), Taking(clock, 700_000, cv=0.0)
     found = br.measure_pair(old, new, clock=clock, seed=1)
     assert found.ratio is not None
@@ -73,8 +72,7 @@ def test_readings_of_either_last_about_as_long() -> None:
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_calls_per_reading_can_be_given(order: int) -> None:
-    clock = FakeClock()
+def test_calls_per_reading_can_be_given(clock: FakeClock, order: int) -> None:
     functions = [Taking(clock, 25_000), Taking(clock, 70_000)][::order]
     found = br.measure_pair(*functions, batch=3, clock=clock, seed=1)
     assert found.baseline is not None
@@ -84,102 +82,60 @@ def test_calls_per_reading_can_be_given(order: int) -> None:
     assert found.baseline.n <= pairs.pop() <= 1.1 * found.baseline.n
 
 
-def test_setup_and_teardown_stand_around_each_reading_untimed() -> None:
-    clock, calls = FakeClock(), []
+def test_setup_and_teardown_stand_around_each_reading_untimed(clock: FakeClock) -> None:
+    calls: list[str] = []
 
     def step(name: str) -> None:
         calls.append(name)
         clock.advance(3_000_000)
 
-    found = br.measure_pair(
-        Taking(clock, 1e6, seed=1),
-        Taking(clock, 1.03e6, seed=2),
-        setup=lambda: step("setup"),
-        teardown=lambda: step("teardown"),
-        clock=clock,
-        seed=1,
-    )
-    assert found.baseline is not None
+    found = pair(clock, setup=lambda: step("setup"), teardown=lambda: step("teardown"))
     assert found.baseline.value == pytest.approx(1e-3, rel=0.01)
     assert calls == ["setup", "teardown"] * (len(calls) // 2)
 
 
 @pytest.mark.slow
-def test_without_a_steady_ratio_blocks_of_pairs_give_the_verdict() -> None:
-    clock = FakeClock()
-    new = Taking(clock, 1e6, seed=2, scale=lambda: 1.0 + clock.now_ns() / 1e9)
-    found = br.measure_pair(Taking(clock, 1e6), new, budget_s=3.0, clock=clock, seed=1)
+def test_without_a_steady_ratio_blocks_of_pairs_give_the_verdict(clock: FakeClock) -> None:
+    drifting = Taking(clock, seed=2, scale=lambda: 1.0 + clock.now_ns() / 1e9)
+    found = pair(clock, drifting, budget_s=3.0)
+    assert (found.baseline, found.candidate) == (None, None)
     assert found.ratio is not None
-    assert found.verdict is br.Verdict.WORSE
-    assert [each.code for each in found.notices] == [Code.BLOCKS_OF_PAIRS]
+    assert found.p_value < 0.001
+    assert (found.verdict, found.reason) == (br.Verdict.WORSE, br.StopReason.TIME_BUDGET)
+    assert codes(found) == [Code.BLOCKS_OF_PAIRS]
 
 
 @pytest.mark.parametrize("side", ["baseline", "candidate"])
-@pytest.mark.parametrize("calls", [0, 1, 2, 300])
-def test_the_side_that_fails_is_named_and_what_was_measured_is_kept(side: str, calls: int) -> None:
-    clock = FakeClock()
-    works, fails = Taking(clock, 1e6, seed=1), Taking(clock, 1e6, seed=2)
+@pytest.mark.parametrize(
+    ("calls", "error"),
+    [*((calls, KeyError()) for calls in (0, 1, 2, 300)), (300, KeyboardInterrupt())],
+)
+def test_what_was_measured_before_a_side_failed_is_kept(
+    clock: FakeClock, side: str, calls: int, error: BaseException
+) -> None:
+    works, fails = Taking(clock, seed=1), Taking(clock, seed=2)
 
     def failing() -> None:
         if fails.calls == calls:
-            raise KeyError("gone")
+            raise error
         fails()
 
-    pair = {"baseline": works, "candidate": works, side: failing}
-    with pytest.raises(errors.WorkloadFailed) as caught:
-        br.measure_pair(pair["baseline"], pair["candidate"], clock=clock, seed=1)
-    found = caught.value.record
-    assert isinstance(found, br.Comparison)
-    assert found.reason is br.StopReason.WORKLOAD_FAILED
-    assert Code.WORKLOAD_FAILED in codes(found)
-    assert (found.ratio is None) == (calls < 300)
-    if calls == 300:
-        assert "at reading 29" in str(caught.value)
-
-
-def test_a_keyboard_interrupt_passes_with_what_was_measured() -> None:
-    clock = FakeClock()
-    old, new = Taking(clock, 1e6, seed=1), Taking(clock, 1e6, seed=2)
-
-    def stopped() -> None:
-        if new.calls == 300:
-            raise KeyboardInterrupt
-        new()
-
-    with pytest.raises(KeyboardInterrupt) as caught:
-        br.measure_pair(old, stopped, clock=clock, seed=1)
+    functions: dict[str, Any] = {"baseline": works, "candidate": works, side: failing}
+    with pytest.raises((errors.WorkloadFailed, KeyboardInterrupt)) as caught:
+        br.measure_pair(**functions, clock=clock, seed=1)
     found = caught.value.record  # type: ignore[attr-defined]
-    assert found.reason is br.StopReason.INTERRUPTED
-    assert found.ratio is not None
-
-
-def test_a_clock_that_goes_backwards_is_named() -> None:
-    clock = FakeClock()
-    new = Taking(clock, 1e6, seed=2)
-
-    def jumping() -> None:
-        new()
-        if new.calls == 100:
-            clock.advance(-50_000_000)
-
-    with pytest.raises(errors.ClockFailed):
-        br.measure_pair(Taking(clock, 1e6), jumping, clock=clock, seed=1)
-
-
-@pytest.mark.slow
-def test_what_is_wrong_with_the_clock_is_told_once() -> None:
-    clock = FakeClock(resolution_ns=1_000, cost_ns=300)
-    pair = (Taking(clock, 10_000, cv=0.1, seed=seed) for seed in (1, 2))
-    found = br.measure_pair(*pair, batch=1, clock=clock, seed=1)
-    assert codes(found).count(Code.COARSE_CLOCK) == 1
-    assert Code.CLOCK_COST not in codes(found)
+    is_interrupted = caught.value is error
+    expected = br.StopReason.INTERRUPTED if is_interrupted else br.StopReason.WORKLOAD_FAILED
+    assert found.reason is expected
+    assert (Code.WORKLOAD_FAILED in codes(found)) is not is_interrupted
+    assert (found.ratio is None) == (calls < 300)
 
 
 @pytest.mark.parametrize(("policy", "inside"), [("on", True), ("off", False)])
 def test_the_garbage_collector_is_held_back_as_asked_and_restored(
-    policy: str, *, inside: bool
+    clock: FakeClock, policy: str, *, inside: bool
 ) -> None:
-    clock, seen = FakeClock(), set()
+    seen = set()
 
     def look() -> None:
         seen.add(gc.isenabled())
@@ -191,72 +147,30 @@ def test_the_garbage_collector_is_held_back_as_asked_and_restored(
     assert gc.isenabled()
 
 
-def test_progress_is_shown_after_each_round() -> None:
-    clock, seen = FakeClock(), []
-    br.measure_pair(
-        Taking(clock, 1e6, seed=1),
-        Taking(clock, 1e6, seed=2),
-        progress=seen.append,
-        clock=clock,
-        seed=1,
-    )
+def test_progress_is_shown_after_each_round_with_the_ratio_so_far(clock: FakeClock) -> None:
+    seen: list[br.Progress] = []
+    pair(clock, Taking(clock, 1.03e6, seed=2), progress=seen.append)
     assert [each.rounds for each in seen] == list(range(1, len(seen) + 1))
     assert seen[-1].decision is not None
     assert seen[-1].half_width is not None
-
-
-def test_a_hook_that_fails_ends_it_with_what_there_is() -> None:
-    clock = FakeClock()
-
-    def broken(progress: br.Progress) -> None:
-        if progress.readings > 100:
-            raise OSError("no screen")
-
-    found = br.measure_pair(
-        Taking(clock, 1e6, seed=1),
-        Taking(clock, 1e6, seed=2),
-        progress=broken,
-        clock=clock,
-        seed=1,
-    )
-    assert found.reason is br.StopReason.HOOK_FAILED
-    assert codes(found).count(Code.HOOK_FAILED) == 1
-    assert found.ratio is not None
+    rough = [each.provisional.estimate for each in seen if each.provisional]
+    assert rough[-1] is not None
+    assert rough[-1].low < 1.03 < rough[-1].high
 
 
 @pytest.mark.slow
-def test_a_comparison_spans_a_second_on_the_wall_clock_only() -> None:
-    class Wall(FakeClock, WallClock):
-        """A wall clock that moves only when it is told to."""
-
-    spent = {}
-    for clock in (Wall(), FakeClock()):
-        sides = Taking(clock, 1e4, seed=1), Taking(clock, 1e4, seed=2)
-        found = br.measure_pair(*sides, target=0.2, batch=1, clock=clock, seed=1)
-        assert found.reason is br.StopReason.SATISFIED
-        spent[type(clock)] = found.elapsed_s
-    assert 1.0 <= spent[Wall] < 1.6
-    assert spent[FakeClock] == pytest.approx(750 * 2e-5, rel=0.05)
-
-
-def kept_in(store: Path) -> tuple[br.RunRecord, br.RunRecord]:
-    """Return both sides of the comparison in a store."""
-    journal = Journal(store)
-    loaded = [journal.load(str(each["run_id"])) for each in journal.runs()]
-    runs = {str(each.subject["as"]): each for each in loaded}
-    return runs["baseline"], runs["candidate"]
-
-
-@pytest.mark.slow
-def test_each_function_is_kept_as_a_run_that_names_the_other(tmp_path: Path) -> None:
-    clock, store = FakeClock(), tmp_path / "runs.sqlite"
+def test_each_function_is_kept_as_a_run_that_names_the_other(
+    clock: FakeClock, tmp_path: Path
+) -> None:
+    store = tmp_path / "runs.sqlite"
 
     def drift() -> float:
         return 1.0 + 0.2 * np.sin(clock.now_ns() / 1e8)
 
     old, new = (Taking(clock, mean, seed=mean, scale=drift) for mean in (100_000, 103_000))
     found = br.measure_pair(old, new, clock=clock, seed=1, store=store)
-    first, second = kept_in(store)
+    kept = [Journal(store).load(str(each["run_id"])) for each in Journal(store).runs()]
+    first, second = sorted(kept, key=lambda each: str(each.subject["as"]))
     (named,) = (value for key, value in first.subject.items() if key.startswith("in turn"))
     assert named == second.name
     assert first.subject["pair"] == second.subject["pair"]
@@ -268,16 +182,18 @@ def test_each_function_is_kept_as_a_run_that_names_the_other(tmp_path: Path) -> 
         br.compare_runs(first, second)
 
 
-def test_a_comparison_can_be_asked_to_end_after_the_round_under_way() -> None:
-    clock = FakeClock()
+def test_functions_in_turn_are_measured_with_their_delay(
+    clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meter, rng = FakeMeter(clock), np.random.default_rng(20271205)
+    monkeypatch.setattr("benchrigor.session.pairs.measuring_pair.meter_for", lambda _: meter)
 
-    def work() -> None:
-        clock.advance(1_000_000)
-        calls.append(None)
-        if len(calls) > 100:
-            engines[0].request_stop()
+    def call() -> None:
+        clock.advance(round(5_000_000 * rng.normal(1.0, 0.01)))
+        if rng.random() < 0.2:
+            meter.lose(3_000_000)
 
-    engines: list[Any] = []
-    calls: list[None] = []
-    found = br.measure_pair(work, work, clock=clock, seed=1, began=engines.append)
-    assert found.reason is br.StopReason.STOP_REQUESTED
+    found = br.measure_pair(call, call, clock=clock, seed=1)
+    assert found.ratio is not None
+    assert found.ratio.half_width < 0.006
+    assert found.verdict is br.Verdict.EQUIVALENT

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import scipy
 
 import benchrigor as br
 from benchrigor.errors import NotEstimable
@@ -17,19 +16,8 @@ from benchrigor.session.pairs.pair_engine import PairEngine
 from benchrigor.session.pairs.ranking import compare_with, rank_in_turn
 
 
-def run_of(times: Sequence[float] | np.ndarray, *, lost: float = 0.0) -> br.RunRecord:
-    """Return a run of commands that took so long, of which others took a share."""
-    count = len(times)
-    options = br.Options(target=None, max_rounds=count, min_rounds=count, rounds="restarted")
-    engine = Engine(options, seed=1, subject={"kind": "command"})
-    for finished in rounds_of(times, lost=lost):
-        plan = engine.ask()
-        assert plan is not None
-        engine.tell(replace(finished, plan=plan))
-    return engine.result()
-
-
 def rounds_of(times: Sequence[float] | np.ndarray, *, lost: float = 0.0) -> tuple[Round, ...]:
+    """Return rounds of commands that took so long, of which others took a share."""
     return tuple(
         Round(
             plan=RoundPlan(index=index),
@@ -39,6 +27,14 @@ def rounds_of(times: Sequence[float] | np.ndarray, *, lost: float = 0.0) -> tupl
         )
         for index, wall_s in enumerate(times)
     )
+
+
+def run_of(times: Sequence[float] | np.ndarray, *, lost: float = 0.0) -> br.RunRecord:
+    options = br.Options(target=None, rounds="restarted", budget_s=1e9)
+    engine = Engine(options, seed=1, subject={"kind": "command"})
+    for finished in rounds_of(times, lost=lost):
+        engine.replay(finished)
+    return engine.result()
 
 
 def in_turn(levels: dict[str, float], *, seed: int, n: int = 60) -> dict[str, br.RunRecord]:
@@ -86,26 +82,14 @@ def test_figures_are_means_of_the_times_measured_in_the_rounds_that_all_have() -
 
 
 @pytest.mark.slow
-def test_runs_of_equal_times_seldom_have_places_of_their_own() -> None:
-    like, apart = run_of([0.1, 0.11]), 0
-    for seed in range(100):
-        rng = np.random.default_rng([33, seed])
-        busy = 0.1 * (1.0 + rng.exponential(0.5, 20))
-        records = {
-            name: replace(like, rounds=rounds_of(busy * rng.normal(1.0, 0.02, 20)))
-            for name in "abc"
-        }
-        apart += {each.place for each in rank_in_turn(records).places} != {1}
-    assert apart <= scipy.stats.binom.ppf(0.999, 100, 0.05)
-
-
-@pytest.mark.slow
 def test_too_few_rounds_rank_nothing() -> None:
     few = {"one": run_of([0.1]), "two": run_of([0.2])}
     assert rank_in_turn(few).places == ()
-    with pytest.raises(NotEstimable, match="1 reading"):
+    with pytest.raises(NotEstimable):
         compare_with("one", few)
     whole = in_turn({"first": 0.1, "second": 0.2}, seed=5)
+    (place,) = rank_in_turn(few | {"first": whole["first"]}).places
+    assert (place.place, place.estimate) == (1, whole["first"].estimate())
     assert rank_in_turn(whole | few).places == rank_in_turn(whole).places
 
 
@@ -118,12 +102,6 @@ def test_times_that_all_move_alike_are_ranked_all_the_same() -> None:
     }
     assert records["slow"].estimate() is None
     assert [each.place for each in rank_in_turn(records).places] == [1, 2]
-
-
-def test_a_run_alone_has_its_own_estimate() -> None:
-    records = in_turn({"one": 0.1}, seed=4)
-    (place,) = rank_in_turn(records).places
-    assert (place.place, place.estimate) == (1, records["one"].estimate())
 
 
 def test_it_is_told_what_other_work_took_of_each() -> None:
