@@ -7,7 +7,7 @@
 One module of each package and one of the root, 25 changes each. A change is tried by the fast tests
 that reach its line, until one fails; it is killed if one does, or does not end. Needs ``coverage``.
 ``--tests`` names a tree whose tests are run with the source of this one: to hold two states of the
-tests against each other, the changes stay the same.
+tests against each other, the changes stay the same. Tests that fail without a change do not count.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import time
 import xml.etree.ElementTree as ET
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -206,6 +207,7 @@ class Tree:
         finally:
             path.write_text(before)
 
+    @cache  # noqa: B019  # there is one tree
     def _node_id(self, context: str) -> str | None:
         """Return the name by which pytest knows a test: from ``tests.stats.test_x.test_y``.
 
