@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import benchrigor as br
-from benchrigor.storage.journal import Journal
+from benchrigor.storage import Journal
 
 KEPT = Path(__file__).parent / "method_3"
 # Estimates as they were stored: value, low, high, in seconds.

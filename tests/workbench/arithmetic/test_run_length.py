@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import t as student
 
 from benchrigor.errors import InvalidInput
-from benchrigor.workbench.arithmetic.run_length import plan_runlength
+from benchrigor.stats import plan_runlength
 
 MEANS = {60: [36.0, 45.0, 38.0, 42.0], 180: [39.0, 41.0, 40.5, 38.5], 600: [39.9, 40.1, 40.0]}
 
