@@ -11,6 +11,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -107,25 +108,39 @@ def test_readings_of_a_function_arrive_with_what_was_measured_beside_them(folder
     assert facts["python"] == sys.version.split()[0]
 
 
-def test_a_coroutine_function_is_awaited(folder: Path):
-    finished = run(InterpreterWorkload("job:later", cwd=folder), readings=50)
-    assert finished.unit_readings["time"].shape == (50,)
-    assert finished.facts["inner_loop"] >= 1
-
-
-def test_steps_of_a_generator_function_are_readings(folder: Path):
-    finished = run(InterpreterWorkload("job:steps", cwd=folder), readings=500)
-    assert finished.unit_readings["time"].size == 7
+@pytest.mark.parametrize(
+    ("target", "given", "n"),
+    [
+        ("job:later", {}, 20),
+        ("job:steps", {}, 7),
+        ("job:Job.noisy", {}, 20),
+        ("job:with_argument", {"args": (3,)}, 20),
+        # Functions at hand are found by their names; they bring their objects and arguments.
+        (os.getcwd, {}, 20),
+        (Path.cwd, {}, 20),
+        (Path().exists, {}, 20),
+        (sorted, {"args": ([1, 2],), "kwargs": {"reverse": True}}, 20),
+        (partial(sorted, [1, 2], reverse=True), {}, 20),
+    ],
+)
+def test_what_has_a_name_can_be_measured(folder: Path, target: Any, given: Any, n: int):
+    if isinstance(target, str):
+        given = {**given, "cwd": folder}
+    finished = run(InterpreterWorkload(target, **given), readings=20)
+    assert finished.unit_readings["time"].shape == (n,)
     assert not finished.cut
 
 
-def test_a_function_at_hand_is_found_by_its_name():
+@pytest.mark.parametrize("target", ["job:copies", "job:copies_that_leave"])
+def test_only_the_original_of_a_process_that_forks_answers(folder: Path, target: str):
+    """Few calls: each of them doubles the processes."""
+    finished = run(InterpreterWorkload(target, cwd=folder, inner=1), readings=4)
+    assert finished.unit_readings["time"].size == 4
+
+
+def test_its_name_is_that_by_which_it_is_imported():
     assert InterpreterWorkload(shutil.which).name == "shutil:which"
-    assert run(InterpreterWorkload(os.getcwd)).unit_readings["time"].size == 5
-
-
-def test_a_method_of_a_class_can_be_named_and_what_it_prints_disturbs_nothing(folder: Path):
-    assert run(InterpreterWorkload("job:Job.noisy", cwd=folder)).unit_readings["time"].size == 5
+    assert InterpreterWorkload(Path().exists).name == "pathlib:Path.exists"
 
 
 def test_what_fails_says_little(folder: Path):
@@ -182,12 +197,6 @@ def test_one_under_way_when_the_budget_is_spent_does_not_count(folder: Path):
     assert finished.cut
     assert not finished.unit_readings
     assert [each.code for each in finished.notices] == ["cut-round"]
-
-
-@pytest.mark.parametrize("target", ["job:copies", "job:copies_that_leave"])
-def test_only_the_original_of_a_process_that_forks_answers(folder: Path, target: str):
-    finished = run(InterpreterWorkload(target, cwd=folder, inner=1), readings=4)
-    assert finished.unit_readings["time"].size == 4
 
 
 def test_no_copy_that_a_process_leaves_keeps_its_round(folder: Path):
@@ -271,21 +280,6 @@ def test_its_program_loads_neither_numpy_nor_what_reads_json(folder: Path):
     loaded = set((folder / "loaded").read_text().split())
     assert "job" in loaded
     assert not loaded & {"numpy", "benchrigor", "json", "re", "enum", "typing", "subprocess"}
-
-
-def test_a_function_is_called_with_what_it_is_given(folder: Path):
-    workload = InterpreterWorkload("job:with_argument", cwd=folder, args=(3,))
-    finished = run(workload, readings=20)
-    assert finished.unit_readings["time"].shape == (20,)
-    reverse = InterpreterWorkload(sorted, args=([1, 2],), kwargs={"reverse": True})
-    assert run(reverse, readings=20).unit_readings["time"].shape == (20,)
-
-
-def test_a_method_brings_its_object_and_a_partial_function_its_arguments():
-    for call in (Path().exists, partial(sorted, [1, 2], reverse=True), Path.cwd):
-        finished = run(InterpreterWorkload(call), readings=20)
-        assert finished.unit_readings["time"].shape == (20,)
-    assert InterpreterWorkload(Path().exists).name == "pathlib:Path.exists"
 
 
 @pytest.mark.parametrize("args", [(lambda: None,), (b"x" * 70_000,)])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import tracemalloc
-from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -72,6 +73,39 @@ def test_what_can_be_made_survives_being_written(
         ('{"a": {"b": 1}}\n{"a": 2}\n{"a": {"b": "3"}}\n', "x=json:a.b", [1.0, 3.0]),
         ("{" * 100_000 + '\n{"a": 1}', "x=json:a", [1.0]),
         ('{"a":' * 100_000 + '\n{"a": 1}', "x=json:a", [1.0]),
+        # a number beside another
+        ("1.5,2.5,3.5", "x=regex:[0-9.]+", [1.5, 2.5, 3.5]),
+        ("10,20,30", "x=regex:[0-9.]+", [10.0, 20.0, 30.0]),
+        ("[1,5] (2,7)", "x=regex:[0-9.]+", [1.0, 5.0, 2.0, 7.0]),
+        ("1,5", "x=regex:([0-9.]+)(?:,|$)", [1.0, 5.0]),
+        ("name,12,34", "x=regex:name,([0-9]+)", [12.0]),
+        ("name,12,34,x", "x=regex:([0-9]+),x", [34.0]),
+        ("took 12.", "x=regex:took ([0-9]+)", [12.0]),
+        ("took 12, then 13", "x=regex:([0-9.]+)", [12.0, 13.0]),
+        ("p95 1.5e3", "x=regex:p95 (.+)", [1500.0]),
+        ("at p99 7", "x=regex:p99 ([0-9]+)", [7.0]),
+        ("key.5 p995", "x=regex:p99([0-9]+)", [5.0]),
+        ("v2.5", "x=regex:v[0-9]+\\.([0-9]+)", [5.0]),
+        ("key.5", "x=regex:key.([0-9]+)", [5.0]),
+        ("1,5", "x=column:1", [5.0]),
+        ("02-03 10:00:00,1.5,2", "x=column:1", [1.5]),
+        # a unit of time, which is converted to that of the metric
+        ("Latency 487.51us", r"lat:ms=regex:Latency (\S+)", [0.48751]),
+        ("Latency 487.51us", "lat:ms=regex:Latency ([0-9.]+)", [0.48751]),
+        ("took 5 s", "lat:ms=regex:took ([0-9]+)", [5000.0]),
+        ("took 5 ms", "lat:ms=regex:took ([0-9]+)", [5.0]),
+        ("5 seconds-old", "age=regex:^([0-9]+)", [5.0]),
+        ("12 min/km", "pace:ms=regex:^([0-9]+)", [12.0]),
+        ("real\t0m1.234s", r"real:s=regex:real\s+(.*)", [1.234]),
+        ("real\t2m1.234s", r"real:s=regex:real\s+([0-9]+)", [121.234]),
+        ("p50 1ms\np90 250us", "lat:us=column:1", [1000.0, 250.0]),
+        ('{"p99": "1m2s"}', "lat:s=json:p99", [62.0]),
+        # brackets, quotes, and a line of just under a mebibyte
+        ('{\n{"x": 1}\n{"x": 2}\n', "x=json:x", [1.0, 2.0]),
+        ('name,n\n"a, 7, b",5\n"c","6"\n', "x=column:1", [5.0, 6.0]),
+        ('5" disk, 3\n', "x=column:1", [3.0]),
+        (" " * (2**20 - 2) + "7", "v=column:0", [7.0]),
+        (" " * (2**20 - 2) + "7\n8", "v=column:0", [7.0, 8.0]),
     ],
 )
 def test_all_matches_are_found_in_order(
@@ -136,28 +170,9 @@ def test_what_has_no_form_is_refused(spec: str) -> None:
         Pick.parse(spec)
 
 
-@pytest.mark.parametrize(
-    ("line", "spec", "expected"),
-    [
-        ("1.5,2.5,3.5", "x=regex:[0-9.]+", [1.5, 2.5, 3.5]),
-        ("10,20,30", "x=regex:[0-9.]+", [10.0, 20.0, 30.0]),
-        ("[1,5] (2,7)", "x=regex:[0-9.]+", [1.0, 5.0, 2.0, 7.0]),
-        ("1,5", "x=regex:([0-9.]+)(?:,|$)", [1.0, 5.0]),
-        ("name,12,34", "x=regex:name,([0-9]+)", [12.0]),
-        ("name,12,34,x", "x=regex:([0-9]+),x", [34.0]),
-        ("took 12.", "x=regex:took ([0-9]+)", [12.0]),
-        ("took 12, then 13", "x=regex:([0-9.]+)", [12.0, 13.0]),
-        ("p95 1.5e3", "x=regex:p95 (.+)", [1500.0]),
-        ("at p99 7", "x=regex:p99 ([0-9]+)", [7.0]),
-        ("key.5 p995", "x=regex:p99([0-9]+)", [5.0]),
-        ("v2.5", "x=regex:v[0-9]+\\.([0-9]+)", [5.0]),
-        ("key.5", "x=regex:key.([0-9]+)", [5.0]),
-        ("1,5", "x=column:1", [5.0]),
-        ("02-03 10:00:00,1.5,2", "x=column:1", [1.5]),
-    ],
-)
-def test_a_number_beside_another_is_a_reading(line: str, spec: str, expected: list[float]) -> None:
-    assert picked(f"{line}\n", spec) == expected
+def test_other_units_than_those_of_time_are_not_converted() -> None:
+    with pytest.raises(WorkloadFailed):
+        picked("size 12MB", "size:B=column:0")
 
 
 def test_a_negative_duration_is_named_with_its_line_and_a_difference_is_none() -> None:
@@ -175,41 +190,15 @@ def test_a_line_that_is_too_long_is_not_searched_and_not_cut_into_numbers() -> N
         picked(output, "v=json:x")
 
 
-def test_a_line_of_just_under_a_mebibyte_is_searched() -> None:
-    assert picked(" " * (2**20 - 2) + "7", "v=column:0") == [7.0]
-    assert picked(" " * (2**20 - 2) + "7\n8", "v=column:0") == [7.0, 8.0]
-
-
-class Endless(io.RawIOBase):
-    """Behaves like a file of ``size`` bytes, all x, without holding them."""
-
-    def __init__(self, size: int) -> None:
-        self._left = self._size = size
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        self._left = 0 if whence == io.SEEK_END else self._size
-        return self._size - self._left
-
-    def readinto(self, buffer: Any) -> int:
-        n = min(len(buffer), self._left)
-        buffer[:n] = b"x" * n
-        self._left -= n
-        return n
-
-
 @pytest.mark.alone
 @pytest.mark.slow
-def test_a_hundred_megabytes_without_a_line_end_need_little_memory() -> None:
-    output = io.BufferedReader(Endless(100_000_000))
+def test_a_hundred_megabytes_without_a_line_end_need_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "sparse"
+    path.touch()
+    os.truncate(path, 100_000_000)
     tracemalloc.start()
     try:
-        with pytest.raises(WorkloadFailed, match="100 MB in 1 "):
+        with path.open("rb") as output, pytest.raises(WorkloadFailed, match="100 MB in 1 "):
             read_picks(output, [Pick.parse("x=regex:[0-9]+")])
         assert tracemalloc.get_traced_memory()[1] < 20_000_000
     finally:
@@ -225,29 +214,6 @@ def test_the_trials_are_those_of_the_last_share() -> None:
         read_picks(io.BytesIO(b"ok 11/10\n"), [pick])
 
 
-@pytest.mark.parametrize(
-    ("printed", "spec", "numbers"),
-    [
-        ("Latency 487.51us", r"lat:ms=regex:Latency (\S+)", [0.48751]),
-        ("Latency 487.51us", "lat:ms=regex:Latency ([0-9.]+)", [0.48751]),
-        ("took 5 s", "lat:ms=regex:took ([0-9]+)", [5000.0]),
-        ("took 5 ms", "lat:ms=regex:took ([0-9]+)", [5.0]),
-        ("5 seconds-old", "age=regex:^([0-9]+)", [5.0]),
-        ("12 min/km", "pace:ms=regex:^([0-9]+)", [12.0]),
-        ("real\t0m1.234s", r"real:s=regex:real\s+(.*)", [1.234]),
-        ("real\t2m1.234s", r"real:s=regex:real\s+([0-9]+)", [121.234]),
-        ("p50 1ms\np90 250us", "lat:us=column:1", [1000.0, 250.0]),
-        ("size 12MB", "size:B=column:0", None),
-        ('{"p99": "1m2s"}', "lat:s=json:p99", [62.0]),
-    ],
-)
-def test_a_printed_unit_of_time_is_converted_to_that_of_the_metric(
-    printed: str, spec: str, numbers: list[float] | None
-) -> None:
-    with pytest.raises(WorkloadFailed) if numbers is None else nullcontext():
-        assert picked(printed, spec) == numbers
-
-
 @pytest.mark.parametrize("indent", [None, 1, 4, "\t"])
 @pytest.mark.parametrize("end", ["", "\n", "\nIperf Done.\n"])
 def test_json_may_span_several_lines(indent: int | str | None, end: str) -> None:
@@ -255,15 +221,6 @@ def test_json_may_span_several_lines(indent: int | str | None, end: str) -> None
     printed = f"server says:\n{json.dumps(report, indent=indent)}{end}"
     assert picked(printed, "rate:b/s=json:end.sum.rate") == [19.5]
     assert picked(printed, "rate:b/s=json:end.streams.1.rate") == [7.0]
-
-
-def test_objects_in_lines_count_also_behind_a_bracket_that_never_closes() -> None:
-    assert picked('{\n{"x": 1}\n{"x": 2}\n', "x=json:x", unit_readings=True) == [1.0, 2.0]
-
-
-def test_commas_in_quotes_part_no_cells_of_a_column() -> None:
-    assert picked('name,n\n"a, 7, b",5\n"c","6"\n', "x=column:1", unit_readings=True) == [5.0, 6.0]
-    assert picked('5" disk, 3\n', "x=column:1") == [3.0]
 
 
 @pytest.mark.slow
