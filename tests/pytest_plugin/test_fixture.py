@@ -10,6 +10,8 @@ import time
 import pytest
 from tests.pytest_plugin.simulated_suites import BARE
 
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Options
 from benchrigor.pytest_plugin import fixture
 from benchrigor.session import measuring
 from benchrigor.storage import Journal
@@ -336,7 +338,11 @@ def test_the_detector_is_an_option_and_of_the_marker(pytester, fresh):
 
 
 def test_each_detector_of_the_options_can_be_asked_for(pytester):
-    for name in ("ranks", "edm", "pelt"):
+    with pytest.raises(InvalidInput) as refused:
+        Options(detector="none of them")  # which are named
+    names = re.findall(r"'(\w+)'", str(refused.value))
+    assert len(names) >= 3
+    for name in names:
         config = pytester.parseconfig(f"--bench-detector={name}")
         assert config.getoption("bench_detector") == name
 

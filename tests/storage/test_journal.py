@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -314,9 +315,14 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(
     script = ("ALTER TABLE run ADD COLUMN label TEXT", "CREATE nonsense")
     with monkeypatch.context() as patched:
         patched.setattr(database, "MIGRATIONS", (*database.MIGRATIONS, script))
-        with pytest.raises(StoreFailed):
-            Journal(store.path).runs()
+        for use in (Journal(store.path).runs, partial(Journal(store.path).begin, HEADER)):
+            with pytest.raises(StoreFailed):
+                use()
+    with closing(sqlite3.connect(store.path)) as connection:
+        (tables,) = connection.execute("SELECT group_concat(sql) FROM sqlite_master").fetchone()
+    assert "label" not in tables
     assert store.load(run_id).name == "sort"
+    assert len(store.runs()) == 1
 
 
 @pytest.mark.parametrize(
