@@ -164,7 +164,10 @@ def test_an_alarm_of_a_threshold_raised_by_hand_has_its_sentence() -> None:
     alarms = Alarms([FULL])
     alarms.raise_("full")
     assert alarms.standing()[0].sentence == FULL.sentence
-    assert told(alarms, 50.0, 50.0, 50.0)[-1] == []
+    assert told(alarms, *[96.0] * 6) == [["full"]] * 6  # and none beside it
+    assert alarms.changes == {"full": 1}
+    assert told(alarms, 50.0, 50.0, 50.0, since_s=40.0)[-1] == []
+    assert alarms.changes == {"full": 2}
 
 
 def test_other_thresholds_clear_what_they_no_longer_name_and_leave_the_rest() -> None:

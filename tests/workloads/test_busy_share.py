@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import threading
@@ -40,6 +41,10 @@ def half() -> None:
     time.sleep(NAP_S)
 
 
+async def nap() -> None:
+    await asyncio.sleep(NAP_S)
+
+
 def naps() -> Iterator[None]:
     while True:
         time.sleep(NAP_S)
@@ -54,6 +59,11 @@ def in_thread() -> None:
 
 def in_child() -> None:
     argv = [sys.executable, "-I", "-S", "-c", "sum(range(3_000_000))"]
+    subprocess.run(argv, check=True)
+
+
+def in_sleeping_child() -> None:
+    argv = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(0.3)"]
     subprocess.run(argv, check=True)
 
 
@@ -89,14 +99,17 @@ def made(kind: type, function: Callable[..., object], **given: Any) -> Any:
     [
         (made(CallableWorkload, lambda: time.sleep(NAP_S)), 0.2),
         (made(CallableWorkload, lambda: time.sleep(0.00002), inner=50), 0.5),
+        (made(CallableWorkload, nap), 0.35),
         (made(StepwiseWorkload, naps), 0.2),
         (made(CallableWorkload, lambda: time.sleep(NAP_S), setup=work), 0.2),
         (made(CallableWorkload, half), 0.6),
+        (made(CallableWorkload, in_sleeping_child), 0.5),
     ],
-    ids=["sleep", "loop", "steps", "setup", "half"],
+    ids=["sleep", "loop", "coroutine", "steps", "setup", "half", "child"],
 )
 def test_a_sleep_is_no_work(workload: Any, most: float) -> None:
-    assert 0.0 < share_of(timed(workload, 60)) <= most
+    readings = 4 if workload.name.endswith("child") else 60
+    assert 0.0 < share_of(timed(workload, readings)) <= most
 
 
 @pytest.mark.slow

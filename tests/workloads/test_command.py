@@ -160,6 +160,9 @@ def test_a_description_makes_the_same_workload_again(tmp_path: Path) -> None:
     finished = run(again, work=4)
     assert finished.unit_readings["x"].tolist() == [4.0, 7.0]
     assert finished.readings == {"time": 5e-9, "y": 7.0}
+    described = python("pass", warm_up=3, memory=True).describe()
+    assert (described["warm_up"], described["memory"]) == (3, True)
+    assert CommandWorkload.from_description(described, clock=FakeClock()).describe() == described
 
 
 def test_a_run_is_taken_up_in_the_directory_where_it_was_begun(
