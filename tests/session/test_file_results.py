@@ -1,6 +1,8 @@
 """Files of other tools, analysed as runs are."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -99,3 +101,13 @@ def test_suites_that_are_not_analysed_first_compare_alike(cli, tmp_path, name):
         told = compared[record.name]["ratio"]
         found = float(told["low"]), float(told["high"]), told["n"]  # it may be infinite
         assert found == (ratio.low, ratio.high, ratio.n)
+
+
+@pytest.mark.slow
+def test_a_session_loads_neither_formats_nor_pyperf() -> None:
+    code = (
+        "import sys, benchrigor as br; br.measure; br.Session; "
+        "print([m for m in sys.modules if m.startswith(('benchrigor.formats', 'pyperf'))])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"

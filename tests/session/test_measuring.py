@@ -3,6 +3,7 @@ import functools
 import itertools
 import math
 import platform
+import time
 import tracemalloc
 from typing import Any
 
@@ -103,6 +104,16 @@ def test_in_a_loop_that_runs_other_tasks_go_on() -> None:
     record = asyncio.run(main())
     assert record.readings().min() >= 0.001
     assert len(beats) > 5
+
+
+def test_a_coroutine_that_blocks_the_loop_takes_its_time() -> None:
+    async def block() -> None:
+        time.sleep(0.002)
+
+    async def main() -> br.RunRecord:
+        return await br.measure_async(block, budget_s=0.2)
+
+    assert asyncio.run(main()).readings().min() >= 0.002
 
 
 def test_a_cancelled_measurement_ends_after_its_round() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.session.telling import codes, told
 
 from benchrigor.errors import WorkloadFailed
-from benchrigor.model import Code, Options, StopReason
+from benchrigor.model import Code, Metric, Options, StopReason
 from benchrigor.session import Engine, Session
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock
@@ -206,3 +206,29 @@ def test_a_run_is_resumed_in_the_piece_that_comes_next(tmp_path):
     record = resumed.run(Machine(clock), over_s=100.0)
     assert record.estimate().n == 5
     assert record.elapsed_s == pytest.approx(10.0, rel=0.02)
+
+
+def test_a_hook_that_fails_in_a_pause_ends_the_session_with_what_there_is(clock):
+    def fail(progress):
+        if progress.waiting_s:
+            raise RuntimeError
+
+    session = Session(Options(pieces=4, budget_s=4.0), clock=clock, progress=fail)
+    record = session.run(Machine(clock), over_s=40.0)
+    assert record.decision.reason is StopReason.HOOK_FAILED
+    assert {each.plan.piece for each in record.rounds} == {0}
+
+
+def test_shares_and_rates_have_levels_of_pieces_too(clock):
+    class Both:
+        def run(self, plan, recorder):
+            clock.advance(round(0.01e9 * plan.readings))
+            rng = np.random.default_rng([1, plan.index])
+            recorder.unit_readings("ok", (rng.random(plan.readings) < 0.8).astype(float))
+            recorder.unit_readings("rate", rng.uniform(50.0, 100.0, plan.readings))
+
+    metrics = (Metric(name="ok", kind="share"), Metric(name="rate", unit="/s"))
+    record = Session(Options(pieces=4, budget_s=8.0), metrics, clock=clock).run(Both())
+    assert record.estimate("ok").value == pytest.approx(0.8, abs=0.05)
+    expected = math.log(2.0) / 50.0  # the mean of 1 / x
+    assert 1.0 / record.estimate("rate").value == pytest.approx(expected, rel=0.05)

@@ -150,6 +150,26 @@ def test_a_store_that_cannot_keep_the_result_hides_neither_record_nor_error(
 
 
 @pytest.mark.slow
+def test_a_run_cut_off_is_taken_up_with_every_round_once(tmp_path: Path) -> None:
+    path, clock = tmp_path / "runs.sqlite", FakeClock()
+    options = Options(target=0.001, budget_readings=2000)
+    whole = Session(options, seed=1, clock=clock).run(synthetic(clock))
+    workload, cut = synthetic(clock), Session(options, seed=1, clock=clock, store=path)
+    for _ in range(7):  # and then the process dies
+        plan = cut.ask()
+        assert plan is not None
+        values = workload.draw(plan)
+        tell(cut, {"elapsed_ns": int(values.sum() * 1e9), "unit_readings": {"time": values}})
+    run_id = Journal(path).runs()[0]["run_id"]
+    resumed = Session.resume(path, run_id, clock=clock).run(workload)
+    assert [each.plan for each in resumed.rounds] == [each.plan for each in whole.rounds]
+    assert resumed.readings() == pytest.approx(whole.readings())
+    assert resumed.estimate() == whole.estimate()
+    assert Code.RESUMED in codes(resumed)
+    assert len(Journal(path).load(run_id).rounds) == len(whole.rounds) == 8
+
+
+@pytest.mark.slow
 def test_the_number_that_stood_before_a_run_was_resumed_is_not_lost(tmp_path: Path) -> None:
     path, clock = tmp_path / "runs.sqlite", FakeClock()
     short = Options(target=0.0001, budget_readings=1_000)

@@ -265,6 +265,22 @@ def test_only_a_budget_that_ends_before_the_second_full_look_forces_an_early_end
     assert fewest <= record.readings().size <= most
 
 
+def in_modes(seed: int, n: int) -> np.ndarray:
+    """Stay at 1 and 1.2 in turn, for 40 and 10 readings on average: the mean is 1.04."""
+    rng = np.random.default_rng([20261128, seed])
+    modes = (np.arange(n) + (rng.random() < 0.2)) % 2
+    stays = rng.geometric(1.0 / np.array([40.0, 10.0])[modes])
+    return np.repeat(1.0 + 0.2 * modes, stays)[:n] + rng.normal(0.0, 0.005, n)
+
+
+@pytest.mark.slow
+def test_slow_readings_without_a_limit_hold_the_mean_of_modes_that_last() -> None:
+    given: dict[str, Any] = ENDLESS | {"target": 0.05, "size": 25}
+    records = [run(in_modes(seed, 8000), **given) for seed in range(20)]
+    assert min(record.readings().size for record in records) >= 750
+    assert sum(number(each).low <= 1.04 <= number(each).high for each in records) >= 16
+
+
 def test_a_slow_first_call_does_not_force_an_early_end() -> None:
     give = units(following(slow(0.001)), reading_s=0.005)
 

@@ -153,6 +153,11 @@ KNOWN: dict[str, tuple[list[tuple[Lasting, list[float]]], tuple[int, int], dict[
         (6, 12),
         {Code.PILOT_ROUNDS: 6, Code.OVERHEAD_DOMINATES: 3},
     ),
+    "few rounds, of whatever overhead": (
+        [(COSTLY, [0.5, 1.0, 1.5, *LARGE[:6]])],
+        (1, 8),
+        {Code.PILOT_ROUNDS: 1},
+    ),
     "work that is not visible": (
         [(lambda work: 0.5 - 1e-6 * work, [*range(1, 13)])],
         (1, 11),
@@ -206,6 +211,16 @@ def test_nothing_is_left_out_where_the_rest_would_be_much_alike(worth: float, cu
     assert sum(schedule.counted) == 40 - (small if cut else 0)  # 10 is 5 times 2, no more
     code = Code.SMALL_WORK if cut else Code.OVERHEAD_DOMINATES
     assert notices_of(schedule) == {Code.PILOT_ROUNDS: 6, code: small}
+
+
+def test_one_early_exit_leaves_smaller_rounds_as_they_are() -> None:
+    schedule = begun(10**7, 10**10)
+    drive(schedule, line(), rounds=12)
+    schedule.tell(schedule.next(), 0.001)
+    assert schedule.counted == (False,) + (True,) * 11 + (False,)
+    assert notices_of(schedule) == {Code.SHORT_ROUNDS: 1, Code.PILOT_ROUNDS: 1}
+    after, _ = drive(schedule, line(), rounds=QUICK_ROUNDS)
+    assert after.min() < 3e7
 
 
 def test_long_rounds_are_fewer_and_still_differ() -> None:

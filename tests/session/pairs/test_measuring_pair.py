@@ -12,6 +12,7 @@ from tests.session.telling import codes
 
 import benchrigor as br
 from benchrigor import errors
+from benchrigor.clocks import WallClock
 from benchrigor.model import Code
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock, FakeMeter
@@ -145,6 +146,29 @@ def test_the_garbage_collector_is_held_back_as_asked_and_restored(
     br.measure_pair(look, look, gc=policy, clock=clock, seed=1)
     assert seen == {inside}
     assert gc.isenabled()
+
+
+def test_a_hook_that_fails_ends_it_with_the_ratio_so_far(clock: FakeClock) -> None:
+    def broken(progress: br.Progress) -> None:
+        if progress.readings > 100:
+            raise OSError
+
+    found = pair(clock, progress=broken)
+    assert found.reason is br.StopReason.HOOK_FAILED
+    assert codes(found).count(Code.HOOK_FAILED) == 1
+    assert found.ratio is not None
+
+
+@pytest.mark.slow
+def test_a_comparison_spans_a_second_on_the_wall_clock() -> None:
+    class Wall(FakeClock, WallClock):
+        """A wall clock that moves only when it is told to."""
+
+    clock = Wall()
+    sides = Taking(clock, 1e4, seed=1), Taking(clock, 1e4, seed=2)
+    found: Any = br.measure_pair(*sides, target=0.2, batch=1, clock=clock, seed=1)
+    assert found.reason is br.StopReason.SATISFIED
+    assert 1.0 <= found.elapsed_s < 1.6  # of 15 ms for the pairs that it takes
 
 
 def test_progress_is_shown_after_each_round_with_the_ratio_so_far(clock: FakeClock) -> None:

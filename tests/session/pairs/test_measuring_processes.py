@@ -59,6 +59,24 @@ def test_pairs_are_brought_to_one_pace_as_far_as_they_follow_it(slope):
     assert max(each.relative_half_width for each in found) < 0.01
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("ratio", "verdict"), [(1.0, "equivalent"), (1.05, "worse"), (0.9, "better")]
+)
+def test_drift_cancels_in_pairs_of_invocations(ratio: float, verdict: str):
+    rng = np.random.default_rng(2)
+
+    def give(plan):
+        drift = 1e-4 * (1.0 + 0.3 * np.sin(plan.index / 5.0))
+        levels = drift * np.array([[1.0], [ratio]]) * rng.normal(1.0, 0.01, (2, plan.pairs))
+        old, new = levels[..., None] * rng.normal(1.0, 0.02, (2, plan.pairs, 100))
+        return {"baseline": [*old], "candidate": [*new], "busy_s": 0.04}
+
+    found = told(PairEngine(by_round=True, seed=1, budget_s=120.0), give)
+    assert (str(found.verdict), found.unit) == (verdict, "pair")
+    assert found.ratio.low < ratio < found.ratio.high
+
+
 def test_the_median_of_processes_of_one_reading_is_that_of_all_of_them():
     """A few runs of twice the time move each mean, and no median."""
     rng = np.random.default_rng(3)

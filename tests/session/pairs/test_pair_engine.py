@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.session.telling import codes, following
 
-from benchrigor.errors import InvalidInput
+from benchrigor.errors import InvalidInput, PlanMismatch
 from benchrigor.model import Code, Comparison, Delays, Estimate, Progress, StopReason, Verdict
 from benchrigor.session.pairs import pair_engine
 from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
@@ -202,6 +202,16 @@ def test_pairs_without_a_ratio_show_both_sides() -> None:
     assert Code.NO_RATIO in codes(found)
     assert found.observed.keys() == {"baseline", "candidate"}
     assert found.observed["baseline"].n == engine.pairs
+
+
+def test_a_plan_is_the_same_until_it_is_told_and_is_told_once() -> None:
+    engine = PairEngine(seed=1)
+    plan = engine.ask()
+    assert engine.ask() is plan
+    tell(engine, plan, [1.0, 1.1], [1.0, 1.1])
+    for each in (engine, PairEngine(seed=1)):
+        with pytest.raises(PlanMismatch):
+            tell(each, plan, [1.0, 1.1], [1.0, 1.1])
 
 
 def test_before_there_is_a_pair_there_is_no_number() -> None:
