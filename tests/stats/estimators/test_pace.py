@@ -96,6 +96,14 @@ def test_few_segments_tell_no_pace():
     assert few.blocks == 29
 
 
+def test_intervals_of_six_long_readings_hold_the_level():
+    found = [
+        at_full_speed(estimate_of(given), pace_of(given, FULL_S, version=1))
+        for given in (segments(seed, n=6) for seed in range(60))
+    ]
+    assert sum(each.low <= 1e-4 <= each.high for each in found) >= 54
+
+
 def test_work_that_the_interpreter_does_not_limit_is_told():
     given = segments(1, sensitivity=0.1)
     pace = pace_of(given, FULL_S, version=1)

@@ -419,6 +419,15 @@ def test_mixed_segments() -> None:
     assert "mixed-segments" in codes(mixed(1, apart=1.05, n=30_000))
 
 
+def test_chance_does_not_pass_for_mixture_in_many_groups() -> None:
+    def run(seed: int) -> Interference:
+        made = simulated(seed, hit=0.1, percent=40.0, feature_noise=0.02)
+        groups = np.arange(made.n) % 12
+        return estimate_interference(made.duration_s, made.computation, nominal={"group": groups})
+
+    assert fired("mixed-segments", run) <= 1
+
+
 @pytest.mark.parametrize(("share", "warned"), [(1.0, True), (0.4, False)])
 def test_seconds_must_explain_the_time_lost(share: float, warned: bool) -> None:
     # some take 7 % longer, computing all of that time or less than half of it

@@ -96,6 +96,21 @@ cases = st.tuples(
 )
 
 
+@given(case=cases, scale=st.sampled_from([1e-9, 1e-3, 8.0, 1e6]), size=st.integers(1, 5))
+def test_the_unit_of_time_does_not_matter(
+    case: tuple[int, int, float], scale: float, size: int
+) -> None:
+    n, seed, hits = case
+    delay, own = hit(n, seed, hits=hits)
+    one, other = (choose_undisturbed(groups(by * delay, by * own, size))[0] for by in (1.0, scale))
+    assert (one is None) == (other is None)
+    if one is not None and other is not None:
+        assert other.left_out == one.left_out
+        # A rounding error may shift where cumulated weights pass a whole number.
+        assert abs(other.indices.size - one.indices.size) <= size
+        assert np.isin(one.indices, other.indices).mean() > 0.9
+
+
 @given(case=cases, size=st.integers(1, 5))
 def test_only_undisturbed_readings_count_in_order_about_as_often_as_there_are(
     case: tuple[int, int, float], size: int

@@ -95,6 +95,13 @@ def test_a_slight_rise_is_a_speed() -> None:
     assert fit.slope.value * work.max() == pytest.approx(1e-11, rel=1e-3)
 
 
+def test_a_speed_beyond_every_float_stays_finite() -> None:
+    work, duration = rounds(n=12)
+    fit = fit_wps(work / work.max() * 1e300, duration * 1e-30)
+    assert fit.speed is not None
+    assert 1e300 < fit.speed.low <= fit.speed.high < math.inf
+
+
 def test_without_checks_nothing_else_changes() -> None:
     work, duration = rounds(noise=0.05)
     duration = duration + 2.0 * (work / 1e7) ** 2
