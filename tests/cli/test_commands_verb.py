@@ -16,6 +16,7 @@ from benchrigor.workloads.processes import launcher
 QUICK = ("--budget", "300", "--max-rounds", "12", "--no-store")
 TWICE = ("--max-rounds", "2", "--json")
 PYTHON = shlex.join([sys.executable, "-I", "-S", "-c"])
+AGAINST = ("--runs", "12", "--baseline", "1", "sleep 0.01")
 BURN = f"{PYTHON} 'sum(range({{n}}))'"
 
 
@@ -212,9 +213,18 @@ def test_each_command_runs_exactly_as_often_as_asked_after_its_warm_up(told):
         (("true", "--runs", "0"), {2}),
         (("true", "false", "--runs", "3"), {5}),
         (("false", "--warmup", "2", "--runs", "3"), {5}),
+        *(
+            pytest.param((*AGAINST, *words), {*codes, 4}, marks=pytest.mark.slow)  # 4: it is busy
+            for words, codes in (
+                (("sleep 0.1",), {7}),
+                (("sleep 0.1", "--fail-on", "never"), {0}),
+                (("sleep 0.01",), {0, 7}),  # slower by chance
+                (("sleep 0.01", "--fail-on", "undecided"), {3, 7}),
+            )
+        ),
     ],
 )
-def test_a_budget_ends_runs_and_a_warm_up_that_fails_says_so(cli, words, codes):
+def test_each_end_has_its_exit_code(cli, words, codes):
     result = cli("commands", *words, "--no-store")
     assert result.exit_code in codes
     assert "false" not in words[1:] or " true  " in result.stdout  # it went on

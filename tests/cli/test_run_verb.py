@@ -196,6 +196,17 @@ def test_a_function_of_an_amount_is_measured_and_taken_up_again(cli, module, onl
 
 
 @pytest.mark.slow
+def test_a_command_of_various_work_is_taken_up_again(cli, script, only):
+    noisy = "import random, sys; print('took', float(sys.argv[1]) / 2e6 * random.uniform(0.9, 1.1))"
+    words = ("--work", "1e6:1e8", "--target", "0.001%", *TIMED, *TEN_ROUNDS)
+    assert cli("run", *words, *script(noisy), "{work}").exit_code == 3
+    again = ("resume", only().run_id, "--budget", "300", "--max-rounds", "30")
+    assert cli(*again).exit_code == 3
+    assert len(only().rounds) == 30
+    assert only().estimate().value == pytest.approx(2e6, rel=0.3)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("more", "counts"), [((), "time"), (("--analysis", "wps"), "speed")])
 def test_a_generator_function_of_an_amount_does_the_work_of_each_round(
     cli, module, only, more, counts

@@ -72,6 +72,27 @@ def test_each_process_counts_in_a_cell_of_its_own(method: str) -> None:
         assert all(each.waiting == 0 for end in (work.head, work.tail) for each in end.read())
 
 
+@pytest.mark.slow
+def test_of_consumers_that_wait_at_once_each_gets_its_items() -> None:
+    context = multiprocessing.get_context("fork")
+    with Tap(context.Queue()) as work, Tap(context.Queue()) as results:
+        ends = (work.queue, results.queue)
+        children = [context.Process(target=consume, args=ends) for _ in range(3)]
+        for each in children:
+            each.start()
+        until(lambda: sum(each.waiting for each in work.head.read()) == 3)
+        for item in [*range(30), *[None] * 3]:
+            work.queue.put(item)
+        found = [item for _ in children for item in drained(results.queue)]
+        assert sorted(found) == [2 * each for each in range(30)]
+        for each in children:
+            each.join()
+        heads = work.head.read()
+        assert sum(each.items for each in heads) == 33
+        assert {each.pid for each in heads} == {each.pid for each in children}
+        assert all(each.blocked_events >= 1 and each.waiting == 0 for each in heads)
+
+
 def use(tap: Tap) -> None:
     tap.queue.put(tap.queue.get() + 1)
     tap.close()
@@ -125,6 +146,11 @@ def test_unpickling_is_no_wait(page: Page, when_waiting: When, kind: str) -> Non
     counts = next(each for each in page.cells() if each.name == "work.head").read()
     assert put_s[0] - began_s - 0.001 <= counts.blocked_ns / 1e9 <= took_s - 0.05
     assert (counts.blocked_events, counts.items) == (1, 1)
+    if kind == "JoinableQueue":
+        tapped.task_done()
+        tapped.join()
+        with pytest.raises(ValueError):  # noqa: PT011  # nothing is left to be done
+            tapped.task_done()
 
 
 def test_a_consumer_kept_out_by_another_waits(page: Page) -> None:

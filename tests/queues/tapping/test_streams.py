@@ -143,6 +143,18 @@ def test_a_connection_that_breaks_while_the_rest_is_sent_is_told_the_next_time(
 
 
 @plain
+def test_a_time_limit_that_runs_out_is_told_and_its_wait_counted(work: Any, pair: Pair) -> None:
+    pair[0].settimeout(0.02)
+    tapped = work.tap(pair[0])
+    for use in (lambda: tapped.recv(9), lambda: tapped.sendall(MUCH)):
+        with pytest.raises(TimeoutError):
+            use()
+    for found in work.ends.values():
+        assert (found.items, found.blocked_events, found.waiting) == (0, 1, 0)
+        assert found.blocked_ns >= 15_000_000
+
+
+@plain
 def test_the_rest_of_the_socket_is_there(work: Any, pair: Pair) -> None:
     ours, theirs = pair
     with work.tap(ours) as tapped:
@@ -221,6 +233,29 @@ def test_each_way_to_read_a_stream_counts_its_bytes(
     assert asyncio.run(main()) == found
     assert (work.items, work.told("bytes")) == ({"head": 1}, {"head": len(found)})
     assert work.told("blocked_events") == {"head": 0}
+
+
+def test_what_ends_too_early_is_said_as_before_and_what_is_stopped_leaves_what_came(
+    work: Any,
+) -> None:
+    async def main() -> bytes:
+        for name, wanted in (("readexactly", 5), ("readuntil", b"x")):
+            with pytest.raises(asyncio.IncompleteReadError) as early:
+                await getattr(work.tap(fed(b"one")), name)(wanted)
+            assert early.value.partial == b"one"
+        source = fed(b"on", limit=1, ended=False)
+        reader = work.tap(source)
+        with pytest.raises(asyncio.LimitOverrunError):
+            await reader.readuntil(b"x")
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(reader.readexactly(3), 0.001)
+        source.feed_data(b"e")
+        found: bytes = await reader.readexactly(3)
+        return found
+
+    assert asyncio.run(main()) == b"one"
+    found = work.ends["head"]
+    assert (found.items, found.bytes, found.blocked_events, found.waiting) == (1, 3, 1, 0)
 
 
 def test_lines_are_iterated_over_and_the_end_is_no_item(work: Any) -> None:

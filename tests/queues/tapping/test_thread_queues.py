@@ -88,6 +88,19 @@ def test_each_of_several_waits_at_once_counts_in_full(work: Any) -> None:
     assert work.ends["head"].tid is None
 
 
+def test_many_threads_at_both_ends_lose_nothing_and_share_a_cell(work: Any) -> None:
+    source, out = work.tap(queue.Queue(5)), list[int]()
+    steps = (
+        lambda: [*map(source.put, range(300))],
+        lambda: [out.append(source.get()) for _ in range(300)],
+    )
+    for each in [in_thread(step) for step in steps * 3]:
+        each.join()
+    assert sorted(out) == sorted([*range(300)] * 3)
+    assert (work.items, work.waiting) == ({"head": 900, "tail": 900}, {"head": 0, "tail": 0})
+    assert len(work.page.cells()) == 2
+
+
 def test_the_cell_names_the_thread_of_its_end(work: Any) -> None:
     source, found = work.tap(queue.Queue(1)), list[int]()
     thread = in_thread(
