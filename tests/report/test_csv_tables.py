@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from tests.report.recorded import told
 
-from benchrigor.model import Delays, Metric, RunRecord
+from benchrigor import Session
+from benchrigor.model import Delays, Metric, Options, Round, RunRecord
 from benchrigor.stats import estimate_mean
 
 Rows = list[dict[str, str]]
@@ -70,6 +71,18 @@ def test_restarted_rounds_have_phases_of_their_own_and_red_rounds_have_none(tabl
     found = table(record, "rounds")
     assert column(found, "counts") == ["yes", "no", "yes"]
     assert column(found, "delay_s") == ["", "30.0", ""]
+
+
+def test_rounds_of_various_work_say_whether_they_count(table) -> None:
+    session = Session(Options(work=(1, 10_000), target=1e-9, max_rounds=30), seed=3)
+    while (plan := session.ask()) is not None:
+        seconds = 0.05 + (plan.work or 0.0) / 500
+        session.tell(Round(plan=plan, elapsed_ns=10**9, readings={"time": seconds}))
+    record = session.result()
+    rows = table(record, "rounds")
+    assert [*map(float, column(rows, "work"))] == [each.plan.work for each in record.rounds]
+    left_out = tuple(map(int, column(rows, "round", counts="no")))
+    assert left_out == record.analyses[0].left_out != ()
 
 
 def test_each_metric_has_its_number_or_says_why_it_has_none(table) -> None:
