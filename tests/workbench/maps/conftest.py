@@ -94,26 +94,40 @@ class Offering:
         self.most = 9_999.0
         self._closed = 0
 
-    def __call__(self, described: Any, _limits: object, *, senders: Any, **_: object) -> Offering:
-        self.threads = (described.get("words") or described["requests"][0]["url"].split("/"))[-1]
+    def __call__(self, described: Any, _limits: object, *, senders: Any, **_: object) -> Any:
         self.senders = senders
-        return self
+        words = described.get("words") or described["requests"][0]["url"].split("/")
+        return OfferedTo(words[-1], self)
 
-    def check(self) -> None:
-        if self.threads == "0":
+    def check(self, threads: str) -> None:
+        if threads == "0":
             raise WorkloadFailed("nobody listens")
 
-    def offer(self, trial: LoadTrial) -> LoadResult:
-        self.loads.append((self.threads, trial.load))
-        if self.most < len(self.loads):
-            self.most = 9_999.0
-            raise KeyboardInterrupt
-        server = SimulatedServer(200.0 * float(self.threads))
-        return (self.answer or server.offer)(trial)
-
-    def close(self) -> None:
+    def count_closed(self) -> None:
         self._closed += 1
         self.ends.pop(self._closed, lambda: None)()
+
+
+class OfferedTo:
+    """Offers the loads of one search: those of several hosts run at the same time."""
+
+    def __init__(self, threads: str, told: Offering) -> None:
+        self._threads, self._told = threads, told
+        self._server = SimulatedServer(200.0 * float(threads))
+
+    def check(self) -> None:
+        self._told.check(self._threads)
+
+    def offer(self, trial: LoadTrial) -> LoadResult:
+        told = self._told
+        told.loads.append((self._threads, trial.load))
+        if told.most < len(told.loads):
+            told.most = 9_999.0
+            raise KeyboardInterrupt
+        return (told.answer or self._server.offer)(trial)
+
+    def close(self) -> None:
+        self._told.count_closed()
 
 
 @pytest.fixture
