@@ -16,15 +16,19 @@ Keep = Callable[[RunRecord], str]
 
 
 @pytest.fixture
-def module(store: Path, monkeypatch: pytest.MonkeyPatch) -> Module:
+def module(store: Path) -> Iterator[Module]:
     """Write a module of this name into the folder of the test."""
+    names: list[str] = []
 
     def write(name: str, text: str) -> str:
         (store.parent / f"{name}.py").write_text(text)
-        monkeypatch.delitem(sys.modules, name, raising=False)
+        sys.modules.pop(name, None)
+        names.append(name)
         return name
 
-    return write
+    yield write
+    for name in names:  # other tests may have modules of these names
+        sys.modules.pop(name, None)
 
 
 @pytest.fixture

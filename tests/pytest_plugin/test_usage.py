@@ -44,7 +44,7 @@ def test_a_suite_that_is_not_compared_fails(saved):
         test_other=BENCH.replace("test_it", "test_new"),
         test_asleep=ASLEEP,
         test_unused="def test_it(bench):\n    pass\n",
-        failing="def test_it():\n    assert False\n",
+        asserting="def test_it():\n    assert False\n",
     )
     for code, options, why in (
         (4, ("-n", "2"), "disturb each other"),
@@ -56,7 +56,7 @@ def test_a_suite_that_is_not_compared_fails(saved):
         (5, ("test_plain.py", "--bench-only"), "fixture bench"),
         (1, ("test_asleep.py",), "fixture bench"),
         (1, ("test_unused.py",), "nothing was"),
-        (1, ("failing.py",), "1 failed"),  # is the reason by itself
+        (1, ("asserting.py",), "1 failed"),  # is the reason by itself
     ):
         for fail_on in ("worse", "undecided") if code == 4 else ("undecided",):
             result = saved.runpytest(*QUICK, GATE[0], f"--bench-fail-on={fail_on}", *options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -86,6 +87,7 @@ def _lines(found: Any) -> Iterator[str]:
 def _scratch() -> Iterator[None]:
     """Work in a folder of its own, at 80 columns, without colours and stored runs."""
     before, folder = {**os.environ}, Path.cwd()
+    handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
     with tempfile.TemporaryDirectory(prefix="scratch-") as scratch:
         own = {"COLUMNS": "80", "NO_COLOR": "1", "XDG_DATA_HOME": scratch}
         os.environ.update(own, BENCHRIGOR_STORE=f"{scratch}/runs.sqlite")
@@ -94,6 +96,8 @@ def _scratch() -> Iterator[None]:
         try:
             yield
         finally:
+            for each, handler in handlers.items():  # verbs that wait for a signal leave their own
+                signal.signal(each, handler)
             sys.path.remove(scratch)
             os.chdir(folder)
             os.environ.clear()

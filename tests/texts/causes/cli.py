@@ -292,8 +292,8 @@ CAUSES |= {
     "Ctrl-C twice, in the third round": lambda: interrupted(
         "echo >> n; [ $(wc -l < n) -lt 3 ] || for _ in 1 2; do kill -INT $PPID; sleep .3; done"
     ),
-    "a child that outlives its command": lambda: left_behind("sleep 9"),
-    "a child in a session of its own": lambda: left_behind("setsid sleep 9"),
+    "a child that outlives its command": lambda: left_behind("sleep 99"),
+    "a child in a session of its own": lambda: left_behind("setsid sleep 99"),
     "a module that raises": lambda: run(
         "run", "text_broken:f", files={"text_broken.py": "def f(): pass\nraise ValueError(3)\n"}
     ),
