@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchrigor import LoadResult, LoadTrial
-from benchrigor.errors import WorkloadFailed
+from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.workbench.loadgen import LoadCommand
 from benchrigor.workloads import Pick
 
@@ -145,9 +145,13 @@ def test_times_are_read_in_their_unit():
 
 
 def test_what_is_no_generator_that_waits_for_answers_is_taken():
+    picks = [Pick.parse("mean:s=column:1")]
     LoadCommand(["wrk", "-R", "{load}", "URL"])  # this is wrk2
-    LoadCommand(["mine", "{load}", "http://ab/"], [Pick.parse("mean:s=column:1")])  # a host
-    LoadCommand(["hey", "-c", "{load}"], [Pick.parse("mean:s=column:1")], is_rate=False)
+    LoadCommand(["mine", "{load}", "http://ab/"], picks)  # a host
+    LoadCommand(["hey", "-c", "{load}"], picks, is_rate=False)
+    for argv in (["wrk", "{load}", "URL"], ["ab", "{load}", "URL"], ["hey", "-c", "{load}"]):
+        with pytest.raises(InvalidInput):
+            LoadCommand(argv, picks)
 
 
 def test_a_generator_that_ends_at_once_has_not_sent_for_so_long():
