@@ -176,16 +176,13 @@ def test_an_error_ends_the_watching_and_no_more(
 
     with Monitor(tap, **THREAD) as monitor:
         feed(tap, lambda: first_rate(monitor))
-        before = first_rate(monitor)
+        items = counted(monitor)[1]
         monkeypatch.setattr(Sampler, step, broken)
         feed(tap, lambda: monitor.failure)
         feed(tap)
     assert monitor.failure == "RuntimeError: torn"
     monkeypatch.undo()
-    after = first_rate(monitor)
-    assert before is not None
-    assert after is not None
-    assert after.items >= before.items
+    assert counted(monitor)[1] >= items > 0  # of all phases: a busy machine begins a new one
 
 
 def watchers(program: int | None = None) -> list[psutil.Process]:
@@ -198,7 +195,7 @@ def watchers(program: int | None = None) -> list[psutil.Process]:
 def test_a_watcher_that_is_killed_takes_nothing_with_it(tap: Tap) -> None:
     with Monitor(tap, **PROCESS) as monitor:
         feed(tap, lambda: first_rate(monitor))
-        before, told = first_rate(monitor), time.monotonic()
+        before, items, told = first_rate(monitor), counted(monitor)[1], time.monotonic()
         feed(tap, lambda: first_rate(monitor) != before)
         assert time.monotonic() - told < 30.0  # the first does not keep the next from being told
         (watcher,) = watchers()
@@ -209,10 +206,7 @@ def test_a_watcher_that_is_killed_takes_nothing_with_it(tap: Tap) -> None:
             state.write_text(torn)
             assert first_rate(monitor) is not None
     assert "signal 9" in str(monitor.failure)
-    after = first_rate(monitor)
-    assert before is not None
-    assert after is not None
-    assert after.items >= before.items
+    assert counted(monitor)[1] >= items > 0  # of all phases: a busy machine begins a new one
 
 
 @pytest.mark.slow
