@@ -88,15 +88,15 @@ def test_what_is_quoted_or_escaped_is_read_as_a_shell_reads_it(text):
 @pytest.mark.parametrize(
     "words",
     [
-        ("run", *SHORT, "--shell", "printf x | cat > ran && test -s ran"),
-        ("ab", "--no-store", "--budget", ".5", "--shell", "echo x > ran", "true < ran || true"),
-        ("commands", *SHORT, "--shell", "--prepare", "true && echo x > ran", "true; true"),
+        ("run", *SHORT, "--shell", "printf x | cat >> ran && test -s ran"),
+        ("ab", "--no-store", "--budget", ".5", "--shell", "printf x >> ran", "true < ran || true"),
+        ("commands", *SHORT, "--shell", "--prepare", "true && printf x >> ran", "true; true"),
     ],
 )
 def test_a_shell_reads_them_if_it_is_asked_to(cli, words):
     result = cli(*words)
     assert result.exit_code in {0, 3, 4, 7}, result.output  # few runs may give no number
-    assert Path("ran").read_text().strip() == "x"
+    assert set(Path("ran").read_text()) == {"x"}
 
 
 @pytest.mark.parametrize("words", [("--", "echo"), ("echo",)])
