@@ -23,6 +23,9 @@ pytest_plugins = ["pytester"]
 
 Write = Callable[[dict[str, str]], Path]
 
+ROOT = Path(__file__).parents[1]
+SLOW = frozenset((ROOT / "tests/slow.txt").read_text(encoding="utf-8").splitlines())
+
 QUIET = {
     "proc/thread-self/schedstat": "1000 0 1\n",
     "proc/thread-self/io": "rchar: 0\nwchar: 0\nsyscr: 0\nsyscw: 0\nread_bytes: 0\n",
@@ -69,16 +72,30 @@ def pytest_make_collect_report(collector):
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Load no module without slow tests where only such are asked for."""
+    """Load no module of which no test is asked for."""
     words = config.option.markexpr.split()
-    asked = words[:1] == ["slow"] and "or" not in words and collection_path.suffix == ".py"
-    return (asked and "slow" not in collection_path.read_text()) or None
+    if "or" in words or collection_path.suffix != ".py" or not collection_path.is_relative_to(ROOT):
+        return None
+    path = collection_path.relative_to(ROOT).as_posix()
+    if words[:1] == ["slow"]:
+        return not any(path in _wholes(node) or node in _wholes(path) for node in SLOW) or None
+    return (words[:2] == ["not", "slow"] and not SLOW.isdisjoint(_wholes(path))) or None
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Have one order in all workers: that of pytest."""
+    """Mark slow tests, and have one order in all workers: that of pytest."""
     items.sort(key=lambda item: item.path.parts)
+    for item in items:
+        if not SLOW.isdisjoint(_wholes(item.nodeid)):
+            item.add_marker(pytest.mark.slow)
+
+
+def _wholes(node):
+    """Yield a node of pytest, and all that it is a part of."""
+    function = node.partition("[")[0]
+    path = function.partition("::")[0]
+    yield from (node, function, path, *(parent.as_posix() for parent in Path(path).parents))
 
 
 def pytest_collection_finish():

@@ -233,7 +233,6 @@ def test_bad_input_is_named(
         check_row(lambda: action(tmp_path), expected, named)
 
 
-@pytest.mark.slow
 def test_a_full_disk_keeps_the_rounds_before(tmp_path: Path) -> None:
     with pytest.raises(StoreFailed):
         fill(tmp_path)

@@ -216,7 +216,6 @@ def test_control_characters_become_visible_and_other_characters_stay() -> None:
     assert shown(shown(NAME)) == shown(NAME)
 
 
-@pytest.mark.slow
 def test_a_printed_object_is_harmless() -> None:
     kinds = [kind for kind in shown_classes() if not issubclass(kind, enum.Enum | Exception)]
     assert len(kinds) > 20
@@ -305,7 +304,6 @@ def test_a_report_is_harmless(name: str) -> None:
         assert_harmless(text)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", plots())
 def test_a_plot_is_harmless(name: str) -> None:
     axes = called(getattr(report, name), given())
@@ -346,7 +344,6 @@ ELSEWHERE = [
 ]
 
 
-@pytest.mark.slow
 def test_lines_are_joined_and_printed_in_one_place() -> None:
     """A text that is joined or printed elsewhere would not be escaped."""
     elsewhere = []
@@ -478,7 +475,6 @@ def test_an_error_in_the_command_line_is_harmless(words: list[str]) -> None:
     assert_harmless(result.output)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("verb", main.list_commands(click.Context(main)))
 def test_a_verb_is_harmless(verb: str, files: dict[str, str]) -> None:
     outputs = []

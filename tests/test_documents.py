@@ -104,7 +104,6 @@ def codes_refused_in(function: ast.FunctionDef) -> Iterator[str]:
             yield from named or re.findall(r"code(?:, sentence)? = \(?Code\.(\w+)", text)
 
 
-@pytest.mark.slow
 def test_every_code_that_refuses_stands_in_the_table_of_refusals_with_its_test() -> None:
     rows = re.findall(
         r"^\| `([^`]+)` \| .* \| `([^`]+)`: (.*) \|$",

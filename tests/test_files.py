@@ -15,7 +15,6 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-@pytest.mark.slow
 def test_many_writers_at_once_all_succeed_and_readers_see_whole_files(tmp_path):
     path = tmp_path / "record.json"
     texts = {letter * 20_000 for letter in "abcdefgh"}

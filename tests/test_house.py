@@ -18,6 +18,7 @@ import pytest
 import benchrigor
 
 ROOT = Path(benchrigor.__file__).parent
+TESTS = Path(__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 LISTS = {"cli", "model", "testing"}
 """Folders with one file per verb, type or fake."""
@@ -123,12 +124,22 @@ def test_the_core_imports_no_side_system() -> None:
     ] == []
 
 
-@pytest.mark.slow
 def test_a_report_composes_each_result_that_is_a_page() -> None:
     text = "\n".join(path.read_text(encoding="utf-8") for path in MODULES)
     pages = re.findall(r'^    _page = "(benchrigor[\w.]*report[\w.]*):(\w+)"$', text, re.MULTILINE)
     assert len(pages) == len(re.findall(r"^class \w+\(.*\bReported\b", text, re.MULTILINE)) > 5
     assert all(callable(getattr(import_module(module), name)) for module, name in pages)
+
+
+def test_the_table_of_slow_tests_names_tests_that_there_are() -> None:
+    lines = (TESTS / "slow.txt").read_text(encoding="utf-8").splitlines()
+    assert lines == sorted(set(lines))
+    for line in lines:
+        path, *names = line.partition("[")[0].split("::")
+        place = TESTS.parent / path
+        assert place.exists(), line
+        text = place.read_text(encoding="utf-8") if names else ""
+        assert all(re.search(rf"\b(def|class) {name}\b", text) for name in names), line
 
 
 def test_modules_are_short() -> None:
@@ -147,7 +158,6 @@ def test_functions_are_short() -> None:
     assert found == set(LONG_FUNCTIONS)
 
 
-@pytest.mark.slow
 def test_no_import_goes_round_in_a_circle() -> None:
     imports = {path: {file_of(name) for name in imported_by(path)} - {None} for path in MODULES}
     try:
@@ -175,7 +185,6 @@ def copied_without(name: str, folder: Path) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": str(folder)}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(SIDE_SYSTEMS))
 def test_the_core_measures_without_a_side_system(name: str, tmp_path: Path) -> None:
     environment = copied_without(name, tmp_path)

@@ -22,7 +22,6 @@ HEAVY = ["numpy", "scipy", "statsmodels", "ruptures", "pyperf", "matplotlib", "p
 HEAVY += ["psutil"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("module", ["benchrigor", "benchrigor.pytest_plugin"])
 def test_importing_loads_nothing_heavy(module: str) -> None:
     code = f"import {module}, sys; print([name for name in {HEAVY} if name in sys.modules])"

@@ -73,7 +73,6 @@ def project(tmp_path: Path) -> Path:
     return tmp_path / "clone"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "line", [line for line in lines(README) if line.startswith(("benchrigor ", "pytest "))]
 )
@@ -92,7 +91,6 @@ def test_only_installing_is_left_to_other_tests() -> None:
     assert len(installing) == 2
 
 
-@pytest.mark.slow
 def test_scripts_of_the_front_page_run(project: Path) -> None:
     scripts = [code for code in blocks(README, "python") if not code.startswith(("#", ">>>"))]
     for script in scripts:
@@ -101,7 +99,6 @@ def test_scripts_of_the_front_page_run(project: Path) -> None:
     assert scripts
 
 
-@pytest.mark.slow
 def test_tests_of_the_page_of_pytest_run(tmp_path: Path) -> None:
     write_files((ROOT / "docs" / "pytest.md").read_text(encoding="utf-8"), tmp_path)
     (name,) = (path.name for path in tmp_path.glob("test_*.py"))

@@ -12,8 +12,6 @@ from benchrigor.model import Estimate
 from benchrigor.stats import estimate_mean
 from benchrigor.stats.planning.agreement import track_record
 
-pytestmark = pytest.mark.slow
-
 
 def test_intervals_of_autocorrelated_readings_hold_no_less_often() -> None:
     rng = np.random.default_rng(25)

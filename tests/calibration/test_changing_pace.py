@@ -6,8 +6,6 @@ import pytest
 from benchrigor.errors import NotEstimable
 from benchrigor.stats import estimate_mean
 
-pytestmark = pytest.mark.slow
-
 WINDOW_S, CALL_S = 10.0, 4e-3
 
 

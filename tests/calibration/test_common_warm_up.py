@@ -1,11 +1,8 @@
 """Steady invocations are seldom cut or refused."""
 
 import numpy as np
-import pytest
 
 from benchrigor.stats.phases.common_warm_up import common_phases
-
-pytestmark = pytest.mark.slow
 
 N = 200
 INDEX = np.arange(N)

@@ -11,8 +11,6 @@ from simulated.lines import CURVES, EXPONENTS, WORK
 from benchrigor.model import Code, WpsFit
 from benchrigor.stats import fit_wps
 
-pytestmark = pytest.mark.slow
-
 REPETITIONS = 50
 
 

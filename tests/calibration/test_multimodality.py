@@ -10,8 +10,6 @@ from simulated.series import autoregressive
 
 from benchrigor.model.series import Floats
 
-pytestmark = pytest.mark.slow
-
 
 def lottery(n: int, rng: Rng, stay: float) -> Floats:
     """Draw a level from one normal distribution, keep it for a while, then draw again."""

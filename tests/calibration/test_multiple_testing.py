@@ -1,11 +1,8 @@
 """False discoveries are rare."""
 
 import numpy as np
-import pytest
 from scipy import stats as scipy_stats
 from simulated.comparisons import DECIDED, family, places, runs
-
-pytestmark = pytest.mark.slow
 
 
 def test_false_discoveries_are_rare() -> None:

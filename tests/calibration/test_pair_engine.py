@@ -3,15 +3,12 @@
 import math
 
 import numpy as np
-import pytest
 from scipy import signal
 from scipy import stats as scipy_stats
 
 from benchrigor.model import Comparison, StopReason, Verdict
 from benchrigor.model.series import Floats
 from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
-
-pytestmark = pytest.mark.slow
 
 
 def compare_series(engine: PairEngine, old: Floats, new: Floats) -> Comparison:

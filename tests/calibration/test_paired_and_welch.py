@@ -1,13 +1,10 @@
 """Ratios of paired quantiles are covered, and narrower than those of unpaired ones."""
 
 import numpy as np
-import pytest
 from scipy import stats as scipy_stats
 from simulated.series import drifting
 
 from benchrigor.stats import compare
-
-pytestmark = pytest.mark.slow
 
 
 def test_what_pairs_share_narrows_the_ratio_of_their_quantiles() -> None:

@@ -8,8 +8,6 @@ from benchrigor.model import Options
 from benchrigor.session import Session
 from benchrigor.testing import FakeClock
 
-pytestmark = pytest.mark.slow
-
 CALL_S = 0.01
 
 

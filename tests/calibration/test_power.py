@@ -14,8 +14,6 @@ from benchrigor.model.series import Floats
 from benchrigor.stats import compare, estimate_mean
 from benchrigor.stats.planning.power import plan_sizes
 
-pytestmark = pytest.mark.slow
-
 
 def found_in(rng: np.random.Generator, n: int, change: float, margin: float) -> bool:
     baseline, candidate = rng.normal(1.0, 0.1, n), rng.normal(1.0 + change, 0.1, n)

@@ -9,8 +9,6 @@ from benchrigor.stats import estimate_proportion
 from benchrigor.stats.estimators.proportion import fit_indicators
 from benchrigor.stats.series.level import fit_level
 
-pytestmark = pytest.mark.slow
-
 REPETITIONS = 400
 LEAST, MOST = (int(scipy_stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (1e-3, 0.9995))
 

@@ -1,14 +1,11 @@
 """Intervals of quantiles cover the true one where readings persist, and behind a warm-up."""
 
 import numpy as np
-import pytest
 from scipy import stats as scipy_stats
 from simulated.series import autoregressive
 
 from benchrigor.errors import NotEstimable
 from benchrigor.stats import estimate_quantile
-
-pytestmark = pytest.mark.slow
 
 NORMAL = {q: float(scipy_stats.norm.ppf(q)) for q in (0.1, 0.9)}
 

@@ -7,8 +7,6 @@ from simulated.series import autoregressive
 
 from benchrigor.stats import estimate_rate
 
-pytestmark = pytest.mark.slow
-
 REPETITIONS = 300
 LEAST, MOST = (int(scipy_stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (1e-3, 0.9995))
 

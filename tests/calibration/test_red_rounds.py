@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from benchrigor.model import Options, Round
 from benchrigor.session import Engine
-
-pytestmark = pytest.mark.slow
 
 MS = 1_000_000
 

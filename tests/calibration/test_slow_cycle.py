@@ -1,12 +1,10 @@
 """Sessions do not stop within a slow cycle, and miss its mean."""
 
 import numpy as np
-import pytest
 
 import benchrigor as br
 
 
-@pytest.mark.slow
 def test_no_session_stops_within_a_slow_cycle_and_misses() -> None:
     # 1.6 times as long as the first look, and as large as the noise. In 180 sessions none missed;
     # without the rule about the share of the stable phase two of five do, so that one of ten does

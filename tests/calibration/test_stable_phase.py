@@ -8,8 +8,6 @@ import pytest
 from benchrigor.model.analysis import PhaseReason
 from benchrigor.stats import find_stable_phase
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize("amplitude", [0.5, 2.0])
 @pytest.mark.parametrize("n", [500, 5_000])

@@ -12,8 +12,6 @@ from benchrigor.stats.phases.stationarity import (
     steps_beyond_noise,
 )
 
-pytestmark = pytest.mark.slow
-
 
 def switching(n: int, seed: int) -> np.ndarray:
     rng = np.random.default_rng([n, seed])

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from simulated.series import autoregressive
 
 from benchrigor.errors import NotEstimable
 from benchrigor.stats import estimate_mean, find_stable_phase
 from benchrigor.stats.phases.trimming import MATERIALITY, phase_at_materiality
-
-pytestmark = pytest.mark.slow
 
 
 def test_change_points_that_slow_noise_explains_are_not_cut() -> None:

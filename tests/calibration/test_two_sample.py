@@ -9,8 +9,6 @@ from simulated.series import autoregressive
 from benchrigor.model import Verdict
 from benchrigor.stats import compare
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize(("spread", "phi"), [(0.0, 0.9), (0.03, 0.0), (0.01, 0.5)])
 def test_identical_code_is_seldom_found_different(spread: float, phi: float) -> None:

@@ -9,8 +9,6 @@ from simulated.series import autoregressive
 from benchrigor.stats import estimate_mean, estimate_quantile
 from benchrigor.stats.series.undisturbed import Groups, choose_undisturbed
 
-pytestmark = pytest.mark.slow
-
 SERIES, GROUPS = 60, 1_500
 
 

@@ -7,8 +7,6 @@ from benchrigor.model.analysis import Kind
 from benchrigor.stats.estimators.estimation import Policy, estimate
 from benchrigor.stats.estimators.variance_components import split_variance
 
-pytestmark = pytest.mark.slow
-
 
 def test_the_split_finds_both_variances() -> None:
     rng = np.random.default_rng(9)

@@ -13,8 +13,6 @@ from benchrigor.errors import NotEstimable
 from benchrigor.session.schedule.work_schedule import bisecting, shuffle
 from benchrigor.stats import fit_wps
 
-pytestmark = pytest.mark.slow
-
 REPETITIONS = 100
 LEAST = int(scipy_stats.binom.ppf(1e-3, REPETITIONS, 0.94))
 

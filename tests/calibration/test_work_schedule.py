@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from simulated.schedules import SPEED, begun, drive
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize("period", [2, 3, 4, 5, 8])
 def test_what_disturbs_at_intervals_does_not_resonate(period: int) -> None:

@@ -49,7 +49,6 @@ def trees(git):
     return lambda: len(git("worktree", "list").splitlines())
 
 
-@pytest.mark.slow
 def test_two_functions_are_compared_and_what_is_failed_on_can_be_chosen(cli, job):
     words = ("ab", "--budget", "60", "--target", "20%")
     assert cli(*words, *TWO).exit_code == 7
@@ -58,7 +57,6 @@ def test_two_functions_are_compared_and_what_is_failed_on_can_be_chosen(cli, job
     assert cli(*words, "--fail-on", "worse", *same).exit_code == 0
 
 
-@pytest.mark.slow
 def test_fresh_interpreters_take_turns_and_are_kept(cli, job, strict, kept):
     told = strict(cli("ab", "--fresh", "--budget", "3", "--json", *TWO).stdout)
     assert told["comparison"]["verdict"] in {"worse", "undecided"}
@@ -70,14 +68,12 @@ def test_fresh_interpreters_take_turns_and_are_kept(cli, job, strict, kept):
     assert "ab_job" not in sys.modules
 
 
-@pytest.mark.slow
 def test_two_commands_are_compared_and_nothing_is_kept_on_request(cli, store):
     result = cli("ab", "--budget", "3", "--no-store", "true", "sleep 0.1")
     assert result.exit_code in WORSE_UNLESS_BUSY
     assert not store.exists()
 
 
-@pytest.mark.slow
 def test_two_revisions_are_compared_and_nothing_is_left(cli, repository, trees):
     (repository / "untracked.txt").write_text("mine")
     result = cli(*REVISIONS, "--budget", "3", "ab_job:work")
@@ -88,7 +84,6 @@ def test_two_revisions_are_compared_and_nothing_is_left(cli, repository, trees):
     assert "range(1000)" in (repository / "ab_job.py").read_text()
 
 
-@pytest.mark.slow
 def test_revisions_are_built_first_and_changes_that_are_not_committed_are_told(
     cli, repository, trees
 ):
@@ -128,7 +123,6 @@ def environment(folder: Path, steps: int) -> Path:
     return python
 
 
-@pytest.mark.slow
 def test_a_function_is_compared_in_two_environments_without_benchrigor(cli, tmp_path, strict):
     old, new = environment(tmp_path / "old", 100), environment(tmp_path / "new", 1000)
     words = ("--python", str(old), "--python", str(new), "--budget", "3", "--json")
@@ -139,7 +133,6 @@ def test_a_function_is_compared_in_two_environments_without_benchrigor(cli, tmp_
         assert found["ratio"]["value"] > 3.0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", [(), ("--fresh",)])
 def test_both_runs_are_compared_again_as_they_were_taken(cli, job, strict, kept, how):
     words = ("--budget", "2", "--seed", "1", "--json", *TWO)
@@ -156,7 +149,6 @@ def test_both_runs_are_compared_again_as_they_were_taken(cli, job, strict, kept,
     assert cli("compare", "--paired", ids[0], other).exit_code == 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", [(), ("--fresh",)])
 def test_an_interrupt_ends_it_after_the_round_with_what_is_known(started, job, strict, kept, how):
     # A generous budget and a width out of reach: only the signal ends it in time.

@@ -20,7 +20,6 @@ AGAINST = ("--runs", "12", "--baseline", "1", "sleep 0.01")
 BURN = f"{PYTHON} 'sum(range({{n}}))'"
 
 
-@pytest.mark.slow
 def test_commands_take_turns_and_are_ranked(told, kept):
     note = f"{PYTHON} \"open('order.txt', 'a').write('{{n}}')\""
     words = ("-L", "n", "1,2,3", "--budget", "300", "--max-rounds", "8", "--seed", "1")
@@ -35,7 +34,6 @@ def test_commands_take_turns_and_are_ranked(told, kept):
     assert {record.name for record in kept()} == set(found["commands"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -61,7 +59,6 @@ def test_parameters_that_fill_or_have_the_name_of_a_secret_are_hidden(cli, store
     assert b"hunter2" not in b"".join(path.read_bytes() for path in store.parent.glob("runs.*"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "labels"),
     [
@@ -82,7 +79,6 @@ def test_what_is_measured_follows_from_commands_and_parameters(told, words, labe
     assert [*told("commands", *words, "--max-rounds", "2", "--no-store")["commands"]] == labels
 
 
-@pytest.mark.slow
 def test_a_ranking_and_its_ratios_are_those_of_the_stored_rounds(told, kept):
     words = ("-L", "n", "1,5000000", "--budget", "300", "--max-rounds", "10")
     found = told("commands", BURN, *words)
@@ -93,7 +89,6 @@ def test_a_ranking_and_its_ratios_are_those_of_the_stored_rounds(told, kept):
     assert 1.0 < ratio["low"] < medians[last] / medians[first] < ratio["high"]
 
 
-@pytest.mark.slow
 def test_user_and_system_time_stand_beside_the_time(cli, told):
     words = ("commands", BURN, "-L", "n", "1000000", *QUICK)
     (run,) = (each["run"] for each in told(*words)["commands"].values())
@@ -103,7 +98,6 @@ def test_user_and_system_time_stand_beside_the_time(cli, told):
     assert {"user", "system"} & {*header}  # without an estimate one has no column
 
 
-@pytest.mark.slow
 def test_hooks_are_run_around_with_the_values_of_the_command(cli):
     note = "echo {} {{n}} >> hooks.txt"
     hooks = [
@@ -119,7 +113,6 @@ def test_hooks_are_run_around_with_the_values_of_the_command(cli):
         assert times[f"prepare {n}"] == times[f"conclude {n}"] == 12
 
 
-@pytest.mark.slow
 def test_failed_runs_are_counted_apart(told):
     script = "n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) > n; exit $((n % 2))"
     document = told("commands", script, "--shell", "--ignore-failure", *QUICK)
@@ -128,7 +121,6 @@ def test_failed_runs_are_counted_apart(told):
     assert run["facts"]["failed_runs"] == 11
 
 
-@pytest.mark.slow
 def test_peak_memory_is_that_of_the_command(cli, told):
     touching = f"{PYTHON} 'b\"x\" * 200_000_000'"
     words = ("true", "sh -c :", touching, "--memory", "--max-rounds", "2", "--no-store")
@@ -149,7 +141,6 @@ def test_peak_memory_that_is_not_above_its_floor_is_at_most_that(cli, monkeypatc
     assert "9 MB" in result.stdout
 
 
-@pytest.mark.slow
 def test_a_run_for_the_peak_memory_that_fails_has_none(cli):
     """The second run of the command fails, which is that by the launcher."""
     script = "test ! -e ran && touch ran"
@@ -166,7 +157,6 @@ def test_input_and_output_are_files(cli):
     assert Path("out.txt").read_text() == "some words\n"
 
 
-@pytest.mark.slow
 def test_a_baseline_is_what_the_others_are_compared_with_and_the_answer_comes_first(cli, strict):
     words = ("commands", BURN, "-L", "n", "1,5000000", "--baseline", "1", *QUICK)
     result = cli(*words, "--json")
@@ -178,7 +168,6 @@ def test_a_baseline_is_what_the_others_are_compared_with_and_the_answer_comes_fi
         assert "range(5000000)" in shown.stdout.splitlines()[0]
 
 
-@pytest.mark.slow
 def test_a_run_of_it_is_taken_up_again_with_what_is_run_around(cli, kept):
     cli("commands", "true", "--prepare", "touch prepared", "--max-rounds", "2")
     Path("prepared").unlink()
@@ -187,7 +176,6 @@ def test_a_run_of_it_is_taken_up_again_with_what_is_run_around(cli, kept):
     assert len(kept()[0].rounds) == 4
 
 
-@pytest.mark.slow
 def test_the_first_interrupt_ends_a_setup(store, alone):
     """No round is under way that could be finished."""
     setup = "sh -c 'kill -INT $PPID; sleep 600'"
@@ -196,7 +184,6 @@ def test_the_first_interrupt_ends_a_setup(store, alone):
     assert store.with_name("cleaned").exists()
 
 
-@pytest.mark.slow
 def test_each_command_runs_exactly_as_often_as_asked_after_its_warm_up(told):
     count = f"{PYTHON} \"open('{{n}}.txt', 'a').write('.')\""
     words = (count, "-L", "n", "1,2", "--runs", "12", "--warmup", "3", "--target", "90%")
@@ -214,7 +201,7 @@ def test_each_command_runs_exactly_as_often_as_asked_after_its_warm_up(told):
         (("true", "false", "--runs", "3"), {5}),
         (("false", "--warmup", "2", "--runs", "3"), {5}),
         *(
-            pytest.param((*AGAINST, *words), {*codes, 4}, marks=pytest.mark.slow)  # 4: it is busy
+            ((*AGAINST, *words), {*codes, 4})  # 4: it is busy
             for words, codes in (
                 (("sleep 0.1",), {7}),
                 (("sleep 0.1", "--fail-on", "never"), {0}),

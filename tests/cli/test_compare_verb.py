@@ -88,7 +88,6 @@ def by_round(keep):
 # The verdict, and the exit code that tells it
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("candidate", "words", "verdict", "codes"),
     [
@@ -112,7 +111,6 @@ def test_the_exit_code_tells_the_verdict(cli, files, found, candidate, words, ve
     assert tuple(cli("compare", *words, *each).exit_code for each in failing) == codes
 
 
-@pytest.mark.slow
 def test_files_are_estimated_as_analyze_does(files, told):
     document = told("compare", "old.csv", "slow.csv", "--confidence", "90%")
     for side, name in (("baseline", "old.csv"), ("candidate", "slow.csv")):
@@ -167,7 +165,6 @@ def test_a_warm_up_is_left_out(files, series, found):
 # Stored runs
 
 
-@pytest.mark.slow
 def test_rounds_of_restarted_runs_count_one_by_one(kept, runs, found):
     old, new = runs(0.001, 1), runs(0.00104, 2)
     told = found(old[:6], new[:6])
@@ -190,7 +187,6 @@ def test_commands_that_run_once_a_round_are_compared_as_welch_does(by_round, fou
         assert ("this-process-only" in {each["code"] for each in notices}) is is_said
 
 
-@pytest.mark.slow
 def test_the_metric_of_the_runs_says_which_way_is_better_and_how_it_is_averaged(by_round, found):
     rate = Metric(name="rate", unit="B/s", direction="higher", averaging="harmonic")
     rng = np.random.default_rng(1)
@@ -203,7 +199,6 @@ def test_the_metric_of_the_runs_says_which_way_is_better_and_how_it_is_averaged(
     assert found(*ids, "--direction", "lower")["verdict"] == "worse"
 
 
-@pytest.mark.slow
 def test_runs_are_compared_by_what_they_were_measured_for_or_is_asked_for(cli, runs, found):
     (old, new), mean = (runs(0.001, seed, statistic="median") for seed in (1, 2)), runs(0.001, 1)
     assert found(old, new)["statistic"] == "median"
@@ -212,7 +207,6 @@ def test_runs_are_compared_by_what_they_were_measured_for_or_is_asked_for(cli, r
     assert found(mean, new, "--statistic", "mean")["statistic"] == "mean"
 
 
-@pytest.mark.slow
 def test_a_run_is_compared_with_a_file_and_a_saved_record_is_a_run(runs, files, found):
     old, new = runs(0.001, 1), runs(0.00104, 2)
     told = found(old, "old.csv")
@@ -221,7 +215,6 @@ def test_a_run_is_compared_with_a_file_and_a_saved_record_is_a_run(runs, files, 
     assert found("old.json", new)["ratio"] == found(old, new)["ratio"]
 
 
-@pytest.mark.slow
 def test_other_machines_are_named_and_can_be_refused(cli, runs, told):
     here, there, again = (
         runs(0.001, seed, host=host) for seed, host in enumerate(("alpha", "beta", "alpha"), 1)
@@ -235,7 +228,6 @@ def test_other_machines_are_named_and_can_be_refused(cli, runs, told):
         assert cli("compare", "--same-machine", "--fail-on", "never", *sides).exit_code == code
 
 
-@pytest.mark.slow
 def test_a_side_with_much_interference_is_named_with_its_light(told):
     given = dict.fromkeys(("percent", "probability_high", "unclustered_percent"), 0.0)
     given |= {"continuous_percent": None, "above_median_percent": 0.0, "flagged_percent": 0.0}
@@ -294,7 +286,6 @@ def test_two_columns_or_benchmarks_of_one_file_are_compared(cli, strict, tmp_pat
     assert cli("plan", file, *columns[2:]).exit_code == 0
 
 
-@pytest.mark.slow
 def test_a_run_without_readings_ends_with_4_and_an_id_without_a_run_with_6(cli, keep, runs):
     plan = (session := Session(metrics=(TIME,), name="silent", seed=1)).ask()
     session.tell(br.Round(plan=plan, elapsed_ns=1, readings={}))
@@ -308,7 +299,6 @@ def test_a_run_without_readings_ends_with_4_and_an_id_without_a_run_with_6(cli, 
 # More than two
 
 
-@pytest.mark.slow
 def test_more_than_two_are_ranked(cli, files, told):
     words = ("slow.csv", "same.csv", "old.csv", "fast.csv", "--unit", "s")
     assert max(map(len, cli("compare", *words).stdout.splitlines())) <= 79
@@ -336,7 +326,6 @@ def speeds(keep):
     return kept
 
 
-@pytest.mark.slow
 def test_speeds_are_compared_and_ranked_and_more_is_better(cli, speeds, found, told):
     ids = speeds(1e6, 1.5e6)
     pair = found(*ids)
@@ -350,7 +339,6 @@ def test_speeds_are_compared_and_ranked_and_more_is_better(cli, speeds, found, t
     assert "this-process-only" in {each["code"] for each in notices}
 
 
-@pytest.mark.slow
 def test_a_ratio_of_speeds_keeps_the_asymmetry_of_their_intervals(speeds, found):
     document = found(*speeds(1e6, 1e6, cv=0.16))
     ratio, old, new = (document[name] for name in ("ratio", "baseline", "candidate"))
@@ -367,7 +355,6 @@ def test_a_ratio_of_speeds_keeps_the_asymmetry_of_their_intervals(speeds, found)
 # What the benchmark is
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", ["--in-process", "--fresh"])
 def test_a_run_keeps_what_the_source_of_its_function_says(told, module, how):
     def ran(text):

@@ -43,7 +43,6 @@ def test_the_published_method_gives_its_known_answer(cli, series, shortest, more
         assert json.loads(cli(*words).stdout)["change_points"]["indices"][0] >= 30
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     ["timeit pass", "commands true", "ab own:f own:f", "ab --fresh own:f own:f", "run own:f"],
@@ -56,7 +55,6 @@ def test_each_verb_that_measures_takes_a_detector(cli, module, kept, words):
     assert {record.options.detector for record in kept()} == {"edm"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "level"), [("plan", LEVEL), ("compare", 1.0), ("compare --paired", 1.0)]
 )

@@ -58,7 +58,6 @@ def test_each_finding_is_explained_on_its_page(findings) -> None:
     assert {finding.name for finding in findings} == told
 
 
-@pytest.mark.slow
 def test_this_machine_is_examined_end_to_end(alone) -> None:
     done = alone("doctor", "--details")
     head, _, *rows = done.stdout.splitlines()

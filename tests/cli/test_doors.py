@@ -27,7 +27,6 @@ def starts(series):
     return ("--column", "u", "--round", "start")
 
 
-@pytest.mark.slow
 def test_units_of_a_command_are_cut_round_by_round(told, script):
     pick = "u:ms=regex:u ([0-9.]+)"
     words = ("run", "--max-rounds", "10", "--no-store", "--work", "300", "--read-units", pick)
@@ -40,7 +39,6 @@ def test_units_of_a_command_are_cut_round_by_round(told, script):
     assert continuous["analyses"][0]["kind"] == "unit readings"
 
 
-@pytest.mark.slow
 def test_a_run_knows_what_its_metrics_are(told, script):
     picks = ["ok:share,higher=regex:ok ([0-9/]+)", "rate:req/s,harmonic,optional=regex:rate (.+)"]
     words = [each for pick in picks for each in ("--read", pick)]
@@ -54,7 +52,6 @@ def test_a_run_knows_what_its_metrics_are(told, script):
     assert 0.996 < estimate["low"] < estimate["high"] < 1.0
 
 
-@pytest.mark.slow
 def test_all_verbs_of_files_know_rounds(cli, told, starts):
     (analysis,) = told("analyze", "old.csv", *starts, "--unit", "ms")["analyses"]
     assert analysis["kind"] == "invocations"
@@ -68,7 +65,6 @@ def test_all_verbs_of_files_know_rounds(cli, told, starts):
     assert [each["round"] for each in changes] == [str(start) for start in range(12)]
 
 
-@pytest.mark.slow
 def test_a_change_without_direction_is_different_and_no_failure(cli, told, starts):
     words = ("compare", "old.csv", "new.csv", *starts)
     assert cli(*words).exit_code == 0

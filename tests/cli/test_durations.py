@@ -64,7 +64,6 @@ def test_each_takes_a_duration_in_any_unit_and_nothing_else(name):
     assert converted(option, "100") == bare
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("text", ["300ms", "0.005m"])
 def test_the_budget_of_a_project_has_units_too(told, tmp_path, text):
     (tmp_path / "pyproject.toml").write_text(f'[tool.benchrigor]\nbudget = "{text}"\n')

@@ -49,7 +49,6 @@ def failing(module):
     return module("failing", FAILING)
 
 
-@pytest.mark.slow
 def test_json_tells_an_error_and_the_run_whose_rounds_are_kept(kept, failing, told):
     document = told("run", "--in-process", "--target", "0.001%", "failing:late")
     assert document["error"]["type"] == "WorkloadFailed"
@@ -77,7 +76,6 @@ def test_every_verb_tells_its_errors_as_json(cli, words, code, kind, strict):
     assert "run_id" not in error
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["coroutine", "partly"])
 def test_coroutine_functions_are_awaited(cli, failing, name):
     result = cli("run", "--budget", "0.2", f"failing:{name}")
@@ -93,7 +91,6 @@ def test_a_start_that_failed_is_not_stored(cli, kept, words):
     assert kept() == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -115,7 +112,6 @@ def test_the_traceback_shows_the_users_own_part_only_and_in_one_way(cli, failing
     assert message.startswith(words[-1].partition(":")[2])
 
 
-@pytest.mark.slow
 def test_a_side_of_a_comparison_is_gone_on_with_by_the_whole_command(cli, kept, failing):
     words = ("--budget", "0.2", "failing:steady", "failing:steady")
     cli("ab", *words)
@@ -137,7 +133,6 @@ SPOILING = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("body", "how", "codes"), SPOILING.values(), ids=SPOILING.keys())
 def test_a_function_that_spoils_its_process_makes_no_traceback_of_ours(
     module, alone, body, how, codes
@@ -150,7 +145,6 @@ def test_a_function_that_spoils_its_process_makes_no_traceback_of_ours(
     assert ("open files" in done.stderr) == bool(how)
 
 
-@pytest.mark.slow
 def test_a_fresh_function_that_raises_shows_its_own_frames_alone(module, alone):
     module("job", "def work():\n    raise ValueError('no')\n")
     done = alone("run", "--no-store", "--fresh", "job:work")
@@ -159,7 +153,6 @@ def test_a_fresh_function_that_raises_shows_its_own_frames_alone(module, alone):
     assert "worker.py" not in done.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("words", [["late"], ["--fresh", "to_count"], ["sh count.sh"]])
 def test_a_comparison_that_failed_says_what_is_kept_and_how_to_see_it(
     cli, store, kept, failing, words
@@ -187,7 +180,6 @@ def test_a_side_that_is_kept_alone_can_be_shown(cli, kept):
 
 @pytest.mark.parametrize("more", [[], ["--in-process"]])
 @pytest.mark.parametrize("how", ["os.abort()", "ctypes.string_at(0)"])
-@pytest.mark.slow
 def test_a_crash_shows_the_lines_that_led_to_it(module, alone, more, how):
     module(
         "crash",

@@ -17,7 +17,6 @@ def test_analyze_shows_the_benchmarks_of_a_file_or_a_folder(cli, told) -> None:
     assert "sum/fold/1000" in cli("analyze", DATA / "criterion").stdout
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["analyze", "explain", "plan", "changes"])
 def test_each_verb_takes_the_benchmark_that_is_named(cli, told, verb) -> None:
     assert told(verb, HYPERFINE, "--column", FIRST)["schema"] >= 1

@@ -112,7 +112,7 @@ def test_settings_nested_deeply_are_refused(cli, store):
         br.Options(max_rounds=-(10**400))
 
 
-@pytest.mark.parametrize("count", [100, pytest.param(1500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [100, 1500])
 def test_inputs_at_random_make_no_traceback(monkeypatch, count):
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs/evidence")
     fuzzer = importlib.import_module("trust")

@@ -107,7 +107,6 @@ def test_version_and_help_load_no_verb_and_nothing_heavy(word):
     assert not [name for name in loaded if name.endswith("_verb")]
 
 
-@pytest.mark.slow
 def test_before_its_first_call_a_run_loads_only_what_it_needs(alone, module):
     module("first_call", "import sys\ndef f():\n    raise ValueError(' '.join(sys.modules))")
     done = alone("run", "--budget", "0.01", "--in-process", "first_call:f")

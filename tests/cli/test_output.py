@@ -8,7 +8,6 @@ import termios
 from contextlib import suppress
 
 import numpy as np
-import pytest
 
 WORDS = ("compare", "old.csv", "new.csv", "--unit", "s")
 
@@ -30,7 +29,6 @@ def on_terminal(columns: int, **variables: str) -> str:
     return shown.decode().replace("\r\n", "\n")
 
 
-@pytest.mark.slow
 def test_a_terminal_has_colours_and_its_width_and_a_pipe_has_neither(
     series, alone, monkeypatch
 ) -> None:

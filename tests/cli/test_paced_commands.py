@@ -17,7 +17,6 @@ def words(text):
     return " ".join(text.split())
 
 
-@pytest.mark.slow
 def test_each_place_tells_the_pace_that_the_figures_have(cli, run_ids, told):
     analysis = told("show", run_ids[1])["analyses"][0]
     share = analysis["at_full_pace"]["value"] / analysis["estimate"]["value"]
@@ -30,7 +29,6 @@ def test_each_place_tells_the_pace_that_the_figures_have(cli, run_ids, told):
     assert "10 ms" in words(explained.stdout)  # the start of the interpreter
 
 
-@pytest.mark.slow
 def test_a_busy_and_an_idle_machine_give_no_difference(run_ids, told):
     comparison = told("compare", *run_ids)["comparison"]
     assert comparison["verdict"] in ("undecided", "equivalent")

@@ -25,7 +25,6 @@ def test_pairs_give_the_speed_and_every_pair_counts(told) -> None:
     assert abs(found["value"] - 5e7) < 2.0 * (found["high"] - found["low"]) < 0.2 * 5e7
 
 
-@pytest.mark.slow
 def test_pairs_are_drawn(cli, tmp_path) -> None:
     shown = cli(*PAIRS, "--unit", "B", "--plot", "line.png")
     assert "MB/s ±" in shown.output

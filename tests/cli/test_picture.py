@@ -19,7 +19,6 @@ def recording(series):
 STARTS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("verb", "suffix"), [*(("changes", each) for each in STARTS), ("analyze", ".png")]
 )
@@ -45,7 +44,6 @@ KINDS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_stored_run_of_any_kind_is_drawn(cli, tmp_path, kind):
     options, words = KINDS[kind]
@@ -57,7 +55,6 @@ def test_a_stored_run_of_any_kind_is_drawn(cli, tmp_path, kind):
     assert (tmp_path / "run.svg").read_bytes().startswith(STARTS[".svg"])
 
 
-@pytest.mark.slow
 def test_readings_without_a_stable_phase_are_drawn_and_still_end_with_4(cli, tmp_path):
     steps = np.random.default_rng(1).normal(np.repeat(np.arange(4.0) * 10, 50), 1.0)
     path = tmp_path / "trace.PNG"

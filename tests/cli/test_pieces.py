@@ -21,7 +21,6 @@ def functions(module):
     module("several", MODULE)
 
 
-@pytest.mark.slow
 def test_several_functions_take_turns(cli, kept):
     result = cli("run", "--budget", "2", *BOTH)
     lines = result.stdout.splitlines()
@@ -35,7 +34,6 @@ def test_several_functions_take_turns(cli, kept):
     assert max(map(len, lines)) <= 80
 
 
-@pytest.mark.slow
 def test_json_of_several_has_them_by_name(told, kept):
     document = told("run", "--budget", "0.3", *BOTH)
     assert [*document] == [*BOTH]
@@ -46,7 +44,6 @@ def test_json_of_several_has_them_by_name(told, kept):
         assert runs[record["run_id"]].subject["target"] == name
 
 
-@pytest.mark.slow
 def test_the_exit_code_is_the_worst(cli):
     missed = cli("run", "--budget", "0.3", "--target", "0.0001%", *BOTH)
     assert missed.exit_code in {3, 4}  # no number, on a busy machine
@@ -56,7 +53,6 @@ def test_the_exit_code_is_the_worst(cli):
     assert "such thing" in failed.stderr
 
 
-@pytest.mark.slow
 def test_one_function_is_spread_over_minutes_compared_exported_and_taken_up_again(
     cli, told, strict
 ):

@@ -69,7 +69,6 @@ ODD = {
 LINES = [f'{{"n": {index}, "time": {index / 7!r}, "who": "a\\u00e9"}}' for index in range(5_000)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "odd"), [(kind, odd) for kind in ODD for odd in ODD[kind]])
 def test_any_row_of_many_is_what_the_careful_reader_says(kind, odd, tmp_path, monkeypatch) -> None:
     if kind == "end":
@@ -82,7 +81,6 @@ def test_any_row_of_many_is_what_the_careful_reader_says(kind, odd, tmp_path, mo
     assert quick == careful
 
 
-@pytest.mark.slow
 def test_where_a_part_ends_does_not_matter(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(sources, "_text", None)
     whole = "n,time\n" + "".join(f"{n},{n / 3:.3f}\n" for n in range(150_000))

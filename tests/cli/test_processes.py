@@ -40,7 +40,6 @@ def is_running(pid):
     return True
 
 
-@pytest.mark.slow
 def test_the_first_interrupt_finishes_the_round_and_reports_and_no_line_lives_in_a_pipe(
     started, store
 ):
@@ -54,7 +53,6 @@ def test_the_first_interrupt_finishes_the_round_and_reports_and_no_line_lives_in
     assert "benchrigor: stopping" in stderr.splitlines()[-1]
 
 
-@pytest.mark.slow
 def test_the_second_interrupt_ends_at_once_and_keeps_the_finished_rounds(started, store, tmp_path):
     script = "echo $$ >> pids; if [ $(wc -l < pids) -ge 3 ]; then exec sleep 600; fi"
     errors, pids = tmp_path / "errors", tmp_path / "pids"
@@ -73,7 +71,6 @@ def test_the_second_interrupt_ends_at_once_and_keeps_the_finished_rounds(started
     assert not is_running(int(pids.read_text().split()[-1]))
 
 
-@pytest.mark.slow
 def test_a_budget_ends_a_command_and_says_so(started, tmp_path):
     pids = tmp_path / "pids"
     run = started(
@@ -86,7 +83,6 @@ def test_a_budget_ends_a_command_and_says_so(started, tmp_path):
     assert not pids.exists() or not is_running(int(pids.read_text()))
 
 
-@pytest.mark.slow
 def test_a_line_lives_on_a_terminal_and_no_thread_runs_beside_a_reading(started, tmp_path):
     (tmp_path / "alone.py").write_text(
         "import threading, time\n"
@@ -129,7 +125,6 @@ LEFT = {  # what a module does once, and each call
 SAID = {"what hangs at the exit": "at exit", "a thread": "running: poller"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("left", LEFT)
 @pytest.mark.parametrize("how", ["--in-process", "--fresh"])
 def test_what_a_function_leaves_does_not_keep_the_program_nor_outlive_it(
@@ -146,7 +141,6 @@ def test_what_a_function_leaves_does_not_keep_the_program_nor_outlive_it(
     until(lambda: is_gone(run))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("call", ["os.execvp('true', ['true'])", "os._exit(status=0)"])
 def test_a_function_that_would_end_the_program_has_failed(module, alone, call):
     module("job", f"import os\ndef work():\n    {call}\n")

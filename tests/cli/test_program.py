@@ -17,7 +17,6 @@ program.run_program()
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "code", "printed"),
     [("SystemExit(3)", 3, ""), ("SystemExit(None)", 0, ""), ("KeyError('x')", 1, "KeyError: 'x'")],

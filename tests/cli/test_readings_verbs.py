@@ -82,7 +82,6 @@ def test_analyze_cuts_as_asked(analysed, trim, kept):
     assert "short-run" not in {each["code"] for each in found["notices"]}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("detector", ["edm", "pelt"])
 def test_the_detector_can_be_chosen_by_name(analysed, told, recording, detector):
     found = analysed("--detector", detector)["phases"][0]
@@ -103,7 +102,6 @@ def test_analyze_tells_by_its_exit_code_whether_the_target_was_reached(
     assert cli("analyze", recording, "--column", "time", "--target", target).exit_code == code
 
 
-@pytest.mark.slow
 def test_changes_fits_a_terminal_of_80_columns_and_loses_no_word(cli, strict):
     noise = np.random.default_rng(1).normal(size=6000)
     many = "\n".join(map(str, 1e2 + np.repeat(np.arange(60.0), 100) * 10 + noise))
@@ -145,7 +143,6 @@ ONE_STORY = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ONE_STORY)
 def test_changes_and_analyze_tell_the_same_phases_and_draw_the_same_picture(
     cli, told, series, monkeypatch, name
@@ -173,7 +170,6 @@ def test_changes_and_analyze_tell_the_same_phases_and_draw_the_same_picture(
         assert row in explained
 
 
-@pytest.mark.slow
 def test_rounds_of_which_half_cool_down_are_cut_one_by_one(told, series):
     rng, rounds = np.random.default_rng([36, 2]), []
     for _ in range(25):

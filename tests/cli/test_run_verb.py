@@ -37,7 +37,6 @@ def only(kept):
     return load
 
 
-@pytest.mark.slow
 def test_a_command_is_measured_and_kept(cli, only):
     calmly = ("--budget", "60", "--disturbed", "keep")  # the machine may be busy
     result = cli("run", "--target", "1000%", *calmly, "true")
@@ -71,7 +70,6 @@ def test_ending_before_the_target_is_reached_is_told_by_exit_code_3(cli):
     assert run_for_a_number(cli, "--target", "0.0001%", "true").exit_code == 3
 
 
-@pytest.mark.slow
 def test_readings_are_picked_from_the_output(told, script):
     printing = script(
         "print('rps: 250.0'); print('{\"cpu\": {\"user\": 3}}'); print('x 0.5'); exit(1)"
@@ -118,7 +116,6 @@ VARIED = ("run", "--no-reference", "--budget", "300", "--max-rounds", "12", "--w
 TIMED = ("--read", "time:s=column:1")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("pick", ["time:s=column:1", "time:s=regex:took ([0-9.e+]+)"])
 def test_a_range_of_work_and_the_duration_that_a_command_reports_give_its_speed(told, only, pick):
     document = told(*VARIED, "--read", pick, *TAKING)
@@ -133,7 +130,6 @@ def test_a_range_of_work_and_the_duration_that_a_command_reports_give_its_speed(
     assert all(isinstance(each, int) for each in amounts)
 
 
-@pytest.mark.slow
 def test_what_else_is_picked_stands_beside_the_speed_and_options_reach_it(told):
     words = (*VARIED, "--work", "1kB:100MB", "--work-order", "random", "--short-round", "0.7")
     document = told(*words, *TIMED, "--read", "amount=column:3", *TAKING)
@@ -144,7 +140,6 @@ def test_what_else_is_picked_stands_beside_the_speed_and_options_reach_it(told):
     assert (options["work_order"], options["short_round_s"]) == ("random", 0.7)
 
 
-@pytest.mark.slow
 def test_unit_readings_of_varied_work_must_satisfy_and_the_speed_stands_beside(told, script):
     printing = script(
         "import sys; n = int(sys.argv[1]); print('took', 1 + n / 100)\n"
@@ -160,7 +155,6 @@ def test_unit_readings_of_varied_work_must_satisfy_and_the_speed_stands_beside(t
     assert found["speed"]["estimate"]["value"] == pytest.approx(100.0)
 
 
-@pytest.mark.slow
 def test_wps_may_be_asked_for_by_name_without_a_range(told):
     words = ("--budget", "300", "--max-rounds", "12", "--analysis", "wps", *TIMED)
     document = told("run", *words, *TAKING)
@@ -168,7 +162,6 @@ def test_wps_may_be_asked_for_by_name_without_a_range(told):
     assert document["analyses"][0]["estimate"]["value"] == pytest.approx(2e6, rel=1e-6)
 
 
-@pytest.mark.slow
 def test_rounds_that_stay_too_short_are_bad_input(cli, script):
     words = ("--work", "0:1000", "--read", "time:s=column:0", *script("print(0.001)"), "{work}")
     assert cli("run", *words).exit_code == 2
@@ -177,7 +170,6 @@ def test_rounds_that_stay_too_short_are_bad_input(cli, script):
 SLEEPY = "import time\ndef f(n): time.sleep(0.002 + n / 1e5)"
 
 
-@pytest.mark.slow
 def test_a_function_of_an_amount_is_measured_and_taken_up_again(cli, module, only):
     module("sleepy", SLEEPY)
     words = ("--work", "100:2000", "--short-round", "0.001", "--target", "0.001%")
@@ -195,7 +187,6 @@ def test_a_function_of_an_amount_is_measured_and_taken_up_again(cli, module, onl
     assert speed is None or speed.value == pytest.approx(1e5, rel=0.5)
 
 
-@pytest.mark.slow
 def test_a_command_of_various_work_is_taken_up_again(cli, script, only):
     noisy = "import random, sys; print('took', float(sys.argv[1]) / 2e6 * random.uniform(0.9, 1.1))"
     words = ("--work", "1e6:1e8", "--target", "0.001%", *TIMED, *TEN_ROUNDS)
@@ -206,7 +197,6 @@ def test_a_command_of_various_work_is_taken_up_again(cli, script, only):
     assert only().estimate().value == pytest.approx(2e6, rel=0.3)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("more", "counts"), [((), "time"), (("--analysis", "wps"), "speed")])
 def test_a_generator_function_of_an_amount_does_the_work_of_each_round(
     cli, module, only, more, counts
@@ -249,7 +239,6 @@ def test_the_method_reaches_the_options_and_the_interval(told):
     assert document["analyses"][0]["estimate"]["method"] == "subsessions"
 
 
-@pytest.mark.slow
 def test_a_run_taken_up_goes_on_with_the_same_batch(cli, module, only):
     module("resumed", "def f(): sum(range(10_000))")
     words = ("--batch", "3", "--target", "0.0001%", "--statistic", "p10", "--budget", "none")
@@ -264,7 +253,6 @@ def test_a_generator_function_is_measured_step_by_step(told, module):
     assert told("run", "--max-readings", "50", "steps:f")["analyses"][0]["n"] > 1
 
 
-@pytest.mark.slow
 def test_restarted_rounds_start_a_generator_anew(cli, module):
     steps = "def steps():\n    print('anew')\n    while True:\n        yield sum(range(500))\n"
     module("starting", steps)
@@ -279,7 +267,6 @@ def test_what_a_function_prints_does_not_reach_the_result(cli, module, strict):
     assert result.stderr.startswith("imported\ncalled\n")
 
 
-@pytest.mark.slow
 def test_rounds_finished_before_a_failure_are_kept_and_it_is_said_where(cli, script, only):
     failing = script(
         "import sys; from pathlib import Path\n"
@@ -312,7 +299,6 @@ def test_a_command_that_an_interrupt_caught_while_it_started_is_started_again(
     assert len(strict(result.stdout)["rounds"]) == 3
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("flags", "wanted"), [((), 1), (("--no-reference",), 0)])
 def test_a_reference_is_run_in_turn_with_a_command(cli, only, flags, wanted):
     cli("run", *TEN_ROUNDS, *flags, "true")
@@ -332,14 +318,12 @@ def test_nothing_is_kept_with_no_store_nor_in_what_is_none(cli, store):
 # What a budget leaves unreached
 
 
-@pytest.mark.slow
 def test_a_spent_budget_is_a_result_unless_a_target_was_given(cli, script):
     words = (*TEN_ROUNDS, "--disturbed", "keep", "--read", "x:s=regex:x (.+)", *script(NOISY))
     for target, code in (((), 0), (("--target", "2%"), 3), (("--target", "1000%"), 0)):
         assert cli("run", *target, *words).exit_code == code
 
 
-@pytest.mark.slow
 def test_a_width_in_the_description_of_a_metric_is_a_target(cli, only, script, tmp_path):
     read = ("--disturbed", "keep", "--read", "x:s,±2%=regex:x (.+)")
     assert cli("run", *TEN_ROUNDS, *read, *script(NOISY)).exit_code == 3
@@ -353,7 +337,6 @@ def test_thorough_is_short_for_a_budget_of_a_minute(told):
     assert found["options"]["budget_s"] == 60.0
 
 
-@pytest.mark.slow
 def test_a_function_is_measured_in_fresh_interpreters_and_taken_up_again(
     cli, module, only, told, monkeypatch
 ):
@@ -381,7 +364,6 @@ def plain(): pass
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "why"),
     [
@@ -397,13 +379,11 @@ def test_what_stays_in_this_process_says_so(cli, module, only, words, why):
     assert only().subject["kind"] == "target"
 
 
-@pytest.mark.slow
 def test_a_target_out_of_reach_is_said_while_the_run_goes_on(cli):
     result = cli("run", "--target", "2%", "--budget", "5", "sleep", "2")
     assert "±2% cannot" in result.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("later_s", "is_named"), [(0.0, True), (0.1, False)], ids=["compiles", "is slow"]
 )

@@ -13,22 +13,16 @@ import signalled
 AT_ONCE = ("SIGTERM", "SIGHUP", "SIGQUIT")
 SOON_S = 60.0
 """From the signal to the end, on a busy machine: ten seconds would be for who swallows signals."""
-FAST = {("run", "SIGHUP")}
 WITH_ROUNDS = ("run", "job control", "timeout", "deaf", "commands", "prepare", "ab", "peak")
 
 
 def cases():
     for index, mode in enumerate(signalled.MODES):
         for name in (*AT_ONCE, "SIGINT"):
-            marks = [pytest.mark.slow]
-            if (mode, name) in FAST:
-                marks = []
-            elif name != (*AT_ONCE, "SIGINT")[index % 4]:
-                marks += [pytest.mark.minutes]
-            yield pytest.param(mode, name, marks=marks)
+            in_ci = name == (*AT_ONCE, "SIGINT")[index % 4] or (mode, name) == ("run", "SIGHUP")
+            yield pytest.param(mode, name, marks=[] if in_ci else [pytest.mark.minutes])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "name"), [*cases()])
 def test_a_signal_ends_all_that_was_started(tmp_path, mode, name):
     number = getattr(signal, name)
@@ -42,21 +36,19 @@ def test_a_signal_ends_all_that_was_started(tmp_path, mode, name):
         assert found.rounds >= 2
 
 
-SLOW = pytest.mark.slow
-MINUTES = (SLOW, pytest.mark.minutes)
+MINUTES = pytest.mark.minutes
 OTHERS = (
-    pytest.param("function", "SIGUSR1", marks=SLOW),
+    ("function", "SIGUSR1"),
     pytest.param("ab revisions", "SIGXCPU", marks=MINUTES),
-    pytest.param("peak processes", "SIGALRM", marks=SLOW),
+    ("peak processes", "SIGALRM"),
     pytest.param("function", "SIGALRM", marks=MINUTES),
-    pytest.param("fresh", "SIGUSR2", marks=SLOW),
+    ("fresh", "SIGUSR2"),
     pytest.param("pooled", "SIGPROF", marks=MINUTES),
     pytest.param("timeit", "SIGRTMIN", marks=MINUTES),
-    pytest.param("pytest", "SIGVTALRM", marks=SLOW),
+    ("pytest", "SIGVTALRM"),
 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "name"), OTHERS)
 def test_so_do_all_signals_that_end_programs(tmp_path, mode, name):
     number = getattr(signal, name)
@@ -68,14 +60,12 @@ KILLED = ("run", "fresh", "peak processes", "pytest fresh")
 KILLED_TOO = [pytest.param(m, marks=MINUTES) for m in ("ab fresh", "peak", "prepare")]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", [*KILLED, *KILLED_TOO])
 def test_commands_and_workers_do_not_outlive_a_run_that_is_killed(tmp_path, mode):
     """A moment after they began: until the kernel has been asked to, it cannot kill them."""
     assert signalled.trial(mode, signal.SIGKILL, tmp_path, delay_s=0.2).left == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "mode",
     ["ab revisions", "pooled"]
@@ -94,7 +84,6 @@ def test_signals_that_come_together_do_not_interrupt_the_cleaning_up(tmp_path, m
     assert signalled.temporaries(tmp_path) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "delay_s",
     [0.0, 0.005, 0.05]
@@ -116,7 +105,6 @@ def test_a_signal_that_comes_while_a_command_is_started_ends_it_too(tmp_path, de
     assert (found.code, found.left) == (128 + signal.SIGTERM, [])
 
 
-@pytest.mark.slow
 def test_code_that_swallows_signals_is_ended(tmp_path):
     signalled.MODES["swallowing"] = ("run", "--budget", "300", "swallowing:work")
     (tmp_path / "swallowing.py").write_text(
@@ -133,7 +121,6 @@ def test_code_that_swallows_signals_is_ended(tmp_path):
     assert (found.code, found.left) == (128 + signal.SIGTERM, [])
 
 
-@pytest.mark.slow
 def test_what_escapes_its_session_is_named_and_goes_on(tmp_path):
     child = f"setsid sleep 600 > /dev/null 2>&1 & sleep 0.5; {signalled.STAYING}"
     signalled.MODES["escaping"] = ("run", "sh", "-c", child)
@@ -142,7 +129,6 @@ def test_what_escapes_its_session_is_named_and_goes_on(tmp_path):
     assert "running: sleep 600" in found.stderr
 
 
-@pytest.mark.slow
 def test_a_signal_that_the_program_is_to_ignore_is_ignored(tmp_path):
     """As by `nohup`."""
     run = signalled.start("run", tmp_path, ignored=[signal.SIGHUP])

@@ -48,7 +48,6 @@ def test_readings_are_read_from(text, column, tmp_path):
     np.testing.assert_array_equal(series, [1.0, 2.5, 3.0])
 
 
-@pytest.mark.slow
 def test_a_table_of_many_columns_is_read_as_fast_as_one_of_many_lines(tmp_path):
     names = ",".join(f"c{number}" for number in range(100_000))
     (tmp_path / "file").write_text(f"{names}\n{','.join(['1'] * 100_000)}\n")

@@ -29,7 +29,6 @@ def shell(script, folder):
 GONE = "mkdir gone; cd gone; rmdir ../gone; benchrigor"
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device")  # noqa: PTH110
 @pytest.mark.parametrize(
     ("script", "code", "said"),
@@ -52,7 +51,6 @@ def test_each_way_has_its_exit_code(tmp_path, script, code, said):
     assert said or not found.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("streams", ["2>&-", "2> /dev/full", "<&- 2>&-"])
 @pytest.mark.parametrize("words", ["talking:f", "sh -c 'echo 1 >&2'"])
 def test_a_run_needs_no_standard_error(tmp_path, words, streams):
@@ -62,7 +60,6 @@ def test_a_run_needs_no_standard_error(tmp_path, words, streams):
     assert found.stdout
 
 
-@pytest.mark.slow
 def test_a_run_whose_report_cannot_be_written_is_kept_and_read_without_a_folder(tmp_path):
     found = shell("benchrigor run --max-rounds 3 true > /dev/full", tmp_path)
     assert found.returncode == CANNOT_WRITE

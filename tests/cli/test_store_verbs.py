@@ -49,7 +49,6 @@ def test_reading_from_no_store_makes_none_also_of_an_empty_file(cli, store, word
     assert [path.name for path in store.parent.glob("*.sqlite*")] == [store.name]
 
 
-@pytest.mark.slow
 def test_list_shows_runs_newest_first_and_finds_them_by_name(cli, run_id, kept, told):
     cli("run", "--max-rounds", "1", "--name", "a name " * 40 + "to the end", "true")
     lines = cli("list").stdout.splitlines()
@@ -90,7 +89,6 @@ def test_show_prints_the_whole_record_as_json_and_explain_its_analysis(told, run
     assert explained["analysis"]["estimate"]["n"] == kept()[0].estimate().n
 
 
-@pytest.mark.slow
 def test_resume_goes_on_with_new_limits(cli, run_id, told):
     before = told("show", run_id)["rounds"]
     assert told("resume", run_id[:4], "--max-rounds", "12")["run_id"] == run_id
@@ -99,7 +97,6 @@ def test_resume_goes_on_with_new_limits(cli, run_id, told):
     assert [each["plan"]["index"] for each in after] == list(range(12))
 
 
-@pytest.mark.slow
 def test_a_satisfied_run_is_finished_and_runs_of_programs_are_theirs(cli, store, kept):
     ran = cli("run", "--target", "1000%", "--budget", "60", "--disturbed", "keep", "true")
     assert ran.exit_code == 0, ran.stdout
@@ -109,7 +106,6 @@ def test_a_satisfied_run_is_finished_and_runs_of_programs_are_theirs(cli, store,
     assert cli("resume", kept()[0].run_id).exit_code == 2
 
 
-@pytest.mark.slow
 def test_resume_finds_a_function_where_the_run_was_started(
     cli, module, kept, tmp_path, monkeypatch
 ):
@@ -150,7 +146,6 @@ def test_files_that_are_there_are_replaced_only_on_request(cli, run_id, kept, tm
         assert cli("export", *words).exit_code == 2
 
 
-@pytest.mark.slow
 def test_run_and_resume_append_their_decisions_to_a_log(cli, kept, tmp_path):
     log = tmp_path / "session.log"
     limits = ("--target", "0.0001%", "--max-rounds")
@@ -167,7 +162,6 @@ def test_run_and_resume_append_their_decisions_to_a_log(cli, kept, tmp_path):
     ]
 
 
-@pytest.mark.slow
 def test_without_an_id_it_is_the_last_run(cli, kept, told):
     for name in ("first", "last"):
         cli("run", "--name", name, "--max-rounds", "2", "platform:node")
@@ -176,7 +170,6 @@ def test_without_an_id_it_is_the_last_run(cli, kept, told):
         assert told(*words)["run_id"] == newest
 
 
-@pytest.mark.slow
 def test_a_secret_of_a_command_is_neither_stored_nor_shown_and_bars_resume(cli, store):
     secret = "hunter2"  # noqa: S105  # of nobody
     words = ("sh", "-c", "true; exit $1", "sh", "0", f"--password={secret}")
@@ -205,7 +198,6 @@ def test_names_and_arguments_that_are_not_utf_8_are_stored_escaped(cli, store):
     assert cli("list", "n\udcff").stdout.splitlines()[0].endswith("  n\\udcff")
 
 
-@pytest.mark.slow
 def test_list_marks_a_damaged_run_and_shows_the_others(cli, run_id, store):
     cli("run", "--max-rounds", "1", "true")
     with closing(sqlite3.connect(store, isolation_level=None)) as connection:
@@ -221,7 +213,6 @@ def test_list_marks_a_damaged_run_and_shows_the_others(cli, run_id, store):
     assert f"run {run_id} is damaged" in result.stderr
 
 
-@pytest.mark.slow
 def test_list_shows_the_revision_that_was_measured(cli, git):
     git("init", "-q")
     for number in (1, 2):
@@ -237,7 +228,6 @@ def test_list_shows_the_revision_that_was_measured(cli, git):
     assert cli("list").stdout.splitlines()[0].endswith(f"true  {log[:7]}+")
 
 
-@pytest.mark.slow
 def test_an_export_replaces_all_files_or_none(cli, run_id, tmp_path):
     folder = tmp_path / "tables"
     cli("export", run_id, "-o", folder)
@@ -267,7 +257,6 @@ def test_a_log_that_cannot_be_written_does_not_end_the_run(cli):
     assert "Traceback" not in ran.output
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["plain.sqlite", "two words.sqlite", "it's \x1b[2J\n\udcff\\.sqlite"]
 )

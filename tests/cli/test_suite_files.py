@@ -94,7 +94,6 @@ def test_means_have_no_number_whatever_fails(cli) -> None:
         assert cli(*means).exit_code == 4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("columns", [20, 80])
 def test_no_line_is_wider_than_the_terminal(cli, suites, monkeypatch, columns) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))

@@ -7,7 +7,6 @@ import pytest
 SHORT = ("--budget", "0.3", "--no-store")
 
 
-@pytest.mark.slow
 def test_a_statement_is_measured_with_its_setup(told):
     found = told("timeit", *SHORT, "-s", "rows = [1, 2]", "sorted(rows)")
     assert found["name"] == "sorted(rows)"
@@ -43,7 +42,6 @@ def test_what_runs_to_its_end_is_measured(cli, words):
     assert cli("timeit", *SHORT, *words, "--max-rounds", "2").exit_code in {0, 3, 4}
 
 
-@pytest.mark.slow
 def test_the_project_gives_defaults_that_options_replace(told, tmp_path):
     (tmp_path / "pyproject.toml").write_text(
         '[tool.benchrigor]\nbudget = 0.2\ntarget = "30%"\nstatistic = "median"\n'
@@ -52,7 +50,6 @@ def test_the_project_gives_defaults_that_options_replace(told, tmp_path):
     assert (options["budget_s"], options["target"], options["statistic"]) == (0.2, 0.2, "median")
 
 
-@pytest.mark.slow
 def test_a_statement_imports_from_the_current_folder(told, tmp_path, monkeypatch):
     (tmp_path / "of_this_folder.py").write_text("ROWS = [3, 1, 2]\n")
     monkeypatch.setattr("sys.path", [*sys.path])

@@ -49,7 +49,6 @@ def found(keep, kept):
     return put
 
 
-@pytest.mark.slow
 def test_honest_runs_agree_with_what_they_claim(found, told):
     found("sort", *np.random.default_rng(1).normal(20.0, 1.0, 80).tolist())
     (record,) = told("track-record")["track_records"]
@@ -83,7 +82,6 @@ def test_only_runs_of_a_name_and_of_one_machine_count_and_only_complete_ones(cli
         assert told("track-record", "--name", name)["track_records"] == []
 
 
-@pytest.mark.slow
 def test_runs_of_the_command_line_itself_can_be_paired(cli):
     for _ in range(6):  # a later interval that is far wider tells nothing of an earlier one
         words = ("--target", "1000%", "--budget", "60", "--disturbed", "keep")

@@ -155,7 +155,6 @@ def test_a_unit_of_the_project_and_one_of_the_table_are_not_mixed(cli, told, ser
         assert told(*each, *given)["analyses"][0]["metric"]["unit"] == unit
 
 
-@pytest.mark.slow
 def test_the_time_for_a_long_table_grows_as_its_rows(tmp_path) -> None:
     path = tmp_path / "f"
     path.write_text("time,unit\n" + "12,ms\n13,ms\n" * 50_000)

@@ -106,7 +106,6 @@ def wait_for(what: Callable[[], Any]) -> Any:
     raise AssertionError("waited in vain")
 
 
-@pytest.mark.slow
 def test_a_matrix_is_multiplied_and_its_stages_have_their_rates() -> None:
     example = import_module("matrix_multiply")
     a, b = matrices(SIZE)
@@ -121,7 +120,6 @@ def test_a_matrix_is_multiplied_and_its_stages_have_their_rates() -> None:
     assert not page.exists()
 
 
-@pytest.mark.slow
 def test_places_in_a_text_are_found_and_stages_have_their_rates() -> None:
     example = import_module("rabin_karp")
     with example.searching(TEXT, start=START) as pipeline:
@@ -133,7 +131,6 @@ def test_places_in_a_text_are_found_and_stages_have_their_rates() -> None:
     assert not page.exists()
 
 
-@pytest.mark.slow
 def test_rates_stay_when_a_worker_is_killed() -> None:
     example = import_module("rabin_karp")
     text = b"foobar" * 4_000_000
@@ -155,7 +152,6 @@ def test_rates_stay_when_a_worker_is_killed() -> None:
         assert all(any(map(known, stage.rates)) for stage in report.stages)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "size"), [("matrix_multiply", "--size=1024"), ("rabin_karp", "--megabytes=1")]
 )
@@ -178,7 +174,7 @@ def test_a_script_says_what_its_stages_could_do(script: str, size: str) -> None:
 @pytest.mark.parametrize(
     ("script", "start"),
     [
-        pytest.param("matrix_multiply", START, marks=pytest.mark.slow),
+        ("matrix_multiply", START),
         ("rabin_karp", "fork"),
     ],
 )

@@ -20,7 +20,6 @@ def load(name: str) -> ModuleType:
     return module
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "given", "least", "most"),
     [
@@ -55,7 +54,6 @@ def test_a_recording_is_cut_and_estimated() -> None:
     assert estimate.n < 3000
 
 
-@pytest.mark.slow
 def test_what_a_loop_lost_is_told_from_its_one_run() -> None:
     found, injected = load("interference_of_a_loop").main(60)
     assert found.n == 120
@@ -64,7 +62,6 @@ def test_what_a_loop_lost_is_told_from_its_one_run() -> None:
     assert doubtful or found.total_percent > 0.5 * injected
 
 
-@pytest.mark.slow
 def test_the_pytest_file_measures_in_its_own_pytest() -> None:
     command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider"]
     command += ["--bench-budget", "0.3", str(EXAMPLES / "test_json.py")]

@@ -15,7 +15,6 @@ from benchrigor.stats import profile_interference
 
 HERE = Path(__file__).parent
 WRAPPER = HERE.parents[1] / "examples" / "mpi_segments.c"
-pytestmark = pytest.mark.slow
 RANKS, STEPS = 3, 60
 
 

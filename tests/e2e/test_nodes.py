@@ -11,8 +11,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from benchrigor.instrument import Hub
 from benchrigor.machine import read_thresholds
 from benchrigor.testing import cpu_hog
@@ -49,7 +47,6 @@ def until(hub: Hub, holds: Callable[[Any], bool]) -> Any:
     return views
 
 
-@pytest.mark.slow
 def test_a_hub_sees_pressure_and_a_node_that_is_killed_and_comes_back(tmp_path):
     config = tmp_path / "agent.json"
     with ExitStack() as stack:

@@ -10,7 +10,6 @@ import pytest
 HERE = Path(__file__).parent
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("system", ["darwin", "win32"])
 def test_functions_and_files_are_measured_and_what_is_missing_is_named(system, tmp_path):
     options = ("-o", "addopts=", "-p", "no:benchmark", "-p", "no:xdist", "--bench-budget=0.2")

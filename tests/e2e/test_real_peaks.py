@@ -13,7 +13,7 @@ import pytest
 SERVER = Path(__file__).parents[1] / "simulations" / "queue_server.py"
 LIMIT_S = 0.06
 
-pytestmark = [pytest.mark.slow, pytest.mark.minutes]
+pytestmark = pytest.mark.minutes
 
 
 @pytest.fixture

@@ -151,7 +151,6 @@ def test_text_above_the_data_is_left_out_and_said_to_be(
         assert evidence(each, Code.NOT_READ) == {}
 
 
-@pytest.mark.slow
 def test_too_many_benchmarks_are_refused_but_for_those_that_are_named(tmp_path: Path, cli) -> None:
     path = tmp_path / "results"
     rows = ({"name": str(n), "unit": "s", "value": t} for n in range(10_001) for t in TIMES[:3])

@@ -16,7 +16,6 @@ from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.notice import Severity
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_the_result_is_the_one_recorded(name: str) -> None:
     changes = records.changes_of(name, records.found(name))

@@ -155,7 +155,6 @@ def busiest(found: Any) -> float:
     return max(node.load_s for node in found.nodes)
 
 
-@pytest.mark.slow
 @settings(max_examples=15)
 @given(graphs(), st.integers(-40, 40))
 def test_a_partition_adds_up_in_any_unit(
@@ -183,7 +182,6 @@ def test_a_partition_adds_up_in_any_unit(
     assert other.imbalance == pytest.approx(found.imbalance)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_no_partition_of_few_kernels_is_better(seed: int) -> None:
     rng = np.random.default_rng(seed)

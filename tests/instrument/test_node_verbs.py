@@ -46,7 +46,6 @@ def test_what_programs_read_has_all(cli, agent, strict):
     assert node["report"]["status"]["samples"][0]["name"] == "cpu busy"
 
 
-@pytest.mark.slow
 def test_nothing_but_lines_of_json_is_printed_when_it_is_interrupted():
     words = [sys.executable, "-m", "benchrigor", "watch", "--json", "127.0.0.1:1"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
@@ -63,7 +62,6 @@ def test_nothing_but_lines_of_json_is_printed_when_it_is_interrupted():
     assert process.returncode == 130
 
 
-@pytest.mark.slow
 def test_a_terminal_shows_first_what_is_wrong_and_has_its_cursor_back_at_the_end(agent):
     fcntl, termios = (pytest.importorskip(name) for name in ("fcntl", "termios"))
     ours, theirs = os.openpty()
@@ -121,7 +119,6 @@ def test_wrong_input_is_refused(cli, words):
     assert cli(*words).exit_code == 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_an_agent_serves_until_it_is_told_to_end(cli, tmp_path, monkeypatch, how):
     secret, given, kept = (tmp_path / each for each in ("token", "given.toml", "kept.json"))

@@ -97,7 +97,6 @@ def one_at_a_time(values: np.ndarray, bins: int) -> np.ndarray:
     return found
 
 
-@pytest.mark.slow
 def test_blocks_move_values_no_farther_than_one_at_a_time() -> None:
     values = 10.0 ** np.random.default_rng(3).uniform(6.0, 9.0, 600)
     moved, expected = (np.abs(way(values, 64) / values - 1.0) for way in (streamed, one_at_a_time))
@@ -134,7 +133,6 @@ def test_without_values_there_are_none() -> None:
 numbers = st.lists(st.floats(-1e150, 1e150), min_size=1, max_size=60)
 
 
-@pytest.mark.slow
 @BOTH
 @given(values=numbers, bins=st.integers(2, 20))
 def test_bins_are_bounded_and_order_is_kept(way: WAY, values: list[float], bins: int) -> None:

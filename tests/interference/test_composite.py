@@ -102,7 +102,6 @@ def test_a_segment_now_and_then_in_another_group_is_borne() -> None:
     assert composite_profile(others).duration.n == 4  # programs without a name fit any
 
 
-@pytest.mark.slow
 def test_the_interval_covers_the_undisturbed_program() -> None:
     rng = np.random.default_rng(1)
     truth = N * float(CLASSES_S @ SHARES)

@@ -150,7 +150,6 @@ def test_what_a_record_does_not_have_is_not_made_up(cli, saved, tmp_path, words)
     assert next(word for word in words.split() if word.endswith(".json")) in result.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("picture", "exit_code"), [("run.png", 0), ("no/folder/run.png", 2)])
 def test_what_was_found_is_printed_also_where_the_picture_cannot_be_written(
     cli, saved, tmp_path, picture, exit_code

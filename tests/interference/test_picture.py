@@ -97,13 +97,11 @@ def test_volumes_that_the_estimate_clustered_are_in_their_groups() -> None:
     assert len(drawn(axes, "undisturbed")) == N
 
 
-@pytest.mark.slow
 def test_given_axes_are_drawn_into() -> None:
     axes = Figure().add_subplot()
     assert plot_interference(profile(), profile_interference(profile()), axes=axes) is axes
 
 
-@pytest.mark.slow
 def test_importing_the_room_loads_no_matplotlib() -> None:
     code = "import benchrigor.queues.picture, sys; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -38,7 +38,6 @@ def series_of(parts: list[tuple[int, float]], seed: int) -> np.ndarray:
     return np.concatenate([rng.normal(level, 1.0, n) for n, level in parts])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("detect", DETECTORS)
 @settings(max_examples=20)
 @given(parts=levels, seed=st.integers(0, 99), scale=st.floats(1e-6, 1e6), shift=st.floats(-9, 9))
@@ -49,7 +48,6 @@ def test_unit_and_origin_do_not_matter(
     assert detect(scale * (series + shift)).indices == detect(series).indices
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("detect", DETECTORS)
 @settings(max_examples=20)
 @given(parts=levels, seed=st.integers(0, 99))

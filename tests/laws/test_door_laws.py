@@ -84,7 +84,6 @@ def compared(analysis: dict[str, Any]) -> dict[str, Any]:
     return chosen
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ROUNDS)
 def test_rounds_of_fresh_processes_are_analysed_alike_at_every_door(
     name: str, tmp_path: Path
@@ -98,7 +97,6 @@ def test_rounds_of_fresh_processes_are_analysed_alike_at_every_door(
     assert run.options.rounds == "restarted"
 
 
-@pytest.mark.slow
 def test_one_series_is_analysed_alike_told_and_in_a_file(tmp_path: Path) -> None:
     series = 1.0 + 0.05 * autoregressive(np.random.default_rng(5), 3000, 0.7)
     by_telling = told(*np.array_split(series, 6), unit="ms")

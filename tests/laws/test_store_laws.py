@@ -177,7 +177,6 @@ FIELDS = st.fixed_dictionaries(
 )
 
 
-@pytest.mark.slow
 def test_whatever_rounds_are_stored_the_same_come_back_bit_by_bit(store: Store) -> None:
     @given(told=st.lists(FIELDS, max_size=4))
     @settings(max_examples=20, derandomize=True, deadline=None)

@@ -85,7 +85,7 @@ Executor = FakeExecutor | LocalExecutor | DaskExecutor
 
 @pytest.fixture(
     scope="module",
-    params=["fake", *(pytest.param(name, marks=pytest.mark.slow) for name in ("local", "dask"))],
+    params=["fake", "local", "dask"],
 )
 def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
     with ExitStack() as stack:

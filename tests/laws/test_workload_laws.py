@@ -133,10 +133,7 @@ def test_readings_are_in_the_order_in_which_they_were_taken(
 
 @pytest.mark.parametrize(
     "make",
-    [
-        pytest.param(each, marks=pytest.mark.slow) if name == "function with setup" else each
-        for name, each in ALL.items()
-    ],
+    ALL.values(),
     ids=ALL,
 )
 def test_a_plan_beyond_one_chunk_is_carried_out_whole(make: Callable[[], Workload]) -> None:
@@ -168,7 +165,6 @@ def test_it_is_a_recorder() -> None:
     assert isinstance(RoundRecorder(), Recorder)
 
 
-@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from("abc"), chunks, min_size=1))
 def test_nothing_is_lost_and_order_is_kept(given_: dict[str, list[list[float]]]) -> None:
     recorder = RoundRecorder()
@@ -190,7 +186,6 @@ def test_single_readings_come_out_as_they_went_in(given_: dict[str, float]) -> N
     assert recorder.finish(RoundPlan(index=0), 1).readings == given_
 
 
-@pytest.mark.slow
 @given(chunks)
 def test_a_cut_keeps_what_was_recorded(parts: list[list[float]]) -> None:
     recorder = RoundRecorder()

@@ -232,7 +232,6 @@ STEPS = st.lists(
 )
 
 
-@pytest.mark.slow
 @given(STEPS)
 def test_laws_of_raising_and_clearing(steps: list[tuple[float, float | None]]) -> None:
     alarms, changes = Alarms([FULL]), []

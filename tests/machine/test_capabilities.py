@@ -143,7 +143,6 @@ def test_pyperf_and_psutil_tell_of_host_and_interpreter_without_what_is_of_a_mom
     assert provenance().environment == {}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("broken", "left"), [("pyperf", {"memory"}), ("psutil", set())], ids=["pyperf", "both"]
 )

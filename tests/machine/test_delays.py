@@ -157,7 +157,6 @@ def test_each_thread_has_a_file_of_its_own_until_it_ends() -> None:
     assert descriptors() == before
 
 
-@pytest.mark.slow
 @real
 def test_a_neighbour_on_the_same_processor_shows() -> None:
     allowed = os.sched_getaffinity(0)
@@ -305,7 +304,6 @@ INSIDE = (
 )
 
 
-@pytest.mark.slow
 @real
 @pytest.mark.parametrize(
     "code",

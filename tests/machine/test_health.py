@@ -162,7 +162,6 @@ def test_a_disk_behind_a_controller_is_asked_by_its_type(smartctl, tmp_path) -> 
     assert "passed" in known(tmp_path).values()
 
 
-@pytest.mark.slow
 def test_a_disk_that_hangs_is_killed_and_leaves_the_others(smartctl, tmp_path) -> None:
     devices = [{"name": "/dev/sdb", "type": "scsi"}, *SCAN["devices"]]
     smartctl(disks({**VERSION, "devices": devices}, sda=ATA, other="exec /bin/sleep 60"))

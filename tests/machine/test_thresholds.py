@@ -79,7 +79,6 @@ def test_deeply_nested_toml_is_refused() -> None:
         read_thresholds("a = " + "[" * 100_000)
 
 
-@pytest.mark.slow
 def test_too_many_thresholds_are_refused_before_they_are_looked_at() -> None:
     with pytest.raises(InvalidInput) as caught:
         read_thresholds({f"code-{index}": None for index in range(100_000)})

@@ -27,7 +27,6 @@ def record_of(rounds: str = "continuous") -> RunRecord:
     return br.Session(options, seed=1, clock=clock, name="synthetic").run(workload)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rounds", ["continuous", "restarted"])
 def test_a_record_survives_the_way_through_plain_data_and_files(
     rounds: str, tmp_path: Path

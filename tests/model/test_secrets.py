@@ -154,7 +154,6 @@ def test_values_are_hidden_by_the_names_under_which_they_stand():
     }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("text", ["a" * 50_000, "x: " * 10_000, "://" * 10_000, '"' * 10_001])
 def test_long_texts_take_no_long_time(text):
     assert kept(text, argv=[text, text]).subject["argv"] == [text, text]

@@ -66,7 +66,6 @@ def through_a_file(tmp_path_factory) -> Callable[[SegmentProfile], SegmentProfil
     return load
 
 
-@pytest.mark.slow
 @settings(max_examples=40)
 @given(profile=profiles())
 def test_what_was_written_is_read(through_a_file, profile: SegmentProfile) -> None:

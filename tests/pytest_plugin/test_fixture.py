@@ -28,7 +28,6 @@ def table_in(result):
     return lines[start + 1 : stop]
 
 
-@pytest.mark.slow
 def test_the_fixture_returns_the_result_measures_and_keeps_what_it_measured(pytester, tmp_path):
     pytester.makepyfile("""
         def test_summing(bench):
@@ -47,7 +46,6 @@ def test_the_fixture_returns_the_result_measures_and_keeps_what_it_measured(pyte
     assert [run["name"] for run in Journal(store).runs()] == ["test_summing"]
 
 
-@pytest.mark.slow
 def test_each_function_is_measured_for_two_seconds_at_most(pytester):
     pytester.makepyfile("""
         def test_defaults(bench):
@@ -58,7 +56,6 @@ def test_each_function_is_measured_for_two_seconds_at_most(pytester):
     pytester.runpytest(*BARE).assert_outcomes(passed=1)
 
 
-@pytest.mark.slow
 def test_nothing_stands_between_the_loop_that_times_and_the_function(pytester):
     pytester.makepyfile("""
         import sys
@@ -152,7 +149,6 @@ def test_a_call_that_spends_the_budget_alone_is_the_reading(pytester):
     result.stdout.fnmatch_lines(["*observed*"])
 
 
-@pytest.mark.slow
 def test_a_suite_that_does_not_use_it_sees_and_loads_nothing(pytester):
     pytester.makepyfile("""
         import sys
@@ -180,7 +176,6 @@ CALLED_ONCE = """
 """
 
 
-@pytest.mark.slow
 def test_parallel_workers_call_each_function_once_and_say_so_once(pytester):
     pytester.makepyfile(CALLED_ONCE)
     result = pytester.runpytest_subprocess(*BARE, "-n", "2")
@@ -221,7 +216,6 @@ RAISING = """
 """
 
 
-@pytest.mark.slow
 def test_a_function_that_raises_shows_its_own_exception_and_none_of_our_frames(pytester):
     pytester.makepyfile(RAISING)
     result = pytester.runpytest(*QUICK)
@@ -244,7 +238,6 @@ def test_the_table_shows_the_statistic_of_batches_as_asked_for(pytester):
     assert table_in(result)[0].split()[:2] == ["name", "median"]
 
 
-@pytest.mark.slow
 def test_the_table_fits_the_screen_and_keeps_long_names_whole(pytester):
     long = "test_" + "a_long_name_" * 5
     pytester.makepyfile(f"""
@@ -266,7 +259,6 @@ def test_the_table_fits_the_screen_and_keeps_long_names_whole(pytester):
     assert "x" * 100 in "".join(table)
 
 
-@pytest.mark.slow
 def test_an_interrupt_within_a_measurement_ends_pytest_as_ever(pytester):
     pytester.makepyfile("""
         import time
@@ -299,7 +291,6 @@ def test_an_interrupt_within_a_measurement_ends_pytest_as_ever(pytester):
     assert "INTERNALERROR" not in output
 
 
-@pytest.mark.slow
 def test_the_test_is_the_benchmark_whose_source_is_kept(pytester):
     pytester.makepyfile("""
         kept = []
@@ -317,7 +308,6 @@ def test_the_test_is_the_benchmark_whose_source_is_kept(pytester):
     pytester.runpytest(*QUICK).assert_outcomes(passed=2)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fresh", [(), ("--bench-fresh",)])
 def test_the_detector_is_an_option_and_of_the_marker(pytester, fresh):
     pytester.makepyfile("""
@@ -397,7 +387,6 @@ def test_module(bench):
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer signals")
 @pytest.mark.parametrize("options", [(), ("--bench-fresh", "-k=module")])
 def test_a_call_that_hangs_fails_the_test_and_says_so(pytester, monkeypatch, options):

@@ -116,7 +116,6 @@ def run(pytester, *options):
     return pytester.runpytest(*BARE, "--bench-against", "one", *options)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ratio", "fail_on", "code"),
     [(1.15, (), 1), (0.85, (), 0), (1.0, (), 0), (1.15, ("--bench-fail-on", "never"), 0)],
@@ -138,7 +137,6 @@ def test_what_became_slower_fails_the_run(pytester, simulated, ratio, fail_on, c
     assert git(pytester.path, "worktree", "list").count("\n") == 1
 
 
-@pytest.mark.slow
 def test_both_sides_differ_in_where_they_are_imported_from(pytester, repository, simulated):
     run(pytester, "test_shop.py", "-k", "total and 200", "--bench-json", "all.json")
     [((name, there), (same_name, here))] = simulated["sides"]
@@ -152,7 +150,6 @@ def test_both_sides_differ_in_where_they_are_imported_from(pytester, repository,
     assert told["not_compared"] == {}
 
 
-@pytest.mark.slow
 def test_what_cannot_be_compared_is_named_with_the_reason(pytester, repository, simulated):
     (repository / "src" / "added.py").write_text("def work():\n    pass\n")
     result = run(pytester, "test_left_out.py", "--bench-fail-on", "never")
@@ -180,7 +177,6 @@ def test_what_does_not_go_with_it_is_refused_before_any_test(pytester, repositor
     result.stderr.fnmatch_lines([f"*{named}*"])
 
 
-@pytest.mark.slow
 def test_a_slower_working_tree_is_measured_by_fresh_processes_of_both(pytester, repository):
     slower = SHOP.replace("i + i for i in range(n)", "i + i for i in range(5 * n)")
     (repository / "src" / "shop.py").write_text(slower)
@@ -196,7 +192,6 @@ def test_a_slower_working_tree_is_measured_by_fresh_processes_of_both(pytester, 
     assert git(repository, "status", "--porcelain", "--untracked-files=no") == " M src/shop.py\n"
 
 
-@pytest.mark.slow
 def test_a_signal_leaves_no_worktree(pytester, repository):
     pytester.makepyfile(
         test_waiting="""

@@ -71,7 +71,6 @@ WITH = WITHOUT[:4]
 TAKEN = ("--bench-take-benchmark", "--bench-budget=0.1", "--strict-markers")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("options", [WITH, WITHOUT], ids=["beside it", "without it"])
 def test_suites_of_pytest_benchmark_run_unchanged(pytester, options):
     pytest.importorskip("pytest_benchmark")
@@ -154,7 +153,6 @@ def test_without_the_option_a_missing_fixture_hints_at_it(pytester):
     other.stdout.no_fnmatch_line("*--bench-take-benchmark*")
 
 
-@pytest.mark.slow
 def test_its_own_options_and_its_own_fixture_stay_where_nobody_takes_it(pytester):
     pytest.importorskip("pytest_benchmark")
     pytester.makepyfile("""
@@ -180,7 +178,6 @@ def test_without_measuring_each_is_called_once(pytester):
     pytester.runpytest(*WITHOUT, *TAKEN, "--bench-skip").assert_outcomes(passed=1)
 
 
-@pytest.mark.slow
 def test_two_functions_are_compared_in_turn(pytester):
     pytester.makepyfile("""
         def few():
@@ -212,7 +209,6 @@ def test_two_functions_are_compared_in_turn(pytester):
     skipped.assert_outcomes(skipped=3)
 
 
-@pytest.mark.slow
 def test_a_coroutine_function_is_awaited_in_the_loop_that_runs_or_in_its_own(pytester):
     pytester.makepyfile("""
         import asyncio

@@ -35,7 +35,6 @@ def verdicts(lines, heading):
     return {row[0]: row[-1] for row in rows if row and row[-1] in words}
 
 
-@pytest.mark.slow
 def test_a_group_shows_changes_from_its_baseline():
     suite = suite_of()
     measured(suite, "test_few", seed=1, group="sums", baseline=True)
@@ -49,7 +48,6 @@ def test_a_group_shows_changes_from_its_baseline():
     assert found["test_same"] != "worse"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fail_on", "mean", "fails"),
     [("worse", 1.1e-3, True), ("worse", 1e-3, False), ("never", 1.1e-3, False)],
@@ -63,7 +61,6 @@ def test_what_became_worse_since_it_was_saved_fails_the_run(fail_on, mean, fails
     assert (found["test_work"] == "worse") is (mean > 1e-3)
 
 
-@pytest.mark.slow
 def test_tests_of_one_session_share_its_pace_so_that_their_mean_has_no_interval(pytester):
     tests = ("test_one", "test_two")
     before = suite_of("--bench-save=before")
@@ -93,7 +90,6 @@ def test_columns_marks_and_options_are_explained_as_pytest_has_them(pytester):
     assert not re.search(r"^just now: ", said, re.MULTILINE)
 
 
-@pytest.mark.slow
 def test_satisfied_is_explained_where_a_run_was():
     suite = suite_of()
     measured(suite, "test_work", seed=1)
@@ -103,7 +99,6 @@ def test_satisfied_is_explained_where_a_run_was():
     assert not any(line.startswith("ended: ") for line in suite.lines())
 
 
-@pytest.mark.slow
 def test_the_newest_saved_run_counts_and_none_of_this_suite():
     before = suite_of("--bench-save=it")
     measured(before, "test_work", 1e-3, seed=1)
@@ -114,7 +109,6 @@ def test_the_newest_saved_run_counts_and_none_of_this_suite():
     assert verdicts(now.lines(), "against it")["test_work"] != "better"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("collected", "options", "missing"),
     [
@@ -143,7 +137,6 @@ def test_what_was_saved_and_is_not_measured_is_named_and_undecided(
         assert not fails if fail_on == "worse" else fails or not missing
 
 
-@pytest.mark.slow
 def test_tests_of_one_name_carry_their_files_and_saving_says_where(pytester):
     test = """
         def test_it(bench):
@@ -160,7 +153,6 @@ def test_tests_of_one_name_carry_their_files_and_saving_says_where(pytester):
     assert [*written["comparisons"]] == ["one.py::test_it #2", "two.py::test_it #2"]
 
 
-@pytest.mark.slow
 def test_a_suite_is_saved_compared_with_and_written_from_run_to_run(pytester):
     pytester.makepyfile(ADDING)
     words = (*QUICK, "--bench-save", "before", "--bench-json=out.json")
@@ -185,7 +177,6 @@ def test_only_benchmarks_are_run_where_asked(pytester):
     result.assert_outcomes(passed=3, deselected=1)
 
 
-@pytest.mark.slow
 def test_functions_of_modules_are_measured_in_fresh_interpreters(pytester):
     pytester.makepyfile(suite_job="def work():\n    return sum(range(100))\n")
     pytester.makepyfile("""
@@ -210,7 +201,6 @@ def test_functions_of_modules_are_measured_in_fresh_interpreters(pytester):
     result.stdout.fnmatch_lines(["Measured in this process: test_closure, *"])
 
 
-@pytest.mark.slow
 def test_the_project_gives_defaults_that_options_and_markers_replace(pytester):
     pytester.makepyprojecttoml(
         '[tool.benchrigor]\nbudget = 0.1\ntarget = "40%"\nstatistic="median"\n'
@@ -232,7 +222,6 @@ def test_the_project_gives_defaults_that_options_and_markers_replace(pytester):
     pytester.runpytest(*BARE, "--bench-target=30%").assert_outcomes(passed=2)
 
 
-@pytest.mark.slow
 def test_the_project_says_how_well_the_time_must_be_known(pytester):
     pytester.makepyprojecttoml('[tool.benchrigor.metrics]\ntime = "±70%"\n')
     pytester.makepyfile("""
@@ -259,7 +248,6 @@ def test_a_word_in_a_marker_that_nobody_knows_is_named(pytester):
     result.stdout.fnmatch_lines(["*marign*margin*"])
 
 
-@pytest.mark.slow
 def test_names_cannot_write_to_the_terminal(pytester):
     pytester.makepyfile(r"""
         import pytest

@@ -59,7 +59,6 @@ def services(items: int = 200_000, **given: object) -> Any:
     return alone
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("correlation", [0.0, 0.5])
 def test_shape_is_the_index_of_the_tail(correlation: float) -> None:
     times = services(20_000, service="pareto", shape=1.5, correlation=correlation)
@@ -67,7 +66,6 @@ def test_shape_is_the_index_of_the_tail(correlation: float) -> None:
     assert np.mean(times > 10.0 / 3.0) == pytest.approx(10.0**-1.5, rel=0.15)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("service", "shape"), [("lognormal", 1.0), ("exponential", 1.5)])
 def test_correlation_is_that_of_normal_scores(service: str, shape: float) -> None:
     times = services(20_000, service=service, shape=shape, correlation=0.8)

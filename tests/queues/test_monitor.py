@@ -86,7 +86,6 @@ def test_taps_are_two_stages_and_stages_take_taps_for_their_ends(tap: Tap, page:
     assert monitor.rates() == {name: [] for name in found}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("options", [THREAD, PROCESS])
 def test_it_tells_while_it_watches_and_records_what_counted(
     tap: Tap, tmp_path: Path, options: dict[str, float]
@@ -114,7 +113,6 @@ def test_it_tells_while_it_watches_and_records_what_counted(
     assert recorded == after if between == 0 else after[0] <= recorded[0] <= after[0] + between
 
 
-@pytest.mark.slow
 def test_with_other_servers_a_stage_is_another_one_in_a_recording(
     page: Page, tmp_path: Path
 ) -> None:
@@ -140,7 +138,6 @@ def test_with_other_servers_a_stage_is_another_one_in_a_recording(
         assert each.bytes.sum() == 10 * each.items.sum() > 0
 
 
-@pytest.mark.slow
 def test_a_tap_may_be_closed_while_it_is_watched(tap: Tap) -> None:
     with Monitor(tap, **THREAD) as monitor:
         feed(tap, lambda: first_rate(monitor))
@@ -191,7 +188,6 @@ def watchers(program: int | None = None) -> list[psutil.Process]:
     return [each for each in children if "process_watch" in " ".join(each.cmdline())]
 
 
-@pytest.mark.slow
 def test_a_watcher_that_is_killed_takes_nothing_with_it(tap: Tap) -> None:
     with Monitor(tap, **PROCESS) as monitor:
         feed(tap, lambda: first_rate(monitor))
@@ -209,7 +205,6 @@ def test_a_watcher_that_is_killed_takes_nothing_with_it(tap: Tap) -> None:
     assert counted(monitor)[1] >= items > 0  # of all phases: a busy machine begins a new one
 
 
-@pytest.mark.slow
 def test_a_process_tells_what_it_knows_once_a_second(tap: Tap) -> None:
     with Monitor(tap, **PROCESS):
         (state,) = tap.page.path.parent.glob(f"{tap.page.path.stem}.*.rates")
@@ -218,7 +213,6 @@ def test_a_process_tells_what_it_knows_once_a_second(tap: Tap) -> None:
     assert 1 <= len(told) <= 4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("options", [THREAD, PROCESS])
 def test_where_no_recording_can_be_made_the_rest_is_known(
     tap: Tap, tmp_path: Path, options: dict[str, float]
@@ -233,7 +227,6 @@ def test_where_no_recording_can_be_made_the_rest_is_known(
     assert [stage.name for stage in monitor.report().stages] == ["work.tail", "work.head"]
 
 
-@pytest.mark.slow
 def test_a_watcher_that_fails_says_why(tap: Tap) -> None:
     with Page.create() as page:
         late = Tap(queue.Queue(), name="late", page=page)
@@ -280,7 +273,6 @@ while True:
 """
 
 
-@pytest.mark.slow
 def test_when_the_program_is_killed_nothing_is_lost(tmp_path: Path) -> None:
     record = tmp_path / "run.csv"
     command = [sys.executable, "-c", PROGRAM, record]
@@ -324,7 +316,6 @@ def until_bound(tap: Tap, size: int) -> None:
         time.sleep(0.001)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("end", ["reads", "writes"])
 def test_a_full_queue_is_doubled_up_to_a_limit_until_its_tap_is_closed(full: Tap, end: str) -> None:
     with Monitor(Stage("serve", **{end: [full]}), grow=True, **THREAD) as monitor:

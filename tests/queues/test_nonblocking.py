@@ -83,7 +83,6 @@ SERIES = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("guards", [False, True])
 @pytest.mark.parametrize("waiting", [0.0, 0.4])
 @pytest.mark.parametrize("series", SERIES)

@@ -87,7 +87,6 @@ def test_a_period_in_which_nothing_passes_is_widened_until_something_does() -> N
     assert calibrated(PeriodCalibrator(tries=10), machine).period_s == 0.016
 
 
-@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.floats(0.98, 1.02), st.booleans(), st.integers(0, 3)), min_size=1, max_size=60

@@ -75,7 +75,6 @@ def test_the_page_of_queues_shows_what_the_example_shows(cli):
     assert cli("rate", str(EXAMPLE)).stdout.rstrip() == shown
 
 
-@pytest.mark.slow
 def test_what_was_found_is_printed_also_where_the_picture_cannot_be_written(cli, saved):
     path = saved()
     result = cli("rate", path, "--plot", "no/such/folder/run.png")
@@ -131,7 +130,6 @@ def bands(axes, label):
     return [bar for each in labelled(axes.containers, label) for bar in each.patches]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("target", "which"), [("5%", ""), ("0.1%", ", not converged")])
 def test_the_picture_has_stretches_phases_rates_and_waiting(cli, strict, drawn, target, which):
     text = halving()
@@ -166,7 +164,6 @@ def test_the_picture_has_stretches_phases_rates_and_waiting(cli, strict, drawn, 
     assert below.get_xlim() == pytest.approx((0.0, 30.0))
 
 
-@pytest.mark.slow
 def test_in_a_picture_what_lies_far_above_is_marked_and_nothing_but_waiting_left_out(drawn):
     axes = drawn("# unit: lines\n" + halving(seldom=range(10), beyond=[60, 100]))
     (marks,) = labelled(axes.lines, "beyond")
@@ -180,7 +177,6 @@ def test_in_a_picture_what_lies_far_above_is_marked_and_nothing_but_waiting_left
     assert said.endswith("95%, converged")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "words", "said"),
     [

@@ -53,7 +53,6 @@ def figures(rate: ServiceRate) -> tuple[Any, ...]:
     return *found, *window, rate.estimate and pytest.approx(rate.estimate.half_width, rel=1e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     ("stage", "items", "longest"),
@@ -89,7 +88,6 @@ def test_rates_are_the_same_however_periods_are_told(
 
 
 @pytest.mark.alone
-@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_memory_does_not_grow_with_the_stream(method: str) -> None:
     rng = np.random.default_rng(3)

@@ -62,7 +62,6 @@ def test_closing_in_the_middle_of_a_wait_disturbs_nobody() -> None:
     assert tap.head.read() == (counts,)
 
 
-@pytest.mark.slow
 def test_a_queue_whose_tap_was_forgotten_goes_on_and_nothing_is_kept_of_it(page: Page) -> None:
     def size(item: object) -> float:
         return 1.0

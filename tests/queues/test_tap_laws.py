@@ -518,7 +518,6 @@ def waiting(read: Callable[[], list[Counts]]) -> Counts:
     return counts
 
 
-@pytest.mark.slow
 def test_a_consumer_that_waits_is_seen_while_it_does_and_afterwards(
     kind: Played, taps: Taps
 ) -> None:
@@ -532,7 +531,6 @@ def test_a_consumer_that_waits_is_seen_while_it_does_and_afterwards(
         assert sum(each.blocked_events for each in taps.tails()) == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", named(lambda kind: bool(kind.too_much)))
 def test_a_producer_that_waits_is_seen_while_it_does_and_afterwards(
     kind: Played, taps: Taps

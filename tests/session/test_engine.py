@@ -123,7 +123,6 @@ def test_a_stop_requested_between_rounds_ends_at_the_next_ask() -> None:
     assert engine.decision == Decision(stop=True, reason=StopReason.STOP_REQUESTED)
 
 
-@pytest.mark.slow
 def test_looking_at_the_result_changes_nothing() -> None:
     quiet, watched = Engine(Options(target=0.004)), Engine(Options(target=0.004))
     first = told(quiet, units(steady(seed=10)))
@@ -154,7 +153,6 @@ def test_a_spent_budget_never_makes_too_little_evidence_satisfied(
     assert Code.NOT_CONVERGED in codes(record)
 
 
-@pytest.mark.slow
 def test_a_satisfied_session_meets_its_target_for_metrics_of_every_rate() -> None:
     for seed in range(5):
         slow, fast = steady(seed), steady(seed + 5, cv=0.3)

@@ -103,7 +103,6 @@ def test_suites_that_are_not_analysed_first_compare_alike(cli, tmp_path, name):
         assert found == (ratio.low, ratio.high, ratio.n)
 
 
-@pytest.mark.slow
 def test_a_session_loads_neither_formats_nor_pyperf() -> None:
     code = (
         "import sys, benchrigor as br; br.measure; br.Session; "

@@ -76,7 +76,6 @@ def test_readings_other_than_those_measured_are_charged_nothing() -> None:
     assert add_host_delays(apart, host(steal=3)) is apart
 
 
-@pytest.mark.slow
 def test_readings_are_analysed_on_one_thread_and_the_workload_keeps_all() -> None:
     threads: dict[str, set[int]] = {"workload": set(), "analysis": set()}
 

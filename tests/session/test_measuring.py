@@ -31,7 +31,6 @@ def test_setup_and_teardown_are_not_timed(clock: FakeClock) -> None:
     assert calls[:4] == ["setup", "teardown", "setup", "teardown"]
 
 
-@pytest.mark.slow
 def test_setup_and_teardown_do_not_slow_the_speed(clock: FakeClock) -> None:
     calls, rng = [], np.random.default_rng(5)
 
@@ -83,7 +82,6 @@ def test_only_what_is_awaited_is_timed_in_one_loop_a_round() -> None:
     assert all(each.is_closed() for each in made)
 
 
-@pytest.mark.slow
 def test_in_a_loop_that_runs_other_tasks_go_on() -> None:
     beats = []
 
@@ -153,7 +151,6 @@ def test_calls_are_given_what_their_setup_returned_in_batches_too() -> None:
     assert fixed.facts["inner_loop"] == 3
 
 
-@pytest.mark.slow
 def test_states_of_a_batch_stay_within_a_bound_of_memory() -> None:
     clock = FakeClock(resolution_ns=1)
 
@@ -186,7 +183,6 @@ def test_the_first_result_of_a_plain_function_is_not_kept() -> None:
     assert Result.alive == 0
 
 
-@pytest.mark.slow
 def test_throughput_is_the_amount_over_the_time(clock: FakeClock) -> None:
     ticks = np.random.default_rng(1).normal(2e6, 1e5, 20_000).astype(int).tolist()
     record = br.measure(
@@ -215,7 +211,6 @@ def test_what_a_device_is_waited_for_is_part_of_each_reading() -> None:
     assert record.readings() == pytest.approx(1.01e-6)
 
 
-@pytest.mark.slow
 def test_the_memory_of_a_call_is_traced_once_without_what_setup_and_teardown_take() -> None:
     calls = []
 
@@ -280,7 +275,6 @@ PILOTS = (1, 5, 25, 161, 90, 707, 115, 207, 276, 64, 15, 330, 165, 212)
 OTHERS = (192, 92, 291, 39, 345, 138, 245, 314, 69, 36, 360, 169, 215, 123, 261, 184, 199)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("bend", "code"), [(10_000, False), (400, True)])
 def test_a_pilot_of_more_work_than_the_line_goes_through_tests_it(bend, code):
     """Amounts of a run of which the largest, a pilot, took 2.6 times as long as the line says."""
@@ -295,7 +289,6 @@ def test_a_pilot_of_more_work_than_the_line_goes_through_tests_it(bend, code):
     assert (Code.NOT_LINEAR in codes(told(session, give))) is code
 
 
-@pytest.mark.slow
 def test_few_rounds_are_too_short_where_amounts_begin_at_nothing():
     clock = FakeClock(resolution_ns=1)
     record = br.measure(
@@ -310,7 +303,6 @@ def test_few_rounds_are_too_short_where_amounts_begin_at_nothing():
     assert number(record).value == pytest.approx(500.0, rel=1e-3)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("bend", "code"), [(math.inf, False), (600, True)])
 def test_larger_amounts_than_a_budget_allows_are_tried_and_judged(bend, code):
     clock, noise = FakeClock(resolution_ns=1), np.random.default_rng(36)

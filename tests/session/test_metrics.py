@@ -81,7 +81,6 @@ def test_the_target_of_a_share_is_relative_to_the_rarer_outcome() -> None:
     assert number(record).half_width <= 0.1 * (1.0 - number(record).value)
 
 
-@pytest.mark.slow
 def test_shares_are_compared_as_shares() -> None:
     rng = np.random.default_rng(4)
     old, new = (persistent(rng, 4_000, share, 0.5).astype(float) for share in (0.99, 0.9))

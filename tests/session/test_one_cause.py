@@ -116,7 +116,6 @@ ELSEWHERE = (
 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_no_two_notices_have_one_cause_and_none_advises_what_its_door_does_not_have(
     name: str,

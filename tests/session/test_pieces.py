@@ -42,7 +42,6 @@ def spread_run(*, pieces=6, budget_s=12.0, over_s=120.0, mean=0.01, store=None, 
     return session.run(Machine(clock, mean=mean, seed=seed), over_s=over_s), clock
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("reading_s", [0.0003, 0.05, 0.4, 1.1])
 @pytest.mark.parametrize("pieces", [1, 4, 6])
 def test_a_round_never_crosses_the_end_of_its_piece(reading_s, pieces):

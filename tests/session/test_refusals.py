@@ -108,7 +108,6 @@ def sentence_of(record: RunRecord, code: Code) -> str:
     return sentence
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", RECORDS)
 def test_a_record_without_a_number_shows_why_and_what_was_observed(name: str) -> None:
     code, make = RECORDS[name]

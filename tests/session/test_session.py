@@ -149,7 +149,6 @@ def test_a_store_that_cannot_keep_the_result_hides_neither_record_nor_error(
     assert len(caught.value.record.rounds) == (3 if error is None else 2)  # type: ignore[attr-defined]
 
 
-@pytest.mark.slow
 def test_a_run_cut_off_is_taken_up_with_every_round_once(tmp_path: Path) -> None:
     path, clock = tmp_path / "runs.sqlite", FakeClock()
     options = Options(target=0.001, budget_readings=2000)
@@ -169,7 +168,6 @@ def test_a_run_cut_off_is_taken_up_with_every_round_once(tmp_path: Path) -> None
     assert len(Journal(path).load(run_id).rounds) == len(whole.rounds) == 8
 
 
-@pytest.mark.slow
 def test_the_number_that_stood_before_a_run_was_resumed_is_not_lost(tmp_path: Path) -> None:
     path, clock = tmp_path / "runs.sqlite", FakeClock()
     short = Options(target=0.0001, budget_readings=1_000)
@@ -219,7 +217,6 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert RunRecord.from_dict(session.result().to_dict()).to_dict() == session.result().to_dict()
 
 
-@pytest.mark.slow
 def test_a_function_or_generator_function_of_an_amount_is_adapted(clock: FakeClock) -> None:
     amounts: list[float] = []
 
@@ -271,7 +268,6 @@ class Warming:
         recorder.unit_readings("time", rng.normal(2.0 if plan.index == 0 else 1.0, 0.1, 300))
 
 
-@pytest.mark.slow
 def test_a_stored_run_is_analysed_by_the_detector_that_it_names(tmp_path: Path) -> None:
     options = Options(detector="pelt", max_rounds=4, target=1e-9)
     store = tmp_path / "runs"
@@ -302,7 +298,6 @@ def spanning(clock: FakeClock, *, rules: Any = None, **given: Any) -> RunRecord:
     return record
 
 
-@pytest.mark.slow
 def test_readings_span_the_least_seconds_on_the_wall_clock_only() -> None:
     for record in (spanning(FakeClock()), spanning(Wall(), min_seconds=0)):
         assert record.readings().size == 750
@@ -315,7 +310,6 @@ def test_rules_of_ones_own_wait_for_the_least_seconds_too() -> None:
     assert spanning(Wall(), rules=rules).elapsed_s >= 1.0
 
 
-@pytest.mark.slow
 def test_a_run_taken_up_again_spans_the_least_seconds_in_all_and_foresees_them() -> None:
     clock, store, left = Wall(), MemoryStore(), []
 

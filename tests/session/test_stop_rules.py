@@ -187,7 +187,6 @@ def test_without_a_narrow_target_or_an_end_all_is_within_reach(options: dict[str
 # The memory
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("elapsed_ns", [0, 1_000])
 def test_a_metric_that_never_comes_ends_it_with_an_estimate_of_the_other(
     monkeypatch: pytest.MonkeyPatch, elapsed_ns: int
@@ -273,7 +272,6 @@ def in_modes(seed: int, n: int) -> np.ndarray:
     return np.repeat(1.0 + 0.2 * modes, stays)[:n] + rng.normal(0.0, 0.005, n)
 
 
-@pytest.mark.slow
 def test_slow_readings_without_a_limit_hold_the_mean_of_modes_that_last() -> None:
     given: dict[str, Any] = ENDLESS | {"target": 0.05, "size": 25}
     records = [run(in_modes(seed, 8000), **given) for seed in range(20)]

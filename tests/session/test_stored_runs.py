@@ -59,7 +59,6 @@ def counted_with(comparison):
     return re.findall(r"\d+", told_of.sentence)
 
 
-@pytest.mark.slow
 def test_like_runs_in_the_store_count_with_a_side(store):
     old = stored(store, levels(1, 4), version="a")
     new = stored(store, levels(2, 4, 1.1 * TRUE_S), version="b", first=10)
@@ -74,7 +73,6 @@ def test_like_runs_in_the_store_count_with_a_side(store):
     assert together.ratio.value == pytest.approx(means[1] / means[0], rel=0.02)
 
 
-@pytest.mark.slow
 def test_runs_that_are_alike_are_compared_one_by_one(store):
     first, second, *_ = stored(store, levels(1, 7, spread=0.1), version="a")
     comparison = br.compare_runs(first, second, store=store)
@@ -84,7 +82,6 @@ def test_runs_that_are_alike_are_compared_one_by_one(store):
     assert comparison.ratio.relative_half_width > 0.1  # the runs are 10 % apart
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "subject", "counted"),
     [
@@ -104,7 +101,6 @@ def test_runs_of_the_same_source_count_whatever_their_pair(store, where, subject
     assert counted_with(br.compare_runs(edited, other[0], store=store)) == counted
 
 
-@pytest.mark.slow
 def test_runs_of_another_statistic_or_other_options_do_not_count(store):
     old = stored(store, levels(1, 3), version="a")
     (new,) = stored(store, levels(2, 1), version="b", first=10)
@@ -116,7 +112,6 @@ def test_runs_of_another_statistic_or_other_options_do_not_count(store):
     assert together.ratio.value == pytest.approx(alone.ratio.value, rel=0.15)
 
 
-@pytest.mark.slow
 def test_another_statistic_than_that_of_the_runs_has_no_runs_beside_it(store):
     old = stored(store, levels(1, 4), version="a")
     (new,) = stored(store, levels(2, 1), version="b", first=10)
@@ -126,7 +121,6 @@ def test_another_statistic_than_that_of_the_runs_has_no_runs_beside_it(store):
     assert together.ratio == alone.ratio
 
 
-@pytest.mark.slow
 def test_an_unknown_source_is_like_no_other(store):
     """As of functions that are typed in: three pairs of one name, the second thrice as slow."""
     old = stored(store, levels(1, 3), version=None)
@@ -151,7 +145,6 @@ def keeping(n):
 """
 
 
-@pytest.mark.slow
 def test_the_source_of_a_function_tells_two_of_one_name_apart(tmp_path, monkeypatch):
     (tmp_path / "twice.py").write_text(FUNCTIONS)
     monkeypatch.syspath_prepend(tmp_path)
@@ -166,7 +159,6 @@ def test_the_source_of_a_function_tells_two_of_one_name_apart(tmp_path, monkeypa
     assert source(module.keeping(1)) is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("spread", "narrower"), [(0.001, True), (0.2, False)])
 def test_like_runs_narrow_or_widen_the_headline(store, spread, narrower):
     *_, record = stored(store, levels(1, 9, spread=spread), version="a")

@@ -83,7 +83,6 @@ def test_pilots_are_no_sample_to_stop_on() -> None:
     assert max(works) > 3.0 * min(works)
 
 
-@pytest.mark.slow
 def test_a_run_of_amounts_of_ones_own_is_analysed_without_further_rounds() -> None:
     own = (40, 80, 160, 320, 5_000, 9_000, 20_000)
     options = br.Options(work=(1, 100_000), target=1e-9, budget_s=1e6, max_rounds=50)
@@ -253,7 +252,6 @@ def test_one_segment_with_more_than_half_is_measured_whole_and_none_at_half(door
     assert record.analyses[0].phases[0].reason.name == "NO_DOMINANT_SEGMENT"
 
 
-@pytest.mark.slow
 def test_each_function_that_measures_takes_a_detector() -> None:
     clock = FakeClock(resolution_ns=1)
     durations = np.random.default_rng(1).normal(1e6, 3e4, 4096)

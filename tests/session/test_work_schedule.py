@@ -311,7 +311,6 @@ def test_a_range_of_few_numbers_is_used_whole_and_evenly() -> None:
     assert set(times) <= {12, 13}  # 50 / 4
 
 
-@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(
     low=st.one_of(st.just(0), st.integers(1, 10**6), st.floats(1e-6, 1e6)),

@@ -50,7 +50,6 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
     return bytes(changed)
 
 
-@pytest.mark.slow
 def test_no_damage_changes_what_is_told_without_a_word(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     run_ids = fill(path)

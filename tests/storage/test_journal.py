@@ -58,7 +58,6 @@ def other(store: Journal) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-@pytest.mark.slow
 def test_a_kill_in_the_midst_of_appending_loses_no_finished_round(store: Journal) -> None:
     run_id = store.begin(HEADER)
     endless = """
@@ -79,7 +78,6 @@ for index in range(10**9):
     assert len(store.load(run_id).rounds) == len(kept) + 1
 
 
-@pytest.mark.slow
 def test_two_processes_write_to_one_new_store_at_once(path: Path) -> None:
     script = """
 print("ready", flush=True)
@@ -104,7 +102,6 @@ print(run_id)
             assert [each.plan.index for each in store.load(run_id).rounds] == list(range(40))
 
 
-@pytest.mark.slow
 def test_a_round_told_by_two_processes_is_stored_once(store: Journal) -> None:
     run_id = store.begin(HEADER)
     script = """
@@ -123,7 +120,6 @@ print(stored)
     assert [each.plan.index for each in store.load(run_id).rounds] == list(range(40))
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
 def test_a_forked_child_does_not_use_its_parents_connection(store: Journal) -> None:
     run_id = store.begin(HEADER)
@@ -211,7 +207,6 @@ def test_an_ambiguous_run_id_names_the_candidates(
     assert store.load("c").run_id == "cd03"
 
 
-@pytest.mark.slow
 def test_a_journal_that_is_opened_again_keeps_the_locks_of_others(store: Journal) -> None:
     run_id = store.begin(HEADER)
     with closing(sqlite3.connect(store.path, isolation_level=None)) as writer:
@@ -287,7 +282,6 @@ def test_a_store_that_stays_locked_is_named(store: Journal, other: sqlite3.Conne
             locked.begin(HEADER)
 
 
-@pytest.mark.slow
 def test_a_store_that_stays_locked_is_waited_for_for_a_few_seconds(
     store: Journal, other: sqlite3.Connection
 ) -> None:
@@ -364,7 +358,6 @@ def test_reading_makes_no_store(tmp_path: Path, is_there: bool) -> None:
 on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc/locks")
 
 
-@pytest.mark.slow
 @on_linux
 def test_a_lock_of_code_in_this_process_is_not_waited_for(store: Journal) -> None:
     """Such code does not run while the journal waits."""
@@ -377,7 +370,6 @@ def test_a_lock_of_code_in_this_process_is_not_waited_for(store: Journal) -> Non
     store.begin(HEADER)
 
 
-@pytest.mark.slow
 def test_a_lock_of_another_journal_in_this_process_is_waited_for(store: Journal) -> None:
     store.begin(HEADER)
     writer = database.open_to_write(store.path, 30.0)
@@ -392,7 +384,6 @@ def test_a_lock_of_another_journal_in_this_process_is_waited_for(store: Journal)
     assert store.load(run_id).name == "sort"
 
 
-@pytest.mark.slow
 def test_a_lock_of_another_process_is_waited_for(store: Journal) -> None:
     run_id = store.begin(HEADER)
     script = """
@@ -409,7 +400,6 @@ time.sleep(2)
     assert len(store.load(run_id).rounds) == 1
 
 
-@pytest.mark.slow
 def test_closed_descriptors_are_told_at_once(store: Journal) -> None:
     run_id = store.begin(HEADER)
     script = """

@@ -69,7 +69,6 @@ def without_privileges() -> list[str]:
     return ["setpriv", "--inh-caps=-all", "--bounding-set=-all"]
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
 @pytest.mark.parametrize("barrier", ["folder", "file", "wal"])
 def test_a_store_is_read_where_modes_forbid_to_write(path: Path, barrier: str) -> None:

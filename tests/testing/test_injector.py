@@ -152,7 +152,6 @@ def test_bursting_hogs_are_busy_and_asleep_by_turns() -> None:
     assert ended(pid)
 
 
-@pytest.mark.slow
 def test_a_memory_hog_holds_what_it_copies_and_is_busy() -> None:
     with memory_hog() as (pid,):
         hog = psutil.Process(pid)
@@ -178,7 +177,6 @@ def test_a_hog_stays_on_its_core() -> None:
         assert os.sched_getaffinity(pid) == {core}
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="kills as POSIX systems do")
 def test_a_hog_does_not_outlive_a_parent_that_was_killed() -> None:
     code = (

@@ -18,6 +18,5 @@ def test_a_page_shows_no_text_without_a_cause(page: str) -> None:
     assert SHOWN[page].keys() == causes(page).keys()
 
 
-@pytest.mark.slow
 def test_the_sentences_of_golden_records_are_as_their_page_shows_them() -> None:
     assert notices() == SHOWN["notices"]

@@ -46,7 +46,6 @@ def is_within(found: br.PeakRate, search: PeakSearch) -> bool:
     return all(low <= each <= high for each in ends)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["threshold_s", "p95_threshold_s"])
 def test_what_is_always_too_slow_is_saturated_at_the_lowest_load(limit: str):
     """From 15% above the limit on, by a few trials, although noise lets some of them pass."""
@@ -61,7 +60,6 @@ def test_what_is_always_too_slow_is_saturated_at_the_lowest_load(limit: str):
         assert len(found.trials) <= 12
 
 
-@pytest.mark.slow
 def test_what_is_never_too_slow_is_not_saturated_and_near_the_limit_no_peak_is_told():
     """At 5% above the limit noise decides about trials; so it did in two of twelve."""
     for seed in range(60):
@@ -80,7 +78,6 @@ def test_what_is_never_too_slow_is_not_saturated_and_near_the_limit_no_peak_is_t
     assert all(each.load is None for each in found)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "policy", ["adaptive", "strawman", "linear", "binsearch", "model", "quadratic"]
 )

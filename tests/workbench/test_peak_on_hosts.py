@@ -29,7 +29,6 @@ def queue() -> Iterator[str]:
         server.kill()
 
 
-@pytest.mark.slow
 def test_hosts_send_together_whatever_their_clocks_say(cli, store, strict, queue, tmp_path):
     words = ("--mean", "9s", "--url", queue, "--seed-load", "30", "--min-load", "30")
     words += ("--max-load", "30", "--trial-time", "0.5", "--budget", "500")
@@ -49,7 +48,6 @@ def test_hosts_send_together_whatever_their_clocks_say(cli, store, strict, queue
     assert locks == {"elm": "", "oak": ""}
 
 
-@pytest.mark.slow
 def test_two_names_of_one_machine_and_a_host_that_works_for_somebody_else_are_errors(cli, queue):
     words = ("peak", "--mean", "9s", "--url", queue, "--host", "elm")
     twice = cli(*words, "--host", "oak", "--prefix", "env HOST={host}")
@@ -64,7 +62,6 @@ def test_two_names_of_one_machine_and_a_host_that_works_for_somebody_else_are_er
     assert "somebody else" in result.stderr
 
 
-@pytest.mark.slow
 def test_a_dry_run_asks_no_host(cli, store):
     words = ("--host", "elm", "--prefix", "false {host}", "--accuracy", "20%", "--dry-run")
     result = cli("peak", *URL, *words, "--json")

@@ -137,7 +137,6 @@ def test_a_share_says_which_times_it_implies():
     assert limit.ratio_of(br.LoadResult(mean_response_s=1.0)) is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["40ms", "40", "0.04s"])
 def test_a_limit_may_be_in_the_unit_of_its_metric(cli, limit):
     read = ("--read", "ttft:ms=regex:mean (\\S+)")
@@ -145,7 +144,6 @@ def test_a_limit_may_be_in_the_unit_of_its_metric(cli, limit):
     assert result.stdout.startswith("  peak 1")
 
 
-@pytest.mark.slow
 def test_a_dry_run_offers_no_load(cli, store, served):
     words = ("peak", "--url", "http://127.0.0.1:9/", "--dry-run", "--json", "--accuracy", "50%")
     far = ("--mean", "1s", "--limit", "p99.9=2s", "--failed", "1%", "--seed-load", "5")
@@ -192,7 +190,6 @@ def test_a_plan_by_what_never_differs_from_0_or_is_late_is_refused(cli, served, 
     assert result.stderr.count("benchrigor: ") == 1  # one problem
 
 
-@pytest.mark.slow
 def test_a_width_that_was_asked_for_and_missed_is_3(cli, store, served):
     served.answer = SimulatedServer(200.0, noise=0.3).offer
     words = ("peak", *MEAN, "--trial-time", "20s")
@@ -277,7 +274,6 @@ def test_time_between_trials_and_before_their_run_is_of_the_budget(clock):
     assert statuses == [None] * 5 + [br.PeakStatus.BUDGET_SPENT]
 
 
-@pytest.mark.slow
 def test_a_search_that_was_taken_up_asks_what_it_would_have_asked():
     straight, server = PeakSearch(**OPTIONS), SimulatedServer(300.0, noise=0.1)
     recalled = PeakSearch(**OPTIONS)
@@ -305,7 +301,6 @@ def test_a_trial_that_was_repeated_is_not_repeated_when_the_search_is_taken_up()
 # --- real generators and servers
 
 
-@pytest.mark.slow
 def test_users_are_whole_and_named(cli):
     words = ("--load", "users", "--seed-load", "3", "--budget", "none", "--accuracy", "10%")
     result = cli("peak", "--mean", "6ms", *words, *READ, *fake())
@@ -313,7 +308,6 @@ def test_users_are_whole_and_named(cli):
     assert " users [" in result.stdout.splitlines()[0]
 
 
-@pytest.mark.slow
 def test_what_is_run_before_each_trial_is_run(cli, served, tmp_path):
     """A picture is drawn at the end."""
     mark, picture = tmp_path / "marks", tmp_path / "peak.svg"
@@ -333,7 +327,6 @@ def test_what_is_run_before_each_trial_is_run(cli, served, tmp_path):
     assert "--prepare" in failing.stderr
 
 
-@pytest.mark.slow
 def test_a_coroutine_function_is_offered_load(cli, tmp_path):
     (tmp_path / "client.py").write_text(
         "import asyncio\n\nasync def request():\n    await asyncio.sleep(0.001)\n"
@@ -352,7 +345,6 @@ def _overslept_s() -> float:
     return sorted(times)[-5]
 
 
-@pytest.mark.slow
 @pytest.mark.minutes  # on a machine that does nothing else
 def test_the_peak_of_a_real_queue_is_found_within_half_a_minute(cli, queue):
     """Of 200 a second, its peak is 200 - 1 / .06 = 183, less what timers add."""
@@ -369,7 +361,6 @@ def test_the_peak_of_a_real_queue_is_found_within_half_a_minute(cli, queue):
     assert load["value"] == pytest.approx(183.3, rel=0.25)
 
 
-@pytest.mark.slow
 def test_a_search_that_is_killed_is_taken_up(cli, store):
     command = [sys.executable, "-m", "benchrigor", "peak", "--mean", "40ms", *READ]
     command += fake("sleep 0.2")
@@ -386,7 +377,6 @@ def test_a_search_that_is_killed_is_taken_up(cli, store):
     assert [each["asked"]["id"] for each in document["trials"]] == [*range(len(document["trials"]))]
 
 
-@pytest.mark.slow
 def test_a_server_that_is_killed_ends_the_search_with_what_is_known(cli, store, monkeypatch):
     monkeypatch.setattr("benchrigor.workbench.loadgen.open_loop._RECOVERY_S", 0.2)
     command = [sys.executable, str(SERVER), "200"]
@@ -429,7 +419,6 @@ async def answers():
 LATER = "sh -c 'echo x >> marks; test $(wc -l < marks) -lt 3 || sleep 600'"
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer signals")
 @pytest.mark.parametrize(
     ("words", "code"),
@@ -451,7 +440,6 @@ def test_what_hangs_is_ended_with_the_budget(cli, tmp_path, monkeypatch, words, 
     assert code != 4 or cli("show").stdout == result.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer signals")
 def test_a_hook_that_hangs_after_a_trial_is_ended_with_the_budget(cli):
     begun = time.monotonic()
@@ -464,7 +452,6 @@ def test_a_hook_that_hangs_after_a_trial_is_ended_with_the_budget(cli):
 SLO = "p95<150ms and first-byte<140ms: 95%"
 
 
-@pytest.mark.slow
 def test_a_share_of_good_requests_is_limited_stored_and_shown(cli, store, strict, queue):
     """Of M/M/1 that serves 200/s, 95% of requests come within 150 ms at 180/s."""
     words = ("--slo", SLO, "--seed-load", "120", "--budget", "30", "--min-load", "60")

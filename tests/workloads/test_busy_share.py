@@ -93,7 +93,6 @@ def made(kind: type, function: Callable[..., object], **given: Any) -> Any:
     return kind(function, clock=WallClock(), meter=meter if meter.available else None, **given)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("workload", "most"),
     [
@@ -112,7 +111,6 @@ def test_a_sleep_is_no_work(workload: Any, most: float) -> None:
     assert 0.0 < share_of(timed(workload, readings)) <= most
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "least_s"),
     [(work, NAP_S), (half, NAP_S), (in_thread, 5 * NAP_S), (in_child, 5 * NAP_S)],
@@ -124,7 +122,6 @@ def test_the_work_of_all_threads_and_of_ended_children_counts(
     assert busy_of(timed(made(CallableWorkload, function), 12)) > 0.8 * least_s
 
 
-@pytest.mark.slow
 def test_short_calls_are_work_together() -> None:
     began_s = time.thread_time()
     finished = timed(made(CallableWorkload, lambda: sorted(range(100))), 2_000)
@@ -142,7 +139,6 @@ def test_a_work_amount_that_sleeps_is_no_work() -> None:
     assert 0.0 < references.busy[0] < 0.2 * 3 * NAP_S
 
 
-@pytest.mark.slow
 def test_a_fresh_interpreter_tells_it_too(tmp_path: Path) -> None:
     (tmp_path / "naps.py").write_text(
         "import time\ndef nap(): time.sleep(0.004)\ndef work(): sum(range(200_000))\n"

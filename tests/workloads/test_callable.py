@@ -104,7 +104,6 @@ def test_an_interrupted_call_does_not_pass_for_a_long_one() -> None:
     assert run(workload, 5).facts["inner_loop"] != 1
 
 
-@pytest.mark.slow
 def test_a_clock_that_stands_still_is_given_up_after_a_bounded_number_of_calls() -> None:
     clock = FakeClock()
     func = Taking(clock, 0)

@@ -123,7 +123,6 @@ def test_other_exit_codes_can_be_accepted() -> None:
     assert run(python(KILLS_ITSELF, accept_exit=[-9])).facts["exit_code"] == -9
 
 
-@pytest.mark.slow
 def test_a_hundred_megabytes_of_junk_end_in_an_error_that_says_so() -> None:
     code = "import sys; sys.stdout.buffer.writelines([(b'x' * 199 + b'\\n') * 5000] * 100)"
     said = failure(python(code, picks=picks("x=regex:y=([0-9]+)")))

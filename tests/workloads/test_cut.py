@@ -35,7 +35,6 @@ def cut(workload: CommandWorkload, seconds: float = 0.3) -> tuple[Round, float]:
     return run(workload, index=3, seconds=seconds), time.monotonic() - began
 
 
-@pytest.mark.slow
 def test_whole_lines_count_and_nothing_else(left: Left) -> None:
     script = "printf 'u 1\\nu 2\\nu 3'; exec sleep 60"
     finished, took = cut(shell(script, UNITS, SINGLE), seconds=1.0)
@@ -61,7 +60,6 @@ def test_the_exit_code_of_a_command_that_was_ended_is_not_judged(left: Left) -> 
 STUBBORN = "trap '' TERM; while :; do sleep 0.02; done"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("script", [STUBBORN, f"({STUBBORN}) & exec sleep 60"])
 def test_what_ignores_the_request_is_killed_after_the_grace(left: Left, script: str) -> None:
     _, took = cut(shell(script, grace_s=0.4))
@@ -92,7 +90,6 @@ def test_what_ends_by_itself_a_moment_later_is_left_to(
     assert finished.notices == ()
 
 
-@pytest.mark.slow
 def test_a_bad_number_in_a_whole_line_is_still_a_failure(left: Left) -> None:
     with pytest.raises(WorkloadFailed, match=r"'1\.\.2'"):
         cut(shell("echo u 1..2; exec sleep 60", UNITS), seconds=1.0)
@@ -127,7 +124,6 @@ def test_the_grace_is_part_of_the_description() -> None:
     assert stored["grace_s"] == usual["grace_s"] > 0
 
 
-@pytest.mark.slow
 def test_a_budget_ends_the_round_and_the_session_and_counts_what_was_printed(left: Left) -> None:
     script = "i=0; while :; do echo u 1.$((i % 7)); i=$((i + 1)); sleep 0.01; done"
     options = Options(budget_s=2.0, target=1e-6)

@@ -135,7 +135,6 @@ def exiting():
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("where", ["--in-process", "--fresh"])
 @pytest.mark.parametrize("name", ["returning", "exiting"])
 def test_copies_that_are_forked_neither_tell_nor_store_anything(

@@ -81,7 +81,6 @@ def stepwise(func: HangingAt, **given: Any) -> Workload:
     return StepwiseWorkload(func.steps, clock=WallClock(), **given)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("make", [plain, set_up, awaited, stepwise])
 def test_a_call_that_hangs_ends_the_round_with_what_was_measured(make: Make) -> None:
     finished = run(make(HangingAt(6)), 100, seconds=1.0)
@@ -104,7 +103,6 @@ class Swallowing(HangingAt):
         super().__call__()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("make", [plain, awaited, stepwise])
 def test_a_call_that_swallows_what_ends_it_is_left_too(make: Make) -> None:
     assert run(make(Swallowing(6)), 100, seconds=1.0).n_readings >= 3
@@ -122,7 +120,6 @@ def test_an_alarm_from_elsewhere_is_no_tick() -> None:
             run(work, 3, seconds=60.0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("make", [plain, set_up, awaited, stepwise, of_amounts])
 def test_a_first_call_that_hangs_leaves_no_reading(make: Make) -> None:
     finished = run(make(HangingAt(0)), 100, seconds=0.05, work=1.0)
@@ -130,7 +127,6 @@ def test_a_first_call_that_hangs_leaves_no_reading(make: Make) -> None:
     assert finished.n_readings == 0
 
 
-@pytest.mark.slow
 def test_behind_a_first_call_none_is_waited_for_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first one tells how long they take, though it is no reading."""
     monkeypatch.setattr(time_limits, "_FIRST_GRACE_S", HANG_S)
@@ -139,14 +135,12 @@ def test_behind_a_first_call_none_is_waited_for_as_long(monkeypatch: pytest.Monk
     assert time.monotonic() - began < HANG_S / 2
 
 
-@pytest.mark.slow
 def test_a_slow_call_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes five times the budget, or ten times as long as those before."""
     monkeypatch.setattr(time_limits, "_FIRST_GRACE_S", HANG_S)
     assert run(plain(lambda: time.sleep(0.5)), 3, seconds=0.1).n_readings == 1
 
 
-@pytest.mark.slow
 def test_a_session_ends_with_it_and_so_does_a_pair() -> None:
     record = br.Session(br.Options(budget_s=0.5, target=None, reference=False)).run(HangingAt(3))
     assert record.decision is not None
@@ -192,13 +186,11 @@ def test_a_call_that_lasts_longer_than_its_limit_is_ended(make: Make, call: int)
     assert time.monotonic() - began < HANG_S / 2
 
 
-@pytest.mark.slow
 def test_quick_calls_are_left_alone_however_long_the_round() -> None:
     calls = CallableWorkload(lambda: time.sleep(0.01), clock=WallClock(), timeout_s=CALM_S)
     assert run(calls, readings=60).n_readings == 60  # longer than the limit
 
 
-@pytest.mark.slow
 def test_setup_and_teardown_are_not_limited() -> None:
     slow = lambda: time.sleep(3 * LIMIT_S)  # noqa: E731  # one of three places
     workload = CallableWorkload(
@@ -207,7 +199,6 @@ def test_setup_and_teardown_are_not_limited() -> None:
     assert run(workload, readings=1).n_readings == 1
 
 
-@pytest.mark.slow
 def test_several_calls_per_reading_have_the_limit_on_average() -> None:
     workload = CallableWorkload(
         lambda: time.sleep(0.6 * CALM_S), clock=WallClock(), inner=3, timeout_s=CALM_S
@@ -315,12 +306,12 @@ def stuck_pool():
     ("verb", "function"),
     [
         ("run", "fork_pool"),
-        pytest.param("run", "ended_workers", marks=pytest.mark.slow),
-        pytest.param("run", "stuck_executor", marks=pytest.mark.slow),
+        ("run", "ended_workers"),
+        ("run", "stuck_executor"),
         ("run", "stuck_pool"),
-        pytest.param("timeit", "executor", marks=pytest.mark.slow),
-        pytest.param("ab", "bare_fork", marks=pytest.mark.slow),
-        pytest.param("fresh", "fork_pool", marks=pytest.mark.slow),
+        ("timeit", "executor"),
+        ("ab", "bare_fork"),
+        ("fresh", "fork_pool"),
     ],
 )
 def test_pools_end_with_the_budget_and_say_nothing(

@@ -173,7 +173,6 @@ def test_the_environment_is_an_allow_list_and_drawn_from_the_seed(
     assert path == str(folder)
 
 
-@pytest.mark.slow
 def test_peak_memory_is_the_child_s_own(folder: Path):
     held = bytearray(100_000_000)
     facts = run(InterpreterWorkload("job:quick", cwd=folder)).facts
@@ -184,14 +183,12 @@ def test_peak_memory_is_the_child_s_own(folder: Path):
     assert large - small == pytest.approx(200_000_000, rel=0.05)
 
 
-@pytest.mark.slow
 def test_a_round_ends_when_its_time_is_up(folder: Path):
     finished = run(InterpreterWorkload("job:slow", cwd=folder), readings=500, seconds=30.0)
     assert 1 <= finished.unit_readings["time"].size < 10  # of the first a twentieth of the time
     assert not finished.cut
 
 
-@pytest.mark.slow
 def test_one_under_way_when_the_budget_is_spent_does_not_count(folder: Path):
     finished = run(InterpreterWorkload("job:hangs", cwd=folder), seconds=0.5)
     assert finished.cut
@@ -209,7 +206,6 @@ def test_no_copy_that_a_process_leaves_keeps_its_round(folder: Path):
         os.kill(int(pid), 9)
 
 
-@pytest.mark.slow
 def test_what_goes_on_at_exit_is_left_and_its_readings_count(folder: Path):
     finished = run(
         InterpreterWorkload("job:lingers", cwd=folder, inner=1), readings=4, seconds=30.0

@@ -84,7 +84,6 @@ def test_a_gap_between_segments_is_a_stop_unless_it_was_the_turn_of_another_proc
     assert sum(delays.seconds.get("stopped", [0.0])) == pytest.approx(stopped_s)
 
 
-@pytest.mark.slow
 def test_each_segment_has_the_wall_time_of_its_readings_whatever_they_are_called(
     clock: FakeClock, meter: FakeMeter
 ) -> None:
@@ -220,7 +219,6 @@ def of_a_scheduler(
     return int(waited.sum()), int(waited[2]), int(ran[0]), int(ran[1]), wall
 
 
-@pytest.mark.slow
 def test_delay_by_others_is_within_its_bounds_whoever_ran() -> None:
     rng = np.random.default_rng(20261201)
     exact = 0

@@ -295,7 +295,6 @@ def test_a_body_that_is_too_large_is_refused_at_once():
         assert ask(agent.url + "/alarms")[0] == 200
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "sent",
     [
@@ -315,7 +314,6 @@ def test_who_sends_slowly_holds_up_no_end(sent):
             assert time.monotonic() - began_s < LONG_S
 
 
-@pytest.mark.slow
 def test_a_reading_that_fails_is_tried_again(monkeypatch):
     with agent_of() as agent:
         until(lambda: agent.service.status)
@@ -326,7 +324,6 @@ def test_a_reading_that_fails_is_tried_again(monkeypatch):
         assert agent.service.age_s < LONG_S
 
 
-@pytest.mark.slow
 def test_a_health_check_that_hangs_delays_no_status(monkeypatch):
     ended = threading.Event()
     monkeypatch.setattr("benchrigor.instrument.nodes.node_service.health", ended.wait)

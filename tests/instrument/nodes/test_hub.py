@@ -29,7 +29,6 @@ def unused() -> str:
         return f"127.0.0.1:{taken.getsockname()[1]}"
 
 
-@pytest.mark.slow
 def test_nodes_are_asked_and_nobody_is_taken_for_another():
     registries = [ProbeRegistry() for _ in range(5)]
     with ExitStack() as stack:
@@ -49,7 +48,6 @@ def test_nodes_are_asked_and_nobody_is_taken_for_another():
                 assert abs(view.offset_s) <= view.offset_error_s + 0.01
 
 
-@pytest.mark.slow
 def test_what_hangs_or_is_gone_or_talks_nonsense_holds_up_nobody():
     answers = {
         "hangs": None,
@@ -92,7 +90,6 @@ def test_an_answer_that_is_too_large_is_cut_off():
         assert view.condition == "wrong"
 
 
-@pytest.mark.slow
 def test_the_largest_report_of_an_agent_is_taken():
     registry = ProbeRegistry()
     registry.probe("unused")
@@ -109,7 +106,6 @@ def test_the_largest_report_of_an_agent_is_taken():
         assert (len(view.report.probes), view.report.left_out) == (0, 0)
 
 
-@pytest.mark.slow
 def test_a_token_that_is_wrong_is_told():
     with agent_of(token=TOKEN) as agent:
         for given, condition in (

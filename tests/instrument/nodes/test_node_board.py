@@ -157,7 +157,6 @@ def test_an_answer_without_sense_is_told_as_such(body):
 seconds = st.floats(min_value=0.0, max_value=10.0)
 
 
-@pytest.mark.slow
 @settings(deadline=None)  # the first one resolves types
 @given(st.floats(min_value=-1e6, max_value=1e6), seconds, seconds)
 def test_the_offset_of_a_clock_is_within_its_error_whatever_way_takes_longer(ahead, there, back):

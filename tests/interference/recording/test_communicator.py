@@ -201,7 +201,6 @@ def test_a_process_knows_its_place_in_the_run() -> None:
     assert process_of(FakeComm(4)) == {"run": "of rank 0", "process": 1, "processes": 4}
 
 
-@pytest.mark.slow
 def test_nothing_of_mpi_is_imported() -> None:
     code = (
         "import sys; from benchrigor.interference import traced; assert 'mpi4py' not in sys.modules"

@@ -363,7 +363,6 @@ def nominal(profile: SegmentProfile, index: int) -> dict[str, int]:
 
 
 @pytest.mark.alone
-@pytest.mark.slow
 @linux
 def test_files_are_counted_exactly_and_reading_the_counters_does_not_show(tmp_path: Path) -> None:
     (tmp_path / "known").write_bytes(b"x" * 1000)
@@ -411,7 +410,6 @@ def test_a_recorder_that_another_thread_ends_leaves_this_one_free() -> None:
 
 
 @pytest.mark.alone
-@pytest.mark.slow
 @linux
 def test_collections_are_counted_by_generation_and_switches_too() -> None:
     ends = socket.socketpair()
@@ -440,7 +438,6 @@ def test_a_program_may_clear_the_callbacks(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.alone
-@pytest.mark.slow
 @linux
 @pytest.mark.parametrize("counter", ["open_counter", "open_floating_point"])
 def test_computation_is_the_threads_own_and_a_pause_does_not_count(

@@ -61,7 +61,6 @@ def shares_blocked(utilisation: float, variation: float, places: int) -> dict[st
         return {"lose": float(lost), "wait": float(max(q[places] / mpmath.fsum(q), more))}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("utilisation", "variations", "places"),
     [

@@ -24,8 +24,6 @@ from benchrigor.stats import (
     utilisation_of,
 )
 
-pytestmark = pytest.mark.slow
-
 RUNS = 200
 LEAST, MOST = (int(reference.binom.ppf(p, RUNS, 0.95)) for p in (1e-3, 0.9995))
 

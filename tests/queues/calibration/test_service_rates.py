@@ -12,8 +12,6 @@ from benchrigor.model import ServiceRate
 from benchrigor.queues import ServiceRateEstimator
 from benchrigor.testing import SyntheticStage
 
-pytestmark = pytest.mark.slow
-
 RUNS = 50
 SEED = 20261208
 RARE = 1e-4

@@ -93,7 +93,6 @@ def claim_many(path: Path) -> None:
         page.claim(f"{os.getpid()}").words[0] = os.getpid()
 
 
-@pytest.mark.slow
 def test_processes_that_claim_at_once_get_cells_of_their_own() -> None:
     with Page.create(cells=120) as page:
         children = [FORK.Process(target=claim_many, args=(page.path,)) for _ in range(4)]
@@ -107,7 +106,6 @@ def test_processes_that_claim_at_once_get_cells_of_their_own() -> None:
     assert {pid for *_, pid in found} == {each.pid for each in children}
 
 
-@pytest.mark.slow
 def test_a_page_that_nobody_holds_removes_its_file() -> None:
     page = Page.create()
     path = page.path

@@ -122,7 +122,6 @@ def test_a_stretch_of_nothing_but_waiting_has_no_rate() -> None:
     assert found.waiting.tolist() == [1.0] * 5
 
 
-@pytest.mark.slow
 def test_many_periods_are_joined_in_an_outline_and_nothing_is_lost() -> None:
     given = drawn(70_000)
     outline, (wall_s, items, waited_s, _) = only(**given).outline, map(np.sum, given.values())

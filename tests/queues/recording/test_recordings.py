@@ -99,7 +99,6 @@ def test_each_end_has_its_own_rows() -> None:
     ] == [("parse", [3.0], 1, [0.1]), ("a, b", [4.0], 2, [0.2])]
 
 
-@pytest.mark.slow
 def test_a_long_file_is_read_in_parts_and_its_last_line_is_named_with_its_number() -> None:
     counts = np.random.default_rng(1).integers(0, 9, 70_000)
     rows = [
@@ -158,7 +157,6 @@ def test_what_is_written_reads_as_it_was(tmp_path: Path) -> None:
     assert (found.cpu_s.tolist(), found.servers) == ([0.1], 2)
 
 
-@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(
@@ -196,7 +194,6 @@ os._exit(9)
 """
 
 
-@pytest.mark.slow
 def test_a_writer_that_is_killed_loses_no_row(tmp_path: Path) -> None:
     path = tmp_path / "run.csv"
     assert subprocess.run([sys.executable, "-c", KILLED, path], check=False).returncode == 9

@@ -96,7 +96,6 @@ def test_stages_whose_intervals_overlap_are_rivals(
     assert least <= found.capacity.high < 1.04 * least  # all upper ends hold at once
 
 
-@pytest.mark.slow
 @given(st.lists(st.floats(1.0, 100.0), min_size=2, max_size=5, unique=True), st.floats(1e-6, 1e6))
 def test_the_unit_of_time_does_not_matter(values: list[float], unit: float) -> None:
     one, other = (

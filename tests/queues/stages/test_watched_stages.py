@@ -262,7 +262,6 @@ def test_items_of_each_stage_are_compared_with_the_first_that_reads(page: Page) 
     assert [each and each.value for each in found] == pytest.approx([0.5, 1.0, 20 / 156])
 
 
-@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.integers(2, 9), st.integers(0, 9)), min_size=1, max_size=9),
     st.sets(st.integers(0, 9)),
@@ -315,7 +314,6 @@ def test_periods_without_servers_do_not_count(busy: Bench) -> None:
     assert busy.starts_ms == [100, 200, 600, 700]
 
 
-@pytest.mark.slow
 def test_a_long_silence_is_remembered_as_one_and_loses_nothing(alone: Bench) -> None:
     for name in ("in.head", "in.tail"):
         alone.cell(name, tid=6)

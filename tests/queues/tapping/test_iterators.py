@@ -84,7 +84,6 @@ def test_two_looks_at_the_clock_are_taken_for_each_item(work: Any) -> None:
     assert clock.now_ns() - before_ns == 5
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", ["close", "aclose", "forget"])
 def test_a_loop_that_was_left_lets_nobody_wait(work: Any, how: str) -> None:
     steps = (AsyncSteps if how == "aclose" else Steps)(work.clock, 5, 50)

@@ -52,7 +52,6 @@ def of(found: tuple[Counts, ...], pid: int | None) -> Counts:
     return counts
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_each_process_counts_in_a_cell_of_its_own(method: str) -> None:
     context = multiprocessing.get_context(method)
@@ -72,7 +71,6 @@ def test_each_process_counts_in_a_cell_of_its_own(method: str) -> None:
         assert all(each.waiting == 0 for end in (work.head, work.tail) for each in end.read())
 
 
-@pytest.mark.slow
 def test_of_consumers_that_wait_at_once_each_gets_its_items() -> None:
     context = multiprocessing.get_context("fork")
     with Tap(context.Queue()) as work, Tap(context.Queue()) as results:
@@ -98,7 +96,6 @@ def use(tap: Tap) -> None:
     tap.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_the_tap_itself_may_be_sent(method: str) -> None:
     context = multiprocessing.get_context(method)
@@ -189,7 +186,6 @@ def use_and_tell(tap: Tap, told: Any) -> None:
     tap.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["Queue", "JoinableQueue", "SimpleQueue"])
 def test_a_process_that_cannot_open_the_page_uses_the_queue_all_the_same(
     kind: str, tmp_path: Path
@@ -229,7 +225,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
 def test_a_worker_whose_page_was_closed_warns_once_and_ends_well(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)

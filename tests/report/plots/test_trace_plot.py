@@ -138,7 +138,7 @@ RISING = steps(*((level * 1e-3, 100) for level in range(1, 11)))
     ],
     ids=["refused", "far", "huge", "crowded", "many"],
 )
-@pytest.mark.parametrize("unit", ["B/s", pytest.param("", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("unit", ["B/s", ""])
 def test_no_words_overlap_or_leave_the_picture(values, phases: Any, unit: str) -> None:
     number = estimate_mean(np.asarray(values), trim=False) if phases else None
     axes = drawn(pictured(values, phases, estimate=number, unit=unit, title="W" * 500))
@@ -179,7 +179,6 @@ def test_without_a_stable_phase_no_number_is_shown() -> None:
     assert record.notices[0].sentence in " ".join(words(axes).split())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("n", "sign"), [(600, 1.0), (100, -1.0), (20_000, 1.0)])
 def test_a_fortieth_of_far_readings_does_not_flatten_the_others(n: int, sign: float) -> None:
     values = steps((1e-3, n))
@@ -210,7 +209,6 @@ def test_a_number_that_far_readings_pull_away_is_in_the_picture_or_shown_where_i
         assert f"{arrow} mean {sign:.2f} V" in words(axes)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("n", [4001, 100_000])
 def test_very_many_readings_become_columns_that_keep_their_extremes(n: int) -> None:
     values = np.random.default_rng(1).lognormal(0.0, 0.3, n)
@@ -268,7 +266,6 @@ AXES = {  # readings, their unit, the label, and the unit of the ticks in it
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("values", "unit", "label", "scale"), AXES.values(), ids=AXES)
 def test_axes_have_a_sensible_unit_and_ticks_the_digits_that_they_need(
     values, unit: str, label: str, scale: float
@@ -291,7 +288,6 @@ def test_ticks_that_were_set_by_hand_are_labelled() -> None:
     assert [float(text.get_text()) for text in axes.get_yticklabels()] == [2.0, 5.0]
 
 
-@pytest.mark.slow
 def test_columns_that_do_not_count_are_paler_than_those_that_do() -> None:
     axes = drawn(plot_trace(told(steps((2e-3, 3000), (1e-3, 17_000)))))
     for label in ("range", "middle half", "median"):
@@ -302,7 +298,6 @@ def test_columns_that_do_not_count_are_paler_than_those_that_do() -> None:
         assert (shown[0] ^ shown[1]).all()
 
 
-@pytest.mark.slow
 def test_drawing_touches_no_state_of_pyplot() -> None:
     code = """
 import io, sys

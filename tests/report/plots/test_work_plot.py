@@ -108,7 +108,6 @@ def test_the_band_never_closes() -> None:
     assert min(np.ptp(reach_at(axes, place)) for place in places) > 0.05
 
 
-@pytest.mark.slow
 def test_the_whole_line_is_in_the_picture() -> None:
     took = durations(WORK)
     took[WORK > 55e6] *= 0.9
@@ -116,7 +115,6 @@ def test_the_whole_line_is_in_the_picture() -> None:
     assert max(took) < points(axes, "line")[-1][1] < axes.get_ylim()[1]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("overhead", [5.0, -0.2])
 def test_the_overhead_is_marked_on_the_axis_with_its_interval(overhead: float) -> None:
     work = WORK + 6e6
@@ -144,7 +142,6 @@ def test_names_of_outlying_rounds_stay_inside_and_apart() -> None:
     ]
 
 
-@pytest.mark.slow
 def test_rounds_far_above_do_not_squash_the_others() -> None:
     took, far = durations(WORK), [17, 20]
     took[far] = 60.0
@@ -154,7 +151,6 @@ def test_rounds_far_above_do_not_squash_the_others() -> None:
     assert marks.get_xdata().tolist() == WORK[far].tolist()
 
 
-@pytest.mark.slow
 def test_axes_are_named_in_sensible_units() -> None:
     took = durations(WORK)
     for unit, scale, name in (
@@ -170,7 +166,6 @@ def test_axes_are_named_in_sensible_units() -> None:
     assert ticked(short.xaxis) == ["0", "10", "20", "30", "40", "50", "60"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("decades", "scale"), [(2.9, "linear"), (3.1, "log")])
 def test_amounts_over_more_than_three_decades_are_on_logarithmic_axes(
     decades: float, scale: str
@@ -186,7 +181,6 @@ def test_amounts_over_more_than_three_decades_are_on_logarithmic_axes(
     assert plot_work(record).get_xscale() == "linear"
 
 
-@pytest.mark.slow
 def test_logarithmic_ticks_are_powers_in_their_own_unit() -> None:
     work = 10.0 ** np.linspace(3.0, 9.0, N)[np.argsort(WORK)]
     took = (0.02 + work / 1e8) * np.random.default_rng(3).normal(1.0, 0.02, N)
@@ -204,7 +198,6 @@ def test_without_a_speed_the_line_is_pale() -> None:
     assert named(pale, "line")[0].get_color() != named(known, "line")[0].get_color()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2])
 def test_too_few_rounds_are_drawn_without_a_line(n: int) -> None:
     axes = drawn(plot_work(of_pairs(WORK[:n], durations(WORK[:n]), notices=(NO_SPEED,))))
@@ -233,7 +226,6 @@ CROWDED = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", CROWDED)
 def test_no_words_overlap_or_leave_the_picture(case: str) -> None:
     assert misplaced(drawn(plot_work(CROWDED[case]()))) == []

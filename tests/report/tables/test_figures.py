@@ -49,7 +49,6 @@ def suite(path: Path, factor: float, *names: str) -> None:
     path.write_text("\n".join(map(json.dumps, rows)) + "\n")
 
 
-@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.one_of(st.just(HOSTILE), st.text(), st.text(alphabet="|\\`*_[]()<>&~!$ab\n")))
 def test_names_are_harmless_and_stay_what_they_are(cli, tmp_path, name: str) -> None:
@@ -76,7 +75,6 @@ VERBS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("words", VERBS.values(), ids=VERBS)
 def test_verbs_write_both_beside_or_in_place_of_the_report(cli, tmp_path, store, words) -> None:
     if words == ("show",):

@@ -104,7 +104,6 @@ def test_rounds_that_start_anew_are_compared_as_wholes() -> None:
     assert told(repeating(rounds="restarted", max_rounds=12), give).red_rounds == (9,)
 
 
-@pytest.mark.slow
 def test_a_program_that_has_changed_for_good_is_not_left_out_for_good() -> None:
     levels, rng = iter([0.004] * 1000 + [0.006] * 9000), np.random.default_rng(20261206)
     draw = lambda n: rng.normal(1.0, 0.01, n) * np.fromiter(levels, float, n)  # noqa: E731
@@ -131,7 +130,6 @@ def test_where_every_round_is_red_the_light_is_red_and_nothing_is_claimed(
     assert not {Code.DISTURBED, Code.NO_DATA} & {*codes(record)}
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(
     not Path("/proc/thread-self/schedstat").exists(), reason="the kernel does not count run delay"
 )
@@ -164,7 +162,6 @@ def lost_by_programs(name: str = "lat", printed: float = 9.5, **delays: Any) -> 
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lat", "time"])
 def test_the_light_is_that_of_the_wall_time_whatever_was_printed(name: str) -> None:
     found = light_of(lost_by_programs(name, seconds={"run queue": [0.5]}))
@@ -248,7 +245,6 @@ def test_beside_no_number_and_few_readings_no_light_is_green_but_a_red_one_stays
         assert "● green" not in text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("lost_s", "warned"), [(0.0, False), (0.2, True)])
 def test_a_comparison_warns_of_what_was_seen_not_of_what_is_unknown(
     lost_s: float, warned: bool
@@ -362,7 +358,6 @@ def test_other_metrics_are_of_the_same_readings() -> None:
     assert number(record, "size").value == pytest.approx(100.0, abs=0.01)
 
 
-@pytest.mark.slow
 def test_each_restarted_round_leaves_its_own_out() -> None:
     record = session(rounds="restarted", max_rounds=12, target=1e-6, budget_s=1e4)
     (analysis,) = record.analyses

@@ -22,7 +22,6 @@ from benchrigor.session import Engine
 from benchrigor.storage import full_pace
 
 
-@pytest.mark.slow
 def test_the_figure_at_full_pace_stands_beside_the_time_measured_here():
     record = paced.told(1)
     here, full = record.estimate(), record.at_full_pace()
@@ -49,7 +48,6 @@ def test_plain_numbers_for_each_reading_are_references_and_delays_too():
     assert record.at_full_pace().value == pytest.approx(TRUE_S, rel=0.02)
 
 
-@pytest.mark.slow
 def test_where_other_threads_did_part_of_the_work_there_is_none():
     record = paced.told(1, facts={"other_cpu_s": 0.2})
     assert record.at_full_pace() is None
@@ -68,7 +66,6 @@ def test_without_references_and_of_other_metrics_there_is_none():
         other.at_full_pace("unknown")
 
 
-@pytest.mark.slow
 def test_runs_at_other_paces_are_compared_at_full_pace():
     slow, fast = paced.told(1, slow_share=0.9), paced.told(2, slow_share=0.1)
     comparison = br.compare_runs(slow, fast)
@@ -93,7 +90,6 @@ def measured(kept: Path, content: str | None = None) -> br.RunRecord:
     return record
 
 
-@pytest.mark.slow
 def test_the_full_speed_of_this_machine_is_kept_and_used(tmp_path, monkeypatch):
     path = tmp_path / "full_speed.json"
     monkeypatch.setattr(full_pace, "full_pace_path", lambda: path)
@@ -107,7 +103,6 @@ def test_the_full_speed_of_this_machine_is_kept_and_used(tmp_path, monkeypatch):
     assert Code.FULL_PACE_NEW not in codes(again)
 
 
-@pytest.mark.slow
 def test_beside_a_profiler_no_full_speed_is_kept(tmp_path, monkeypatch):
     path = tmp_path / "full_speed.json"
     monkeypatch.setattr(full_pace, "full_pace_path", lambda: path)
@@ -150,7 +145,6 @@ def restarted(without_references=0):
     return told(br.Session(options, seed=1), give)
 
 
-@pytest.mark.slow
 def test_each_invocation_tells_its_level_at_full_pace_without_its_warm_up():
     record = restarted()
     analysis, full = record.analysis(), record.at_full_pace()
@@ -161,7 +155,6 @@ def test_each_invocation_tells_its_level_at_full_pace_without_its_warm_up():
     assert max(analysis.pace.by_piece) < 1.06 * TRUE_S
 
 
-@pytest.mark.slow
 def test_most_invocations_tell_the_level_and_fewer_a_factor_alone():
     assert restarted(2).at_full_pace().n == 8
     analysis = restarted(3).analysis()
@@ -189,7 +182,6 @@ def napping(*, rest_s, is_busy_known=True):
     return told(br.Session(br.Options(target=1e-4, max_rounds=4), seed=1), give)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rest_s", [1e-5, 1e-4, 1e-2])
 def test_what_a_reading_slept_is_as_long_at_full_pace(rest_s):
     record = napping(rest_s=rest_s)
@@ -329,7 +321,6 @@ def told_until_it_ends(slow_share, **options):
     return told(br.Session(options, seed=1), give)
 
 
-@pytest.mark.slow
 def test_a_session_ends_when_more_readings_would_hardly_narrow_the_headline():
     record = told_until_it_ends(0.5, target=1e-4)
     assert record.decision.reason is br.StopReason.OUT_OF_REACH
@@ -374,7 +365,6 @@ def test_references_after_few_of_the_readings_show_no_pace():
     assert record.headline() == record.estimate()
 
 
-@pytest.mark.slow
 def test_headlines_hold_the_level_at_full_speed():
     """Of runs that differ by 1.2 %, on an idle and on a busy machine."""
     rng, trials, held, widths = np.random.default_rng(20271127), 36, 0, []

@@ -172,7 +172,6 @@ if __name__ == "__main__":
     getattr(signal, "SIGCONT", None) != 18 or not Path("/proc/self/schedstat").exists(),
     reason="no such signal, or nothing counts delay",
 )
-@pytest.mark.slow
 @pytest.mark.parametrize("what", ["work", "nap", "command", "ab"])
 def test_a_real_stop_is_left_out(tmp_path: Path, what: str) -> None:
     """On a busy machine all readings have delay, and all but this one count."""

@@ -251,7 +251,6 @@ def test_what_a_reading_between_rounds_takes_counts_for_no_round() -> None:
     assert watched.passed_ns == COST_S * 1e9
 
 
-@pytest.mark.slow
 def test_a_run_tells_what_its_machine_was_like(monkeypatch) -> None:
     monkeypatch.setattr(status_watch, "_MOST_SHARE", 1e9)  # however slow a reading is here
     short = Session(Options(budget_s=0.2), seed=1).run(lambda: None)

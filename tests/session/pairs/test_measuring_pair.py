@@ -95,7 +95,6 @@ def test_setup_and_teardown_stand_around_each_reading_untimed(clock: FakeClock) 
     assert calls == ["setup", "teardown"] * (len(calls) // 2)
 
 
-@pytest.mark.slow
 def test_without_a_steady_ratio_blocks_of_pairs_give_the_verdict(clock: FakeClock) -> None:
     drifting = Taking(clock, seed=2, scale=lambda: 1.0 + clock.now_ns() / 1e9)
     found = pair(clock, drifting, budget_s=3.0)
@@ -159,7 +158,6 @@ def test_a_hook_that_fails_ends_it_with_the_ratio_so_far(clock: FakeClock) -> No
     assert found.ratio is not None
 
 
-@pytest.mark.slow
 def test_a_comparison_spans_a_second_on_the_wall_clock() -> None:
     class Wall(FakeClock, WallClock):
         """A wall clock that moves only when it is told to."""
@@ -182,7 +180,6 @@ def test_progress_is_shown_after_each_round_with_the_ratio_so_far(clock: FakeClo
     assert rough[-1].low < 1.03 < rough[-1].high
 
 
-@pytest.mark.slow
 def test_each_function_is_kept_as_a_run_that_names_the_other(
     clock: FakeClock, tmp_path: Path
 ) -> None:

@@ -33,7 +33,6 @@ def told(engine: PairEngine, give: Callable[[Any], Mapping[str, Any]]) -> br.Com
     return engine.result()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("slope", [0.0, 0.5, 1.0])
 def test_pairs_are_brought_to_one_pace_as_far_as_they_follow_it(slope):
     """The candidate is 5 % slower; the machine changes its pace between the two processes.
@@ -59,7 +58,6 @@ def test_pairs_are_brought_to_one_pace_as_far_as_they_follow_it(slope):
     assert max(each.relative_half_width for each in found) < 0.01
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ratio", "verdict"), [(1.0, "equivalent"), (1.05, "worse"), (0.9, "better")]
 )
@@ -132,7 +130,6 @@ def synthetic(mean: float, seed: int, clock: FakeClock) -> SyntheticWorkload:
     return SyntheticWorkload(mean=mean, restarted=True, seed=seed, clock=clock)
 
 
-@pytest.mark.slow
 def test_each_side_is_kept_as_a_run_and_both_are_compared_again(tmp_path: Path):
     clock, store = FakeClock(), tmp_path / "runs.sqlite"
     functions = synthetic(1e-4, 1, clock), synthetic(1.1e-4, 2, clock)
@@ -171,7 +168,6 @@ def test_a_side_that_fails_is_named_and_the_rounds_before_are_kept(tmp_path: Pat
     assert min(rounds) == 2
 
 
-@pytest.mark.slow
 def test_fresh_interpreters_of_a_pair_measure_by_turns_and_need_no_pace(tmp_path: Path):
     store = tmp_path / "runs.sqlite"
     engines: list[PairEngine] = []
@@ -201,7 +197,6 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return lambda name, code: (tmp_path / f"{name}.py").write_text(textwrap.dedent(code))
 
 
-@pytest.mark.slow
 def test_fresh_interpreters_that_fail_on_one_side_name_it_and_leave_the_pairs_before(
     tmp_path: Path, module
 ):
@@ -233,7 +228,6 @@ def seed_of_baseline_first() -> int:
     return next(seed for seed, plan in enumerate(plans) if plan.order[0] == "baseline")
 
 
-@pytest.mark.slow
 def test_an_interpreter_is_ended_with_the_one_beside_it(tmp_path: Path, module):
     code = """
         import os, time
@@ -251,7 +245,6 @@ def test_an_interpreter_is_ended_with_the_one_beside_it(tmp_path: Path, module):
         assert not psutil.pid_exists(pid)
 
 
-@pytest.mark.slow
 def test_what_an_interpreter_forked_does_not_keep_the_one_beside_it_waiting(module):
     code = """
         import os, time
@@ -265,7 +258,6 @@ def test_what_an_interpreter_forked_does_not_keep_the_one_beside_it_waiting(modu
         measure_processes(*functions, seed=seed_of_baseline_first(), budget_s=50.0)
 
 
-@pytest.mark.slow
 def test_a_process_that_was_ended_has_none_beside_it(tmp_path: Path):
     store = tmp_path / "runs.sqlite"
     make = partial(CommandWorkload, [sys.executable, "-c", ""], clock=WallClock())

@@ -93,7 +93,6 @@ def test_more_can_be_better() -> None:
     assert found.verdict is Verdict.BETTER
 
 
-@pytest.mark.slow
 def test_a_verdict_never_ends_it() -> None:
     engine = PairEngine(seed=1)
     looks = looks_of(engine, *noisy(5, 1.4, cv=0.1))
@@ -104,7 +103,6 @@ def test_a_verdict_never_ends_it() -> None:
     assert ratio_of(found).half_width <= 0.005
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("preset", "first"), [("quick", 200), (None, 500), ("strict", 1_000)])
 def test_it_looks_at_growing_sizes_and_foresees_how_many_pairs_it_takes(
     preset: str | None, first: int
@@ -119,7 +117,6 @@ def test_it_looks_at_growing_sizes_and_foresees_how_many_pairs_it_takes(
     assert sizes[0] + needed[0] == pytest.approx(sizes[-1], rel=0.6)
 
 
-@pytest.mark.slow
 def test_a_second_look_outside_the_first_interval_lets_a_comparison_go_on() -> None:
     old, new = noisy(3, cv=0.02)
     new[500:750] += 0.008  # a third of it at the second look, too little for a change point
@@ -138,7 +135,6 @@ def test_a_second_look_outside_the_first_interval_lets_a_comparison_go_on() -> N
     assert again.pairs == 750
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "least", "most"),
     [
@@ -165,7 +161,6 @@ def test_a_few_dear_pairs_carry_their_warnings() -> None:
     assert codes(found).count(Code.THIS_PROCESS_ONLY) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("length", [100, 420, 480])
 def test_the_warm_up_of_one_side_is_cut_even_if_it_ends_just_before_a_look(length: int) -> None:
     old, new = noisy(31, cv=0.02)
@@ -223,7 +218,6 @@ def test_before_there_is_a_pair_there_is_no_number() -> None:
     assert engine.ask() is None
 
 
-@pytest.mark.slow
 def test_the_result_can_be_had_at_any_time_and_changes_nothing() -> None:
     old, new = noisy(16, 1.02)
     asked = PairEngine(seed=1)
@@ -254,7 +248,6 @@ def test_a_slow_outlier_leaves_the_ratio_open_and_the_engine_going() -> None:
     assert found.median_ratio.half_width < 0.05
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("by_round", [False, True])
 def test_pairs_are_cut_by_the_detector_that_is_asked_for(by_round: bool) -> None:
     rng = np.random.default_rng(5)
@@ -285,7 +278,6 @@ def of_disturbed(**options: Any) -> Comparison:
     return engine.result()
 
 
-@pytest.mark.slow
 def test_a_pair_counts_when_both_its_readings_are_undisturbed() -> None:
     found, kept = of_disturbed(), of_disturbed(disturbed="keep")
     assert ratio_of(found).low <= 1.05 <= ratio_of(found).high

@@ -44,7 +44,6 @@ def in_turn(levels: dict[str, float], *, seed: int, n: int = 60) -> dict[str, br
     return {name: run_of(mean * busy * rng.normal(1.0, 0.01, n)) for name, mean in levels.items()}
 
 
-@pytest.mark.slow
 def test_what_all_rounds_have_in_common_cancels_in_a_ranking() -> None:
     records = in_turn({"slow": 0.110, "fast": 0.100, "middle": 0.105}, seed=1)
     apart = [each.estimate() for each in records.values()]
@@ -70,7 +69,6 @@ def test_a_ranking_is_what_two_processes_measured_in_turn_come_to() -> None:
     assert found.ratio == rank_in_turn(records).against_first["new"].ratio
 
 
-@pytest.mark.slow
 def test_figures_are_means_of_the_times_measured_in_the_rounds_that_all_have() -> None:
     whole = in_turn({"one": 0.1, "two": 0.2}, seed=3, n=40)
     more = run_of([*(each.readings["time"] for each in whole["one"].rounds), *[0.5] * 40])
@@ -81,7 +79,6 @@ def test_figures_are_means_of_the_times_measured_in_the_rounds_that_all_have() -
         ), name
 
 
-@pytest.mark.slow
 def test_too_few_rounds_rank_nothing() -> None:
     few = {"one": run_of([0.1]), "two": run_of([0.2])}
     assert rank_in_turn(few).places == ()

@@ -33,7 +33,6 @@ def elsewhere(record: br.RunRecord, name: str = "", **where: object) -> br.RunRe
     return replace(record, provenance=replace(record.provenance, **where), subject=subject)  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
 def test_restarted_rounds_are_compared_one_by_one() -> None:
     comparison = compare_runs(OLD, NEW)
     assert comparison.verdict is br.Verdict.WORSE
@@ -43,7 +42,6 @@ def test_restarted_rounds_are_compared_one_by_one() -> None:
     assert compare_runs(OLD, NEW, margin=0.5).verdict is br.Verdict.EQUIVALENT
 
 
-@pytest.mark.slow
 def test_the_statistic_is_that_of_the_runs_unless_another_is_given() -> None:
     medians = [run(1.0, seed, statistic="median") for seed in (3, 4)]
     assert compare_runs(*medians).statistic == "median"
@@ -51,7 +49,6 @@ def test_the_statistic_is_that_of_the_runs_unless_another_is_given() -> None:
     assert compare_runs(READINGS, READINGS + 0.1).statistic == "mean"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "differs"),
     [({"host": "elsewhere"}, True), ({"environment": {"boot_time": "later"}}, False)],
@@ -62,7 +59,6 @@ def test_hosts_that_differ_are_a_notice(where: dict[str, Any], differs: bool) ->
     assert Code.METRICS_DIFFER not in found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "function", "differs"),
     [("m.f", "cd", True), ("m.f", "ab", False), ("m.f", None, False), ("m.g", "cd", False)],
@@ -74,7 +70,6 @@ def test_a_benchmark_that_has_changed_itself_is_told(
     assert (Code.FUNCTIONS_DIFFER in codes(compare_runs(*sides))) is differs
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "version"), [({"python": "CPython 3.0.0"}, 1), ({"host": "elsewhere"}, 1), ({}, 2)]
 )

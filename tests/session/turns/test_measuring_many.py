@@ -33,7 +33,6 @@ def turns_of(calls):
     return [names[0], *(after for before, after in pairwise(names) if after != before)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 3, 5, 12])
 def test_half_a_turn_lies_between_two_pieces_of_one(n):
     clock, calls = FakeClock(), []
@@ -59,7 +58,6 @@ def by_turns():
     return records, turns_of(calls)
 
 
-@pytest.mark.slow
 def test_functions_take_turns_by_pieces():
     records, turns = by_turns()
     assert list(records) == ["a", "b", "c"]

@@ -75,7 +75,6 @@ def test_a_stricter_level_never_finds_more() -> None:
     assert counts[0] > counts[-1]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("factor", [0.1, 1e-9, 1 / 3])
 def test_the_unit_does_not_matter_where_many_gaps_are_equal(factor: float) -> None:
     for seed in range(20):
@@ -139,7 +138,6 @@ readings = st.one_of(
 )
 
 
-@pytest.mark.slow
 @settings(derandomize=True, max_examples=300, deadline=None)
 @given(series=readings, shortest=st.integers(2, 6))
 def test_the_points_are_those_of_the_recursion(series: list[float], shortest: int) -> None:
@@ -171,7 +169,6 @@ def test_readings_of_any_size_are_cut_alike(power: int) -> None:
 
 
 @pytest.mark.alone
-@pytest.mark.slow
 def test_a_long_series_is_cut_in_bounded_memory() -> None:
     n = 5_000 // 4
     series = np.random.default_rng(1).normal(size=n) + 9.0 * (np.arange(n) < 500)
@@ -183,7 +180,6 @@ def test_a_long_series_is_cut_in_bounded_memory() -> None:
     assert peak < 120e6 / 4**2  # of the longest, as it grows with the square
 
 
-@pytest.mark.slow
 def test_a_longer_series_is_averaged_to_means_of_neighbours() -> None:
     levels = np.repeat([9.0, 1.0, 4.0], [1_000, 3_500, 1_001])
     series = levels + np.random.default_rng(6).normal(size=levels.size)

@@ -36,7 +36,6 @@ def fed(series: np.ndarray, cuts: list[int]) -> ChangeDetector:
     return detector
 
 
-@pytest.mark.slow
 @settings(derandomize=True, max_examples=25, deadline=None)
 @given(
     n=st.integers(1, 6_000),
@@ -97,7 +96,6 @@ def test_readings_that_are_no_numbers_leave_the_detector_as_it_was() -> None:
     assert detector.predict() == [15, 30]
 
 
-@pytest.mark.slow
 def test_appending_costs_no_more_work_than_its_own_intervals() -> None:
     spent_s = []
     for n in (2**13, 2**18):
@@ -221,7 +219,7 @@ def test_a_level_that_nothing_else_reaches_is_found_in_slow_noise() -> None:
         assert 150 in detect_changes(series).indices
 
 
-@pytest.mark.parametrize("n", [25, 200, pytest.param(1_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [25, 200, 1_000])
 @pytest.mark.parametrize("noise", ["normal", "lognormal", "outliers", "coarse"])
 def test_steady_readings_have_no_other_level_at_their_ends(noise: str, n: int) -> None:
     rng, told = np.random.default_rng([n, len(noise)]), 0

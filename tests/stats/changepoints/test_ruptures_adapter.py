@@ -136,7 +136,6 @@ def test_the_points_serve_the_stable_phase() -> None:
     assert (found.start, found.stop) == (40, 160)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["edm", "pelt"])
 @pytest.mark.parametrize("n", [400, 2048, 40_000])
 def test_each_finds_a_warm_up_in_series_of_any_length(name: str, n: int) -> None:
@@ -149,7 +148,6 @@ def test_each_finds_a_warm_up_in_series_of_any_length(name: str, n: int) -> None
     assert all(isinstance(index, int) for index in points.indices)
 
 
-@pytest.mark.slow
 def test_ruptures_is_loaded_only_where_it_is_asked_for() -> None:
     code = (
         "import sys, benchrigor as br; br.Session(br.Options()); "

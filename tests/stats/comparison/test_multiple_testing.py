@@ -19,7 +19,6 @@ def test_chances_are_adjusted_as_benjamini_and_hochberg_say() -> None:
     assert sorted(found.adjusted.values()) == pytest.approx(wanted)
 
 
-@pytest.mark.slow
 def test_verdicts_stand_only_where_the_family_bears_them() -> None:
     rng = np.random.default_rng(2)
     weakened = 0

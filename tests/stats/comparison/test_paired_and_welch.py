@@ -135,7 +135,6 @@ def test_a_confidence_out_of_reach_and_readings_of_nothing_keep_their_refusal() 
         assert caught.value.notice.code is not Code.BLOCKS_OF_PAIRS
 
 
-@pytest.mark.slow
 def test_the_same_code_is_seldom_called_different() -> None:
     rng = np.random.default_rng(20270217)
     verdicts = [in_turn(*restless(1.0, rng)).verdict for _ in range(40)]

@@ -57,7 +57,6 @@ def cases(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, float]:
     return one, two, draw(st.sampled_from([0.0, 0.01]))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("door", [each for each in DOORS if each != "samples"])
 @settings(max_examples=25)
 @given(cases())
@@ -82,7 +81,6 @@ def test_exchanged_sides_give_the_mirror(
         assert found.median_ratio.low == pytest.approx(1.0 / back.median_ratio.high, rel=1e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("door", [each for each in DOORS if each != "medians of pairs"])
 @settings(max_examples=25)
 @given(cases())

@@ -83,7 +83,6 @@ def test_a_baseline_around_or_below_zero_leaves_it_undecided(shift: float, paire
 levels = st.lists(st.floats(0.9, 1.1), min_size=3, max_size=12, unique=True).map(np.array)
 
 
-@pytest.mark.slow
 @given(levels, levels, st.sampled_from([0.0, 0.01, 0.03]))
 def test_beyond_the_margin_is_as_probable_as_the_least_error_at_which_it_is_decided(
     old: np.ndarray, new: np.ndarray, margin: float
@@ -160,7 +159,6 @@ def test_a_zero_among_times_makes_them_no_signed_quantity(paired: bool) -> None:
         assert found.verdict is Verdict.UNDECIDED
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("n", "before", "after"), [(60, 0.5, 0.02), (200, 0.3, 0.01)])
 def test_shares_of_pairs_have_intervals_that_hold(n: int, before: float, after: float) -> None:
     rng, held, runs = np.random.default_rng(35), 0, 400

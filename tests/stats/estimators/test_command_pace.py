@@ -67,7 +67,6 @@ def at_full(found: Invocations, **options: Any) -> Estimate:
     return at_full_speed(within(float(found.wall.mean())), pace_of(found, **options))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cpu_s", [0.002, 0.02, 0.5])
 def test_intervals_hold_the_time_at_full_pace_on_machines_of_any_pace(cpu_s: float) -> None:
     runs, hits = 300, 0

@@ -35,7 +35,6 @@ def switching(n: int, rng: Rng, stay: float) -> np.ndarray:
     return 1.0 + 0.9 * (np.cumsum(rng.random(n) > stay) % 2) + rng.normal(0.0, 0.05, n)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("draw", "n", "expected", "least"),
     [
@@ -92,7 +91,6 @@ def test_an_outlier_however_far_hides_nothing() -> None:
     assert len(modes_of(readings)) == 2
 
 
-@pytest.mark.slow
 @given(st.integers(0, 50), st.sampled_from([-250.0, -1.0, 1e-9, 3.0]))
 def test_unit_and_direction_do_not_matter(seed: int, scale: float) -> None:
     readings = mixture(300, np.random.default_rng(seed), 0.6, 5.0)
@@ -102,7 +100,6 @@ def test_unit_and_direction_do_not_matter(seed: int, scale: float) -> None:
     assert values == pytest.approx([scale * value for value, _ in expected])
 
 
-@pytest.mark.slow
 @given(
     st.lists(st.integers(-3, 40), min_size=60, max_size=200)
     | st.lists(st.floats(-1e100, 1e100), min_size=60, max_size=100)

@@ -65,7 +65,6 @@ def test_mirrored_readings_get_the_mirrored_estimate(
     assert mirrored.n_effective == pytest.approx(found.n_effective)
 
 
-@pytest.mark.slow
 @BOTH
 @given(
     st.lists(st.integers(0, 4), min_size=40, max_size=80).filter(lambda each: len(set(each)) > 1),

@@ -29,7 +29,6 @@ def cluster_labels(values: list[float] | np.ndarray) -> np.ndarray:
     return np.asarray(find_clusters(np.asarray(values)).labels, dtype=np.int64)
 
 
-@pytest.mark.slow
 @given(st.lists(st.integers(100, 400).map(float), min_size=14, max_size=200), st.booleans())
 def test_cuts_only_divide_published_clusters(values: list[float], negative: bool) -> None:
     if negative:

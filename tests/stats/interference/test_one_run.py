@@ -174,7 +174,6 @@ def columns(run: list[tuple[int, int, int, int]]) -> tuple[list[float], ...]:
     return tuple([float(value) for value in column] for column in zip(*run, strict=True))
 
 
-@pytest.mark.slow
 @given(runs)
 def test_the_slow_algorithm_gives_the_same(run: list[tuple[int, int, int, int]]) -> None:
     durations, work, kind, _ = columns(run)

@@ -157,7 +157,6 @@ def test_mean_and_quantile_come_from_blocks() -> None:
     assert codes == [[Code.CHANGING_PACE]] * 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("growth", "numbers"), [(1.0, range(7)), (0.0, range(58, 61))])
 def test_what_grows_on_a_restless_machine_has_no_mean(growth: float, numbers: range) -> None:
     """Of 60 series, each at two paces in turn."""
@@ -177,7 +176,6 @@ def test_paces_that_are_alike_are_only_good_to_know() -> None:
         assert notice.severity == severity
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1e-6, 1e6])
 def test_scaling_changes_nothing_also_below_zero(factor: float) -> None:
     rng = np.random.default_rng(13)

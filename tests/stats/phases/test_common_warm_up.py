@@ -166,7 +166,6 @@ def stepping(seed: int, cool_downs: float) -> list[np.ndarray]:
     return drawn
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cool_downs", [0.0, 0.5, 1.0])
 def test_a_cool_down_of_some_rounds_does_not_bias_the_mean(cool_downs: float) -> None:
     values = [
@@ -175,7 +174,6 @@ def test_a_cool_down_of_some_rounds_does_not_bias_the_mean(cool_downs: float) ->
     assert np.mean(values) == pytest.approx(1.0, abs=0.004)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [4, 23])
 def test_cool_downs_of_a_height_of_their_own_are_cut_where_warm_ups_fade(seed: int) -> None:
     rng, drawn = np.random.default_rng([37, seed]), []
@@ -202,7 +200,6 @@ def at_two_paces(seed: int) -> list[np.ndarray]:
     return drawn
 
 
-@pytest.mark.slow
 def test_rounds_in_which_the_machine_changes_its_pace_are_not_cut_to_one_pace() -> None:
     values = []
     for seed in range(2):

@@ -79,7 +79,6 @@ def test_a_rate_has_the_harmonic_mean_of_the_segment() -> None:
     assert estimate.value == pytest.approx(statistics.harmonic_mean(kept.tolist()), rel=1e-12)
 
 
-@pytest.mark.slow
 def test_the_method_names_the_averaging_of_a_long_series() -> None:
     series = np.repeat([3.0, 1.0], [1_000, 4_500])
     series += np.random.default_rng(7).normal(0.0, 0.01, series.size)

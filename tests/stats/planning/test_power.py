@@ -58,7 +58,6 @@ def test_prices_are_those_of_the_confidence_that_is_asked_for() -> None:
     assert sure.pilot.confidence == 0.99
 
 
-@pytest.mark.slow
 @given(st.floats(0.002, 1.0), st.floats(0.001, 0.9), st.floats(0.05, 0.9), st.floats(0.001, 0.09))
 def test_smaller_changes_more_power_and_more_confidence_take_more(
     change: float, less: float, power: float, more: float

@@ -21,7 +21,6 @@ TRANSIENTS = (1 / 30, 1 / 7)
 COMPLETE = (*TRANSIENTS, -1 / 24)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("transients", [TRANSIENTS, COMPLETE])
 def test_what_transients_take_up_is_given_back(transients: tuple[float, ...]) -> None:
     rng = np.random.default_rng([1_000, 150])

@@ -206,7 +206,6 @@ def test_a_robust_fit_limits_the_pull_of_a_far_point_and_keeps_small_noise() -> 
     assert small[2].slope.half_width == pytest.approx(small[0].slope.half_width, rel=0.5)
 
 
-@pytest.mark.slow
 def test_what_is_loaded_beforehand_is_all_that_a_fit_needs() -> None:
     """Else the first look at a run would spend seconds of its budget on imports."""
     program = """

@@ -41,7 +41,6 @@ def test_speed_and_overhead_are_told_apart() -> None:
     assert fit.notices == ()
 
 
-@pytest.mark.slow
 @given(st.floats(0.0, 100.0), st.integers(0, 50))
 def test_time_added_to_every_round_moves_the_overhead_alone(extra: float, seed: int) -> None:
     work, duration = rounds(seed, 12)
@@ -50,7 +49,6 @@ def test_time_added_to_every_round_moves_the_overhead_alone(extra: float, seed: 
     assert moved.overhead.value == pytest.approx(fit.overhead.value + extra, rel=1e-6)
 
 
-@pytest.mark.slow
 @example([0, 20, 20, 1, 8], 0)  # a leverage that rounds to 1
 @given(st.lists(st.integers(0, 20), min_size=3, max_size=15), st.integers(0, 1000))
 def test_whatever_the_amounts_the_fit_is_finite_or_refused(powers: list[int], seed: int) -> None:
@@ -183,7 +181,6 @@ def test_whole_amounts_are_amounts() -> None:
     assert whole.speed == fit_wps([1.0, 4.0, 2.0, 3.0], [0.52, 1.98, 1.03, 1.49]).speed
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("few", [4, 20])
 def test_shuffled_rounds_of_two_amounts_are_no_ramp(few: int) -> None:
     rng = np.random.default_rng(6)

@@ -38,7 +38,6 @@ def test_the_peak_of_a_known_server_is_found():
     assert found.slope == pytest.approx(7.0, rel=0.4)
 
 
-@pytest.mark.slow
 @settings(max_examples=10)
 @given(
     st.floats(min_value=1e-3, max_value=1e5),
@@ -113,7 +112,6 @@ def test_probabilities_are_those_of_the_grid_also_where_no_grid_is_fine_enough(m
         assert never_fine.quantile(q) == pytest.approx(fine.quantile(q), rel=0.01)
 
 
-@pytest.mark.slow
 def test_the_interval_of_many_long_trials_is_that_of_a_dense_grid(monkeypatch: pytest.MonkeyPatch):
     rng = np.random.default_rng(20351)
     load = np.concatenate([[50.0, 200.0, 800.0], 175.0 * np.exp(rng.normal(0.0, 0.02, 40))])

@@ -84,7 +84,6 @@ def test_a_backlog_that_grows_all_along_is_no_mean():
     assert judged(LIMITS, response_s).growing
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("load", [0.5, 0.8, 0.9])
 def test_a_queue_that_is_slow_at_times_does_not_grow(load: float):
     """Of 40 queues with spare capacity at most one is taken for a backlog that grows."""
@@ -145,7 +144,6 @@ def test_the_limit_is_kept_where_the_share_is(slow: float, failed: int):
     assert (share >= 0.05) == (ratio >= 1.0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("correlation", [0.0, 0.9])
 def test_the_interval_within_a_trial_respects_autocorrelation(correlation: float):
     """Of 80 trials at the limit 95% hold it: of lost requests, and of times that move slowly."""
@@ -252,7 +250,6 @@ def test_the_share_of_the_simulated_queue_is_known():
     assert is_bad.mean() == pytest.approx(0.01, rel=0.1)
 
 
-@pytest.mark.slow
 def test_a_peak_by_the_share_of_good_requests_is_found():
     """A search without budget ends when the interval is narrow."""
     found = searched(Queue(3))
@@ -268,7 +265,6 @@ def test_a_peak_by_the_share_of_good_requests_is_found():
     assert (trial.ratio >= 1.0) == (told[JOINT.metric] >= 0.01)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("server", [Queue, pytest.param(Shedding, marks=pytest.mark.minutes)])
 def test_intervals_hold_whatever_makes_requests_bad(server: type[Queue]):
     """Of 12 searches with a budget of 4 minutes 10 or more, which are within 8%."""

@@ -125,7 +125,6 @@ def test_a_trial_lasts_whole_seconds_and_is_judged_by_these():
     assert offered(text, "fortio", load=10.0, seconds=1.4).scheduled == 10
 
 
-@pytest.mark.slow
 def test_load_and_seconds_are_put_in_their_places():
     echo = "import sys, time; time.sleep(1); "
     echo += "print('mean', float(sys.argv[1]) / 1000, 'of', sys.argv[2])"

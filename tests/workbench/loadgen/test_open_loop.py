@@ -29,7 +29,6 @@ async def alone() -> None:
     await asyncio.sleep(0.005)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["simulated", "poisson", "constant"])
 def test_laws_of_load_generators(name):
     """The mean rate is that of the trial, and no response is faster than its service."""
@@ -44,7 +43,6 @@ def test_laws_of_load_generators(name):
     assert found.failed == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_rate_is_offered_by_one_process_or_several(web, processes):
     generator = OpenLoop(requests(web), MEAN, seed=3, processes=processes)
@@ -59,7 +57,6 @@ def test_a_rate_is_offered_by_one_process_or_several(web, processes):
     assert found.spent_s["warm-up"] + found.spent_s["run"] >= 0.48
 
 
-@pytest.mark.slow
 def test_what_is_sent_is_as_asked_for(web, seen):
     kinds = [
         HttpRequest(url=web, method="POST", headers={"X-Test": "yes"}, body="hello", weight=3.0),
@@ -111,7 +108,6 @@ def test_failures_are_counted_and_named(web):
     assert found.value("failed") == pytest.approx(1.0, abs=0.1)
 
 
-@pytest.mark.slow
 def test_a_process_that_was_killed_is_an_error():
     generator = OpenLoop(alone, MEAN, processes=2)
     try:
@@ -125,7 +121,6 @@ def test_a_process_that_was_killed_is_an_error():
         generator.close()
 
 
-@pytest.mark.slow
 def test_what_cannot_be_sent_to_others_is_sent_by_one():
     async def nested() -> None:
         pass
@@ -135,7 +130,6 @@ def test_what_cannot_be_sent_to_others_is_sent_by_one():
         OpenLoop(nested, MEAN, processes=2)
 
 
-@pytest.mark.slow
 def test_a_server_that_broke_down_is_noticed(nobody, monkeypatch):
     monkeypatch.setattr("benchrigor.workbench.loadgen.open_loop._RECOVERY_S", 0.1)
     assert OpenLoop(requests(nobody), MEAN).offer(TRIAL).crashed

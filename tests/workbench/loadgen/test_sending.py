@@ -106,7 +106,6 @@ def test_failures_are_named_and_count_at_the_timeout():
     assert [*found.failures.values()] == [1, 1, 1]
 
 
-@pytest.mark.slow
 def test_sending_ends_when_far_too_many_wait():
     async def request() -> None:
         await asyncio.sleep(60.0)

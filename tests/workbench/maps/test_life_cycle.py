@@ -70,7 +70,6 @@ def names(server):
     return [each.name for each in server.steps]
 
 
-@pytest.mark.slow
 def test_all_steps_are_run_in_order_with_the_levels_of_the_point(life, port):
     steps = {name: log(name) for name in ("configure", "warm_up", "ramp", "clean")}
     with Server(life(**steps), {"a": "b c"}) as server:
@@ -89,7 +88,6 @@ def test_all_steps_are_run_in_order_with_the_levels_of_the_point(life, port):
     assert told[3:] == ["warm_up 2", "ramp 2", "clean 2"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", ["port", "ready_command"])
 def test_a_server_is_ready_when_its_port_or_a_command_says_so(life, port, way):
     asks = f"import socket; socket.create_connection(('127.0.0.1', {port}))"
@@ -103,7 +101,6 @@ def test_a_server_is_ready_when_its_port_or_a_command_says_so(life, port, way):
 FORGETFUL = "import socket, time; s = socket.create_server(('', {})); time.sleep(600)"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("is_forgetful", [False, True])
 def test_a_server_that_never_becomes_ready_is_ended_with_what_it_said(life, port, is_forgetful):
     start = {"start": [sys.executable, "-c", FORGETFUL.format(port)]} if is_forgetful else {}
@@ -118,7 +115,6 @@ def test_a_server_that_never_becomes_ready_is_ended_with_what_it_said(life, port
     assert Path("log").read_text() == "clean 1\n"
 
 
-@pytest.mark.slow
 def test_a_daemon_goes_on_until_it_is_stopped(life, port):
     start = f"{sys.executable} server.py {port} 200 &"
     cycle = life(start=["sh", "-c", start], stop=["sh", "-c", "kill $(cat pid)"])
@@ -129,7 +125,6 @@ def test_a_daemon_goes_on_until_it_is_stopped(life, port):
     assert [(each.name, each.code) for each in server.steps[1:]] == [("stop", 0), ("start", 0)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("stop", [None, ["true"]])
 def test_a_server_that_ignores_signals_is_killed_and_what_it_leaves_behind_ended(life, port, stop):
     cycle = life("deaf", "parent", stop=stop, timeouts={"stop": 0.3})
@@ -141,7 +136,6 @@ def test_a_server_that_ignores_signals_is_killed_and_what_it_leaves_behind_ended
     assert not psutil.pid_exists(child) or psutil.Process(child).status() == "zombie"
 
 
-@pytest.mark.slow
 def test_what_answers_already_is_not_taken_for_the_server(life):
     with (
         Server(life(), {}),
@@ -169,7 +163,6 @@ def test_an_error_inside_is_raised_also_where_stopping_fails(life):
     assert [(each.name, each.code) for each in server.steps] == [("clean", 1)]
 
 
-@pytest.mark.slow
 def test_a_server_that_broke_down_can_be_started_again(life, port):
     with Server(life(stop=log("stop"), warm_up=log("warm_up")), {"a": 1}) as server:
         os.kill(int(Path("pid").read_text()), signal.SIGKILL)
@@ -182,7 +175,6 @@ def test_a_server_that_broke_down_can_be_started_again(life, port):
     assert Path("log").read_text() == "warm_up 1\n" * 2 + "stop 1\n"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_a_signal_ends_the_server_and_cleans_up(life, port, number):
     """A server does not outlive us, however we end; SIGKILL leaves no time to clean up."""

@@ -119,7 +119,6 @@ def places(item, keys=()):
             yield from places(item[key], (*keys, key))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [GOOD, COMMAND, FUNCTION, SEVERAL, TOOL],

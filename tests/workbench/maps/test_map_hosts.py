@@ -31,7 +31,6 @@ FULL = '[design]\nkind = "full"\n'
 PEAK = '[response.peak]\nurl = "http://{host}:8000/{threads}"\nmean = "40ms"\naccuracy = "20%"\n'
 
 
-@pytest.mark.slow
 def test_a_map_and_its_choice_on_two_hosts(cli, folder):
     result = folder.map(THREADS + FULL + RESPONSE + TWO, "--best")
     assert result.exit_code == 0, result.stderr
@@ -45,7 +44,6 @@ def test_a_map_and_its_choice_on_two_hosts(cli, folder):
     assert {each["host"] for each in folder.explained(told["map"])["samples"]} == {"elm", "oak"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("is_behind", [False, True])
 def test_nothing_finished_is_repeated_when_the_controller_is_killed(cli, folder, *, is_behind):
     """On this machine, and behind a prefix; `docs/evidence/maps.py` kills it twenty times."""
@@ -65,7 +63,6 @@ def test_nothing_finished_is_repeated_when_the_controller_is_killed(cli, folder,
     assert sorted(each["sample"]["point"]["threads"] for each in samples) == [1, 2, 4, 8]
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_a_map_on_workers_of_dask(folder, monkeypatch):
     distributed = pytest.importorskip("distributed")
@@ -82,7 +79,6 @@ def test_a_map_on_workers_of_dask(folder, monkeypatch):
     assert {each["host"] for each in samples} == {"0", "1"}
 
 
-@pytest.mark.slow
 def test_what_other_hosts_measured_is_kept_here(folder, hosts):
     """Behind a prefix hosts have stores of their own."""
     command = '[response]\ncommand = "echo {threads}"\nread = "rate:op/s=regex:(.+)"\n'
@@ -213,7 +209,6 @@ def test_a_peak_that_was_not_reached_in_a_turn_ends_no_choice(folder, hosts):
     assert told["point"] == {"threads": 8}
 
 
-@pytest.mark.slow
 def test_what_hosts_find_of_a_peak_that_is_only_bounded_is_no_value(folder, hosts, offering):
     five = THREADS.replace("2, 4", "2, 3, 4")  # of which four have a value, as a model takes
     folder.map(f"{five}{FULL}{PEAK}max_load = 1000\n{FOUR}", "--best")

@@ -39,7 +39,6 @@ def legend_of(axes: Axes) -> list[str]:
     return [each.get_text() for each in legend.get_texts()]
 
 
-@pytest.mark.slow
 def test_two_numbers_make_contours_of_prediction_and_width_and_a_check() -> None:
     surface = surface_of([THREADS, CACHE], {4: {"reason": "it crashed"}})
     axes = plot_map(surface, unit="1/s", title="a server")
@@ -57,7 +56,6 @@ def test_two_numbers_make_contours_of_prediction_and_width_and_a_check() -> None
     assert legend_of(axes) == ["measured", "failed", "best", "equal"]
 
 
-@pytest.mark.slow
 def test_each_of_more_factors_has_a_profile_through_the_best_point(lost: Any) -> None:
     threads, disks, fs, _check = panels_of(plot_map(lost, unit="1/s"))
     assert [each.get_xlabel() for each in (threads, disks, fs)] == ["threads", "disks", "fs"]
@@ -78,7 +76,6 @@ def test_each_of_more_factors_has_a_profile_through_the_best_point(lost: Any) ->
         assert np.min(np.abs(heights - found.high)) < 1e-6 * found.high
 
 
-@pytest.mark.slow
 def test_samples_without_a_number_stand_at_the_lower_edge_by_their_kind(lost: Any) -> None:
     axes = plot_map(lost)
     threads = panels_of(axes)[0]
@@ -92,7 +89,6 @@ def test_samples_without_a_number_stand_at_the_lower_edge_by_their_kind(lost: An
     assert max(heights) < 0.2
 
 
-@pytest.mark.slow
 def test_one_of_several_responses_is_drawn() -> None:
     surface = surface_of([THREADS], names=("peak", "goodput"))
     assert panels_of(plot_map(surface))[0].get_ylabel() == "peak"
@@ -106,7 +102,6 @@ def test_too_few_samples_make_no_picture() -> None:
         plot_map(surface_of([THREADS, DISKS, FS], step=12))
 
 
-@pytest.mark.slow
 def test_names_are_drawn_as_they_are_with_control_characters_escaped() -> None:
     dear = Factor("fs", levels=["ext4", "x$fs$\x1b[3m"])
     axes = plot_map(surface_of([THREADS, dear]), title="a $x$\n\x1b[3m server")
@@ -129,7 +124,6 @@ def overlap(axes: Axes) -> list[Any]:
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "factors",
     [
@@ -143,14 +137,12 @@ def test_labels_do_not_cover_each_other(factors: list[Factor]) -> None:
         assert not overlap(each)
 
 
-@pytest.mark.slow
 def test_matplotlib_is_loaded_only_when_it_draws() -> None:
     code = "import sys, benchrigor.workbench.maps.map_picture; print('matplotlib' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
 
 
-@pytest.mark.slow
 def test_samples_on_a_profile_are_told_from_those_elsewhere(lost: Any) -> None:
     """What was measured is drawn over what the others predict."""
     panel = panels_of(plot_map(lost))[1]
@@ -168,7 +160,6 @@ def test_samples_on_a_profile_are_told_from_those_elsewhere(lost: Any) -> None:
     assert len(here) + len(elsewhere) == len(measured)
 
 
-@pytest.mark.slow
 def test_one_factor_has_a_profile_and_a_check_and_is_drawn_into_a_given_figure() -> None:
     figure = Figure(figsize=(6.0, 3.0), layout="constrained")
     axes = plot_map(surface_of([THREADS]), figure=figure)

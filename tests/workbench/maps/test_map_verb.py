@@ -71,7 +71,6 @@ def test_a_function_is_mapped_told_and_kept(cli, folder):
     assert cli("resume", run_id, "--max-rounds", "3").exit_code == 2
 
 
-@pytest.mark.slow
 def test_a_map_is_as_wide_as_the_terminal(cli, folder, monkeypatch):
     """Only the command that goes on with it is unbroken, so that it can be copied."""
     name = folder.write(THREADS + FUNCTION)
@@ -84,7 +83,6 @@ def test_a_map_is_as_wide_as_the_terminal(cli, folder, monkeypatch):
     assert folder.whole["reason"] == "satisfied"
 
 
-@pytest.mark.slow
 def test_the_output_of_a_command_may_have_several_responses(folder):
     """Numbers that do not steer are kept without the one that does; each has its direction."""
     printing = "import sys; n = int(sys.argv[1]); print(f'rate {-1 if n == 4 else n} p99 {n}')"
@@ -104,7 +102,6 @@ budget = "1s"
     assert best == {"rate": 16, "p99": 1}
 
 
-@pytest.mark.slow
 def test_a_dry_run_measures_nothing(cli, store):
     """The page shows that of the example, whose server is not started."""
     shown = PAGE.split("$ benchrigor map examples/map.toml --dry-run\n")[1].split("```")[0]
@@ -200,7 +197,6 @@ def test_two_bounds_of_a_peak_are_an_interval(folder, offering):
     assert found["value"] == pytest.approx((100.0 * 200.0) ** 0.5)
 
 
-@pytest.mark.slow
 def test_a_search_that_contradicts_itself_has_no_answer(folder, offering):
     rng, server = np.random.default_rng(1), SimulatedServer(500.0)
 
@@ -367,7 +363,6 @@ def server(folder: Any) -> str:
     return f'[server]\nstart = "{start}"\nport = {port}\n'
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("step", ["stop", "clean"])
 def test_a_server_that_does_not_end_as_it_should_spoils_no_sample(cli, folder, step):
     steps = f'{server(folder)}{step} = "false"\ntimeouts = {{stop = "1s"}}\n'
@@ -391,7 +386,6 @@ def wait_for(is_so: Callable[[], bool], limit_s: float = 60.0) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.slow
 def test_a_command_that_was_interrupted_goes_on(cli, folder):
     """Ctrl-C ends it with what there is, which is no answer yet."""
     slow = f"{sys.executable} -c 'import time, random; time.sleep(.1); print(random.gauss(9, 1))'"
@@ -409,7 +403,6 @@ def test_a_command_that_was_interrupted_goes_on(cli, folder):
     assert told[0]["cost_s"] > 0.1 * rounds  # with what was measured before
 
 
-@pytest.mark.slow
 def test_a_map_of_peaks_that_was_killed_repeats_no_trial(cli, folder):
     """Killed within a search, it goes on there; what is left out is predicted within 15 %."""
     (folder.path / "generator.py").write_text(GENERATOR)

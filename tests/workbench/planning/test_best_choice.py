@@ -290,7 +290,6 @@ def test_it_ends_too_where_a_configuration_was_once_not_brought_to_its_limits():
 # --- how often it errs
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("points", [2, 3])
 def test_equal_configurations_are_seldom_told_apart(points):
     """Equal on the mean over all hosts; at most the 99.9% point of the binomial of 5 %."""
@@ -302,7 +301,6 @@ def test_equal_configurations_are_seldom_told_apart(points):
     assert wrong <= stats.binom.ppf(0.999, runs, 0.05)
 
 
-@pytest.mark.slow
 def test_predictions_hold_what_a_new_host_finds():
     runs, held = 200, 0
     hosts = [f"host {number}" for number in range(6)]

@@ -87,7 +87,6 @@ def test_a_bracket_that_collapsed_is_opened_again():
     assert min(asked[30:]) < 93.0 < max(asked[30:])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["binsearch", "quadratic"])
 def test_the_peak_lies_between_the_nearest_loads_tried(policy: str):
     """Single trials at the load that is found are on either side of the limit, by luck."""

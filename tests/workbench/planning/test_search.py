@@ -48,7 +48,6 @@ def told(search: PeakSearch, **result: Any) -> Any:
     return search.result().trials[-1]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("capacity", [120.0, 700.0])
 def test_each_policy_finds_the_peak(policy: str, capacity: float):
@@ -60,7 +59,6 @@ def test_each_policy_finds_the_peak(policy: str, capacity: float):
     assert found.cost_s == sum(each.asked.duration_s + 20.0 for each in found.trials)
 
 
-@pytest.mark.slow
 def test_the_interval_holds_the_peak_and_is_as_narrow_as_wanted():
     """Of 40 searches with noise of 12 % in a minute at least 33 hold it, 99.9 % of times .95."""
     held, narrow = 0, 0
@@ -73,7 +71,6 @@ def test_the_interval_holds_the_peak_and_is_as_narrow_as_wanted():
     assert narrow == 40
 
 
-@pytest.mark.slow
 def test_the_default_costs_a_fraction_of_what_was_published():
     cost = {
         policy: searched(serving(500.0, 0.08), policy=policy, accuracy=accuracy).cost_s
@@ -124,7 +121,7 @@ def test_without_a_greatest_load_the_search_ends_all_the_same():
     assert searched(answering(lambda _: 0.01)).status is br.PeakStatus.NOT_SATURATED
 
 
-@pytest.mark.parametrize("capacity", [pytest.param(28.0, marks=pytest.mark.slow), 50.0])
+@pytest.mark.parametrize("capacity", [28.0, 50.0])
 def test_an_overloaded_server_is_offered_less_until_it_keeps_the_limits(capacity: float):
     found = searched(serving(capacity))
     loads = [trial.asked.load for trial in found.trials]
@@ -137,7 +134,7 @@ def test_an_overloaded_server_is_offered_less_until_it_keeps_the_limits(capacity
     ("capacity", "slow", "codes"),
     [
         (700.0, (0.0, 120.0), [Code.NOT_MONOTONE]),  # slow with little to do
-        pytest.param(2000.0, (150.0, 450.0), None, marks=pytest.mark.slow),  # between two trials
+        (2000.0, (150.0, 450.0), None),  # between two trials
     ],
 )
 def test_a_hump_is_seen_from_above(capacity: float, slow: tuple[float, float], codes: Any):
@@ -151,7 +148,6 @@ def test_a_hump_is_seen_from_above(capacity: float, slow: tuple[float, float], c
     assert codes is None or [each.code for each in found.notices] == codes
 
 
-@pytest.mark.slow
 def test_a_server_that_is_good_at_one_time_and_bad_at_another_is_called_so():
     rng, server = np.random.default_rng(1), serving(500.0)
 
@@ -164,7 +160,6 @@ def test_a_server_that_is_good_at_one_time_and_bad_at_another_is_called_so():
     assert Code.BISTABLE in {each.code for each in found.notices}
 
 
-@pytest.mark.slow
 def test_a_server_that_slows_down_meanwhile_is_called_so():
     elapsed_s = 0.0
 
@@ -178,14 +173,12 @@ def test_a_server_that_slows_down_meanwhile_is_called_so():
     assert [each.code for each in found.notices] == [Code.DRIFTING]
 
 
-@pytest.mark.slow
 def test_one_crash_is_above_the_peak_and_is_in_no_mean():
     server = serving(2000.0)
     found = searched(lambda x: br.LoadResult(crashed=True) if x.load > 300.0 else server(x))
     assert found.load.value == pytest.approx(300.0, rel=0.06)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("budget_s", "more_s"), [(600.0, 20.0), (613.0, 20.0), (613.0, 40.0)])
 def test_a_budget_ends_the_search_with_what_is_known(budget_s: float, more_s: float):
     """The last trial is as long as it allows; set-up that nobody foretold is within it."""
@@ -210,7 +203,6 @@ def test_trials_under_way_are_within_the_budget():
     assert 90.0 < asked_s <= 100.0
 
 
-@pytest.mark.slow
 def test_trials_are_long_enough_for_a_queue_that_fills_slowly():
     def offer(trial: br.LoadTrial, noise: float) -> br.LoadResult:
         mean_s = serving(220.0)(trial).mean_response_s or 0.0
@@ -276,7 +268,6 @@ def test_a_response_that_lag_may_have_put_over_its_limit_tells_nothing(
     assert bool(trial.invalid) == is_invalid
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("busy", "status"), [(4, "found"), (100, "failed")])
 def test_a_load_that_could_be_offered_before_is_repeated_while_a_neighbour_is_busy(
     busy: int, status: str
@@ -355,7 +346,6 @@ def test_loads_of_users_are_whole_numbers_and_the_greatest_that_is_kept_is_told(
     assert all(each.asked.load == round(each.asked.load) for each in found.trials)
 
 
-@pytest.mark.slow
 def test_rates_below_1_are_loads_as_well():
     load = searched(serving(0.5), threshold_s=4.0, seed_load=0.05, min_load=0.001).load
     assert load.low < 0.25 < load.high
@@ -386,7 +376,6 @@ def test_a_far_quantile_needs_more_requests(limits: Any, seed_load: float, least
     assert trial.duration_s == max(least / seed_load, 10.0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "limit", [br.Limit(metric="p99.9", at_most=0.27), br.Limit(metric="failed", at_most=0.001)]
 )
@@ -407,7 +396,6 @@ def test_a_budget_is_not_spent_on_requests_at_the_first_loads(limit: br.Limit):
     assert all(each.load * each.duration_s >= 9_999.0 for each in narrowing)
 
 
-@pytest.mark.slow
 def test_goodput_counts_answers_within_the_limits():
     def offer(trial: br.LoadTrial) -> br.LoadResult:
         n = round(trial.load * trial.duration_s * 2.0)  # it ran twice as long
@@ -440,7 +428,7 @@ def test_a_backlog_that_grows_all_along_is_saturation():
     assert told(PeakSearch(threshold_s=LIMIT_S), growing=True).ratio > 5.0
 
 
-@pytest.mark.parametrize("peak", [60.0, pytest.param(790.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("peak", [60.0, 790.0])
 def test_a_curve_that_is_not_known_is_bracketed(peak: float):
     """Its ends are those of two trials or more."""
     rng = np.random.default_rng(1)
@@ -489,7 +477,6 @@ def of_one_queue(rate: float, *, limit_s: float, seed: int, is_counted: bool = T
 P95 = {"threshold_s": None, "p95_threshold_s": 0.2, "setup_s": 0.0, "budget_s": 240.0}
 
 
-@pytest.mark.slow
 def test_a_slow_server_has_its_peak_in_the_usual_time():
     """Few requests over the limit show that it is kept, where their quantile is too uncertain."""
     peaks = [

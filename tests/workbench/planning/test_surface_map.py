@@ -33,7 +33,6 @@ def narrow(value):
     return (value, 0.97 * value, 1.03 * value)
 
 
-@pytest.mark.slow
 def test_an_adaptive_map_predicts_what_it_has_not_measured():
     """The same told the same is asked; it goes on where it was left; others do not count."""
     search, again = SurfaceMap(FACTORS, samples=12), SurfaceMap(FACTORS, samples=12)
@@ -65,7 +64,6 @@ def test_a_map_has_the_model_that_is_asked_for(model):
     assert (surface.model, surface.predict({"disks": 2}).method) == (model, model)
 
 
-@pytest.mark.slow
 def test_an_adaptive_map_stops_when_its_predictions_are_as_narrow_as_wanted():
     search = SurfaceMap(FACTORS, target=0.15)
     asked = carried_out(search, noise=0.01)
@@ -78,7 +76,6 @@ def test_a_map_ends_with_its_budget():
     assert len(carried_out(SurfaceMap(FACTORS, budget_s=75.0), noise=0.15, cost_s=10.0)) == 7
 
 
-@pytest.mark.slow
 def test_of_several_responses_the_first_steers_and_all_are_predicted():
     search = SurfaceMap(FACTORS, samples=12)
     while (sample := search.ask()) is not None:
@@ -92,7 +89,6 @@ def test_of_several_responses_the_first_steers_and_all_are_predicted():
     assert product == pytest.approx(1.0, rel=0.1)
 
 
-@pytest.mark.slow
 def test_a_sample_without_one_response_enters_for_the_others():
     search = SurfaceMap(FACTORS, samples=12)
     for number in range(12):
@@ -139,7 +135,6 @@ def test_a_map_begins_within_its_ranges_too(factors, samples):
     assert 2 <= len(inner) < terms
 
 
-@pytest.mark.slow
 def test_a_quadratic_that_fits_does_not_have_its_corners_asked_again():
     """It is the surer between them the more it is told of them alone."""
     search = SurfaceMap(FACTORS, samples=14, target=1e-3)

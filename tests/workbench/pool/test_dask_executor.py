@@ -19,7 +19,7 @@ from benchrigor.workbench.pool.on_host import Job
 from benchrigor.workbench.pool.pool import Pool
 
 distributed = pytest.importorskip("distributed")
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 SHELL = "subprocess:getoutput"
 STAMPS = "date +%s.%N; sleep 0.5; date +%s.%N"
 

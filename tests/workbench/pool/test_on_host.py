@@ -49,13 +49,11 @@ def wait_until(is_so: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.slow
 def test_what_a_job_prints_is_no_outcome(tmp_path: Path) -> None:
     outcome = run(job_of("builtins:print", tmp_path, sep="x"))
     assert (outcome.failure, outcome.value) == ("", None)
 
 
-@pytest.mark.slow
 def test_other_versions_are_refused_whatever_fields_they_send(tmp_path: Path) -> None:
     outcome = run(job_of("builtins:dict", tmp_path), "sh", "-c", VERSION)
     assert outcome.kind == "refused"
@@ -112,7 +110,6 @@ def test_what_others_use_disturbs(
     assert outcome.before == pytest.approx(others, abs=0.05)
 
 
-@pytest.mark.slow
 def test_a_second_controller_is_refused_and_after_the_first_it_is_not(tmp_path: Path) -> None:
     """All hosts of a gang are held, each of its names."""
     with pool_in(tmp_path) as first:
@@ -126,7 +123,6 @@ def test_a_second_controller_is_refused_and_after_the_first_it_is_not(tmp_path: 
     assert (done.failure, done.attempts[0].outcome.taken_over_from) == ("", "")
 
 
-@pytest.mark.slow
 def test_closing_ends_what_is_under_way_and_what_that_has_started(tmp_path: Path) -> None:
     """Its process sees that nobody asks any more, as when the controller is killed."""
     child = tmp_path / "child"
@@ -159,7 +155,6 @@ def test_a_job_that_does_not_end_in_time_is_lost_although_it_gives_signs_of_life
     assert run(job, "sh", "-c", said).kind == "lost"
 
 
-@pytest.mark.slow
 def test_a_start_is_the_same_moment_by_the_clock_of_a_host(tmp_path: Path) -> None:
     """It is an hour ahead, and takes a while to begin."""
     start_s = time.time() + 9.0

@@ -259,7 +259,6 @@ def test_a_gang_does_not_starve(table: Any, among: list[str] | None) -> None:
     assert gangs[0].hosts == ("elm", "oak")
 
 
-@pytest.mark.slow
 def test_gangs_of_two_of_three_hosts_never_lock_each_other_out(table: Any) -> None:
     in_use: set[str] = set()
 

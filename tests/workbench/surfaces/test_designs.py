@@ -50,14 +50,12 @@ def test_the_terms_of_a_model_are_independent_and_balanced() -> None:
     assert SurfaceMap(factors).space.distances(others, origin).tolist() == [2.0, 2.0, 1.0]
 
 
-@pytest.mark.slow
 def test_twenty_starts_find_the_best_six_of_32_points() -> None:
     """So much has the best of all 906,192 choices."""
     for seed in range(3):
         assert determinant(SERVERS, optimal(SERVERS, 6, seed)) >= 0.999 * 258.2573
 
 
-@pytest.mark.slow
 def test_more_candidates_than_a_start_looks_at_cost_little_of_the_determinant(monkeypatch):
     """The best that exchanges of single points reach from 20 random designs (Fedorov 1972)."""
     monkeypatch.setattr(designs, "_STARTS", 2)
@@ -73,10 +71,9 @@ def test_more_candidates_than_a_start_looks_at_cost_little_of_the_determinant(mo
         (SPACE, 12),  # as many as points
         ([SYSTEM], 3),
         ([Factor("a", [1, 1.001, 1e6], scale="log10"), SYSTEM], 9),
-        pytest.param(  # 48 of 180
+        (  # 48 of 180
             [Factor("a", list("abcdef")), Factor("b", list("uvwxyz")), Factor("c", range(5))],
             48,
-            marks=pytest.mark.slow,
         ),
     ],
 )

@@ -188,7 +188,6 @@ def test_draws_have_the_moments_of_predictions(surface: Any) -> None:
         assert drawn.std(axis=0) == pytest.approx(sd * math.sqrt(tails), rel=rel)
 
 
-@pytest.mark.slow
 def test_intervals_of_points_that_were_not_measured_hold_the_truth() -> None:
     held = []
     for seed in range(40):
@@ -241,7 +240,6 @@ def test_a_point_that_was_measured_another_time_is_not_outside() -> None:
     assert (measured.best().point, measured.outside()) == (BEST, ())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("levels", ["ab", "abcdefghij"])
 def test_a_category_without_an_effect_seldom_matters(levels: str):
     """Its best and its worst level are chosen from the same samples."""

@@ -29,7 +29,6 @@ def run(workload: CommandWorkload, seconds: float | None = 0.2) -> tuple[Round, 
     return rounds.run(workload, seconds=seconds), time.monotonic() - began
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("place", WITHIN)
 @pytest.mark.parametrize("more", [{}, {"memory": True}, {"ignore_failure": True}])
 def test_a_hook_of_a_round_is_killed_when_its_time_is_up(place: str, more: dict[str, bool]) -> None:
@@ -40,14 +39,12 @@ def test_a_hook_of_a_round_is_killed_when_its_time_is_up(place: str, more: dict[
     assert [notice.code for notice in finished.notices] == [Code.CUT_ROUND]
 
 
-@pytest.mark.slow
 def test_what_prepares_takes_from_the_time_of_its_round() -> None:
     finished, took = run(hooked(("sleep", "60"), prepare=["sleep", "0.2"]), seconds=0.5)
     assert finished.cut
     assert took < SLOW_S
 
 
-@pytest.mark.slow
 def test_runs_that_fail_share_the_time_of_their_round() -> None:
     failing = hooked(("sh", "-c", "sleep 0.4; false"), ignore_failure=True)
     finished, _ = run(failing, seconds=0.5)
@@ -55,13 +52,11 @@ def test_runs_that_fail_share_the_time_of_their_round() -> None:
     assert finished.facts.get("failed_runs", 0) < 3  # none where the machine is too slow for one
 
 
-@pytest.mark.slow
 def test_what_concludes_may_end_shortly_after_the_budget() -> None:
     finished, _ = run(hooked(("true",), conclude=["sleep", "1.1"]), seconds=1.0)
     assert finished.readings["time"] > 0.0
 
 
-@pytest.mark.slow
 def test_a_setup_counts_for_no_round() -> None:
     options = Options(budget_s=2.0, target=None, max_rounds=4)
     workload = hooked(("sleep", "0.01"), setup=["sleep", "2.1"])

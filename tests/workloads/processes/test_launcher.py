@@ -40,7 +40,6 @@ def test_the_floor_is_that_of_a_shell_not_of_an_interpreter():
     assert code == 0
 
 
-@pytest.mark.slow
 @needs_linux
 def test_where_no_command_can_be_adopted_the_floor_is_that_of_the_interpreter():
     peak, floor, _ = launched("true", before="import ctypes; ctypes.CDLL = lambda _: None")[0]
@@ -48,7 +47,6 @@ def test_where_no_command_can_be_adopted_the_floor_is_that_of_the_interpreter():
     assert launched(sys.executable, "-c", TOUCHING)[0][0] == pytest.approx(2e8, rel=0.05)
 
 
-@pytest.mark.slow
 def test_the_peak_is_that_of_the_greatest_process_of_a_command():
     script = f'{sys.executable} -I -S -c "{TOUCHING}"; true'
     assert launched("sh", "-c", script)[0][0] == pytest.approx(2.05e8, rel=0.05)

@@ -28,7 +28,6 @@ with ended_by_signals():
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux wakes that thread")
 def test_a_signal_that_another_thread_takes_interrupts_what_the_main_thread_waits_for():
     """Of signals that come together, the second wakes any thread, which may take them all."""

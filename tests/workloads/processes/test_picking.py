@@ -191,7 +191,6 @@ def test_a_line_that_is_too_long_is_not_searched_and_not_cut_into_numbers() -> N
 
 
 @pytest.mark.alone
-@pytest.mark.slow
 def test_a_hundred_megabytes_without_a_line_end_need_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "sparse"
     path.touch()
@@ -223,7 +222,6 @@ def test_json_may_span_several_lines(indent: int | str | None, end: str) -> None
     assert picked(printed, "rate:b/s=json:end.streams.1.rate") == [7.0]
 
 
-@pytest.mark.slow
 def test_long_output_is_searched_for_as_long_as_its_lines_take(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -123,7 +123,6 @@ def test_output_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert time.monotonic() - began < 15.0
 
 
-@pytest.mark.slow
 def test_of_standard_error_the_end_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(output_file, "MOST_PRINTED", 2**20)
     flood = (
@@ -134,7 +133,6 @@ def test_of_standard_error_the_end_is_kept(monkeypatch: pytest.MonkeyPatch) -> N
     assert measured(f"{flood}; true").readings
 
 
-@pytest.mark.slow
 def test_output_is_searched_until_soon_after_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     """At least a quarter of a second, however late it is."""
     script = "yes took 5 ms | head -c 100000000; sleep 0.1"
