@@ -17,12 +17,13 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import multiprocessing
+import multiprocessing.pool
 import signal
 import sys
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
@@ -34,9 +35,11 @@ HERE = Path(__file__).parent
 SOURCE = HERE.parents[1] / "src"
 TABLE = HERE / "rules.csv"
 PACKAGES = ("stats", "session")
-FACTORS = ((1000.0, 4.0), (0.001, 0.25))  # a smaller one where the first makes no sense
+FACTORS = ((1000.0, 0.001), (4.0, 0.25))  # the others where the first make no sense
 NO_RULES = {0, 1, -1}
-LIMIT_S = 300  # of the processor, for one number with one factor
+LIMIT_S = 120  # of the processor, for one look
+QUICK = 60  # cases that are tried with each number by itself
+TOGETHER = 8  # numbers that are changed at once with all cases, until some case changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,37 +90,37 @@ def _is_rule(node: Any) -> bool:
 
 
 class _Changed(importlib.machinery.SourceFileLoader):
-    """Loads a module with one number changed."""
+    """Loads a module with some numbers changed."""
 
-    def __init__(self, rule: Rule, factor: float) -> None:
-        path = SOURCE.joinpath(*rule.module.split(".")).with_suffix(".py")
-        super().__init__(rule.module, str(path))
-        self._rule, self._factor = rule, factor
+    def __init__(self, module: str, rules: Sequence[Rule], factor: float) -> None:
+        super().__init__(module, str(SOURCE.joinpath(*module.split(".")).with_suffix(".py")))
+        self._rules, self._factor = rules, factor
 
     def get_code(self, fullname: str) -> CodeType:
         """Return the code of the changed source."""
-        rule, path = self._rule, Path(self.path)
-        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-        line, stop = lines[rule.line - 1], rule.column
-        while line[stop : stop + 1].isalnum() or line[stop] in "._":
-            stop += 1
-            if line[stop - 1] == "e" and line[stop] in "+-":
+        lines = Path(self.path).read_text(encoding="utf-8").splitlines(keepends=True)
+        for rule in sorted(self._rules, key=lambda rule: -rule.column):
+            line, stop = lines[rule.line - 1], rule.column
+            while line[stop : stop + 1].isalnum() or line[stop] in "._":
                 stop += 1
-        lines[rule.line - 1] = line[: rule.column] + rule.changed(self._factor) + line[stop:]
-        return compile("".join(lines), str(path), "exec")
+                if line[stop - 1] == "e" and line[stop] in "+-":
+                    stop += 1
+            lines[rule.line - 1] = line[: rule.column] + rule.changed(self._factor) + line[stop:]
+        return compile("".join(lines), self.path, "exec")
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds the changed module before the one on the path."""
+    """Finds changed modules before those on the path."""
 
-    def __init__(self, rule: Rule, factor: float) -> None:
-        self._rule, self._factor = rule, factor
+    def __init__(self, rules: Sequence[Rule], factor: float) -> None:
+        self._rules, self._factor = rules, factor
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> Any:
-        """Return the specification of the changed module."""
-        if fullname != self._rule.module:
+        """Return the specification of a changed module."""
+        rules = [rule for rule in self._rules if rule.module == fullname]
+        if not rules:
             return None
-        loader = _Changed(self._rule, self._factor)
+        loader = _Changed(fullname, rules, self._factor)
         return importlib.util.spec_from_file_location(fullname, loader.path, loader=loader)
 
 
@@ -165,20 +168,19 @@ class Reach:
                 if part not in within and isinstance(getattr(part, "ctx", None), ast.Load):
                     self._modules[_named(part)].add(str(path))
 
-    def cases(self, name: str) -> list[str]:
-        """Return the cases that call a function which mentions a name, the quickest first.
+    def cases(self, names: Iterable[str]) -> list[str]:
+        """Return the cases that call a function which mentions one of the names, quickest first.
 
         Of a name that stands outside of functions: those that call any function of the module.
         """
-        found = [case for place in self._functions[name] for case in self._called.get(place, ())]
-        for path in self._modules[name]:
-            found += [
-                case
-                for (where, _), cases in self._called.items()
-                if where == path
-                for case in cases
-            ]
-        return sorted(set(found), key=self._quickest.index)
+        found: set[str] = set()
+        for name in names:
+            for place in self._functions[name]:
+                found.update(self._called.get(place, ()))
+            for (path, _), cases in self._called.items():
+                if path in self._modules[name]:
+                    found.update(cases)
+        return sorted(found, key=self._quickest.index)
 
 
 def _named(node: ast.AST) -> str:
@@ -186,15 +188,15 @@ def _named(node: ast.AST) -> str:
     return str(getattr(node, "id", getattr(node, "attr", "")))
 
 
-def case_of(job: tuple[Rule, float, Sequence[str]]) -> str | None:
-    """Return the first of some cases that finds something else with a changed number.
+def case_of(job: tuple[Sequence[Rule], float, Sequence[str]]) -> str | None:
+    """Return the first of some cases that finds something else with changed numbers.
 
-    "" without one, None if the number makes no sense. In a process of its own, which has not
+    "" without one, None if the numbers make no sense. In a process of its own, which has not
     imported benchrigor before.
     """
-    rule, factor, names = job
+    rules, factor, names = job
     warnings.simplefilter("ignore")
-    sys.meta_path.insert(0, _Finder(rule, factor))
+    sys.meta_path.insert(0, _Finder(rules, factor))
     signal.signal(signal.SIGPROF, _give_up)
     signal.setitimer(signal.ITIMER_PROF, LIMIT_S)
     try:
@@ -217,26 +219,52 @@ def _give_up(_signal: int, _frame: FrameType | None) -> None:
     raise TimeoutError
 
 
+class Trials:
+    """Tries numbers in processes, and notes which case holds each."""
+
+    def __init__(self, pool: multiprocessing.pool.Pool, reach: Reach) -> None:
+        self._pool, self._reach = pool, reach
+        self.held: dict[Rule, str] = {}
+        self.without_sense: set[Rule] = set()
+
+    def tell(self, groups: Iterable[Sequence[Rule]], factor: float, most: int | None) -> None:
+        """Change the numbers of each group at once, and halve a group of which a case changes."""
+        left = [group for group in groups if group]
+        while left:
+            names = [self._reach.cases(rule.name for rule in group)[:most] for group in left]
+            jobs = [(group, factor, cases) for group, cases in zip(left, names, strict=True)]
+            tried, left = left, []
+            for group, case in zip(tried, self._pool.imap(case_of, jobs), strict=True):
+                if case == "":
+                    continue
+                if len(group) > 1:
+                    left += [group[: len(group) // 2], group[len(group) // 2 :]]
+                elif case:
+                    self.held[group[0]] = case
+                    click.echo(f"{group[0].module} {group[0].name} times {factor:g}: {case}")
+                else:
+                    self.without_sense.add(group[0])
+
+
 def hold(found: Sequence[Rule]) -> dict[Rule, str]:
-    """Return the cases that hold rules; the rules without one are missing."""
+    """Return the cases that hold rules; the rules without one are missing.
+
+    Each number is changed by itself and tried with the quickest cases. Those that these leave are
+    changed together, and tried with all cases.
+    """
     importlib.import_module("scipy.stats")  # once, for all processes
-    held: dict[Rule, str] = {}
     with multiprocessing.get_context("fork").Pool(maxtasksperchild=1) as pool:
-        reach = Reach(*pool.apply(cases_by_function))
-        names = {rule: reach.cases(rule.name) for rule in found}
-        for wide, narrow in FACTORS:
-            left = [rule for rule in found if rule not in held and names[rule]]
-            for factor in (wide, narrow):
-                jobs, tried = [(rule, factor, names[rule]) for rule in left], left
-                left = []
-                for rule, case in zip(tried, pool.imap(case_of, jobs), strict=True):
-                    shown = "no sense" if case is None else case
-                    click.echo(f"{rule.module} {rule.name}[{rule.place}] times {factor:g}: {shown}")
-                    if case:
-                        held[rule] = case
-                    elif case is None:
-                        left.append(rule)
-    return held
+        trials = Trials(pool, Reach(*pool.apply(cases_by_function)))
+        left = found
+        for factors in FACTORS:
+            trials.without_sense.clear()
+            for factor in factors:
+                trials.tell([[rule] for rule in left if rule not in trials.held], factor, QUICK)
+                idle = [rule for rule in left if rule not in trials.held]
+                groups = [idle[at : at + TOGETHER] for at in range(0, len(idle), TOGETHER)]
+                trials.tell(groups, factor, None)
+            left = [rule for rule in found if rule in trials.without_sense - trials.held.keys()]
+    return trials.held
 
 
 def read_table() -> list[Rule]:
