@@ -112,8 +112,7 @@ def test_settings_nested_deeply_are_refused(cli, store):
         br.Options(max_rounds=-(10**400))
 
 
-@pytest.mark.parametrize("count", [100, 1500])
-def test_inputs_at_random_make_no_traceback(monkeypatch, count):
+def test_inputs_at_random_make_no_traceback(monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs/evidence")
     fuzzer = importlib.import_module("trust")
-    assert fuzzer.fuzz(seed=1, count=count) == []
+    assert fuzzer.fuzz(seed=1, count=100) == []

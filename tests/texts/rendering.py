@@ -123,15 +123,25 @@ def _section(title: str, text: str) -> str:
     return f"## {title}\n\n~~~text\n{text}\n~~~"
 
 
-def notices() -> dict[str, str]:
-    """Return the sentence of each Notice code: the first that a golden case gives."""
+def notices_of(case: str) -> dict[str, str]:
+    """Return the sentences of a golden case by their codes: the first of each."""
     from fence import CASES  # noqa: PLC0415
 
     found: dict[str, str] = {}
-    for case in CASES.values():
-        for notice in _notices_in(case()):
-            found.setdefault(notice.code.value, _steady("\n".join(_lines(notice))))
-    return dict(sorted(found.items()))
+    for notice in _notices_in(CASES[case]()):
+        found.setdefault(notice.code.value, _steady("\n".join(_lines(notice))))
+    return found
+
+
+def notices() -> dict[str, str]:
+    """Return the sentence of each Notice code, under its name and that of the case it is from."""
+    from fence import CASES  # noqa: PLC0415
+
+    found: dict[str, tuple[str, str]] = {}
+    for case in CASES:
+        for code, sentence in notices_of(case).items():
+            found.setdefault(code, (case, sentence))
+    return {f"{code}: {case}": sentence for code, (case, sentence) in sorted(found.items())}
 
 
 def _notices_in(item: Any) -> Iterator[Notice]:

@@ -1,7 +1,7 @@
 """Texts are as their pages show them: ``python tests/texts/renew.py`` writes these anew."""
 
 import pytest
-from tests.texts.rendering import causes, notices, pages, sections, text_of
+from tests.texts.rendering import causes, notices_of, pages, sections, text_of
 
 SHOWN = {page: sections(page) for page in [*pages(), "notices"]}
 
@@ -18,5 +18,8 @@ def test_a_page_shows_no_text_without_a_cause(page: str) -> None:
     assert SHOWN[page].keys() == causes(page).keys()
 
 
-def test_the_sentences_of_golden_records_are_as_their_page_shows_them() -> None:
-    assert notices() == SHOWN["notices"]
+@pytest.mark.parametrize("case", sorted({title.split(": ")[1] for title in SHOWN["notices"]}))
+def test_the_sentences_of_a_golden_case_are_as_their_page_shows_them(case: str) -> None:
+    found = {f"{code}: {case}": text for code, text in notices_of(case).items()}
+    shown = {title: text for title, text in SHOWN["notices"].items() if title.endswith(f": {case}")}
+    assert {title: found.get(title) for title in shown} == shown
