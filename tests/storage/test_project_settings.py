@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchrigor.errors import InvalidInput
+from benchrigor.model.toml_tables import lines_of
 from benchrigor.storage.project_settings import defaults, metric_named
-from benchrigor.storage.toml_tables import lines_of
 
 
 def described(folder: Path, table: str) -> Path:

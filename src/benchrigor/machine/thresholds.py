@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchrigor.errors import InvalidInput
-from benchrigor.files import readable
-from benchrigor.model.checks import is_number, refuse, wrong_values
+from benchrigor.model import toml_tables as toml
+from benchrigor.model.checks import is_number, refuse
 from benchrigor.model.codec import encode
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import LARGEST, short
+from benchrigor.model.toml_tables import Keys, Reader, TomlTables, name_at
 
 MOST_CODES, LONGEST = 100, 300  # Bounds of what others may send: codes, characters of a text
 _MOST_LISTED = 8
@@ -155,44 +156,41 @@ def read_thresholds(source: Path | str | Mapping[str, Any] | None = None) -> tup
     [(10.0, False), (60.0, True)]
     """
     defaults = tomllib.loads(_DEFAULTS.read_text(encoding="utf-8"))
-    given = source if isinstance(source, Mapping) else _parse(source)
-    merged = {
+    given = _tables(source)
+    given.document = defaults | {
         code: {**defaults.get(code, {}), **table} if isinstance(table, Mapping) else table
-        for code, table in given.items()
+        for code, table in given.document.items()
     }
-    return checked_thresholds({**defaults, **merged})
+    return _checked(given)
 
 
-def _parse(source: Path | str | None) -> Mapping[str, Any]:
-    if not isinstance(source, Path | str | None):
-        raise InvalidInput(
-            f"thresholds: source is {short(source)}, expected a Path, the text of a file in TOML, "
-            "or tables by code"
-        )
-    try:
-        text = readable(source).read_text(encoding="utf-8") if isinstance(source, Path) else source
-        return tomllib.loads(text or "")
-    except (OSError, ValueError, RecursionError) as error:
-        where = source if isinstance(source, Path) else f"{short(source)} (a file is a Path)"
-        raise InvalidInput(f"thresholds: {where} cannot be read as TOML: {error}") from error
+def _tables(source: Path | str | Mapping[str, Any] | None) -> TomlTables:
+    match source:
+        case Path():
+            return TomlTables.of_file(source)
+        case Mapping() | None:
+            return TomlTables(source or {})
+        case str():
+            shown = f"thresholds: {short(source)} (a file is a Path)"
+            return TomlTables.of_text(source, name="thresholds", shown=shown)
+    raise InvalidInput(
+        f"thresholds: source is {short(source)}, expected a Path, the text of a file in TOML, "
+        "or tables by code"
+    )
 
 
 def checked_thresholds(tables: Mapping[str, Any]) -> tuple[Threshold, ...]:
     """Make thresholds of tables by code, or refuse them with all that is wrong."""
-    if len(tables) > MOST_CODES:
-        raise InvalidInput(f"there are {len(tables)} thresholds, expected at most {MOST_CODES}")
-    refuse(*(_wrong_table(code, table) for code, table in tables.items()))
-    return tuple(
-        Threshold(
-            **{
-                **table,
-                "code": code,
-                "when": tuple(Condition(**condition) for condition in table["when"]),
-                "evidence": tuple(table.get("evidence", ())),
-            }
-        )
-        for code, table in tables.items()
-    )
+    return _checked(TomlTables(tables))
+
+
+def _checked(tables: TomlTables) -> tuple[Threshold, ...]:
+    codes = [*tables.document]
+    if len(codes) > MOST_CODES:
+        raise InvalidInput(f"there are {len(codes)} thresholds, expected at most {MOST_CODES}")
+    thresholds = [_threshold(tables, code) for code in codes]
+    tables.refuse()
+    return tuple(threshold for threshold in thresholds if threshold is not None)
 
 
 def wrong_code(code: object) -> list[str]:
@@ -202,50 +200,34 @@ def wrong_code(code: object) -> list[str]:
     return [f"{short(code)} is no code, expected up to 64 of a to z, 0 to 9 and hyphens"]
 
 
-def _wrong_table(code: object, table: Any) -> list[str]:
-    """Return the problems with one threshold."""
+def _threshold(tables: TomlTables, code: str) -> Threshold | None:
+    """Make a threshold of its table; note all that is wrong with it."""
     if problems := wrong_code(code):
-        return problems
-    problems = _wrong_fields(f"{code}", table, _OF_THRESHOLD)
-    if isinstance(table, Mapping) and _is_list(table.get("when")):
-        for index, each in enumerate(table["when"]):
-            problems += _wrong_condition(f"{code}.when[{index}]", each)
-    return problems
+        tables.note((code,), *problems)
+        return None
+    given = tables.table((code,), _THRESHOLD, ("when", "sentence"))
+    places = [(code, "when", str(index)) for index in range(len(given.get("when", ())))]
+    given["when"] = tuple(_condition(tables, keys) for keys in places)
+    given["evidence"] = tuple(given.get("evidence", ()))
+    return Threshold(code=code, **given) if tables.is_right else None
 
 
-def _wrong_condition(name: str, table: Any) -> list[str]:
-    """Return the problems with one condition."""
-    if problems := _wrong_fields(name, table, _OF_CONDITION):
-        return problems
-    limits = [limit for limit in ("above", "below") if table.get(limit) is not None]
+def _condition(tables: TomlTables, keys: Keys) -> Condition | None:
+    """Make a condition of its table; note all that is wrong with it."""
+    given = tables.table(keys, _CONDITION, ("sample", "clear"))
+    if not {"sample", "clear"} <= given.keys():
+        return None
+    limits = [limit for limit in ("above", "below") if tables.at(*keys, limit) is not None]
     if len(limits) != 1:
-        return [f"{name} has {' and '.join(limits) or 'no limit'}, expected above or below"]
-    limit, clear = table[limits[0]], table["clear"]
-    if clear > limit if limits == ["above"] else clear < limit:
-        bound = "at most" if limits == ["above"] else "at least"
-        return [f"{name}.clear is {clear}, expected {bound} {limit}, which is {limits[0]}"]
-    return []
-
-
-_Field = tuple[object, Callable[[Any], bool], str]  # Default, check, expectation in words
-
-
-def _wrong_fields(name: str, table: Any, fields: Mapping[str, _Field]) -> list[str]:
-    """Return which fields of a table are unknown, missing or do not fit."""
-    if not isinstance(table, Mapping):
-        return [f"{name} is {short(table)}, expected a table"]
-    given = {key: table.get(key, default) for key, (default, _, _) in fields.items()}
-    return [
-        *(
-            f"{name}.{short(key)} is unknown, expected some of {', '.join(fields)}"
-            for key in table
-            if key not in fields
-        ),
-        *wrong_values(
-            (f"{name}.{key}", given[key], fits(given[key]), expected)
-            for key, (_, fits, expected) in fields.items()
-        ),
-    ]
+        has = f"{name_at(keys)} has {' and '.join(limits) or 'no limit'}"
+        tables.note(keys, f"{has}, expected above or below")
+    elif (limit := given.get(limits[0])) is not None:
+        clear, is_above = given["clear"], limits == ["above"]
+        if clear > limit if is_above else clear < limit:
+            said = f"{name_at((*keys, 'clear'))} is {clear}"
+            bound = "at most" if is_above else "at least"
+            tables.note((*keys, "clear"), f"{said}, expected {bound} {limit}, which is {limits[0]}")
+    return Condition(**given) if tables.is_right else None
 
 
 def _is_text(value: object) -> bool:
@@ -260,27 +242,22 @@ def _is_finite(value: object) -> bool:
     return is_number(value) and -LARGEST <= value <= LARGEST
 
 
-_TEXT = f"a text of 1 to {LONGEST} characters, all of them printable"
-_OF_THRESHOLD: dict[str, _Field] = {
-    "when": (None, lambda value: _is_list(value) and len(value) > 0, "one to eight conditions"),
-    "sentence": (None, _is_text, _TEXT),
-    "hold_s": (
-        10.0,
+_text = toml.reader_of(_is_text, f"a text of 1 to {LONGEST} characters, all of them printable")
+_THRESHOLD: Mapping[str, Reader] = {
+    "when": toml.reader_of(
+        lambda value: _is_list(value) and len(value) > 0, "one to eight conditions"
+    ),
+    "sentence": _text,
+    "hold_s": toml.reader_of(
         lambda value: _is_finite(value) and value >= _LEAST_HOLD_S,
         f"a number of seconds from {_LEAST_HOLD_S:g} on",
     ),
-    "evidence": (
-        (),
+    "evidence": toml.reader_of(
         lambda value: _is_list(value) and all(map(_is_text, value)),
         "up to eight names of samples, printable",
     ),
-    "enabled": (True, lambda value: isinstance(value, bool), "true or false"),
+    "enabled": toml.flag_of,
 }
-_OF_CONDITION: dict[str, _Field] = {
-    "sample": (None, _is_text, _TEXT),
-    "clear": (None, _is_finite, "a finite number"),
-    **dict.fromkeys(
-        ("above", "below"),
-        (None, lambda value: value is None or _is_finite(value), "a finite number"),
-    ),
-}
+_finite = toml.reader_of(_is_finite, "a finite number")
+_limit = toml.reader_of(lambda value: value is None or _is_finite(value), "a finite number")
+_CONDITION = {"sample": _text, "clear": _finite, "above": _limit, "below": _limit}

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from benchrigor.errors import InvalidInput
-from benchrigor.files import readable
-from benchrigor.model.checks import refuse
+from benchrigor.model import toml_tables as toml
 from benchrigor.model.metric import Metric, describe_metric
+from benchrigor.model.toml_tables import TomlTables
 
 # Options that a project may give defaults for, by their names on the command line.
 SETTINGS = (
     *("target", "confidence", "statistic", "budget", "batch", "gc", "preset", "margin"),
     "store",
+)
+_OURS = ("tool", "benchrigor")
+_description = toml.reader_of(
+    lambda value: isinstance(value, str), 'a description such as "req/s,higher,harmonic"'
 )
 
 
@@ -57,14 +59,12 @@ def defaults(folder: Path | None = None) -> Mapping[str, str]:
     InvalidInput
         When the file is not TOML, benchrigor is not a table in it, or a setting is not known.
     """
-    path, settings = _settings(folder or Path.cwd())
-    given = {name: value for name, value in settings.items() if name != "metrics"}
-    refuse(
-        f"{path}: tool.benchrigor has {name!r}, expected some of {', '.join(SETTINGS)}, or the "
-        "table metrics"
-        for name in sorted(given.keys() - set(SETTINGS))
+    tables = _tables(folder or Path.cwd())
+    given = tables.table(
+        _OURS, {**dict.fromkeys(SETTINGS, toml.as_it_is), "metrics": toml.table_of}
     )
-    return {name: str(value) for name, value in given.items()}
+    tables.refuse()
+    return {name: str(value) for name, value in given.items() if name != "metrics"}
 
 
 def described_metrics(folder: Path) -> Mapping[str, str]:
@@ -75,31 +75,19 @@ def described_metrics(folder: Path) -> Mapping[str, str]:
     InvalidInput
         When the file is not TOML, or the table holds something else.
     """
-    path, settings = _settings(folder)
-    metrics = settings.get("metrics", {})
-    if not isinstance(metrics, dict) or not all(isinstance(text, str) for text in metrics.values()):
-        raise InvalidInput(
-            f"{path}: tool.benchrigor.metrics is {metrics!r}, expected descriptions by name, such "
-            'as rate = "req/s,higher,harmonic"'
-        )
+    tables = _tables(folder)
+    keys = (*_OURS, "metrics")
+    metrics = tables.table(keys, dict.fromkeys(toml.items_of(tables.at(*keys)), _description))
+    tables.refuse()
     return metrics
 
 
-def _settings(folder: Path) -> tuple[Path | None, Mapping[str, Any]]:
-    """Return the nearest pyproject.toml and its table ``[tool.benchrigor]``."""
+def _tables(folder: Path) -> TomlTables:
+    """Return the nearest pyproject.toml, with a problem if it has no table of ours."""
     places = (parent / "pyproject.toml" for parent in (folder, *folder.parents))
     path = next((place for place in places if place.is_file()), None)
-    if path is None:
-        return None, {}
-    try:
-        table: Any = tomllib.loads(readable(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"{path} cannot be read: {error}") from error
-    for key in ("tool", "benchrigor"):
-        table = table.get(key, {}) if isinstance(table, dict) else table
-    if not isinstance(table, dict):
-        raise InvalidInput(
-            f"{path}: tool.benchrigor is {table!r}, expected descriptions by name in a table "
-            "metrics, or settings such as budget = 5"
-        )
-    return path, table
+    tables = TomlTables({}) if path is None else TomlTables.of_file(path)
+    for keys in (_OURS[:1], _OURS):
+        if (item := tables.at(*keys)) is not None:
+            tables.attempt(keys, toml.table_of, ".".join(keys), item)
+    return tables

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from benchrigor.cli.targets import names_function
+from benchrigor.model import toml_tables as toml
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.model.shell_words import words_of
+from benchrigor.model.toml_tables import Keys, Reader, TomlTables
 from benchrigor.session.measuring import TIME
-from benchrigor.storage import toml_tables as toml
-from benchrigor.storage.toml_tables import Keys, Reader, TomlTables
 from benchrigor.units import Direction
 from benchrigor.workbench.data import Limit
 from benchrigor.workbench.good_requests import read_slo

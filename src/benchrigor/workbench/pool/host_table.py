@@ -11,7 +11,7 @@ from benchrigor.control_characters import escaped
 from benchrigor.model.checks import wrong_values
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
-from benchrigor.storage.toml_tables import (
+from benchrigor.model.toml_tables import (
     Reader,
     TomlTables,
     flag_of,

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import io
+import re
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 from benchrigor.errors import InvalidInput
 from benchrigor.files import readable
 from benchrigor.model.checks import as_share, refuse, wrong_share, wrong_values, wrong_whole
+from benchrigor.model.series import short
 from benchrigor.model.shell_words import words_of as split_words
 from benchrigor.units import time_limit_of
 
@@ -61,31 +64,48 @@ def _paths(item: Any) -> Iterator[Keys]:
 
 def items_of(item: Any) -> Mapping[str, Any]:
     """Return the items of a table by name, or of an array by index; else no items."""
-    if isinstance(item, list):
+    if isinstance(item, list | tuple):
         return {str(index): inner for index, inner in enumerate(item)}
     return item if isinstance(item, Mapping) else {}
+
+
+def name_at(keys: Keys) -> str:
+    """Return the name of an item, with its place in an array, as in ``when[0].clear``."""
+    return re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", ".".join(keys))
 
 
 class TomlTables:
     """A TOML document that is read table by table; ``refuse`` raises all problems, by their lines.
 
-    ``text`` is the source of the document, if it has lines.
+    ``text`` is the source of the document, if it has lines. Without a ``name``, problems do not
+    begin with a place.
     """
 
-    def __init__(self, document: Mapping[str, Any], *, name: str, text: str = "") -> None:
+    def __init__(self, document: Mapping[str, Any], *, name: str = "", text: str = "") -> None:
         self.document: Any = document
-        self._name, self._problems = name, list[tuple[int, str]]()
-        self._lines = lines_of(text)
+        self._name, self._text, self._problems = name, text, list[tuple[int, str]]()
 
     @classmethod
     def of_file(cls, path: str | Path) -> TomlTables:
         """Read a file; InvalidInput when it cannot be read, or is not TOML."""
         try:
             text = readable(path).read_text(encoding="utf-8")
-            return cls(tomllib.loads(text), name=str(path), text=text)
-        except (OSError, ValueError, RecursionError) as error:
+        except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or error
             raise InvalidInput(f"{path} cannot be read: {why}") from error
+        return cls.of_text(text, name=str(path))
+
+    @classmethod
+    def of_text(cls, text: str, *, name: str, shown: str = "") -> TomlTables:
+        """Read a text; InvalidInput, which may show it otherwise, when it is not TOML."""
+        try:
+            return cls(tomllib.loads(text), name=name, text=text)
+        except (ValueError, RecursionError) as error:
+            raise InvalidInput(f"{shown or name} cannot be read: {error}") from error
+
+    @cached_property
+    def _lines(self) -> dict[Keys, int]:
+        return lines_of(self._text)
 
     def at(self, *keys: str) -> Any:
         """Return the item at a path of keys; None if there is none."""
@@ -104,17 +124,17 @@ class TomlTables:
         given = self.at(*keys)
         given = {} if given is None else given
         if not isinstance(given, Mapping):
-            self.attempt(keys, table_of, ".".join(keys), given)
+            self.attempt(keys, table_of, name_at(keys), given)
             return {}
-        where = ".".join(keys) or "the file"
+        where = name_at(keys) or "the file"
         for name in (name for name in given if name not in readers):
-            near = get_close_matches(name, readers, n=1, cutoff=0.5) or [*readers]
-            self.note((*keys, name), f"{where} has {name!r}, expected {' or '.join(near)}")
+            near = get_close_matches(str(name), readers, n=1, cutoff=0.5) or [*readers]
+            self.note((*keys, name), f"{where} has {short(name)}, expected {' or '.join(near)}")
         for name in needs:
             if name not in given:
                 self.note(keys, f"{where} has no {name}")
         found = {
-            name: self.attempt((*keys, name), reader, ".".join((*keys, name)), given[name])
+            name: self.attempt((*keys, name), reader, name_at((*keys, name)), given[name])
             for name, reader in readers.items()
             if name in given
         }
@@ -133,7 +153,8 @@ class TomlTables:
         for problem in problems:
             line = self._lines.get((*keys, problem.partition(" ")[0]))
             line = line or next(self._lines_around(keys), 1)
-            self._problems.append((line, f"{self._name}:{line}: {problem}"))
+            place = f"{self._name}:{line}: " if self._name else ""
+            self._problems.append((line, f"{place}{problem}"))
 
     def _lines_around(self, keys: Keys) -> Iterator[int]:
         """Yield the lines of an item, of its parts, and of the tables that contain it."""
