@@ -454,7 +454,7 @@ SLO = "p95<150ms and first-byte<140ms: 95%"
 
 def test_a_share_of_good_requests_is_limited_stored_and_shown(cli, store, strict, queue):
     """Of M/M/1 that serves 200/s, 95% of requests come within 150 ms at 180/s."""
-    words = ("--slo", SLO, "--seed-load", "120", "--budget", "30", "--min-load", "60")
+    words = ("--slo", SLO, "--seed-load", "120", "--budget", "15", "--min-load", "60")
     result = cli("peak", "--url", f"{queue}stream", *words)
     run_id = Journal(store).runs()[0]["run_id"]
     assert cli("show", run_id).stdout == result.stdout
