@@ -40,7 +40,7 @@ from benchrigor import stats
 from benchrigor.cli import main as command_line
 from benchrigor.cli.amounts import amounts
 from benchrigor.cli.exits import ExitCode
-from benchrigor.cli.options import Duration, TimeLimit, share, trim
+from benchrigor.cli.options import LIMIT, SHARE, WITH_UNIT, Typed
 from benchrigor.cli.verb_help import VERBS
 from benchrigor.errors import BenchrigorError
 from benchrigor.machine import read_thresholds
@@ -48,6 +48,7 @@ from benchrigor.model import codec
 from benchrigor.model.metric import describe_metric, quantile_named
 from benchrigor.report import explain, render
 from benchrigor.session import Session
+from benchrigor.settings import SETTINGS
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock, SyntheticWorkload
 from benchrigor.workbench import PeakRun, PeakSearch
@@ -522,10 +523,10 @@ def encoded(written: str) -> bytes:
 def of_texts(rng: random.Random) -> Input:
     """Give a text to a parser of options."""
     parsers: dict[str, Callable[[str], object]] = {
-        "share": share,
-        "trim": trim,
-        "duration": lambda typed: Duration(bare_s=None).convert(typed, None, None),
-        "time limit": lambda typed: TimeLimit().convert(typed, None, None),
+        "share": lambda typed: SHARE.convert(typed, None, None),
+        "trim": lambda typed: Typed("", SETTINGS["trim"].kind.read).convert(typed, None, None),
+        "duration": lambda typed: WITH_UNIT.convert(typed, None, None),
+        "time limit": lambda typed: LIMIT.convert(typed, None, None),
         "amounts": amounts,
         "statistic": quantile_named,
         "metric": lambda typed: describe_metric("x", typed),

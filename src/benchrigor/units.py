@@ -32,6 +32,22 @@ def share_of(text: str) -> float:
     return number
 
 
+_PERCENTILE = re.compile(r"p([0-9]{1,2}(?:\.[0-9]{1,9})?)")
+
+
+def quantile_of(statistic: object) -> float | None:
+    """Return the share of readings below a quantile, None for the mean; ValueError else."""
+    word = statistic if isinstance(statistic, str) else ""
+    if word in {"mean", "median"}:
+        return None if word == "mean" else 0.5
+    match = _PERCENTILE.fullmatch(word)
+    if match is None or float(match[1]) == 0.0:
+        raise ValueError(
+            f"statistic is {statistic!r}, expected 'mean', 'median' or a percentile such as 'p10'"
+        )
+    return float(match[1]) / 100.0
+
+
 # As programs write durations, also Go's.
 _SECONDS_IN = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "m": 60.0, "min": 60.0}
 _SECONDS_IN |= {"s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "h": 3600.0}

@@ -62,32 +62,12 @@ from benchrigor.workloads.worktrees import Checkout, is_changed, worktrees
 @click.option("--build", metavar="COMMAND", help="Run in each revision first.")
 @shared.shell_option
 @shared.process_options
-@shared.share_option("--margin", "1%", "Change that does not matter; 0 for the classical test.")
-@shared.share_option(
-    "--target", None, "Half-width of the ratio wanted.  [default: half the margin]"
-)
-@shared.confidence_option()
-@shared.statistic_option
-@shared.choice_option("--detector", shared.DETECTOR)
-@click.option(
-    "--budget",
-    "budget_s",
-    type=shared.TimeLimit(),
-    default="10",
-    show_default=True,
-    help="Measure no longer than this; none for no limit.",
-)
-@shared.choice_option("--preset", "Evidence asked for before stopping.  [default: normal]")
-@shared.choice_option("--gc", "Garbage collection while functions are timed.", ("on", "off"))
-@shared.count_option(
-    "--batch",
-    text="Calls of a function that a reading averages.  [default: as many as the clock needs]",
-)
-@click.option(
-    "--timeout", type=shared.TimeLimit(), help="End a round that runs longer: it has failed."
-)
+@shared.setting("margin")
+@shared.setting("target", "Half-width of the ratio wanted.", usual="half the margin", default=None)
+@shared.settings("confidence", "statistic", "detector", "budget_s", "preset", "gc", "batch")
+@click.option("--timeout", type=shared.LIMIT, help="End a round that runs longer: it has failed.")
 @fail_on_option
-@shared.count_option("--seed", text="Seed of the order.", least=0)
+@shared.setting("seed")
 @click.option("--no-store", is_flag=True, help="Keep nothing.")
 @shared.store_option
 @shared.details_option

@@ -32,11 +32,10 @@ from benchrigor.session.traces import SPEED
 )
 @shared.readings_options
 @click.option("--work", metavar="COLUMN", help="Work amount of each round; --unit is theirs.")
-@shared.share_option("--target", None, "Half-width wanted; exit code 3 when it is not reached.")
-@shared.confidence_option()
-@shared.statistic_options
-@shared.trim_option
-@shared.choice_option("--detector", shared.DETECTOR)
+@shared.setting("target", "Half-width wanted; exit code 3 when it is not reached.", default=None)
+@shared.settings(
+    *("confidence", "statistic", "method", "autocorrelation_limit", "trim", "detector")
+)
 @click.option("--explain", "explained", is_flag=True, help="Explain how the number came about.")
 @shared.details_option
 @plot_option

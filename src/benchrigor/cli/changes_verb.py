@@ -35,7 +35,7 @@ from benchrigor.session.replays.recorded_phases import record_with_changes
     metavar="N",
     help="Least readings between two change points, and at the ends: 10, or 30 with edm.",
 )
-@shared.choice_option("--detector", shared.DETECTOR)
+@shared.setting("detector")
 @shared.details_option
 @plot_option
 @shared.json_option

@@ -124,19 +124,17 @@ class _Command(NamedTuple):
 )
 @click.option("--ignore-failure", is_flag=True, help="Count runs that fail apart, and go on.")
 @click.option("--memory", is_flag=True, help="Tell the peak memory, from a run of its own.")
-@click.option("--timeout", type=shared.TimeLimit(), help="A command that runs longer has failed.")
-@shared.share_option("--margin", "1%", "Change that does not matter, with --baseline.")
-@shared.share_option(
-    "--target",
-    "2%",
+@click.option("--timeout", type=shared.LIMIT, help="A command that runs longer has failed.")
+@shared.setting("margin", "Change that does not matter, with --baseline.")
+@shared.setting(
+    "target",
     "Half-width wanted of each time, as it ran; the default ends the runs, and is not missed.",
 )
-@shared.confidence_option()
-@shared.statistic_option
-@shared.choice_option("--detector", shared.DETECTOR)
-@shared.budget_options("10")
+@shared.settings(
+    *("confidence", "statistic", "detector", "budget_s", "max_rounds", "budget_readings")
+)
 @fail_on_option
-@shared.count_option("--seed", text="Seed of the order.", least=0)
+@shared.setting("seed")
 @click.option("--no-store", is_flag=True, help="Keep nothing.")
 @shared.store_option
 @shared.details_option
@@ -176,10 +174,7 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     if position is None and given["fail_on"]:
         raise InvalidInput("--fail-on is for comparisons: give a --baseline too")
     seed = check_seed(given["seed"])
-    named = ["target", "confidence", "statistic", "detector"]
-    named += ["budget_s", "max_rounds", "budget_readings"]
-    asked = {name: given[name] for name in named} | _exactly(given["runs"])
-    asked |= {"target_given": shared.is_given("target")}
+    asked = shared.given_options(given) | _exactly(given["runs"])
     options = Options(rounds="restarted", **asked)
     store = None if given["no_store"] else shared.open_store(given["store"])
     workloads = {label: _workload(command, given) for label, command in chosen.items()}

@@ -81,19 +81,15 @@ class _Side:
     "--unit --store --details --markdown --json",
 )
 @click.argument("sources", nargs=-1, required=True, metavar="BASELINE CANDIDATE [MORE]...")
-@click.option(
-    "--statistic",
-    help="mean, median, or a percentile such as p10.  [default: that of the runs; mean for files]",
-)
-@shared.share_option("--margin", "1%", "Change that does not matter; 0 for the classical test.")
-@shared.confidence_option()
+@shared.setting("statistic", usual="that of the runs; mean for files", default=None)
+@shared.settings("margin", "confidence")
 @shared.choice_option(
     "--direction",
     "Which way is better.  [default: that of the metric, as its unit tells]",
     (None, "lower", "higher"),
 )
 @shared.metric_option
-@shared.detector_option("that of each run; ranks for files")
+@shared.setting("detector", usual="that of each run; ranks for files", default=None)
 @fail_on_option
 @click.option(
     "--same-machine",

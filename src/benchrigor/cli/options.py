@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from click.core import ParameterSource
 
 from benchrigor.control_characters import escaped
 from benchrigor.errors import StoreFailed
-from benchrigor.model.options import CHOICES, Options
+from benchrigor.model.options import Options
+from benchrigor.settings import FLAG, SETTINGS, STATISTIC, Kind
 from benchrigor.storage import Journal, default_path
 from benchrigor.units import positive_seconds_of, share_of, time_limit_of
 
@@ -26,36 +28,25 @@ _JSON = "benchrigor.json"
 _DETAILS = "benchrigor.details"
 
 
-def share(text: str) -> float:
-    """Read a share, given as 0.02 or as 2%; its range is checked with all other options."""
-    try:
-        return share_of(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
+class Typed(click.ParamType):  # type: ignore[type-arg]  # not generic in older clicks
+    """What is read of a text, with ValueError for its problem; a default may be read already."""
 
+    def __init__(self, name: str, read: Callable[[str], Any]) -> None:
+        self.name, self._read = name, read
 
-class Duration(click.ParamType):  # type: ignore[type-arg]  # not generic in older clicks
-    """A duration above 0 such as 250ms or 1m30s, in seconds.
-
-    ``bare_s`` is the unit of a number without one, in seconds; None refuses it.
-    """
-
-    name = "duration"
-
-    def __init__(self, *, bare_s: float | None = 1.0) -> None:
-        self.bare_s = bare_s
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Read a typed time; a default is a number of seconds."""
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read a text."""
         try:
-            return self._seconds(value) if isinstance(value, str) else float(value)
+            return self._read(value) if isinstance(value, str) else value
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
-    def _seconds(self, text: str) -> float:
-        return positive_seconds_of(text, bare_s=self.bare_s)
+
+SHARE = Typed("share", share_of)  # its range is checked with all other options
+DURATION = Typed("duration", positive_seconds_of)
+LIMIT = Typed("duration", time_limit_of)
+WITH_UNIT = Typed("duration", partial(positive_seconds_of, bare_s=None))
+IN_MINUTES = Typed("duration", partial(positive_seconds_of, bare_s=60.0))
 
 
 class OutputPath(click.Path):
@@ -66,27 +57,6 @@ class OutputPath(click.Path):
         if value == "-":
             self.fail("'-' is no path here; ./- names a file or folder like that", param, ctx)
         return super().convert(value, param, ctx)
-
-
-class TimeLimit(Duration):
-    """A duration, or "none" for no limit: infinitely many seconds."""
-
-    def _seconds(self, text: str) -> float:
-        return time_limit_of(text)
-
-
-def trim(text: str) -> str | tuple[float, ...]:
-    """Read what to cut: auto, none, 10%, or 10%:5%; shares are checked with all other options."""
-    word = text.strip()
-    if word in ("auto", "none"):
-        return word
-    try:
-        shares = tuple(map(share, word.split(":")))
-    except click.BadParameter:
-        raise click.BadParameter(
-            f"{text!r} is no cut, expected auto, none, 10%, or 10%:5% for the two ends"
-        ) from None
-    return shares if len(shares) > 1 else shares * 2
 
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -103,27 +73,51 @@ def _together(*options: Decorator) -> Decorator:
     return decorate
 
 
+def settings(*names: str) -> Decorator:
+    """Add the options of settings, as they are declared."""
+    return _together(*map(setting, names))
+
+
+def setting(name: str, text: str = "", *, usual: str = "", **own: Any) -> Decorator:
+    """Add the option of a setting, with another text, default, or type where a verb has its own.
+
+    ``usual`` describes the default if it is None.
+    """
+    row = SETTINGS[name]
+    default = own.pop("default", _DEFAULTS.get(name, row.default))
+    usual = usual or ("" if text else row.usual)
+    text = (text or row.help) + f"  [default: {usual}]" * bool(usual and default is None)
+    look = _look_of(row.kind, default) | own
+    return click.option(f"--{row.flag or name.replace('_', '-')}", name, help=text, **look)
+
+
+_DEFAULTS = {field.name: field.default for field in fields(Options)}
+
+
+def _look_of(kind: Kind, default: Any) -> dict[str, Any]:
+    """Return how click reads a setting, and shows its default as somebody would type it."""
+    if kind is FLAG:
+        return {"is_flag": True, "flag_value": False, "default": default}
+    if isinstance(default, float):
+        default = f"{default:.0%}" if kind.metavar == "SHARE" else f"{default:g}"
+    # The name of a statistic is checked with all other options.
+    type_: Any = str if kind is STATISTIC else Typed("text", kind.read)
+    if kind.least is not None:
+        type_ = click.IntRange(min=kind.least)
+    elif kind.choices:
+        type_ = click.Choice([choice for choice in kind.choices if choice is not None])
+    return {"type": type_, "default": default, "show_default": True, "metavar": kind.metavar}
+
+
 def share_option(name: str, default: str | None, text: str) -> Decorator:
     """Add an option that takes a share."""
-    return click.option(name, type=share, default=default, show_default=True, help=text)
+    return click.option(name, type=SHARE, default=default, show_default=True, help=text)
 
 
-def confidence_option(default: str | None = "95%", text: str = "Of the intervals.") -> Decorator:
-    """Add --confidence; without a default, ``text`` says what counts instead."""
-    return share_option("--confidence", default, text)
-
-
-def choice_option(name: str, text: str, choices: Sequence[str | None] = ()) -> Decorator:
-    """Add an option with choices, by default from `Options`; the first is the default, or None."""
-    choices = choices or CHOICES[name.removeprefix("--").replace("-", "_")]
+def choice_option(name: str, text: str, choices: Sequence[str | None]) -> Decorator:
+    """Add an option with choices; the first is the default, or None."""
     words = click.Choice([choice for choice in choices if choice is not None])
     return click.option(name, type=words, default=choices[0], show_default=True, help=text)
-
-
-def detector_option(otherwise: str) -> Decorator:
-    """Add --detector; ``otherwise`` describes the default."""
-    words = click.Choice(CHOICES["detector"])
-    return click.option("--detector", type=words, help=f"{DETECTOR}  [default: {otherwise}]")
 
 
 def count_option(*names: str, text: str, least: int = 1) -> Decorator:
@@ -284,38 +278,6 @@ columns_options = _together(
 
 readings_options = _together(click.argument("source", default="-"), column_options)
 
-statistic_option = click.option(
-    "--statistic",
-    default="mean",
-    show_default=True,
-    metavar="NAME",
-    help="mean, median, or a percentile such as p10 (the floor) or p99.",
-)
-
-statistic_options = _together(
-    statistic_option,
-    choice_option(
-        "--method", "How the interval of a mean is made; subsessions covers less than it claims."
-    ),
-    share_option(
-        "--autocorrelation-limit",
-        "0.1",
-        "Neighbouring subsessions correlate by this at most; they are merged until they do.",
-    ),
-)
-
-DETECTOR = (
-    "What finds the phases: ranks (built in), edm (E-Divisive with medians), or pelt (of ruptures)."
-)
-trim_option = click.option(
-    "--trim",
-    type=trim,
-    default="auto",
-    show_default=True,
-    metavar="auto|none|SHARE[:SHARE]",
-    help="What to cut off readings: what is not stable, nothing, or shares at both ends (10%:5%).",
-)
-
 store_option = click.option(
     "--store",
     type=OutputPath(dir_okay=False, path_type=Path),
@@ -359,35 +321,24 @@ details_option = click.option(
 )
 
 
-def budget_options(budget: str | None) -> Decorator:
-    """Add --budget with this default, --max-rounds and --max-readings, named as in `Options`."""
-    return _together(
-        click.option(
-            "--budget",
-            "budget_s",
-            type=TimeLimit(),
-            default=budget,
-            show_default=True,
-            help="Measure no longer than this; none for no limit.",
-        ),
-        count_option("--max-rounds", text="Run no more rounds."),
-        count_option("--max-readings", "budget_readings", text="Take no more readings."),
-    )
-
-
 def is_given(option: str) -> bool:
     """Return whether an option of the current verb is on the command line."""
     source = click.get_current_context().get_parameter_source(option)
     return source is ParameterSource.COMMANDLINE
 
 
+def given_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that are fields of `Options`, and whether a target is typed."""
+    named = {name: given[name] for name in _DEFAULTS if name in given}
+    return {**named, "target_given": is_given("target")}
+
+
 def name_options(message: str, params: Iterable[click.Parameter]) -> str:
     """Name fields of `Options` in an error as the options of a verb."""
-    known = {field.name for field in fields(Options)}
     flags = {
         param.name: param.opts[0]
         for param in params
-        if param.name in known and isinstance(param, click.Option) and not param.is_flag
+        if param.name in _DEFAULTS and isinstance(param, click.Option) and not param.is_flag
     }
     return re.sub(r"(?<![-\w])\w+(?= is )", lambda found: flags.get(found[0], found[0]), message)
 

@@ -20,20 +20,22 @@ from benchrigor.session.sample_size import plan as planned
 @click.argument("source", metavar="RUN|FILE")
 @shared.share_option("--change", "3%", "Change to be seen.")
 @shared.share_option("--power", "80%", "Chance of seeing it, if it is so.")
-@shared.share_option(
-    "--margin", "0%", "Changes below this do not matter: the whole interval must lie beyond."
+@shared.setting(
+    "margin",
+    "Changes below this do not matter: the whole interval must lie beyond.",
+    default=0.0,
 )
-@shared.confidence_option(None, "Of the comparison.  [default: that of the run]")
+@shared.setting("confidence", "Of the comparison.", usual="that of the run", default=None)
 @click.option(
     "--half-width",
     "half_widths",
-    type=shared.share,
+    type=shared.SHARE,
     multiple=True,
     default=("5%", "2%", "1%", "0.5%"),
     show_default=True,
     help="Price an interval of this half-width; may be given several times.",
 )
-@shared.detector_option("that of the run; ranks for a file")
+@shared.setting("detector", usual="that of the run; ranks for a file", default=None)
 @shared.metric_option
 @shared.column_options
 @shared.store_option

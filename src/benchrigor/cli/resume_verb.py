@@ -23,7 +23,8 @@ from benchrigor.session.stored_runs import AGAIN, PAIR, PART_OF
 
 @click.command(cls=Verb)
 @shared.run_id_argument
-@shared.budget_options(None)
+@shared.setting("budget_s", usual="that of the run", default=None)
+@shared.settings("max_rounds", "budget_readings")
 @log_option
 @shared.store_option
 @shared.details_option

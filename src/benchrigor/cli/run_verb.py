@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Callable, Iterable
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,74 +44,16 @@ _THOROUGH_S = 60.0
     context_settings={"allow_interspersed_args": False},
 )
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND [ARG]... | MODULE:FUNCTION...")
-@shared.share_option(
-    "--target", "2%", "Half-width wanted; the default ends a run, and is not missed."
+@shared.settings(
+    *("target", "confidence", "statistic", "method", "autocorrelation_limit", "trim", "detector"),
+    *("budget_s", "max_rounds", "budget_readings"),
 )
-@shared.confidence_option()
-@shared.statistic_options
-@shared.trim_option
-@shared.choice_option("--detector", shared.DETECTOR)
-@shared.budget_options("10")
 @click.option("--thorough", is_flag=True, help=f"Short for --budget {_THOROUGH_S:g}.")
-@shared.choice_option("--preset", "Evidence asked for before stopping.  [default: normal]")
-@shared.choice_option(
-    "--rounds",
-    "Whether the rounds continue one series, or each has its own warm-up. Those of a function "
-    "continue one series in this process only; a command starts a process for each.",
-)
-@click.option(
-    "--work",
-    type=amounts,
-    metavar="AMOUNT|LOW:HIGH",
-    help="Work of a round, or from where to where it goes: replaces {work} in the command's "
-    "arguments, or is the argument of the function. A range makes the speed the result "
-    "(beside --read-units, which decide). "
-    "1000, 1e6, 64KiB, 1MB:1GB, 1k: (no largest), :5M (from 0).",
-)
-@shared.choice_option("--work-order", "How amounts follow each other.")
-@shared.choice_option(
-    "--analysis",
-    "readings: what rounds read. wps: the line through their work and durations, whose slope "
-    "gives the speed. auto: wps when --work is a range.",
-)
-@click.option(
-    "--quick-time",
-    "quick_s",
-    type=shared.Duration(),
-    default=60.0,
-    show_default=True,
-    help="A first rough answer by rounds of various work takes about so long.",
-)
-@click.option(
-    "--quick-rounds",
-    type=int,
-    metavar="N",
-    default=50,
-    show_default=True,
-    help="Rounds of it, fewer if they are long.",
-)
-@click.option(
-    "--short-round",
-    "short_round_s",
-    type=shared.Duration(),
-    default=0.01,
-    show_default=True,
-    help="Rounds of various work shorter than this are kept, but do not count.",
-)
-@shared.choice_option(
-    "--red-rounds", "What becomes of rounds that lost more than 15% of their time to interference."
-)
-@shared.choice_option(
-    "--disturbed",
-    "What becomes of readings during which delay was measured, where enough others are left.",
-)
-@click.option(
-    "--no-reference",
-    "reference",
-    is_flag=True,
-    flag_value=False,
-    default=True,
-    help="Time no fixed work in turn with the readings, which tells the pace of the machine.",
+@shared.settings("preset", "rounds")
+@shared.setting("work", type=amounts)
+@shared.settings(
+    *("work_order", "analysis", "quick_s", "quick_rounds", "short_round_s", "red_rounds"),
+    *("disturbed", "reference"),
 )
 @click.option(
     "--read",
@@ -137,17 +79,11 @@ _THOROUGH_S = 60.0
 @shared.shell_option
 @click.option(
     "--timeout",
-    type=shared.TimeLimit(),
+    type=shared.LIMIT,
     help="End a command, or a call of a function, that runs longer: it has failed.",
 )
-@shared.choice_option(
-    "--gc", "Garbage collection while a function is timed.  [default: on]", (None, "on", "off")
-)
-@shared.count_option(
-    "--batch",
-    text="Calls of a function that a reading averages; 1 for single calls.  "
-    "[default: as many as the clock needs]",
-)
+@shared.setting("gc", default=None)
+@shared.setting("batch")
 @click.option(
     "--in-process",
     is_flag=True,
@@ -157,19 +93,15 @@ _THOROUGH_S = 60.0
 )
 @click.option("--fresh", is_flag=True, hidden=True)  # the default of most functions
 @shared.fresh_options
-@shared.count_option(
-    "--pieces",
-    text="Parts in which a function is measured; the interval comes from their levels.  "
-    "[default: 1; 6 for several functions and with --over, fewer where the budget is short]",
-)
+@shared.setting("pieces", default=None)
 @click.option(
     "--over",
-    type=shared.Duration(bare_s=60.0),
+    type=shared.IN_MINUTES,
     help="Spread the pieces over this long, with pauses between them; a bare number is in minutes.",
 )
 @click.option("--name", help="Name of the run.")
 @log_option
-@shared.count_option("--seed", text="Seed of the plans; drawn, and kept, when not given.", least=0)
+@shared.setting("seed")
 @click.option("--no-store", is_flag=True, help="Keep nothing.")
 @shared.store_option
 @shared.details_option
@@ -303,8 +235,7 @@ def _command(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None
 
 def _options(given: dict[str, Any], *, in_turn: bool) -> Options:
     """Make Options of all options that are named like one of its fields."""
-    named = {field.name: given[field.name] for field in fields(Options) if field.name in given}
-    named["target_given"] = shared.is_given("target")
+    named = shared.given_options(given)
     if given["thorough"]:
         if shared.is_given("budget_s"):
             raise InvalidInput(

@@ -22,18 +22,10 @@ from benchrigor.session.measuring import TIME
 @click.option(
     "-s", "--setup", "setup", multiple=True, metavar="STATEMENT", help="Run once before; by lines."
 )
-@shared.share_option(
-    "--target", "2%", "Half-width wanted; the default ends a run, and is not missed."
+@shared.settings(
+    *("target", "confidence", "statistic", "detector", "budget_s", "max_rounds"),
+    *("budget_readings", "gc", "batch", "seed"),
 )
-@shared.confidence_option()
-@shared.statistic_option
-@shared.choice_option("--detector", shared.DETECTOR)
-@shared.budget_options("10")
-@shared.choice_option("--gc", "Garbage collection while it is timed.", ("on", "off"))
-@shared.count_option(
-    "--batch", text="Runs that a reading averages.  [default: as many as the clock needs]"
-)
-@shared.count_option("--seed", text="Seed of the plans.", least=0)
 @click.option("--no-store", is_flag=True, help="Keep nothing.")
 @shared.store_option
 @shared.details_option
@@ -60,11 +52,9 @@ def timeit(lines: tuple[str, ...], **given: Any) -> None:
         "batch": given["batch"],
         "cwd": str(Path.cwd()),
     }
-    named = ["target", "confidence", "statistic", "detector"]
-    named += ["budget_s", "max_rounds", "budget_readings"]
     begin = partial(
         Session,
-        Options(**{name: given[name] for name in named}, target_given=shared.is_given("target")),
+        Options(**shared.given_options(given)),
         (TIME,),
         name=subject["name"],
         subject=subject,

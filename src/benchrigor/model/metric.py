@@ -11,7 +11,7 @@ from typing import Any
 from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import is_number, refuse, wrong_values
 from benchrigor.model.one_line import OneLine
-from benchrigor.units import Direction, Quantity, direction_of, quantity_of
+from benchrigor.units import Direction, Quantity, direction_of, quantile_of, quantity_of
 
 _FROM_UNIT: Any = "auto"  # resolved when a metric is made
 # The readings of a metric of kind "time", regardless of their unit.
@@ -162,9 +162,6 @@ def describe_metric(name: str, description: str = "") -> Metric:
     return Metric(name=name, **values)
 
 
-_PERCENTILE = re.compile(r"p([0-9]{1,2}(?:\.[0-9]{1,9})?)")
-
-
 def quantile_named(statistic: object) -> float | None:
     """Return the share of readings below a quantile; None for the mean.
 
@@ -183,14 +180,7 @@ def quantile_named(statistic: object) -> float | None:
     >>> quantile_named("mean"), quantile_named("median"), quantile_named("p99")
     (None, 0.5, 0.99)
     """
-    word = statistic if isinstance(statistic, str) else ""
-    if word == "mean":
-        return None
-    if word == "median":
-        return 0.5
-    match = _PERCENTILE.fullmatch(word)
-    if match is None or float(match[1]) == 0.0:
-        raise InvalidInput(
-            f"statistic is {statistic!r}, expected 'mean', 'median' or a percentile such as 'p10'"
-        )
-    return float(match[1]) / 100.0
+    try:
+        return quantile_of(statistic)
+    except ValueError as error:
+        raise InvalidInput(str(error)) from None

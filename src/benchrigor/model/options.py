@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from numbers import Integral
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model.checks import as_share, attempt, is_number, refuse
+from benchrigor.model.checks import as_share, attempt, is_number, refuse, wrong_values
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
+from benchrigor.settings import LIMIT, SETTINGS, Kind
 
 Work = float | tuple[float, float | None] | None
 Trim = str | float | tuple[float, float]
-
-# The choices of an option, the default first.
-CHOICES = {
-    "rounds": ("auto", "continuous", "restarted"),
-    "analysis": ("auto", "readings", "wps"),
-    "work_order": ("bisecting", "random"),
-    "method": ("long-run-variance", "subsessions", "merged-subsessions"),
-    "detector": ("ranks", "edm", "pelt"),
-    "preset": (None, "quick", "normal", "strict"),
-    "red_rounds": ("keep", "repeat"),
-    "disturbed": ("leave-out", "keep"),
-}
 
 
 class _Usual(float):
@@ -37,20 +26,7 @@ class _Usual(float):
 USUAL_TARGET = _Usual(0.02)
 # Factor on the time budget: after two readings, none begins that would end later.
 LATEST = 1.1
-FEWEST_QUICK_ROUNDS = 10  # of various work: a line through fewer says little
 SHORTEST_PIECE_S = 0.05  # a shorter one is mostly caches that are cold after a pause
-_POSITIVE = ("target", "budget_s", "short_round_s", "quick_s")
-_FROM_0 = ("min_seconds",)
-_COUNTS = {  # with their minimum
-    "budget_readings": 1,
-    "min_rounds": 1,
-    "max_rounds": 1,
-    "quick_rounds": FEWEST_QUICK_ROUNDS,
-    "pieces": 1,
-}
-_SHARES = ("confidence", "autocorrelation_limit")
-_NUMBERS = (*_POSITIVE, *_FROM_0, *_COUNTS, *_SHARES)
-_OPTIONAL = {"target", "budget_readings", "max_rounds"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,69 +156,18 @@ class Options(OneLine):
     }
 
     def __post_init__(self) -> None:
-        values = {name: getattr(self, name) for name in (*_NUMBERS, *CHOICES)}
-        values |= {name: as_share(values[name]) for name in ("target", *_SHARES)}
-        problems = [
-            f"{name} is {short(value)}, expected {expected}"
-            for name, value in values.items()
-            if (expected := _expectation_of(name, value))
-        ]
-        quantile = attempt(problems, quantile_named, self.statistic)
-        if quantile is not None and self.method != CHOICES["method"][0]:
-            problems.append(
-                f"statistic is {self.statistic!r}, expected 'mean': subsessions merge means"
-            )
-        problems += [
-            f"{name} is {short(getattr(self, name))}, expected True or False"
-            for name in ("reference", "target_given")
-            if not isinstance(getattr(self, name), bool)
-            and (name, self.target_given) != ("target_given", None)
-        ]
-        trim = attempt(problems, check_trim, self.trim)
-        if self.detector != CHOICES["detector"][0] and (trim != "auto" or self.analysis == "wps"):
-            asked = f"trim is {trim!r}" if trim != "auto" else "analysis is 'wps'"
-            problems.append(
-                f"detector is {self.detector!r}, but {asked}: there nothing is looked for"
-            )
-        work = attempt(problems, check_work, self.work)
-        if work is not None or self.work is None:
-            problems += self._bad_analysis(work)
-        if not problems and self.pieces > 1:
-            problems += self._bad_pieces()
+        problems: list[str] = []
+        is_usual = self.target == USUAL_TARGET and isinstance(self.target, _Usual)
+        for field in fields(self):
+            n = len(problems)
+            value = attempt(problems, _checked, field.name, getattr(self, field.name))
+            # What does not fit must not clash with others, too.
+            object.__setattr__(self, field.name, value if len(problems) == n else field.default)
+        problems += [text.format(self) for clash, text in _CLASHES if clash(self)]
         refuse(problems)
         if self.target_given is None:
-            target = values["target"]
-            is_asked = target == USUAL_TARGET and not isinstance(target, _Usual)
+            is_asked = self.target == USUAL_TARGET and not is_usual
             object.__setattr__(self, "target_given", is_asked)
-        object.__setattr__(self, "trim", trim)
-        object.__setattr__(self, "work", work)
-        for name in _NUMBERS:
-            if values[name] is not None:  # numbers of numpy become Python's own
-                plain = int if name in _COUNTS else float
-                object.__setattr__(self, name, plain(values[name]))
-
-    def _bad_pieces(self) -> list[str]:
-        """Return the problems of options that do not fit several pieces."""
-        pieces = f"pieces is {self.pieces}, but"
-        problems = []
-        if self.rounds == "restarted":
-            problems.append(
-                f"{pieces} rounds are restarted: each is an invocation, and no piece is needed"
-            )
-        if self.analysis == "wps" or isinstance(self.work, tuple):
-            problems.append(
-                f"{pieces} work amounts vary: the line through them has rounds, and no pieces"
-            )
-        if self.method != CHOICES["method"][0]:
-            problems.append(
-                f"{pieces} method is {self.method!r}: the interval comes from the pieces' levels"
-            )
-        if not SHORTEST_PIECE_S <= self.piece_s < math.inf:
-            problems.append(
-                f"{pieces} budget_s is {self.budget_s:g}, expected {SHORTEST_PIECE_S:g} s at least "
-                "for each piece, and an end"
-            )
-        return problems
 
     @property
     def asked(self) -> float | None:
@@ -253,21 +178,6 @@ class Options(OneLine):
     def piece_s(self) -> float:
         """Seconds of measuring per piece."""
         return self.budget_s / self.pieces
-
-    def _bad_analysis(self, amounts: Work) -> list[str]:
-        """Return the problems of options that do not fit the analysis."""
-        varied, work = isinstance(amounts, tuple), f"work is {self.work!r}"
-        if self.analysis == "wps" and amounts is not None and not varied:
-            return [f"{work}, expected a range (low, high): analysis 'wps' compares amounts"]
-        if self.analysis == "readings" and varied:
-            return [f"{work}, expected one amount: analysis 'readings' needs rounds alike"]
-        if self.method == "merged-subsessions" and not varied and self.analysis != "wps":
-            return [f"method is {self.method!r}, but {work}: it merges rounds of various work"]
-        if self.analysis == "wps" and self.trim != "auto":
-            return [f"trim is {self.trim!r}, expected 'auto': analysis 'wps' cuts no readings"]
-        if self.analysis == "wps" and self.statistic != "mean":
-            return [f"statistic is {self.statistic!r}, expected 'mean': a line has no quantiles"]
-        return []
 
     @property
     def cut_shares(self) -> tuple[float, float] | None:
@@ -284,25 +194,85 @@ class Options(OneLine):
         return (0, None) if self.analysis == "wps" else None
 
 
-def _expectation_of(name: str, value: object) -> str:
-    """Return the expectation of an option; empty if its value fits."""
-    if name in CHOICES:
-        return "" if value in CHOICES[name] else f"one of {', '.join(map(repr, CHOICES[name]))}"
-    if value is None and name in _OPTIONAL:
-        return ""
-    if not is_number(value):
-        return "a number"
-    number = float(value)
-    if name in _SHARES:
-        return "" if 0.0 < number < 1.0 else "between 0 and 1, both excluded"
-    if name in _COUNTS:
-        least = _COUNTS[name]
-        return "" if number >= least and number.is_integer() else f"a whole number from {least} on"
-    if name in _FROM_0 and not number >= 0.0:
-        return "0 or more"
-    if name not in _FROM_0 and not number > 0.0:
-        return "more than 0"
-    return "a finite number" if math.isinf(number) and name != "budget_s" else ""
+_MEANS = "long-run-variance"  # the method that asks nothing of other options
+# What does not go together, and how to say so.
+_CLASHES: tuple[tuple[Callable[[Options], bool], str], ...] = (
+    (
+        lambda its: its.method != _MEANS and its.statistic != "mean",
+        "statistic is {0.statistic!r}, expected 'mean': subsessions merge means",
+    ),
+    (
+        lambda its: its.detector != "ranks" and its.trim != "auto",
+        "detector is {0.detector!r}, but trim is {0.trim!r}: there nothing is looked for",
+    ),
+    (
+        lambda its: (its.detector != "ranks", its.trim, its.analysis) == (True, "auto", "wps"),
+        "detector is {0.detector!r}, but analysis is 'wps': there nothing is looked for",
+    ),
+    (
+        lambda its: its.analysis == "wps" and isinstance(its.work, int | float),
+        "work is {0.work!r}, expected a range (low, high): analysis 'wps' compares amounts",
+    ),
+    (
+        lambda its: its.analysis == "readings" and its.work_range is not None,
+        "work is {0.work!r}, expected one amount: analysis 'readings' needs rounds alike",
+    ),
+    (
+        lambda its: its.method == "merged-subsessions" and its.work_range is None,
+        "method is {0.method!r}, but work is {0.work!r}: it merges rounds of various work",
+    ),
+    (
+        lambda its: its.analysis == "wps" and its.trim != "auto",
+        "trim is {0.trim!r}, expected 'auto': analysis 'wps' cuts no readings",
+    ),
+    (
+        lambda its: its.analysis == "wps" and its.statistic != "mean",
+        "statistic is {0.statistic!r}, expected 'mean': a line has no quantiles",
+    ),
+    (
+        lambda its: its.pieces > 1 and its.rounds == "restarted",
+        "pieces is {0.pieces}, but rounds are restarted: each is an invocation, and no piece is "
+        "needed",
+    ),
+    (
+        lambda its: its.pieces > 1 and its.work_range is not None,
+        "pieces is {0.pieces}, but work amounts vary: the line through them has rounds, and no "
+        "pieces",
+    ),
+    (
+        lambda its: its.pieces > 1 and its.method != _MEANS,
+        "pieces is {0.pieces}, but method is {0.method!r}: the interval comes from the pieces' "
+        "levels",
+    ),
+    (
+        lambda its: its.pieces > 1 and not SHORTEST_PIECE_S <= its.piece_s < math.inf,
+        f"pieces is {{0.pieces}}, but budget_s is {{0.budget_s:g}}, expected {SHORTEST_PIECE_S:g} "
+        "s at least for each piece, and an end",
+    ),
+)
+
+
+def _checked(name: str, value: Any) -> Any:
+    """Return the plain value of an option; refuse what does not fit."""
+    kind = SETTINGS[name].kind
+    if name in _OWN_CHECKS or (value is None and SETTINGS[name].may_be_none):
+        return _OWN_CHECKS.get(name, lambda none: none)(value)
+    value = as_share(value) if kind.metavar == "SHARE" else value
+    expected = "" if _fits(kind, value) else kind.expected
+    if kind.fits and not is_number(value):
+        expected = "a number"
+    elif kind.fits and not expected and math.isinf(value) and kind is not LIMIT:
+        expected = "a finite number"
+    refuse(wrong_values([(name, value, not expected, expected)]))
+    if kind.fits:  # numbers of numpy become Python's own
+        return float(value) if kind.least is None else int(value)
+    return value
+
+
+def _fits(kind: Kind, value: Any) -> bool:
+    if kind.fits:
+        return is_number(value) and kind.fits(float(value))
+    return isinstance(value, str | bool | None) and value in kind.choices
 
 
 def check_trim(trim: object) -> Trim:
@@ -381,3 +351,15 @@ def _plain(amount: object) -> float | None:
     if isinstance(amount, Integral):
         return int(amount)
     return None if math.isnan(amount) else float(amount)
+
+
+def _check_statistic(statistic: Any) -> Any:
+    quantile_named(statistic)
+    return statistic
+
+
+_OWN_CHECKS: Mapping[str, Callable[[Any], Any]] = {
+    "statistic": _check_statistic,
+    "trim": check_trim,
+    "work": check_work,
+}

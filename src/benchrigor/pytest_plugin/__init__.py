@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Generator, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from benchrigor.lazy_names import lazy_names
+from benchrigor.settings import Setting, settings_in
 
 if TYPE_CHECKING:
     from benchrigor.pytest_plugin.fixture import Bench as Bench
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 __getattr__, _ = lazy_names(__name__, {"fixture": "Bench"})
 
-T = TypeVar("T")
 _SUITE = pytest.StashKey["Suite"]()
 _IGNORED = pytest.StashKey[list[str]]()  # options of pytest-benchmark
 _RAN = pytest.StashKey[bool]()
@@ -33,48 +33,21 @@ _HINT = (
 )
 
 
-def _typed(read: Callable[[str], T]) -> Callable[[str], T]:
-    """Let argparse show what is wrong with the text of an option."""
+def _add_setting(name: str, row: Setting, add: Callable[..., None]) -> None:
+    """Add the option of a setting."""
 
-    def checked(text: str) -> T:
+    def read(text: str) -> Any:
         try:
-            return read(text)
+            value = row.kind.read(text)
         except ValueError as error:
             raise argparse.ArgumentTypeError(str(error)) from None
+        if row.kind.fits is not None and not row.kind.fits(value):
+            raise argparse.ArgumentTypeError(f"{text!r} is given, expected {row.kind.expected}")
+        return value
 
-    return checked
-
-
-@_typed
-def _count(text: str) -> int:
-    if not (text.isdecimal() and int(text)):
-        raise ValueError(f"{text!r} is no whole number from 1 on")
-    return int(text)
-
-
-@_typed
-def _time_limit(text: str) -> float:
-    from benchrigor.units import time_limit_of  # noqa: PLC0415  # only when the option is given
-
-    return time_limit_of(text)
-
-
-@_typed
-def _share(text: str) -> float:
-    """Read a share above 0, given as 0.02 or as 2%."""
-    from benchrigor.units import share_of  # noqa: PLC0415  # only when the option is given
-
-    if not (share := share_of(text)) > 0.0:
-        raise ValueError(f"{text!r} is no share above 0")
-    return share
-
-
-@_typed
-def _statistic(text: str) -> str:
-    from benchrigor.model.metric import quantile_named  # noqa: PLC0415  # likewise
-
-    quantile_named(text)
-    return text
+    given = {"choices": row.kind.choices} if row.kind.choices else {"metavar": row.kind.metavar}
+    text = f"{row.help} (default: {row.usual})".replace("%", "%%")
+    add(f"--bench-{name}", type=read, help=text, **given)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -85,37 +58,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _add_how_to_measure(add: Callable[..., None]) -> None:
-    add(
-        "--bench-target",
-        type=_share,
-        metavar="SHARE",
-        help="half-width wanted, relative to the value, such as 0.05 or 5%% (default: that of "
-        "time in [tool.benchrigor.metrics] of pyproject.toml, else 2%%)",
-    )
-    add(
-        "--bench-statistic",
-        type=_statistic,
-        metavar="NAME",
-        help="mean, median, or a percentile such as p10 (default: mean)",
-    )
-    add(
-        "--bench-detector",
-        choices=("ranks", "edm", "pelt"),
-        help="what finds the stable phase (default: ranks)",
-    )
-    add(
-        "--bench-batch",
-        type=_count,
-        metavar="N",
-        help="calls per reading (default: as many as the clock needs)",
-    )
-    add(
-        "--bench-budget",
-        type=_time_limit,
-        metavar="DURATION",
-        help="measure each function no longer than this, such as 5s or 1m; none for no limit "
-        "(default: 2s; in fresh interpreters 10s)",
-    )
+    for name, row in settings_in("option").items():
+        _add_setting(name, row, add)
     add(
         "--bench-fresh",
         action="store_true",
@@ -147,12 +91,6 @@ def _add_what_becomes_of_it(add: Callable[..., None]) -> None:
         metavar="REV",
         help="measure each function in turn with what it is in this revision of the repository, "
         "in fresh interpreters",
-    )
-    add(
-        "--bench-margin",
-        type=_share,
-        metavar="SHARE",
-        help="change that does not matter in comparisons (default: 1%%)",
     )
     add(
         "--bench-fail-on",

@@ -7,7 +7,7 @@ import math
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed, without_our_frames
 from benchrigor.model import Code, Comparison, Estimate, Options, RunRecord
 from benchrigor.protocols import DelayMeter
+from benchrigor.pytest_plugin.marks import SETTINGS
 from benchrigor.pytest_plugin.suite import Benchmarked, Suite
 from benchrigor.session import Session, default_rules, measure_pair
 from benchrigor.session.measuring import run_in_loop
@@ -32,7 +33,7 @@ from benchrigor.workloads.timing import awaits, hash_of_function, name_of, wrong
 
 T = TypeVar("T")
 _Arguments = tuple[Sequence[Any], Mapping[str, Any]]
-_OPTIONS = ("target", "statistic", "confidence", "detector")
+_OPTIONS = [field.name for field in fields(Options) if field.name in SETTINGS]
 _TIMES_BUDGET, _LEAST_BUDGET_S = 3.0, 5.0  # until a call of given rounds hangs
 _NO_READINGS = (Code.CUT_ROUND, Code.NO_DATA)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
+from benchrigor.settings import settings_in
 from benchrigor.storage.project_settings import defaults
-from benchrigor.units import share_of, time_limit_of
 
 # Keywords of the markers of pytest-benchmark and pytest-codspeed, with their names here.
 _LIKE = {"max_time": "budget", "precision": "target"}
@@ -17,13 +17,8 @@ _IGNORED = {
     *("min_time", "min_rounds", "max_rounds", "timer", "warmup", "warmup_iterations"),
     *("calibration_precision", "cprofile"),
 }
-_OPTIONS = ("target", "statistic", "detector", "batch", "budget", "margin")
-_OURS = {*_OPTIONS, "confidence", "gc", "group", "baseline"}
-_READ: Mapping[str, Callable[[str], float]] = {
-    **dict.fromkeys(("target", "margin", "confidence"), share_of),
-    "budget": time_limit_of,
-    "batch": int,
-}
+SETTINGS = {name.replace("-", "_"): row for name, row in settings_in("marker").items()}
+_OURS = {*SETTINGS, "group", "baseline"}
 _BUDGET_S, _FRESH_BUDGET_S = 2.0, 10.0
 
 
@@ -34,9 +29,9 @@ def settings_of(node: pytest.Item) -> tuple[dict[str, Any], set[str]]:
     test for unknown keywords.
     """
     config = node.config
-    project = defaults(config.rootpath)
-    found: dict[str, Any] = {name: project[name] for name in _OURS if name in project}
-    given = {name: config.getoption(f"bench_{name}") for name in _OPTIONS}
+    project = {name.replace("-", "_"): text for name, text in defaults(config.rootpath).items()}
+    found: dict[str, Any] = {name: project[name] for name in SETTINGS if name in project}
+    given = {name: config.getoption(f"bench_{name}", None) for name in SETTINGS}
     found |= {name: value for name, value in given.items() if value is not None}
     ignored: set[str] = set()
     for marker in ("benchmark", "bench"):
@@ -44,10 +39,10 @@ def settings_of(node: pytest.Item) -> tuple[dict[str, Any], set[str]]:
         for mark in reversed([*node.iter_markers(marker)]):
             found |= _read(mark.kwargs, marker)
             ignored |= _IGNORED & mark.kwargs.keys()
-    for name, read in _READ.items():
+    for name, row in SETTINGS.items():
         if isinstance(found.get(name), str):
             try:
-                found[name] = read(found[name])
+                found[name] = row.kind.read(found[name])
             except ValueError as error:
                 pytest.fail(f"{name} of a benchmark: {error}", pytrace=False)
     is_fresh = config.getoption("bench_fresh") or config.getoption("bench_against")

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from benchrigor.cli.exits import ExitCode
-from benchrigor.cli.options import details_option, json_option, share, wants_details
+from benchrigor.cli.options import details_option, json_option, setting, wants_details
 from benchrigor.cli.output import print_result, remark
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.sources import name_of
@@ -35,16 +35,8 @@ from benchrigor.queues.report import render_rates
     "alone; published: the same without guards.  [default: busy-time, or quantile where the "
     "recording has no blocked times]",
 )
-@click.option(
-    "--target",
-    type=share,
-    default="5%",
-    show_default=True,
-    help="Half-width at which busy-time has converged.",
-)
-@click.option(
-    "--confidence", type=share, default="95%", show_default=True, help="Of the intervals."
-)
+@setting("target", "Half-width at which busy-time has converged.", default=0.05)
+@setting("confidence")
 @details_option
 @plot_option
 @json_option

@@ -31,7 +31,6 @@ from benchrigor.model.series import LARGEST, Floats
 from benchrigor.model.text import many
 from benchrigor.protocols import Detector
 from benchrigor.session.outcomes import in_units
-from benchrigor.session.schedule.work_schedule import FEWEST_ROUNDS
 from benchrigor.session.stop_rules import (
     early_size,
     few_rounds,
@@ -40,6 +39,7 @@ from benchrigor.session.stop_rules import (
     needed_for_width,
     wanted_half_width,
 )
+from benchrigor.settings import FEWEST_ROUNDS
 from benchrigor.stats import fit_wps, merge_subsessions
 from benchrigor.stats.changepoints.named_detector import takes_longest
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator, RupturesDetector

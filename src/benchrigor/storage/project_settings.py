@@ -9,12 +9,10 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import toml_tables as toml
 from benchrigor.model.metric import Metric, describe_metric
 from benchrigor.model.toml_tables import TomlTables
+from benchrigor.settings import settings_in
 
 # Options that a project may give defaults for, by their names on the command line.
-SETTINGS = (
-    *("target", "confidence", "statistic", "budget", "batch", "gc", "preset", "margin"),
-    "store",
-)
+SETTINGS = (*settings_in("project"), "store")
 _OURS = ("tool", "benchrigor")
 _description = toml.reader_of(
     lambda value: isinstance(value, str), 'a description such as "req/s,higher,harmonic"'

@@ -51,7 +51,7 @@ _OFFERED = ("arrivals", "timeout_s", "processes", "prepare", "recover", "read")
 
 def _limit_option(flag: str, name: str, text: str) -> shared.Decorator:
     """Add a limit of responses, which needs its unit: a bare 100 usually means 100ms."""
-    return click.option(flag, name, type=shared.Duration(bare_s=None), help=text)
+    return click.option(flag, name, type=shared.WITH_UNIT, help=text)
 
 
 def _load_option(flag: str, text: str, default: float | None = None) -> shared.Decorator:
@@ -114,18 +114,18 @@ def _load_option(flag: str, text: str, default: float | None = None) -> shared.D
 @shared.share_option(
     "--width", "10%", "The published policies take a response this near to the limit for the peak."
 )
-@shared.confidence_option(text="Of the interval.")
+@shared.setting("confidence")
 @click.option(
     "--trial-time",
     "trial_s",
-    type=shared.Duration(),
+    type=shared.DURATION,
     help="Length of each trial.  [default: as the policy wants: 3min, strawman 5min, adaptive as "
     "the interval needs]",
 )
 @click.option(
     "--budget",
     "budget_s",
-    type=shared.TimeLimit(),
+    type=shared.LIMIT,
     help="The search takes no longer than this; none for no limit.  [default: 240; none for the "
     "published policies]",
 )
@@ -136,7 +136,7 @@ def _load_option(flag: str, text: str, default: float | None = None) -> shared.D
 @click.option(
     "--timeout",
     "timeout_s",
-    type=shared.Duration(),
+    type=shared.DURATION,
     help="A request without an answer by then failed.  [default: 10s, or 3 times the greatest "
     "limit]",
 )

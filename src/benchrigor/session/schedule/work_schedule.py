@@ -14,13 +14,13 @@ from numpy.polynomial import Polynomial
 from benchrigor.errors import InvalidInput, WorkTooShort
 from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.model.checks import attempt
-from benchrigor.model.options import FEWEST_QUICK_ROUNDS, check_work
+from benchrigor.model.options import check_work
 from benchrigor.model.series import Floats
 from benchrigor.model.text import many, show_amount, show_value
+from benchrigor.settings import FEWEST_ROUNDS
 
 NextWork = Callable[[RoundPlan], float | None]
 
-FEWEST_ROUNDS = FEWEST_QUICK_ROUNDS  # rounds are left out only if this number remains for a line
 PILOTS = 5  # long enough rounds that show which largest amount a set should have
 MOST_PILOTS = 30  # the most pilots: amounts chosen by the user may never be long enough
 FEWEST_COLD = 3  # from that many further rounds on, the first one, which may be cold, is left out

@@ -1,0 +1,268 @@
+"""The settings of a measurement, each declared once.
+
+`Options` checks its fields by these rows; the options of verbs and of pytest, the arguments of
+markers and the keys of pyproject.toml are made of them. pytest loads them in every run, so they
+import hardly anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from benchrigor.units import positive_seconds_of, quantile_of, share_of, time_limit_of
+
+FEWEST_ROUNDS = 10  # of various work: a line through fewer says little
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """The values that a setting takes.
+
+    ``read`` makes one of a text, or raises ValueError. ``fits`` tells whether a number is in the
+    bounds that ``expected`` describes; without it, `Options` has a check of its own. ``least`` is
+    the first of whole numbers.
+    """
+
+    metavar: str | None = None
+    read: Callable[[str], Any] = str
+    fits: Callable[[float], bool] | None = None
+    expected: str = ""
+    choices: tuple[object, ...] = ()
+    least: int | None = None
+
+
+def _whole(least: int = 1) -> Kind:
+    """Return the kind of whole numbers from the least one on."""
+
+    def read(text: str) -> int:
+        if not (text.isdecimal() and int(text) >= least):
+            raise ValueError(f"{text!r} is no whole number from {least} on")
+        return int(text)
+
+    return Kind(
+        metavar="N",
+        read=read,
+        fits=lambda number: number >= least and float(number).is_integer(),
+        expected=f"a whole number from {least} on",
+        least=least,
+    )
+
+
+def _choice(*words: str | None) -> Kind:
+    """Return the kind of some words; None stands for no choice."""
+    return Kind(choices=words, expected=f"one of {', '.join(map(repr, words))}")
+
+
+def _is_above_0(number: float) -> bool:
+    return number > 0.0
+
+
+def _statistic(text: str) -> str:
+    """Check the name of a statistic."""
+    quantile_of(text)
+    return text
+
+
+def _cut(text: str) -> str | tuple[float, ...]:
+    """Read what to cut: auto, none, 10%, or 10%:5%; shares are checked with all other options."""
+    word = text.strip()
+    if word in ("auto", "none"):
+        return word
+    try:
+        shares = tuple(map(share_of, word.split(":")))
+    except ValueError:
+        raise ValueError(
+            f"{text!r} is no cut, expected auto, none, 10%, or 10%:5% for the two ends"
+        ) from None
+    return shares if len(shares) > 1 else shares * 2
+
+
+_WIDTH = Kind(metavar="SHARE", read=share_of, fits=_is_above_0, expected="more than 0")
+_SHARE = Kind(
+    metavar="SHARE",
+    read=share_of,
+    fits=lambda share: 0.0 < share < 1.0,
+    expected="between 0 and 1, both excluded",
+)
+_CHANGE = Kind(
+    metavar="SHARE",
+    read=share_of,
+    fits=lambda share: 0.0 <= share < 1.0,
+    expected="0 or more, and less than 1",
+)
+_SPAN = Kind(fits=lambda seconds: seconds >= 0.0, expected="0 or more")
+_DURATION = Kind(
+    metavar="DURATION", read=positive_seconds_of, fits=_is_above_0, expected="more than 0"
+)
+LIMIT = Kind(metavar="DURATION", read=time_limit_of, fits=_is_above_0, expected="more than 0")
+STATISTIC = Kind(metavar="NAME", read=_statistic)
+FLAG = Kind(choices=(True, False), expected="True or False")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting: its values, and where it can be given.
+
+    Parameters
+    ----------
+    kind, may_be_none
+        What fits.
+    help
+        One sentence.
+    flag
+        The name that users type; empty for the name of the field or parameter.
+    default
+        Of what is not in `Options`, whose fields have their own.
+    usual
+        The default in words: of tests, and of verbs that have no value for it.
+    places
+        Besides verbs: "project" for pyproject.toml, "marker" and "option" for those of pytest.
+    """
+
+    kind: Kind
+    help: str = ""
+    may_be_none: bool = False
+    flag: str = ""
+    default: Any = None
+    usual: str = ""
+    places: tuple[str, ...] = ()
+
+
+_EVERYWHERE = ("project", "marker", "option")
+
+# By the names of fields of `Options`, or of parameters of what measures.
+SETTINGS = {
+    "target": Setting(
+        _WIDTH,
+        "Half-width wanted; the default ends a run, and is not missed.",
+        may_be_none=True,
+        places=_EVERYWHERE,
+        usual="that of time in [tool.benchrigor.metrics] of pyproject.toml, else 2%",
+    ),
+    "confidence": Setting(_SHARE, "Of the intervals.", places=("project", "marker")),
+    "statistic": Setting(
+        STATISTIC,
+        "mean, median, or a percentile such as p10 (the floor) or p99.",
+        places=_EVERYWHERE,
+        usual="mean",
+    ),
+    "method": Setting(
+        _choice("long-run-variance", "subsessions", "merged-subsessions"),
+        "How the interval of a mean is made; subsessions covers less than it claims.",
+    ),
+    "autocorrelation_limit": Setting(
+        _SHARE,
+        "Neighbouring subsessions correlate by this at most; they are merged until they do.",
+    ),
+    "trim": Setting(
+        Kind(metavar="auto|none|SHARE[:SHARE]", read=_cut),
+        "What to cut off readings: what is not stable, nothing, or shares at both ends (10%:5%).",
+    ),
+    "detector": Setting(
+        _choice("ranks", "edm", "pelt"),
+        "What finds the phases: ranks (built in), edm (E-Divisive with medians), or pelt (of "
+        "ruptures).",
+        usual="ranks",
+        places=("marker", "option"),
+    ),
+    "budget_s": Setting(
+        LIMIT,
+        "Measure no longer than this; none for no limit.",
+        flag="budget",
+        places=_EVERYWHERE,
+        usual="2s; in fresh interpreters 10s",
+    ),
+    "max_rounds": Setting(_whole(), "Run no more rounds.", may_be_none=True),
+    "budget_readings": Setting(
+        _whole(), "Take no more readings.", may_be_none=True, flag="max-readings"
+    ),
+    "preset": Setting(
+        _choice(None, "quick", "normal", "strict"),
+        "Evidence asked for before stopping.",
+        usual="normal",
+        places=("project",),
+    ),
+    "rounds": Setting(
+        _choice("auto", "continuous", "restarted"),
+        "Whether the rounds continue one series, or each has its own warm-up. Those of a "
+        "function continue one series in this process only; a command starts a process for each.",
+    ),
+    "work": Setting(
+        Kind(metavar="AMOUNT|LOW:HIGH"),
+        "Work of a round, or from where to where it goes: replaces {work} in the command's "
+        "arguments, or is the argument of the function. A range makes the speed the result "
+        "(beside --read-units, which decide). 1000, 1e6, 64KiB, 1MB:1GB, 1k: (no largest), :5M "
+        "(from 0).",
+    ),
+    "work_order": Setting(_choice("bisecting", "random"), "How amounts follow each other."),
+    "analysis": Setting(
+        _choice("auto", "readings", "wps"),
+        "readings: what rounds read. wps: the line through their work and durations, whose "
+        "slope gives the speed. auto: wps when --work is a range.",
+    ),
+    "quick_s": Setting(
+        _DURATION,
+        "A first rough answer by rounds of various work takes about so long.",
+        flag="quick-time",
+    ),
+    "quick_rounds": Setting(_whole(FEWEST_ROUNDS), "Rounds of it, fewer if they are long."),
+    "short_round_s": Setting(
+        _DURATION,
+        "Rounds of various work shorter than this are kept, but do not count.",
+        flag="short-round",
+    ),
+    "red_rounds": Setting(
+        _choice("keep", "repeat"),
+        "What becomes of rounds that lost more than 15% of their time to interference.",
+    ),
+    "disturbed": Setting(
+        _choice("leave-out", "keep"),
+        "What becomes of readings during which delay was measured, where enough others are left.",
+    ),
+    "reference": Setting(
+        FLAG,
+        "Time no fixed work in turn with the readings, which tells the pace of the machine.",
+        flag="no-reference",
+    ),
+    "pieces": Setting(
+        _whole(),
+        "Parts in which a function is measured; the interval comes from their levels.",
+        usual="1; 6 for several functions and with --over, fewer where the budget is short",
+    ),
+    "min_seconds": Setting(_SPAN),
+    "min_rounds": Setting(_whole()),
+    "target_given": Setting(FLAG, may_be_none=True),
+    # Not in `Options`.
+    "gc": Setting(
+        _choice("on", "off"),
+        "Garbage collection while functions are timed.",
+        default="on",
+        usual="on",
+        places=("project", "marker"),
+    ),
+    "batch": Setting(
+        _whole(),
+        "Calls that a reading averages; 1 for single calls.",
+        usual="as many as the clock needs",
+        places=_EVERYWHERE,
+    ),
+    "margin": Setting(
+        _CHANGE,
+        "Change that does not matter; 0 for the classical test.",
+        default=0.01,
+        places=_EVERYWHERE,
+        usual="1%",
+    ),
+    "seed": Setting(_whole(0), "Seed of plans and orders; drawn, and kept, when not given."),
+}
+
+
+def settings_in(place: str) -> dict[str, Setting]:
+    """Return the settings that can be given in a place, by the names that users type."""
+    return {
+        row.flag or name.replace("_", "-"): row
+        for name, row in SETTINGS.items()
+        if place in row.places
+    }
