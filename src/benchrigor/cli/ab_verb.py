@@ -68,8 +68,7 @@ from benchrigor.workloads.worktrees import Checkout, is_changed, worktrees
 @click.option("--timeout", type=shared.LIMIT, help="End a round that runs longer: it has failed.")
 @fail_on_option
 @shared.setting("seed")
-@click.option("--no-store", is_flag=True, help="Keep nothing.")
-@shared.store_option
+@shared.kept_options
 @shared.details_option
 @table_options
 @shared.json_option
@@ -219,7 +218,7 @@ def _in_turn(made: Sequence[Any], given: dict[str, Any]) -> _Make:
 
 
 def _store(given: dict[str, Any]) -> Journal | None:
-    return None if given["no_store"] else shared.open_store(given["store"])
+    return shared.store_to_keep(given)
 
 
 def _tell(comparison: Comparison, labels: Sequence[str], given: dict[str, Any]) -> None:

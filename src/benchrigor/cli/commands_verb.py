@@ -135,8 +135,7 @@ class _Command(NamedTuple):
 )
 @fail_on_option
 @shared.setting("seed")
-@click.option("--no-store", is_flag=True, help="Keep nothing.")
-@shared.store_option
+@shared.kept_options
 @shared.details_option
 @table_options
 @shared.json_option
@@ -176,7 +175,7 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     seed = check_seed(given["seed"])
     asked = shared.given_options(given) | _exactly(given["runs"])
     options = Options(rounds="restarted", **asked)
-    store = None if given["no_store"] else shared.open_store(given["store"])
+    store = shared.store_to_keep(given)
     workloads = {label: _workload(command, given) for label, command in chosen.items()}
 
     def begin(line: Callable[[Progress], object]) -> dict[str, tuple[Session, Workload]]:

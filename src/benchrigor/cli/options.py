@@ -73,9 +73,10 @@ def _together(*options: Decorator) -> Decorator:
     return decorate
 
 
-def settings(*names: str) -> Decorator:
-    """Add the options of settings, as they are declared."""
-    return _together(*map(setting, names))
+def settings(*names: str, **own: Mapping[str, Any]) -> Decorator:
+    """Add the options of settings, by default of all of `Options`; ``own`` is as of `setting`."""
+    names = names or tuple(name for name, row in SETTINGS.items() if row.help and name in _DEFAULTS)
+    return _together(*(setting(name, **own.get(name, {})) for name in names))
 
 
 def setting(name: str, text: str = "", *, usual: str = "", **own: Any) -> Decorator:
@@ -286,6 +287,10 @@ store_option = click.option(
     help="File that keeps the runs.  [default: in the user's data folder]",
 )
 
+kept_options = _together(
+    click.option("--no-store", is_flag=True, help="Keep nothing."), store_option
+)
+
 
 def awaits_json() -> bool:
     """Return whether the current verb is to print JSON and has not done so yet."""
@@ -348,6 +353,11 @@ def open_store(path: Path | None) -> Journal:
     if is_given("store"):
         click.get_current_context().meta[_STORE] = path
     return Journal(path or default_path())
+
+
+def store_to_keep(given: Mapping[str, Any]) -> Journal | None:
+    """Open the store of a verb with `kept_options`, unless it is to keep nothing."""
+    return None if given["no_store"] else open_store(given["store"])
 
 
 def existing_store(path: Path | None) -> Journal:

@@ -44,17 +44,8 @@ _THOROUGH_S = 60.0
     context_settings={"allow_interspersed_args": False},
 )
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND [ARG]... | MODULE:FUNCTION...")
-@shared.settings(
-    *("target", "confidence", "statistic", "method", "autocorrelation_limit", "trim", "detector"),
-    *("budget_s", "max_rounds", "budget_readings"),
-)
+@shared.settings(work={"type": amounts}, pieces={"default": None})
 @click.option("--thorough", is_flag=True, help=f"Short for --budget {_THOROUGH_S:g}.")
-@shared.settings("preset", "rounds")
-@shared.setting("work", type=amounts)
-@shared.settings(
-    *("work_order", "analysis", "quick_s", "quick_rounds", "short_round_s", "red_rounds"),
-    *("disturbed", "reference"),
-)
 @click.option(
     "--read",
     multiple=True,
@@ -82,8 +73,7 @@ _THOROUGH_S = 60.0
     type=shared.LIMIT,
     help="End a command, or a call of a function, that runs longer: it has failed.",
 )
-@shared.setting("gc", default=None)
-@shared.setting("batch")
+@shared.settings("gc", "batch", gc={"default": None})
 @click.option(
     "--in-process",
     is_flag=True,
@@ -93,7 +83,6 @@ _THOROUGH_S = 60.0
 )
 @click.option("--fresh", is_flag=True, hidden=True)  # the default of most functions
 @shared.fresh_options
-@shared.setting("pieces", default=None)
 @click.option(
     "--over",
     type=shared.IN_MINUTES,
@@ -102,8 +91,7 @@ _THOROUGH_S = 60.0
 @click.option("--name", help="Name of the run.")
 @log_option
 @shared.setting("seed")
-@click.option("--no-store", is_flag=True, help="Keep nothing.")
-@shared.store_option
+@shared.kept_options
 @shared.details_option
 @shared.json_option
 def run(words: tuple[str, ...], **given: Any) -> None:
@@ -151,7 +139,7 @@ def run(words: tuple[str, ...], **given: Any) -> None:
             f"{show_duration(options.budget_s)}"
         )
     ending = {"as_json": given["as_json"]}
-    store = None if given["no_store"] else shared.open_store(given["store"])
+    store = shared.store_to_keep(given)
     if len(targets) > 1:
         _in_turn(targets, given, options, store, over_s=over_s, **ending)
         return

@@ -26,8 +26,7 @@ from benchrigor.session.measuring import TIME
     *("target", "confidence", "statistic", "detector", "budget_s", "max_rounds"),
     *("budget_readings", "gc", "batch", "seed"),
 )
-@click.option("--no-store", is_flag=True, help="Keep nothing.")
-@shared.store_option
+@shared.kept_options
 @shared.details_option
 @shared.json_option
 def timeit(lines: tuple[str, ...], **given: Any) -> None:
@@ -59,7 +58,7 @@ def timeit(lines: tuple[str, ...], **given: Any) -> None:
         name=subject["name"],
         subject=subject,
         seed=given["seed"],
-        store=None if given["no_store"] else shared.open_store(given["store"]),
+        store=shared.store_to_keep(given),
     )
     drive_and_print(
         lambda line: begin(progress=line),

@@ -6,6 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import fields
 from functools import partial
 from inspect import signature
 from pathlib import Path
@@ -31,10 +32,6 @@ if TYPE_CHECKING:  # asyncio takes longer to load than all else here
 
 TIME = Metric(name="time", unit="s")
 INSTRUCTIONS = Metric(name="instructions", direction=Direction.LOWER, must_satisfy=False)
-_LIMITS = (  # of Options
-    *("target", "confidence", "statistic", "budget_s", "work", "pieces", "disturbed", "reference"),
-    "detector",
-)
 # A call of a coroutine that goes on for that long after the budget hangs: seconds, or budgets.
 _LEAST_GRACE_S, _TIMES_BUDGET = 5.0, 3.0
 _TIMING = ("setup", "teardown", "timeout_s", "gc", "loop_factory", "sync")  # of the workload
@@ -264,7 +261,8 @@ def prepare(
     """Return a session for a function, and its workload, from all arguments of `measure`."""
     func, work, batch, metric = (given[name] for name in ("func", "work", "batch", "metric"))
     problems = wrong_function("func", func, "something that can be called")
-    options = attempt(problems, lambda: Options(**{name: given[name] for name in _LIMITS}))
+    limits = {field.name: given[field.name] for field in fields(Options) if field.name in given}
+    options = attempt(problems, lambda: Options(**limits))
     timing: dict[str, Any] = {name: given[name] for name in _TIMING} | {"inner": batch}
     problems += misfits(**timing, inner_name="batch")
     in_seconds = isinstance(metric, Metric) and metric.is_duration
