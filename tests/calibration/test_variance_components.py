@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from benchrigor.model.analysis import Kind
-from benchrigor.stats.estimators.estimation import Policy, estimate
+from benchrigor.stats.estimators.estimation import estimate
 from benchrigor.stats.estimators.variance_components import split_variance
+from benchrigor.stats.phases.policy import Policy
 
 
 def test_the_split_finds_both_variances() -> None:

@@ -13,7 +13,7 @@ from benchrigor.model import Code, Notice
 from benchrigor.model.series import Floats
 from benchrigor.queues.arithmetic.moments import RIPE, Row, as_observations, batches_of, pool, ripen
 from benchrigor.queues.arithmetic.rate_shift import FEWEST, find_shift
-from benchrigor.queues.arithmetic.service_rate import busy_rate
+from benchrigor.queues.arithmetic.service_rate import Asked, busy_rate
 from benchrigor.queues.data.service import ServiceRate
 
 _BATCHES = 256  # batches of a phase; when there are more, neighbours are pooled
@@ -29,8 +29,8 @@ _ALL = np.zeros(1, dtype=np.int64)
 class BusyTime:
     """The default estimator; its options are those of `ServiceRateEstimator`."""
 
-    def __init__(self, *, servers: int, target: float, confidence: float, most: int) -> None:
-        self._rate = partial(busy_rate, servers=servers, target=target, confidence=confidence)
+    def __init__(self, asked: Asked, *, most: int) -> None:
+        self._rate = partial(busy_rate, asked=asked)
         self._ended: deque[ServiceRate] = deque(maxlen=most)
         self._began_s = 0.0
         self._batches = batches_of(np.zeros((Row.COUNT, 0)))

@@ -22,7 +22,7 @@ from benchrigor.queues.arithmetic.published_method import (
     widest,
     window_quantiles,
 )
-from benchrigor.queues.arithmetic.service_rate import apart, has_moved, quantile_rate
+from benchrigor.queues.arithmetic.service_rate import Asked, apart, has_moved, quantile_rate
 from benchrigor.queues.data.service import RateReason, ServiceRate
 
 # Fewest periods that decide how many of them to join; and the same per joined one.
@@ -42,12 +42,10 @@ _CLOSED = batches_of(_EMPTY)
 class NonBlocking:
     """The estimator of Beard & Chamberlain; its options are those of `ServiceRateEstimator`."""
 
-    def __init__(
-        self, *, period_s: float | None, guards: bool, servers: int, confidence: float, most: int
-    ) -> None:
-        self._period_s, self._guards = period_s, guards
-        self._rate = partial(quantile_rate, servers=servers, guards=guards, confidence=confidence)
-        self._widening = guards and period_s is None
+    def __init__(self, asked: Asked, *, most: int) -> None:
+        self._period_s, self._guards = asked.period_s, asked.guards
+        self._rate = partial(quantile_rate, asked=asked)
+        self._widening = asked.guards and asked.period_s is None
         # Rates that have converged; computed on request, since most are never read.
         self._rates: deque[ServiceRate | Callable[[], ServiceRate]] = deque(maxlen=most)
         self._waiting = np.zeros((Row.COUNT, 0))

@@ -43,12 +43,10 @@ from benchrigor.queues.report import render_rates
 def rate(
     *,
     source: str,
-    end: str | None,
-    method: str | None,
     target: float,
-    confidence: float,
     picture: Path | None,
     as_json: bool,
+    **asked: Any,
 ) -> None:
     """Show the service rate of a stage: its speed while it does not wait.
 
@@ -90,9 +88,7 @@ def rate(
     """  # noqa: D301  # click wants the backspace itself
     stdin = nullcontext(Recording(sys.stdin, name=name_of(source))) if source == "-" else None
     with stdin or Recording.open(source) as recording:
-        ends = rate_recording(
-            recording, end=end, method=method, target=target, confidence=confidence
-        )
+        ends = rate_recording(recording, target=target, **asked)
     if recording.unfinished is not None:
         remark(
             f"{recording.name}, line {recording.unfinished}: the last line is not finished and "

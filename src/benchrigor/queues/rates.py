@@ -14,6 +14,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import attempt, refuse, wrong_number, wrong_whole
 from benchrigor.model.series import Floats, as_series, short
 from benchrigor.queues.arithmetic.moments import Row
+from benchrigor.queues.arithmetic.service_rate import Asked
 from benchrigor.queues.busy_time import BusyTime
 from benchrigor.queues.data.service import ServiceRate
 from benchrigor.queues.nonblocking import NonBlocking
@@ -95,18 +96,16 @@ class ServiceRateEstimator:
             problems += wrong_number("period_s", period_s)
         refuse(problems, wrong_whole("servers", servers), wrong_number("target", target))
         self.method, self.servers = method, int(servers)
-        self._held: list[tuple[float, ...]] = []
-        self._estimator: BusyTime | NonBlocking = (
-            BusyTime(servers=self.servers, target=target, confidence=confidence, most=MOST_RATES)
-            if method == "busy-time"
-            else NonBlocking(
-                period_s=None if period_s is None else float(period_s),
-                guards=guards,
-                servers=self.servers,
-                confidence=confidence,
-                most=MOST_RATES,
-            )
+        asked = Asked(
+            servers=self.servers,
+            target=target,
+            confidence=confidence,
+            guards=guards,
+            period_s=None if period_s is None else float(period_s),
         )
+        self._held: list[tuple[float, ...]] = []
+        make: type[BusyTime | NonBlocking] = BusyTime if method == "busy-time" else NonBlocking
+        self._estimator = make(asked, most=MOST_RATES)
 
     @property
     def rates(self) -> list[ServiceRate]:

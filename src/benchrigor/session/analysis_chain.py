@@ -44,7 +44,6 @@ from benchrigor.stats import fit_wps, merge_subsessions
 from benchrigor.stats.changepoints.named_detector import takes_longest
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator, RupturesDetector
 from benchrigor.stats.estimators.estimation import (
-    Policy,
     adapt,
     estimate,
     estimate_kept,
@@ -61,7 +60,7 @@ from benchrigor.stats.estimators.multimodality import (
 from benchrigor.stats.estimators.observation import observe
 from benchrigor.stats.estimators.proportion import are_outcomes, are_shares
 from benchrigor.stats.estimators.variance_components import split_variance
-from benchrigor.stats.phases.one_pace import ReferencesAlong
+from benchrigor.stats.phases.policy import Policy, ReferencesAlong
 from benchrigor.stats.phases.trimming import measured_phase, moved_on
 from benchrigor.stats.series.level import all_zero
 from benchrigor.stats.series.subsessions import MERGED
@@ -276,7 +275,7 @@ def cut(series: Floats, policy: Policy, detector: Detector | None) -> tuple[Stab
         raise DetectorFailed(f"detector {detector!r} returned {points!r}, expected ChangePoints")
     try:
         if policy.kind is Kind.INVOCATIONS:
-            return (measured_phase(series, policy.confidence, points),)
+            return (measured_phase(series, policy, points),)
         return trim((series,), policy, points)
     except InvalidInput as error:
         raise DetectorFailed(f"detector {detector!r}: {error}") from error

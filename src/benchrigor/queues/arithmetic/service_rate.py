@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate, Notice
@@ -34,9 +34,18 @@ _APART = 0.25
 _MOVED, _ERRORS = 0.2, 3.0
 
 
-def busy_rate(
-    batches: Floats, *, began_s: float, servers: int, target: float, confidence: float
-) -> ServiceRate:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What `ServiceRateEstimator` is asked for, see there."""
+
+    servers: int
+    target: float
+    confidence: float
+    guards: bool
+    period_s: float | None
+
+
+def busy_rate(batches: Floats, *, began_s: float, asked: Asked) -> ServiceRate:
     """Return the service rate of a phase from its batches, shape (rows, n), n >= 1.
 
     Total items over total busy time, with the interval of a ratio of sums and the long-run variance
@@ -46,10 +55,9 @@ def busy_rate(
     total = batches.sum(axis=1)
     busy = batches[:, batches[Row.BUSY] > 0.0]
     ripe = ripen(busy)[0] if busy.shape[1] else busy
-    estimate = _per_time(ripe, Row.ITEMS, Row.BUSY, servers, confidence)
-    converged = (
-        estimate is not None and ripe.shape[1] >= _FEWEST and estimate.relative_half_width <= target
-    )
+    estimate = _per_time(ripe, Row.ITEMS, Row.BUSY, asked)
+    is_narrow = estimate is not None and estimate.relative_half_width <= asked.target
+    converged = is_narrow and ripe.shape[1] >= _FEWEST
     rate = _service_rate(
         total,
         total,
@@ -57,12 +65,12 @@ def busy_rate(
         reason=None if converged else _reason(total),
         method=BUSY_TIME,
         began_s=began_s,
-        servers=servers,
+        servers=asked.servers,
         moments=service_moments(ripen(busy, items=RIPE)[0]) if busy.shape[1] else None,
     )
     return replace(
         rate,
-        cpu_rate=_per_time(ripe, Row.CPU_ITEMS, Row.CPU, servers, confidence),
+        cpu_rate=_per_time(ripe, Row.CPU_ITEMS, Row.CPU, asked),
         notices=(*rate.notices, *_warn_of_dropped(total)),
     )
 
@@ -73,10 +81,8 @@ def quantile_rate(
     kept: Floats,
     *,
     began_s: float,
-    servers: int,
-    guards: bool,
     reason: RateReason | None,
-    confidence: float,
+    asked: Asked,
 ) -> ServiceRate:
     """Return the service rate by the quantile of unblocked periods.
 
@@ -87,11 +93,11 @@ def quantile_rate(
     return _service_rate(
         seen,
         counted,
-        estimate=_of_quantiles(quantiles, counted, guards, confidence) if quantiles.n else None,
+        estimate=_of_quantiles(quantiles, counted, asked) if quantiles.n else None,
         reason=reason,
         method=_QUANTILE,
         began_s=began_s,
-        servers=servers,
+        servers=asked.servers,
         moments=service_moments(kept) if counted[Row.USED] else None,
     )
 
@@ -143,19 +149,17 @@ def _service_rate(
     )
 
 
-def _per_time(
-    batches: Floats, served: Row, spent: Row, servers: int, confidence: float
-) -> Estimate | None:
+def _per_time(batches: Floats, served: Row, spent: Row, asked: Asked) -> Estimate | None:
     """Estimate items per second spent, by all servers together; None if unknown."""
     known = batches[:, batches[spent] > 0.0]
     items, seconds = known[served], known[spent]
     if not items.any():
         return None
     try:
-        rate = estimate_rate(items / seconds, weights=seconds, confidence=confidence)
+        rate = estimate_rate(items / seconds, weights=seconds, confidence=asked.confidence)
     except NotEstimable:
         return None
-    rate = scale(rate, servers)
+    rate = scale(rate, asked.servers)
     return replace(rate, low=max(0.0, rate.low), method=BUSY_TIME)
 
 
@@ -167,9 +171,7 @@ def _reason(total: Floats) -> RateReason:
     return RateReason.NOT_CONVERGED if total[Row.ITEMS] else RateReason.NO_ITEMS
 
 
-def _of_quantiles(
-    quantiles: QuantileMean, kept: Floats, guards: bool, confidence: float
-) -> Estimate:
+def _of_quantiles(quantiles: QuantileMean, kept: Floats, asked: Asked) -> Estimate:
     """Turn the mean quantile into a rate; with guards, the middle between it and the plain mean.
 
     The mean of unblocked counts errs low, since slow service chose these periods; the quantile errs
@@ -178,12 +180,12 @@ def _of_quantiles(
     """
     period_s = float(kept[Row.WALL] / kept[Row.USED])
     freedom = max(quantiles.n / QUANTILE_COUNTS, 1.0)  # windows overlap
-    reach = student_t(freedom, confidence)
+    reach = student_t(freedom, asked.confidence)
     high = quantiles.mean / period_s
     borders = BORDERS / float(kept[Row.USED])
     above = reach * math.sqrt(quantiles.deviation**2 / freedom + borders) / period_s
     low, below = high, above
-    if guards:
+    if asked.guards:
         low = float(kept[Row.ITEMS] / kept[Row.WALL])
         spread = dispersion(kept) * float(kept[Row.BUSY]) / float(kept[Row.USED]) ** 2
         below = reach * math.sqrt(spread + borders) / period_s
@@ -191,7 +193,7 @@ def _of_quantiles(
         value=(low + high) / 2.0,
         low=max(0.0, min(low - below, high - above)),
         high=max(low + below, high + above),
-        confidence=confidence,
+        confidence=asked.confidence,
         n=int(kept[Row.USED]),
         n_effective=freedom,
         method=_QUANTILE,

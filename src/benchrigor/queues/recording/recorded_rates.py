@@ -78,13 +78,14 @@ def rate_recording(
     (True, 500)
     """
     method = method or ("busy-time" if recording.head.has_blocked_time else "quantile")
+    wanted = {"target": target, "confidence": confidence}
     estimators: dict[str, ServiceRateEstimator] = {}
     outlines: dict[str, Outline] = {}
     for name, periods in recording.periods():
         if end is not None and name != end:
             continue
         if name not in estimators:
-            estimators[name] = _estimator(method, recording.head, periods, target, confidence)
+            estimators[name] = _estimator(method, recording.head, periods, **wanted)
             outlines[name] = Outline()
         periods.tell(estimators[name])
         outlines[name].add(periods)
@@ -102,7 +103,7 @@ def rate_recording(
 
 
 def _estimator(
-    method: str, head: RecordingHead, periods: Periods, target: float, confidence: float
+    method: str, head: RecordingHead, periods: Periods, **wanted: float
 ) -> ServiceRateEstimator:
     if method not in {*METHODS, PUBLISHED}:
         known = ", ".join((*METHODS, PUBLISHED))
@@ -115,8 +116,7 @@ def _estimator(
         period_s=wanted_s if published else None,
         guards=not published,
         servers=periods.servers,
-        target=target,
-        confidence=confidence,
+        **wanted,
     )
 
 

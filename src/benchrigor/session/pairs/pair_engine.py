@@ -55,8 +55,8 @@ from benchrigor.session.stored_runs import BASELINE, CANDIDATE
 from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.comparison.samples import check_margin, direction_named
 from benchrigor.stats.comparison.two_sample import Question
-from benchrigor.stats.estimators.estimation import Policy
 from benchrigor.stats.estimators.rough_figure import rough_figure
+from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.phases.trimming import STABLE_SHARE, moved_on
 from benchrigor.units import Direction
 

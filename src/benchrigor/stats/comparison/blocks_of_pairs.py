@@ -15,9 +15,9 @@ from scipy import special
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.series import Floats
-from benchrigor.stats.estimators.estimation import Policy
 from benchrigor.stats.estimators.order_statistics import quantile_value
 from benchrigor.stats.estimators.proportion import MIN_IN_TAIL
+from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.phases.trend import find_trend
 from benchrigor.stats.series.wall_time_blocks import block_starts
 
@@ -33,23 +33,24 @@ class PairBlocks:
     ratios: Floats
     differences: Floats
     n: int  # pairs
+    confidence: float
 
-    def ratio(self, confidence: float) -> Estimate:
+    def ratio(self) -> Estimate:
         """Estimate the median of the blocks' ratios, of exchanged sides the reciprocal."""
         value = math.exp(float(np.median(np.log(self.ratios))))
-        return replace(self._median(self.ratios, confidence), value=value)
+        return replace(self._median(self.ratios), value=value)
 
-    def difference(self, confidence: float) -> Estimate:
+    def difference(self) -> Estimate:
         """Estimate the median of the blocks' differences."""
-        return self._median(self.differences, confidence)
+        return self._median(self.differences)
 
-    def _median(self, values: Floats, confidence: float) -> Estimate:
-        ordered, rank = np.sort(values), _rank(values.size, confidence)
+    def _median(self, values: Floats) -> Estimate:
+        ordered, rank = np.sort(values), _rank(values.size, self.confidence)
         return Estimate(
             value=float(np.median(values)),
             low=float(ordered[rank - 1]),
             high=float(ordered[-rank]),
-            confidence=confidence,
+            confidence=self.confidence,
             n=self.n,
             n_effective=float(values.size),
             method=BLOCKS_OF_PAIRS,
@@ -87,7 +88,9 @@ def blocks_of_pairs(
     )
     if _rank(one.size, policy.confidence) < 1:
         raise refusal
-    return PairBlocks(ratios=two / one, differences=two - one, n=baseline.size)
+    return PairBlocks(
+        ratios=two / one, differences=two - one, n=baseline.size, confidence=policy.confidence
+    )
 
 
 def _level(part: Floats, policy: Policy) -> float:

@@ -30,8 +30,8 @@ from benchrigor.stats.comparison.samples import (
     refuse_zeros,
     unit_of,
 )
-from benchrigor.stats.estimators.estimation import Policy
 from benchrigor.stats.estimators.proportion import WILSON
+from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.series.interval import (
     StandardError,
     check_confidence,

@@ -25,11 +25,11 @@ from benchrigor.stats.comparison.fieller_mover import (
     uncertain_value,
 )
 from benchrigor.stats.comparison.samples import Sample, estimate_sample, unit_of
-from benchrigor.stats.estimators.estimation import Policy
 from benchrigor.stats.estimators.order_statistics import quantile_of
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
 from benchrigor.stats.estimators.proportion import WILSON
 from benchrigor.stats.estimators.variance_components import combine_values
+from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.series.interval import estimate_level
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, fit_level, too_few
 

@@ -11,8 +11,9 @@ from benchrigor.model import Code, Notice
 from benchrigor.model.analysis import PhaseReason
 from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
-from benchrigor.stats.estimators.estimation import Policy
+from benchrigor.stats.estimators.estimation import phase_of
 from benchrigor.stats.phases.chosen_phase import choose_phase
+from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.phases.trimming import measured_part, measured_phase
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, TRANSIENTS, too_few
 
@@ -51,7 +52,7 @@ def stable_pairs(baseline: Floats, candidate: Floats, policy: Policy) -> StableP
     if n < MIN_FOR_CHANGES:
         return StablePairs(start=0, stop=n, measured=slice(0, n))
     if policy.takes_longest:
-        one, two = (measured_part(policy.phase(side)) for side in (baseline, candidate))
+        one, two = (measured_part(phase_of(side, policy)) for side in (baseline, candidate))
         shared = slice(max(one.start, two.start), min(one.stop, two.stop))
         return StablePairs(start=0, stop=n, measured=shared)
     baseline, candidate = _in_order(baseline, candidate)
@@ -90,8 +91,8 @@ def _stable_in_both(baseline: Floats, candidate: Floats, policy: Policy) -> Stab
     middle = float(np.median(baseline))
     ratio = float(np.median(candidate)) / middle if middle else 1.0
     difference = candidate - ratio * (baseline - middle)
-    phases = [policy.phase(baseline), policy.phase(candidate)]
-    phases.append(measured_phase(difference, policy.confidence))
+    phases = [phase_of(baseline, policy), phase_of(candidate, policy)]
+    phases.append(measured_phase(difference, policy))
     parts = [measured_part(phase) for phase in phases]
     start, stop = max(part.start for part in parts), min(part.stop for part in parts)
     if stop - start < MIN_FOR_VARIANCE:
@@ -104,8 +105,8 @@ def _stable_ratio(baseline: Floats, candidate: Floats, policy: Policy) -> Stable
     if min(float(baseline.min()), float(candidate.min())) <= 0.0:
         return None
     ratio = candidate / baseline
-    phase = measured_phase(ratio, policy.confidence)
-    phase = choose_phase(ratio, phase, policy.confidence, goes_on=policy.goes_on)
+    phase = measured_phase(ratio, policy)
+    phase = choose_phase(ratio, phase, policy)
     if phase.start is None or phase.stop is None or phase.reason is PhaseReason.SLOW_NOISE:
         return None
     if phase.reason is PhaseReason.CHANGING_PACE:

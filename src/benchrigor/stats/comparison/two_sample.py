@@ -48,7 +48,7 @@ from benchrigor.stats.comparison.samples import (
     refuse_zeros,
 )
 from benchrigor.stats.comparison.stable_pairs import StablePairs, stable_pairs
-from benchrigor.stats.estimators.estimation import Policy
+from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.phases.trimming import short_run
 from benchrigor.stats.series.interval import check_confidence
 from benchrigor.units import Direction
@@ -272,16 +272,15 @@ def _conclude(basis: Basis, question: Question, *, positive: bool) -> Comparison
 def _concluded_by_blocks(
     blocks: PairBlocks, notices: tuple[Notice, ...], question: Question
 ) -> Comparison:
-    confidence, margin = question.policy.confidence, question.margin
-    ratio, difference = blocks.ratio(confidence), blocks.difference(confidence)
+    ratio, difference = blocks.ratio(), blocks.difference()
     verdict = _verdict(ratio, question)
-    if verdict is Verdict.EQUIVALENT and not _all_within(blocks.ratios, margin):
+    if verdict is Verdict.EQUIVALENT and not _all_within(blocks.ratios, question.margin):
         verdict = Verdict.UNDECIDED  # the median does not see a stall of one side in few blocks
     return Comparison(
         statistic=question.statistic,
         direction=question.direction,
-        margin=margin,
-        confidence=confidence,
+        margin=question.margin,
+        confidence=blocks.confidence,
         paired=True,
         unit="pair",
         baseline=None,
@@ -289,7 +288,7 @@ def _concluded_by_blocks(
         ratio=replace(ratio, notices=notices),
         difference=replace(difference, notices=notices),
         p_value=blocks.p_value(1.0),
-        p_beyond=_beyond(blocks.p_value, ratio, margin),
+        p_beyond=_beyond(blocks.p_value, ratio, question.margin),
         verdict=verdict,
         notices=notices,
     )

@@ -7,7 +7,7 @@ differences.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +19,6 @@ from benchrigor.model.notice import Severity, one_each
 from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.changepoints.edm import name_averaging
-from benchrigor.stats.changepoints.named_detector import takes_longest
 from benchrigor.stats.estimators.order_statistics import quantile_of, quantile_value
 from benchrigor.stats.estimators.proportion import (
     MIN_IN_TAIL,
@@ -45,19 +44,17 @@ from benchrigor.stats.phases.cold_readings import (
     whole_piece,
 )
 from benchrigor.stats.phases.longest_segment import longest_segment
-from benchrigor.stats.phases.one_pace import ReferencesAlong, choose_at_one_pace
+from benchrigor.stats.phases.one_pace import choose_at_one_pace
+from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.phases.rounds_cut import cut_rounds
 from benchrigor.stats.phases.trimming import measured_phase, phase_by_shares, short_run, trimmed
 from benchrigor.stats.series.interval import (
     LONG_RUN_VARIANCE,
     estimate_level,
-    refuse_wide,
 )
 from benchrigor.stats.series.level import (
-    COMPLETE,
     MIN_FOR_AUTOCORRELATION,
     MIN_FOR_VARIANCE,
-    TRANSIENTS,
     fit_level,
     too_few,
 )
@@ -66,55 +63,6 @@ from benchrigor.stats.series.subsessions import SUBSESSIONS, fit_merged
 from benchrigor.stats.series.wall_time_blocks import BLOCKS, block_starts, fit_blocks
 
 _SEVERAL = (Kind.INVOCATIONS, Kind.PIECES)  # of several series
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
-    """Which statistic is estimated, of what kind of readings, and by which method."""
-
-    kind: Kind = Kind.UNIT_READINGS
-    q: float | None = None  # None for the mean
-    confidence: float = 0.95
-    # Estimate the stable phase instead of all readings; or what shares at both ends leave.
-    trim: bool | tuple[float, float] = False
-    method: str = LONG_RUN_VARIANCE
-    autocorrelation_limit: float = 0.1  # of neighbouring subsessions
-    harmonic: bool = False  # the reciprocal of the mean of reciprocals
-    share: bool = False  # readings are outcomes, 0 or 1, or shares of trials
-    higher: bool = False  # readings are higher if the machine is faster
-    narrow: bool = False  # an interval wider than its value is no number
-    batch: int = 1  # calls that each reading averages
-    goes_on: bool = False  # more readings could follow: the last ones are no cool-down
-    references: ReferencesAlong | None = None  # of one series: the machine may have made steps
-    detector: Callable[[Floats], ChangePoints] | None = None  # None for the built-in one
-
-    @property
-    def takes_longest(self) -> bool:
-        """Whether the longest segment of each series counts whole, as published."""
-        return takes_longest(self.detector)
-
-    def number(self, estimate: Estimate) -> Estimate:
-        """Return an estimate that is a number; raise NotEstimable if it is too wide for one."""
-        return refuse_wide(estimate) if self.narrow else estimate
-
-    def phase(self, series: Floats) -> StablePhase:
-        """Find the stable phase of one series to measure."""
-        points = None if self.detector is None else self.detector(series)
-        if points is not None and self.takes_longest:
-            return longest_segment(series, points)
-        return measured_phase(series, self.confidence, points)
-
-    def transients(self, series: int) -> tuple[float, ...]:
-        """Return the time constants of the transients fitted along with the level of each series.
-
-        Several invocations show their cool-down together; a single one may end in an unseen one.
-        Single readings have no warm-up, and what was not looked for is taken as it is.
-        """
-        if self.trim is not True or self.kind in (Kind.READINGS, Kind.PIECES):
-            return ()
-        if self.method == BLOCKS:
-            return ()
-        return COMPLETE if series == 1 else TRANSIENTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -174,6 +122,14 @@ def estimate(
     return replace(_add_notices(estimation, one_each(notices)), phases=tuple(phases))
 
 
+def phase_of(series: Floats, policy: Policy) -> StablePhase:
+    """Find the stable phase of one series to measure."""
+    points = None if policy.detector is None else policy.detector(series)
+    if points is not None and policy.takes_longest:
+        return longest_segment(series, points)
+    return measured_phase(series, policy, points)
+
+
 def _add_notices(estimation: Estimation, notices: tuple[Notice, ...]) -> Estimation:
     """Put the notices on the estimation and on its estimate."""
     estimate = estimation.estimate and replace(estimation.estimate, notices=notices)
@@ -195,11 +151,11 @@ def trim(
     if not isinstance(policy.trim, bool):
         return tuple(phase_by_shares(values, policy.trim) for values in series)
     if policy.takes_longest or (policy.detector and policy.kind is Kind.INVOCATIONS):
-        return tuple(map(policy.phase, series))
+        return tuple(phase_of(values, policy) for values in series)
     if policy.kind is Kind.INVOCATIONS:
         if len(series) == 1:
             return _chosen(series[0], policy)
-        return cut_rounds(series, policy.confidence)
+        return cut_rounds(series, policy)
     if policy.kind is Kind.PIECES:
         one = replace(policy, kind=Kind.UNIT_READINGS)
         first = first_piece(series[0], trim(series[:1], one, change_points))
@@ -229,17 +185,10 @@ def _chosen(
     series: Floats, policy: Policy, change_points: ChangePoints | None = None
 ) -> tuple[StablePhase]:
     """Choose the readings to measure; shares and subsessions have no average over time."""
+    phase = measured_phase(series, policy, change_points)
     if policy.method != LONG_RUN_VARIANCE or policy.share:
-        return (measured_phase(series, policy.confidence, change_points),)
-    chosen = choose_at_one_pace(
-        series,
-        measured_phase(series, policy.confidence, change_points),
-        policy.confidence,
-        policy.references,
-        rates=policy.higher or policy.harmonic,
-        goes_on=policy.goes_on,
-    )
-    return (chosen,)
+        return (phase,)
+    return (choose_at_one_pace(series, phase, policy),)
 
 
 def later_pieces(series: Sequence[Floats], policy: Policy) -> tuple[StablePhase, ...]:

@@ -11,7 +11,8 @@ from benchrigor.model.analysis import Kind
 from benchrigor.model.checks import refuse, wrong_choice, wrong_share
 from benchrigor.model.series import as_invocations, as_series
 from benchrigor.stats.changepoints.named_detector import detector_to_trim
-from benchrigor.stats.estimators.estimation import Policy, estimate
+from benchrigor.stats.estimators.estimation import estimate
+from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, check_confidence
 from benchrigor.stats.series.subsessions import SUBSESSIONS
 

@@ -17,6 +17,7 @@ from benchrigor.model.analysis import PhaseLabel, PhaseReason
 from benchrigor.model.notice import Figure, Severity
 from benchrigor.model.series import Floats
 from benchrigor.model.text import counted
+from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.phases.stable_phase import is_unsettled
 from benchrigor.stats.phases.trend import Trend, ends_of, find_far_ends, find_trend
 from benchrigor.stats.phases.trimming import MATERIALITY, measured_phase
@@ -34,14 +35,7 @@ _CLIMB_OF_FEW = 0.1  # of fewer than 30 readings
 _MOVING = (PhaseReason.TREND, PhaseReason.STILL_MOVING)
 
 
-def choose_phase(
-    series: Floats,
-    phase: StablePhase,
-    confidence: float,
-    *,
-    rates: bool = False,
-    goes_on: bool = False,
-) -> StablePhase:
+def choose_phase(series: Floats, phase: StablePhase, policy: Policy) -> StablePhase:
     """Choose the readings that the number is made of, given the longest phase.
 
     1. No segment holds more than half: the mean over time behind a warm-up, or a refusal.
@@ -51,20 +45,20 @@ def choose_phase(
     4. Otherwise the longest segment; both ends are cut, and a Notice says so.
 
     A series that ``goes_on`` cannot have cooled down: readings behind its longest segment count,
-    in the mean over time. ``rates`` are higher if the machine is faster.
+    in the mean over time. Rates are higher if the machine is faster.
     """
     if phase.start is None:
-        return _behind_warm_up(series, confidence, phase, rates=rates, goes_on=goes_on)
+        return _behind_warm_up(series, phase, policy)
     before, after = _outside(phase)
     level = _level(phase)
     if (trend := _moves_away(series, after, level)) is not None:
         return _refuse(phase, replace(trend, first=level))
     is_back = _comes_back(series, after, level, phase)
     if not is_back and _comes_back(series, before[::-1], level, phase):
-        is_back = not _is_warm_up(before, level, series.size, rates=rates)
+        is_back = not _is_warm_up(before, level, series.size, rates=policy.rates)
     if is_back:
-        return _behind_warm_up(series, confidence, phase, rates=rates, goes_on=goes_on)
-    if goes_on and after:
+        return _behind_warm_up(series, phase, policy)
+    if policy.goes_on and after:
         return average_over_time(_cut_ends(phase, before, after, goes_on=True), series.size)
     return _cut_ends(phase, before, after)
 
@@ -159,19 +153,17 @@ def _say_cut(phase: StablePhase, end: Sequence[Phase], where: str, role: str) ->
     )
 
 
-def _behind_warm_up(
-    series: Floats, confidence: float, phase: StablePhase, *, rates: bool, goes_on: bool
-) -> StablePhase:
+def _behind_warm_up(series: Floats, phase: StablePhase, policy: Policy) -> StablePhase:
     """Cut a warm-up that stands apart, and average what follows over time unless it is steady."""
-    levels = _Levels.of(phase.phases, rates=rates, goes_on=goes_on)
+    levels = _Levels.of(phase.phases, policy)
     count = levels.warm_up()
     if not count:
         return _over_time(series, phase, levels.cool_down)
     start, points = phase.phases[count].start, phase.change_points
     rest = series[start:]
-    found = measured_phase(rest, confidence, points.within(start, points.n))
+    found = measured_phase(rest, policy, points.within(start, points.n))
     if found.start is None or not _is_steady(found):
-        within = _Levels.of(found.phases, rates=rates, goes_on=goes_on)
+        within = _Levels.of(found.phases, policy)
         found = _over_time(rest, found, within.cool_down)
     found = found.of_whole(points, start)
     warm_up = (replace(part, label=PhaseLabel.WARM_UP) for part in phase.phases[:count])
@@ -237,17 +229,19 @@ class _Levels:
     cool_down: int  # index of the first segment of the cool-down, or k
 
     @classmethod
-    def of(cls, phases: Sequence[Phase], *, rates: bool, goes_on: bool) -> _Levels:
+    def of(cls, phases: Sequence[Phase], policy: Policy) -> _Levels:
         """Take the levels of segments; of a series that goes on none is a cool-down."""
         medians = np.array([segment.median for segment in phases])
         counts = np.array([segment.n for segment in phases], dtype=np.float64)
         is_positive = float(medians.min()) > 0.0
-        slowness = (1.0 / medians if rates else medians) if is_positive else np.zeros(medians.size)
+        slowness = (
+            (1.0 / medians if policy.rates else medians) if is_positive else np.zeros(medians.size)
+        )
         stops = np.cumsum(counts) / counts.sum()
         middle = int(np.searchsorted(np.append(0.0, stops[:-1]), _WARM_UP))
         spent = counts * slowness if is_positive else counts
         cool_down = medians.size
-        if not goes_on:
+        if not policy.goes_on:
             cool_down = _first_apart(medians, middle, np.maximum(_shares(counts), _shares(spent)))
         return cls(
             medians=medians, slowness=slowness, stops=stops, middle=middle, cool_down=cool_down

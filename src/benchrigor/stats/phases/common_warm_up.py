@@ -16,6 +16,7 @@ import numpy.typing as npt
 from benchrigor.model import ChangePoints, Code, Notice, Phase, StablePhase
 from benchrigor.model.analysis import PhaseLabel, PhaseReason
 from benchrigor.model.series import Floats
+from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.phases.stationarity import MAX_POINTS
 from benchrigor.stats.phases.trimming import measured_phase
 from benchrigor.stats.series.interval import student_t
@@ -44,7 +45,7 @@ class CommonCut:
     notices: tuple[Notice, ...] = ()
 
 
-def common_phases(series: Sequence[Floats], confidence: float) -> tuple[StablePhase, ...]:
+def common_phases(series: Sequence[Floats], policy: Policy) -> tuple[StablePhase, ...]:
     """Find the stable phase of each invocation, the same cut in all of them.
 
     With two to four invocations `measured_phase` finds the cut in their average, reading by
@@ -53,25 +54,25 @@ def common_phases(series: Sequence[Floats], confidence: float) -> tuple[StablePh
     multiple of their size.
     """
     if len(series) == 1:
-        return (measured_phase(series[0], confidence),)
-    cut = _common_cut(series, confidence)
+        return (measured_phase(series[0], policy),)
+    cut = _common_cut(series, policy)
     if isinstance(cut, Notice):
         return tuple(_unstable(values, cut) for values in series)
     return tuple(stable_between(values, cut) for values in series)
 
 
-def _common_cut(series: Sequence[Floats], confidence: float) -> CommonCut | Notice:
+def _common_cut(series: Sequence[Floats], policy: Policy) -> CommonCut | Notice:
     """Find the cut by all but very short invocations, or say why there is no steady state."""
     typical = float(np.median([values.size for values in series]))
     sizes = sorted(values.size for values in series if 2 * values.size >= typical)
     spared = max(min(len(sizes) // 4, len(sizes) - _MIN_FOR_SPREAD), 0)
     long = [values for values in series if values.size >= sizes[spared]]
     if len(long) < _MIN_FOR_SPREAD:
-        return _cut_by_change_points(long, confidence)
-    return _cut_by_spread(long, typical, confidence)
+        return _cut_by_change_points(long, policy)
+    return _cut_by_spread(long, typical, policy)
 
 
-def _cut_by_spread(series: list[Floats], typical: float, confidence: float) -> CommonCut | Notice:
+def _cut_by_spread(series: list[Floats], typical: float, policy: Policy) -> CommonCut | Notice:
     """Cut what differs from the second half by a t test over invocations.
 
     Each reading is scored by its rank among those between the half and three quarters of its
@@ -111,7 +112,7 @@ def _cut_by_spread(series: list[Floats], typical: float, confidence: float) -> C
         [median_of(readings[half * batch : readings.size - cut.end]) for readings in series]
     )
     error = float(levels.std(ddof=1)) / math.sqrt(count)
-    tolerance = student_t(count - 1.0, confidence) * error / 4.0
+    tolerance = student_t(count - 1.0, policy.confidence) * error / 4.0
     return _still_moving(forward[:, half : points - end], half * batch, tolerance) or cut
 
 
@@ -218,13 +219,13 @@ def _sums(values: Floats) -> Floats:
     return np.cumsum(np.insert(values, 0, 0.0, axis=-1), axis=-1)
 
 
-def _cut_by_change_points(series: list[Floats], confidence: float) -> CommonCut | Notice:
+def _cut_by_change_points(series: list[Floats], policy: Policy) -> CommonCut | Notice:
     """Find the stable phase of the invocations' average, aligned at the start and at the end."""
     size = min(values.size for values in series)
-    first = _stable_average([values[:size] for values in series], confidence)
+    first = _stable_average([values[:size] for values in series], policy)
     last = first
     if any(values.size > size for values in series):
-        last = _stable_average([values[values.size - size :] for values in series], confidence)
+        last = _stable_average([values[values.size - size :] for values in series], policy)
     refused = next((phase for phase in (first, last) if phase.start is None), None)
     if refused is not None:
         return refused.notices[0]
@@ -237,9 +238,9 @@ def _cut_by_change_points(series: list[Floats], confidence: float) -> CommonCut 
     )
 
 
-def _stable_average(rows: list[Floats], confidence: float) -> StablePhase:
+def _stable_average(rows: list[Floats], policy: Policy) -> StablePhase:
     """Return the stable phase of the rows' average, with Notices that say so."""
-    phase = measured_phase(_average(rows), confidence)
+    phase = measured_phase(_average(rows), policy)
     where = f" (in the average of {len(rows)} invocations)." if len(rows) > 1 else "."
     notices = tuple(
         replace(notice, sentence=notice.sentence.removesuffix(".") + where)

@@ -10,8 +10,9 @@ from itertools import pairwise
 import numpy as np
 
 from benchrigor.model.analysis import Phase, PhaseLabel, PhaseReason, StablePhase
-from benchrigor.model.series import Floats, Ints
+from benchrigor.model.series import Floats
 from benchrigor.stats.phases.chosen_phase import average_over_time, choose_phase
+from benchrigor.stats.phases.policy import Policy, ReferencesAlong
 from benchrigor.stats.phases.stable_phase import is_unsettled
 from benchrigor.stats.series.full_speed import SENSITIVITY, SENSITIVITY_SD
 
@@ -20,39 +21,7 @@ _NEAR = 2.0  # standard errors within which a step vanishes
 _STEPS = (PhaseReason.STABLE, PhaseReason.NO_DOMINANT_SEGMENT)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ReferencesAlong:
-    """Times of fixed work between the readings of a series; arrays of shape (k,).
-
-    Parameters
-    ----------
-    stops
-        Index after the last reading before each, ascending.
-    log_s
-        Logarithms of their seconds.
-    busy
-        Share of the readings during which a processor worked: only that part follows the pace.
-    """
-
-    stops: Ints
-    log_s: Floats
-    busy: float = 1.0
-
-    def of(self, indices: Ints) -> ReferencesAlong:
-        """Return the references along some of the readings, whose indices ascend."""
-        stops, first = np.unique(np.searchsorted(indices, self.stops), return_index=True)
-        return replace(self, stops=stops, log_s=self.log_s[first])
-
-
-def choose_at_one_pace(
-    series: Floats,
-    phase: StablePhase,
-    confidence: float,
-    references: ReferencesAlong | None,
-    *,
-    rates: bool,
-    goes_on: bool,
-) -> StablePhase:
+def choose_at_one_pace(series: Floats, phase: StablePhase, policy: Policy) -> StablePhase:
     """Choose the readings to measure, after dividing them by the pace of the machine.
 
     A step that dividing brings within two standard errors of 1 was made by the machine, and parts
@@ -63,10 +32,11 @@ def choose_at_one_pace(
     fewer than five references, or a movement that is no sequence of steps, leaves the readings as
     they are.
     """
+    references = policy.references
     settled = [part for part in phase.phases if not is_unsettled(part, phase.change_points)]
     cut = None if references is None else _by_segment(series, settled, references)
     if references is None or cut is None or phase.reason not in _STEPS:
-        return choose_phase(series, phase, confidence, rates=rates, goes_on=goes_on)
+        return choose_phase(series, phase, policy)
     slope, sd = references.busy * SENSITIVITY, references.busy * SENSITIVITY_SD
     inflation = math.sqrt(phase.change_points.inflation)
     levels = [
@@ -75,7 +45,7 @@ def choose_at_one_pace(
     ]
     at_one_pace = series * np.exp(-slope * _along(series.size, references))
     joined = _join(at_one_pace, phase, settled, levels, (slope, sd))
-    chosen = choose_phase(at_one_pace, joined, confidence, rates=rates, goes_on=goes_on)
+    chosen = choose_phase(at_one_pace, joined, policy)
     return _as_measured(chosen, phase.phases)
 
 

@@ -11,6 +11,7 @@ from benchrigor.model.notice import Severity
 from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES, detect_changes
 from benchrigor.stats.phases.common_warm_up import CommonCut, common_phases, stable_between
+from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.phases.trimming import beyond_noise, measured_phase
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.series.long_run_variance import batch_means
@@ -23,17 +24,17 @@ _MIDDLE, _MOST_IN_MIDDLE = (0.5, 0.75), 0.125
 _MOST_POINTS = 2_048  # of a round; a longer one is averaged to means of neighbours
 
 
-def cut_rounds(series: Sequence[Floats], confidence: float) -> tuple[StablePhase, ...]:
+def cut_rounds(series: Sequence[Floats], policy: Policy) -> tuple[StablePhase, ...]:
     """Cut all invocations alike, or each by itself if only that leaves most of them.
 
     On a busy machine the start of every round is faster, which is not a warm-up of the workload.
     """
-    common = common_phases(series, confidence)
+    common = common_phases(series, policy)
     if len(common) == 1:
         return common
     if any(phase.start is not None for phase in common):
-        return _cut_changing_rounds(series, common, confidence)
-    own = tuple(measured_phase(readings, confidence) for readings in series)
+        return _cut_changing_rounds(series, common, policy)
+    own = tuple(measured_phase(readings, policy) for readings in series)
     if 2 * sum(phase.n >= MIN_FOR_VARIANCE for phase in own) <= len(own):
         return common
     sentence = "The rounds have no steady state in common: each is cut by itself."
@@ -44,7 +45,7 @@ def cut_rounds(series: Sequence[Floats], confidence: float) -> tuple[StablePhase
 
 
 def _cut_changing_rounds(
-    series: Sequence[Floats], common: tuple[StablePhase, ...], confidence: float
+    series: Sequence[Floats], common: tuple[StablePhase, ...], policy: Policy
 ) -> tuple[StablePhase, ...]:
     """Cut rounds by themselves that change inside the common cut, if more do than by chance.
 
@@ -57,7 +58,7 @@ def _cut_changing_rounds(
     own = {
         index: phase
         for index, (readings, places, cut) in enumerate(zip(series, changes, common, strict=True))
-        if places and (phase := _own_phase(readings, cut, confidence)) is not None
+        if places and (phase := _own_phase(readings, cut, policy)) is not None
     }
     if len(own) <= max(_BY_CHANCE * len(series), _FEW) or in_middle > max(
         _MOST_IN_MIDDLE * len(own), 1
@@ -72,15 +73,15 @@ def _cut_changing_rounds(
     return tuple(replace(phase, notices=(*phase.notices, note)) for phase in phases)
 
 
-def _own_phase(readings: Floats, cut: StablePhase, confidence: float) -> StablePhase | None:
+def _own_phase(readings: Floats, cut: StablePhase, policy: Policy) -> StablePhase | None:
     """Cut a round by itself, or else what the common cut leaves of it; None if neither is stable.
 
     A warm-up of its own may leave no phase of the whole that holds most readings.
     """
-    own = measured_phase(readings, confidence)
+    own = measured_phase(readings, policy)
     if own.reason is PhaseReason.STABLE:
         return own
-    inside = measured_phase(readings[cut.start : cut.stop], confidence)
+    inside = measured_phase(readings[cut.start : cut.stop], policy)
     if inside.start is None or inside.stop is None or inside.reason is not PhaseReason.STABLE:
         return None
     before, n = cut.start or 0, readings.size

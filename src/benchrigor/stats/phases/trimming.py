@@ -14,6 +14,7 @@ from benchrigor.model.analysis import PhaseLabel, PhaseReason
 from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.detector import detect_changes
 from benchrigor.stats.changepoints.variance_inflation import MIN_EFFECTIVE
+from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.phases.stable_phase import (
     admit_few_effective,
     find_stable_phase,
@@ -109,7 +110,7 @@ def phase_by_shares(series: Floats, shares: tuple[float, float]) -> StablePhase:
 
 
 def measured_phase(
-    series: Floats, confidence: float, change_points: ChangePoints | None = None
+    series: Floats, policy: Policy, change_points: ChangePoints | None = None
 ) -> StablePhase:
     """Find the stable phase to measure.
 
@@ -121,7 +122,7 @@ def measured_phase(
     phase = phase_at_materiality(series, materiality, change_points)
     while phase.start is not None and _are_some_joined(phase):
         fit = fit_level(trimmed(series, phase), transients=COMPLETE)
-        tolerance = estimate_level(fit, confidence).relative_half_width / 4.0
+        tolerance = estimate_level(fit, policy.confidence).relative_half_width / 4.0
         if tolerance >= materiality:
             break
         materiality = tolerance
