@@ -16,7 +16,7 @@ from benchrigor.units import positive_seconds_of, quantile_of, share_of, time_li
 FEWEST_ROUNDS = 10  # of various work: a line through fewer says little
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Kind:
     """The values that a setting takes.
 
@@ -41,13 +41,10 @@ def _whole(least: int = 1) -> Kind:
             raise ValueError(f"{text!r} is no whole number from {least} on")
         return int(text)
 
-    return Kind(
-        metavar="N",
-        read=read,
-        fits=lambda number: number >= least and float(number).is_integer(),
-        expected=f"a whole number from {least} on",
-        least=least,
-    )
+    def fits(number: float) -> bool:
+        return number >= least and float(number).is_integer()
+
+    return Kind("N", read, fits, f"a whole number from {least} on", least=least)
 
 
 def _choice(*words: str | None) -> Kind:
@@ -79,25 +76,13 @@ def _cut(text: str) -> str | tuple[float, ...]:
     return shares if len(shares) > 1 else shares * 2
 
 
-_WIDTH = Kind(metavar="SHARE", read=share_of, fits=_is_above_0, expected="more than 0")
-_SHARE = Kind(
-    metavar="SHARE",
-    read=share_of,
-    fits=lambda share: 0.0 < share < 1.0,
-    expected="between 0 and 1, both excluded",
-)
-_CHANGE = Kind(
-    metavar="SHARE",
-    read=share_of,
-    fits=lambda share: 0.0 <= share < 1.0,
-    expected="0 or more, and less than 1",
-)
+_WIDTH = Kind("SHARE", share_of, _is_above_0, "more than 0")
+_CHANGE = Kind("SHARE", share_of, lambda share: 0.0 <= share < 1.0, "0 or more, and less than 1")
+_SHARE = Kind("SHARE", share_of, lambda share: 0.0 < share < 1.0, "between 0 and 1, both excluded")
 _SPAN = Kind(fits=lambda seconds: seconds >= 0.0, expected="0 or more")
-_DURATION = Kind(
-    metavar="DURATION", read=positive_seconds_of, fits=_is_above_0, expected="more than 0"
-)
-LIMIT = Kind(metavar="DURATION", read=time_limit_of, fits=_is_above_0, expected="more than 0")
-STATISTIC = Kind(metavar="NAME", read=_statistic)
+_DURATION = Kind("DURATION", positive_seconds_of, _is_above_0, "more than 0")
+LIMIT = Kind("DURATION", time_limit_of, _is_above_0, "more than 0")
+STATISTIC = Kind("NAME", _statistic)
 FLAG = Kind(choices=(True, False), expected="True or False")
 
 
@@ -157,7 +142,7 @@ SETTINGS = {
         "Neighbouring subsessions correlate by this at most; they are merged until they do.",
     ),
     "trim": Setting(
-        Kind(metavar="auto|none|SHARE[:SHARE]", read=_cut),
+        Kind("auto|none|SHARE[:SHARE]", _cut),
         "What to cut off readings: what is not stable, nothing, or shares at both ends (10%:5%).",
     ),
     "detector": Setting(
@@ -190,7 +175,7 @@ SETTINGS = {
         "function continue one series in this process only; a command starts a process for each.",
     ),
     "work": Setting(
-        Kind(metavar="AMOUNT|LOW:HIGH"),
+        Kind("AMOUNT|LOW:HIGH"),
         "Work of a round, or from where to where it goes: replaces {work} in the command's "
         "arguments, or is the argument of the function. A range makes the speed the result "
         "(beside --read-units, which decide). 1000, 1e6, 64KiB, 1MB:1GB, 1k: (no largest), :5M "

@@ -206,7 +206,7 @@ def _threshold(tables: TomlTables, code: str) -> Threshold | None:
         tables.note((code,), *problems)
         return None
     given = tables.table((code,), _THRESHOLD, ("when", "sentence"))
-    places = [(code, "when", str(index)) for index in range(len(given.get("when", ())))]
+    places = tables.places(code, "when") if "when" in given else []
     given["when"] = tuple(_condition(tables, keys) for keys in places)
     given["evidence"] = tuple(given.get("evidence", ()))
     return Threshold(code=code, **given) if tables.is_right else None

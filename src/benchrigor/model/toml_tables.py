@@ -114,6 +114,10 @@ class TomlTables:
             item = items_of(item).get(key)
         return item
 
+    def places(self, *keys: str) -> list[Keys]:
+        """Return the paths of the items of an array, or of a table."""
+        return [(*keys, name) for name in items_of(self.at(*keys))]
+
     def table(
         self, keys: Keys, readers: Mapping[str, Reader], needs: Collection[str] = ()
     ) -> dict[str, Any]:

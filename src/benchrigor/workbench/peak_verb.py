@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import platform
 import shlex
-import tomllib
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -25,10 +24,11 @@ from benchrigor.model import codec
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.codec import is_there
 from benchrigor.model.shell_words import words_of
+from benchrigor.model.toml_tables import TomlTables
 from benchrigor.workbench.data import FAILED, Limit
 from benchrigor.workbench.good_requests import read_slo
 from benchrigor.workbench.loadgen.arrivals import ARRIVALS
-from benchrigor.workbench.loadgen.http_requests import HttpRequest
+from benchrigor.workbench.loadgen.http_requests import REQUEST, HttpRequest
 from benchrigor.workbench.loadgen.limit_texts import limit_of
 from benchrigor.workbench.peak_run import PeakRun
 from benchrigor.workbench.planning.expected_cost import wrong_budget
@@ -429,14 +429,14 @@ def _kind(given: Mapping[str, Any]) -> HttpRequest:
 
 def _kinds(path: Path) -> list[HttpRequest]:
     """Read the kinds of requests in a file."""
-    try:
-        document = tomllib.loads(readable(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"{path}: {error}") from error
-    tables = document.get("request")
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+    tables = TomlTables.of_file(path)
+    if not isinstance(tables.at("request"), list):
         raise InvalidInput(f"{path} has no [[request]], expected one for each kind of request")
-    try:
-        return [HttpRequest(**table) for table in tables]
-    except TypeError as error:
-        raise InvalidInput(f"{path}: {error}") from None
+    given = {place: tables.table(place, REQUEST, ["url"]) for place in tables.places("request")}
+    kinds = [
+        tables.attempt(place, HttpRequest, **table)
+        for place, table in given.items()
+        if "url" in table
+    ]
+    tables.refuse()
+    return [kind for kind in kinds if kind is not None]

@@ -7,13 +7,14 @@ import random
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 from urllib.parse import urlsplit
 
 from benchrigor.errors import MissingExtra
 from benchrigor.model.checks import refuse, wrong_number, wrong_values
 from benchrigor.model.secret_values import hide_secrets
+from benchrigor.model.toml_tables import as_it_is
 from benchrigor.workbench.loadgen.sending import Answer, RequestFailed, Send
 
 _LARGEST_BODY = 2**24
@@ -87,6 +88,10 @@ class HttpRequest:
             ),
             wrong_number("weight", self.weight),
         )
+
+
+# Its table in a file: fields are checked when it is made.
+REQUEST = dict.fromkeys((each.name for each in fields(HttpRequest)), as_it_is)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

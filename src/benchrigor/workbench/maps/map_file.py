@@ -21,7 +21,7 @@ from benchrigor.units import Direction
 from benchrigor.workbench.data import Limit
 from benchrigor.workbench.good_requests import read_slo
 from benchrigor.workbench.loadgen.arrivals import ARRIVALS
-from benchrigor.workbench.loadgen.http_requests import HttpRequest
+from benchrigor.workbench.loadgen.http_requests import REQUEST, HttpRequest
 from benchrigor.workbench.loadgen.limit_texts import limit_of
 from benchrigor.workbench.loadgen.load_command import LoadCommand
 from benchrigor.workbench.maps.life_cycle import COMMANDS, TIMEOUTS_S, LifeCycle
@@ -84,7 +84,6 @@ _DESIGN = {
     **dict.fromkeys(("target", "confidence"), toml.share_of),
 }
 _SERVER = dict.fromkeys(COMMANDS, toml.words_of) | {"ready": toml.as_it_is, "port": toml.as_it_is}
-_REQUEST = dict.fromkeys(("url", "method", "headers", "body", "status", "weight"), toml.as_it_is)
 _LIMITS = dict.fromkeys(("mean", "p95", "failed"), _limit)
 _SEARCH = {
     **dict.fromkeys(("accuracy", "confidence", "width"), toml.share_of),
@@ -100,7 +99,7 @@ _SENT = {
 }
 _ANY_PEAK = {**_LIMITS, "limits": toml.table_of, **_SEARCH, **_AROUND}
 _PEAKS: dict[str, Mapping[str, Reader]] = {
-    "url": {**_REQUEST, **_SENT, **_ANY_PEAK},
+    "url": {**REQUEST, **_SENT, **_ANY_PEAK},
     "requests": {"requests": toml.list_of, **_SENT, **_ANY_PEAK},
     "command": {
         "command": toml.words_of,
@@ -399,11 +398,11 @@ def _peak(tables: TomlTables, space: Space | None) -> PeakResponse | None:
     if not way:
         return None
     given = tables.table(_PEAK, _PEAKS[way])
-    requests = [{name: given.pop(name) for name in _REQUEST if name in given}]
+    requests = [{name: given.pop(name) for name in REQUEST if name in given}]
     if way == "requests":
-        places = [(*_PEAK, way, str(index)) for index in range(len(given.pop(way, ())))]
-        requests = [tables.table(place, _REQUEST, ["url"]) for place in places]
-        requests = [request for request in requests if "url" in request]
+        given.pop(way, None)
+        read = [tables.table(place, REQUEST, ["url"]) for place in tables.places(*_PEAK, way)]
+        requests = [request for request in read if "url" in request]
     limits = {name: given.pop(name) for name in _LIMITS if name in given}
     further = dict.fromkeys(given.pop("limits", {}), _limit)
     response = PeakResponse(
