@@ -244,10 +244,11 @@ SETTINGS = {
 }
 
 
-def settings_in(place: str) -> dict[str, Setting]:
-    """Return the settings that can be given in a place, by the names that users type."""
-    return {
-        row.flag or name.replace("_", "-"): row
-        for name, row in SETTINGS.items()
-        if place in row.places
-    }
+def typed_name(name: str) -> str:
+    """Return the name of a setting as users type it."""
+    return SETTINGS[name].flag or name.replace("_", "-")
+
+
+def settings_in(place: str) -> list[str]:
+    """Return the names of the settings that can be given in a place."""
+    return [name for name, row in SETTINGS.items() if place in row.places]

@@ -17,7 +17,7 @@ from click.core import ParameterSource
 from benchrigor.control_characters import escaped
 from benchrigor.errors import StoreFailed
 from benchrigor.model.options import Options
-from benchrigor.settings import FLAG, SETTINGS, STATISTIC, Kind
+from benchrigor.settings import FLAG, SETTINGS, STATISTIC, Kind, typed_name
 from benchrigor.storage import Journal, default_path
 from benchrigor.units import positive_seconds_of, share_of, time_limit_of
 
@@ -89,7 +89,7 @@ def setting(name: str, text: str = "", *, usual: str = "", **own: Any) -> Decora
     usual = usual or ("" if text else row.usual)
     text = (text or row.help) + f"  [default: {usual}]" * bool(usual and default is None)
     look = _look_of(row.kind, default) | own
-    return click.option(f"--{row.flag or name.replace('_', '-')}", name, help=text, **look)
+    return click.option(f"--{typed_name(name)}", name, help=text, **look)
 
 
 _DEFAULTS = {field.name: field.default for field in fields(Options)}

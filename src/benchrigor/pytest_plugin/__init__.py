@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from benchrigor.lazy_names import lazy_names
-from benchrigor.settings import Setting, settings_in
+from benchrigor.settings import SETTINGS, settings_in, typed_name
 
 if TYPE_CHECKING:
     from benchrigor.pytest_plugin.fixture import Bench as Bench
@@ -33,8 +33,9 @@ _HINT = (
 )
 
 
-def _add_setting(name: str, row: Setting, add: Callable[..., None]) -> None:
+def _add_setting(name: str, add: Callable[..., None]) -> None:
     """Add the option of a setting."""
+    row = SETTINGS[name]
 
     def read(text: str) -> Any:
         try:
@@ -47,7 +48,7 @@ def _add_setting(name: str, row: Setting, add: Callable[..., None]) -> None:
 
     given = {"choices": row.kind.choices} if row.kind.choices else {"metavar": row.kind.metavar}
     text = f"{row.help} (default: {row.usual})".replace("%", "%%")
-    add(f"--bench-{name}", type=read, help=text, **given)
+    add(f"--bench-{typed_name(name)}", type=read, help=text, **given)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -58,8 +59,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _add_how_to_measure(add: Callable[..., None]) -> None:
-    for name, row in settings_in("option").items():
-        _add_setting(name, row, add)
+    for name in settings_in("option"):
+        _add_setting(name, add)
     add(
         "--bench-fresh",
         action="store_true",

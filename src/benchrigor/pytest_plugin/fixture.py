@@ -18,7 +18,7 @@ from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed, without_our_frames
 from benchrigor.model import Code, Comparison, Estimate, Options, RunRecord
 from benchrigor.protocols import DelayMeter
-from benchrigor.pytest_plugin.marks import SETTINGS
+from benchrigor.pytest_plugin.marks import NAMES
 from benchrigor.pytest_plugin.suite import Benchmarked, Suite
 from benchrigor.session import Session, default_rules, measure_pair
 from benchrigor.session.measuring import run_in_loop
@@ -33,7 +33,7 @@ from benchrigor.workloads.timing import awaits, hash_of_function, name_of, wrong
 
 T = TypeVar("T")
 _Arguments = tuple[Sequence[Any], Mapping[str, Any]]
-_OPTIONS = [field.name for field in fields(Options) if field.name in SETTINGS]
+_OPTIONS = [field.name for field in fields(Options) if field.name in NAMES.values()]
 _TIMES_BUDGET, _LEAST_BUDGET_S = 3.0, 5.0  # until a call of given rounds hangs
 _NO_READINGS = (Code.CUT_ROUND, Code.NO_DATA)
 
@@ -152,7 +152,6 @@ class Bench(Benchmarked):
         options = self._chosen(*_OPTIONS[1:]) | {
             "margin": self.margin if margin is None else margin
         }
-        options["budget_s"] = self._settings["budget"]
         first, second = (self._in_interpreter(name, side) for side in (old, new))
         if first is None or second is None:
             timing = self._chosen("batch", "gc")
@@ -228,7 +227,7 @@ class Bench(Benchmarked):
             return
         timing = {"inner": self._settings.get("batch"), **self._chosen("gc")}
         options = self._chosen(*_OPTIONS[1:]) | {"margin": self.margin}
-        options |= {"budget_s": self._settings["budget"], "store": self._suite.store}
+        options["store"] = self._suite.store
         comparison = _raise_as_is(lambda: revision.compare(name, call, timing, **options))
         if comparison is not None:
             self._suite.revised.append((self, name, comparison))
@@ -264,7 +263,6 @@ class Bench(Benchmarked):
         # The test is the benchmark: the measured code is often the code that should change.
         workload.function_hash = hash_of_function(self._test)
         metric, limits = time_metric(self._suite.root), self._chosen(*_OPTIONS)
-        limits["budget_s"] = self._settings["budget"]
         if "target" in limits:
             metric = replace(metric, relative_half_width=None)
             limits["target_given"] = True
@@ -293,7 +291,7 @@ class Bench(Benchmarked):
         """Return the result of a call outside the readings; WorkloadFailed if it hangs."""
         __tracebackhide__ = True
         patience, results = Patience(), list[T]()
-        with patience.kept(self._settings["budget"]):
+        with patience.kept(self._settings["budget_s"]):
             results.append(call())
         if not results:
             raise WorkloadFailed(patience.notice(name_of(func)).sentence)

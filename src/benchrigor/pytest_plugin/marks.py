@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchrigor.settings import settings_in
+from benchrigor.settings import SETTINGS, settings_in, typed_name
 from benchrigor.storage.project_settings import defaults
 
 # Keywords of the markers of pytest-benchmark and pytest-codspeed, with their names here.
@@ -17,8 +17,9 @@ _IGNORED = {
     *("min_time", "min_rounds", "max_rounds", "timer", "warmup", "warmup_iterations"),
     *("calibration_precision", "cprofile"),
 }
-SETTINGS = {name.replace("-", "_"): row for name, row in settings_in("marker").items()}
-_OURS = {*SETTINGS, "group", "baseline"}
+# Names in `Options` by those in markers.
+NAMES = {typed_name(name).replace("-", "_"): name for name in settings_in("marker")}
+_OURS = {*NAMES, "group", "baseline"}
 _BUDGET_S, _FRESH_BUDGET_S = 2.0, 10.0
 
 
@@ -30,8 +31,8 @@ def settings_of(node: pytest.Item) -> tuple[dict[str, Any], set[str]]:
     """
     config = node.config
     project = {name.replace("-", "_"): text for name, text in defaults(config.rootpath).items()}
-    found: dict[str, Any] = {name: project[name] for name in SETTINGS if name in project}
-    given = {name: config.getoption(f"bench_{name}", None) for name in SETTINGS}
+    found: dict[str, Any] = {name: project[name] for name in NAMES if name in project}
+    given = {name: config.getoption(f"bench_{name}", None) for name in NAMES}
     found |= {name: value for name, value in given.items() if value is not None}
     ignored: set[str] = set()
     for marker in ("benchmark", "bench"):
@@ -39,16 +40,16 @@ def settings_of(node: pytest.Item) -> tuple[dict[str, Any], set[str]]:
         for mark in reversed([*node.iter_markers(marker)]):
             found |= _read(mark.kwargs, marker)
             ignored |= _IGNORED & mark.kwargs.keys()
-    for name, row in SETTINGS.items():
-        if isinstance(found.get(name), str):
+    for word, name in NAMES.items():
+        if isinstance(found.get(word), str):
             try:
-                found[name] = row.kind.read(found[name])
+                found[word] = SETTINGS[name].kind.read(found[word])
             except ValueError as error:
-                pytest.fail(f"{name} of a benchmark: {error}", pytrace=False)
+                pytest.fail(f"{word} of a benchmark: {error}", pytrace=False)
     is_fresh = config.getoption("bench_fresh") or config.getoption("bench_against")
     found["given_budget"] = found.get("budget", math.inf)
     found.setdefault("budget", _FRESH_BUDGET_S if is_fresh else _BUDGET_S)
-    return found, ignored
+    return {NAMES.get(word, word): value for word, value in found.items()}, ignored
 
 
 def _read(keywords: Mapping[str, Any], marker: str) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import toml_tables as toml
 from benchrigor.model.metric import Metric, describe_metric
 from benchrigor.model.toml_tables import TomlTables
-from benchrigor.settings import settings_in
+from benchrigor.settings import settings_in, typed_name
 
 # Options that a project may give defaults for, by their names on the command line.
-SETTINGS = (*settings_in("project"), "store")
+SETTINGS = (*map(typed_name, settings_in("project")), "store")
 _OURS = ("tool", "benchrigor")
 _description = toml.reader_of(
     lambda value: isinstance(value, str), 'a description such as "req/s,higher,harmonic"'
