@@ -93,11 +93,6 @@ def test_where_more_is_better_the_floor_is_the_ninetieth_percentile() -> None:
     assert analysis.floor.value == pytest.approx(1.9, abs=0.03)
 
 
-def test_quantiles_of_rounds_too_short_for_them_are_warned_of() -> None:
-    options: dict[str, Any] = {"rounds": "restarted", "statistic": "p99", "max_rounds": 10}
-    assert Code.FEW_IN_TAIL in codes(measured(steady(), size=300, **options))
-
-
 @pytest.mark.parametrize(("statistic", "noted"), [("mean", True), ("median", False)])
 def test_modes_are_noted_beside_a_mean_and_not_beside_a_median(statistic: str, noted: bool) -> None:
     assert (Code.SEVERAL_MODES in codes(measured(bimodal(), statistic=statistic))) is noted

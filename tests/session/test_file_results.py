@@ -67,17 +67,6 @@ def test_every_sample_is_a_list_of_records_that_can_be_shown_and_saved(name: str
         assert not {Code.NOT_CONVERGED, Code.NO_DATA} & {*codes(record)}
 
 
-@pytest.mark.parametrize(("host", "differs"), [("b", True), ("a", False)])
-def test_machines_that_differ_are_told(tmp_path, host, differs) -> None:
-    data, sides = json.loads((DATA / "pytest-benchmark-5.3.1.json").read_text()), []
-    for name in ("a", host):
-        data["machine_info"]["node"] = name
-        path = tmp_path / "of a host.json"
-        path.write_text(json.dumps(data))
-        sides.append(br.read_results(path)[1])
-    assert (Code.HOSTS_DIFFER in codes(br.compare_runs(*sides))) is differs
-
-
 def test_other_options_judge_a_saved_record_anew(tmp_path) -> None:
     session = br.Session(br.Options(max_rounds=5), seed=1)
     path = tmp_path / "record.json"

@@ -18,7 +18,7 @@ import click.testing
 from benchrigor.errors import BenchrigorError
 from benchrigor.model import Notice
 
-__all__ = ["PAGES", "causes", "pages", "run", "sections", "text_of"]
+__all__ = ["PAGES", "causes", "of_code", "pages", "run", "sections", "text_of", "tried"]
 
 PAGES = Path(__file__).parent
 Cause = Callable[[], object]
@@ -47,6 +47,25 @@ def run(*words: object, files: Mapping[str, str] | None = None) -> click.testing
     for name, content in (files or {}).items():
         Path(name).write_text(content, encoding="utf-8")
     return click.testing.CliRunner().invoke(main, [str(word) for word in words])
+
+
+def tried(call: Callable[..., object], /, *inputs: object) -> Iterator[object]:
+    """Yield what a call with each of several inputs returns, or is refused with.
+
+    An input is a tuple of positional arguments, a dict of named ones, or the only one.
+    """
+    for given in inputs:
+        named = given if isinstance(given, dict) else {}
+        others = given if isinstance(given, tuple) else ()
+        try:
+            yield call(*others, **named) if isinstance(given, dict | tuple) else call(given)
+        except BenchrigorError as error:
+            yield str(error)
+
+
+def of_code(code: str, notices: Iterable[Notice]) -> list[Notice]:
+    """Return the Notices of a code."""
+    return [notice for notice in notices if notice.code == code]
 
 
 def text_of(cause: Cause) -> str:

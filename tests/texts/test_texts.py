@@ -3,6 +3,8 @@
 import pytest
 from tests.texts.rendering import causes, notices_of, pages, sections, text_of
 
+from benchrigor.model import Code
+
 SHOWN = {page: sections(page) for page in [*pages(), "notices"]}
 
 
@@ -16,6 +18,12 @@ def test_a_text_is_as_its_page_shows_it(page: str, title: str) -> None:
 @pytest.mark.parametrize("page", pages())
 def test_a_page_shows_no_text_without_a_cause(page: str) -> None:
     assert SHOWN[page].keys() == causes(page).keys()
+
+
+def test_every_code_of_a_notice_is_on_a_page() -> None:
+    """As itself, or behind its sentence on a page of the command line."""
+    shown = " ".join(text for page in SHOWN.values() for text in page.values())
+    assert [each for each in Code if f"{each} (" not in shown and f"[{each}]" not in shown] == []
 
 
 @pytest.mark.parametrize("case", sorted({title.split(": ")[1] for title in SHOWN["notices"]}))

@@ -231,7 +231,7 @@ def _taken_by_time(material: Material) -> tuple[Notice, ...]:
         return ()
     sentence = (
         f"{many(number, 'reading')} of {material.metric.name!r} "
-        f"{'is' if number == 1 else 'are'} 0 or less, so they are taken for equal times, and their "
+        f"{'is' if number == 1 else 'are'} 0 or less, so all are taken for equal times, and their "
         "mean is arithmetic. Readings of equal work have a harmonic mean, where none is 0 or less."
     )
     return (Notice.warning(Code.RATE_OF_0, sentence, readings=number),)

@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -71,7 +70,6 @@ def test_runs_at_other_paces_are_compared_at_full_pace():
     comparison = br.compare_runs(slow, fast)
     assert comparison.verdict is not br.Verdict.BETTER
     assert comparison.ratio.low < 1.0 < comparison.ratio.high
-    assert Code.AT_FULL_PACE in codes(comparison)
     assert Code.THIS_PROCESS_ONLY not in codes(comparison)
     worse = paced.told(3, slow_share=0.1, level_s=1.2 * TRUE_S)
     assert br.compare_runs(slow, worse).verdict is br.Verdict.WORSE
@@ -101,18 +99,6 @@ def test_the_full_speed_of_this_machine_is_kept_and_used(tmp_path, monkeypatch):
     again = measured(path, path.read_text().replace(str(level), str(level / 2)))
     assert again.analysis().pace.full_s == {"interpreter": pytest.approx(level / 2)}
     assert Code.FULL_PACE_NEW not in codes(again)
-
-
-def test_beside_a_profiler_no_full_speed_is_kept(tmp_path, monkeypatch):
-    path = tmp_path / "full_speed.json"
-    monkeypatch.setattr(full_pace, "full_pace_path", lambda: path)
-    sys.setprofile(lambda *_: None)
-    try:
-        record = measured(path)
-    finally:
-        sys.setprofile(None)
-    assert not path.exists()
-    assert Code.FULL_PACE_NOT_KEPT in codes(record)
 
 
 def test_the_reference_can_be_left_out():

@@ -1,7 +1,6 @@
 """Two runs, or readings from elsewhere, compared by the library."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,13 +25,6 @@ def run(mean: float, seed: int, **given: object) -> br.RunRecord:
 OLD, NEW = run(1.0, 1), run(1.1, 2)
 
 
-def elsewhere(record: br.RunRecord, name: str = "", **where: object) -> br.RunRecord:
-    """Return a run as of another place, or of a function of that name."""
-    assert record.provenance is not None
-    subject = {"kind": "function", "name": name} if name else record.subject
-    return replace(record, provenance=replace(record.provenance, **where), subject=subject)  # type: ignore[arg-type]
-
-
 def test_restarted_rounds_are_compared_one_by_one() -> None:
     comparison = compare_runs(OLD, NEW)
     assert comparison.verdict is br.Verdict.WORSE
@@ -50,27 +42,6 @@ def test_the_statistic_is_that_of_the_runs_unless_another_is_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "differs"),
-    [({"host": "elsewhere"}, True), ({"environment": {"boot_time": "later"}}, False)],
-)
-def test_hosts_that_differ_are_a_notice(where: dict[str, Any], differs: bool) -> None:
-    found = codes(compare_runs(OLD, elsewhere(NEW, **where)))
-    assert (Code.HOSTS_DIFFER in found) is differs
-    assert Code.METRICS_DIFFER not in found
-
-
-@pytest.mark.parametrize(
-    ("name", "function", "differs"),
-    [("m.f", "cd", True), ("m.f", "ab", False), ("m.f", None, False), ("m.g", "cd", False)],
-)
-def test_a_benchmark_that_has_changed_itself_is_told(
-    name: str, function: str | None, differs: bool
-) -> None:
-    sides = elsewhere(OLD, "m.f", function="ab"), elsewhere(NEW, name, function=function)
-    assert (Code.FUNCTIONS_DIFFER in codes(compare_runs(*sides))) is differs
-
-
-@pytest.mark.parametrize(
     ("where", "version"), [({"python": "CPython 3.0.0"}, 1), ({"host": "elsewhere"}, 1), ({}, 2)]
 )
 def test_the_same_readings_beside_a_faster_reference_are_no_change(where, version, tmp_path):
@@ -81,7 +52,8 @@ def test_the_same_readings_beside_a_faster_reference_are_no_change(where, versio
         faster = {kind: 0.6 * s for kind, s in each.references.seconds.items()}
         references = replace(each.references, seconds=faster, version=version)
         rounds.append(replace(each, references=references))
-    other = analysed_again(replace(elsewhere(record, **where), rounds=tuple(rounds)))
+    where = replace(record.provenance, **where)
+    other = analysed_again(replace(record, provenance=where, rounds=tuple(rounds)))
     comparison = compare_runs(record, other)
     assert comparison.ratio.value == pytest.approx(1.0)
     assert Code.AT_FULL_PACE not in codes(comparison)

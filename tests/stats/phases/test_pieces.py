@@ -63,12 +63,6 @@ def test_shares_at_both_ends_are_cut_from_each_piece() -> None:
     assert [(each.start, each.stop) for each in found.phases] == [(10, 80)] * 4
 
 
-@pytest.mark.parametrize(("count", "said"), [(3, {Code.FEW_PIECES}), (4, set())])
-def test_few_pieces_are_told(count: int, said: set[Code]) -> None:
-    pieces = [np.full(50, level) for level in (1.0, 1.1, 1.2, 1.1)]
-    assert codes(in_pieces(*pieces[:count])) == said
-
-
 @pytest.mark.parametrize("unit", ["s", "1/s"])
 def test_the_mean_of_equal_readings_is_their_value(unit: str) -> None:
     """The sum of seven times 0.1 is not 0.7, nor 1 / (1 / 49) = 49."""

@@ -85,12 +85,6 @@ def test_a_coarse_clock_may_make_the_undisturbed_readings_of_a_length_equal(tick
     assert chosen.indices.size == pytest.approx((delay == 0.0).sum(), abs=1)
 
 
-def test_longest_readings_that_were_hardly_ever_undisturbed_are_told() -> None:
-    delay, own = hit(2_000, 3, cv=1.0, hits=1.5)
-    _, (notice,) = choose_undisturbed(groups(delay, own))
-    assert notice.code is Code.LONGEST_DISTURBED
-
-
 cases = st.tuples(
     st.integers(20, 200), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3, 1.0, 3.0])
 )

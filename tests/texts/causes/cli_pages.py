@@ -138,6 +138,7 @@ compare old.csv same.csv --unit ms --margin 5%
 compare old.csv same.csv --unit ms --paired --margin 0
 compare new.csv old.csv same.csv --unit ms
 compare new.csv old.csv same.csv --unit ms --details
+compare new.csv some.csv twenty.csv --details
 compare modes.csv other.csv --unit ms
 compare modes.csv other.csv old.csv --unit ms
 compare carried.csv twenty.csv --paired --details
@@ -153,6 +154,7 @@ analyze old.csv --unit ms --explain
 analyze old.csv --unit ms --explain --trim 10%
 analyze old.csv --unit ms --explain --method subsessions
 analyze modes.csv --unit ms
+analyze errors.csv --unit req/s --explain
 analyze some.result
 analyze go.txt
 analyze some.csv --statistic p99

@@ -9,8 +9,7 @@ from typing import Any
 import click.testing
 import numpy as np
 from tests.interference.made_profiles import profile
-from tests.texts.causes.queues import called, tried
-from tests.texts.rendering import run
+from tests.texts.rendering import of_code, run, tried
 
 import benchrigor as br
 from benchrigor.interference import (
@@ -79,7 +78,7 @@ def without_red_rounds() -> Iterator[str]:
 def misused(*calls: Any) -> Iterator[object]:
     for call in calls:
         with segments() as recorder:
-            yield from called(partial(call, recorder), ())
+            yield from tried(partial(call, recorder), ())
 
 
 def nested(run: Segments) -> None:
@@ -183,6 +182,10 @@ CAUSES = {
         "--composite",
         **{f"day{day}": profile(day, hit=0.1) for day in range(4)},
     ),
+    "a composite with a run that is no good": lambda: of_code(
+        "doubtful-runs",
+        composite_profile([*map(profile, range(3)), profile(3, hit=0.6)]).notices,
+    ),
     "runs that cannot be worked with": refused,
     "rounds that were left out": without_red_rounds,
     "profiles of no composite": lambda: tried(
@@ -192,14 +195,14 @@ CAUSES = {
         {"profiles": [process(0, run=""), process(0, duration_s=[0.0]), process(1)]},
         {"profiles": [SegmentProfile(duration_s=[1.0] * n) for n in (6, 8, 6)]},
     ),
-    "processes of no run": lambda: called(
+    "processes of no run": lambda: tried(
         merge_processes,
         ([],),
         (3,),
         ([process(0), "x"],),
         ([process(0, nominal={"x": [1, 2, 3]}), process(1, run="b"), process(0, duration_s=[1])],),
     ),
-    "values that are none": lambda: called(
+    "values that are none": lambda: tried(
         quantise, ([1.0], 1), ([1.0], "many"), ([1.0, "1"],), ([1.0, 1e200],)
     ),
     "segments that cannot be": lambda: misused(

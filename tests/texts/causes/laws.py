@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tests.texts.causes.stats import each
+from tests.texts.rendering import tried
 
 from benchrigor.model import Decision, Options, Round, RoundPlan, RunRecord
 from benchrigor.storage import Journal
@@ -20,12 +20,12 @@ def stored_twice() -> Iterator[str]:
         for store in (journal, MemoryStore()):
             run_id = store.begin(HEADER)
             store.append(run_id, ROUND)
-            yield from each(store.append, (run_id, ROUND))
+            yield from tried(store.append, (run_id, ROUND))
 
 
 CAUSES = {
     "a round that is stored already": stored_twice,
-    "what is no reason to stop": lambda: each(
+    "what is no reason to stop": lambda: tried(
         lambda reason: Decision(stop=True, reason=reason), None, "battery-low"
     ),
 }

@@ -30,7 +30,7 @@ from tests.machine.made_up import (
     kernel_clock,
     put_smartctl,
 )
-from tests.texts.causes.stats import each
+from tests.texts.rendering import tried
 
 import benchrigor as br
 from benchrigor.machine import Alarms, StatusReader, capabilities, health, read_thresholds, status
@@ -222,32 +222,32 @@ CAUSES: dict[str, Callable[[], object]] = {
     "GPUs": lambda: of_gpus(gpus(nvmlDeviceGetUtilizationRates=fails("Not Supported"))),
     "GPUs without a driver": lambda: of_gpus(gpus(nvmlInit=fails("Driver Not Loaded"))),
     "GPUs without a library": lambda: of_gpus(None),
-    "thresholds that do not fit": lambda: each(
+    "thresholds that do not fit": lambda: tried(
         lambda wrong: read_thresholds({"busy": {**FITS, **wrong}}), *((wrong,) for wrong in WRONG)
     ),
-    "codes that are none": lambda: each(
+    "codes that are none": lambda: tried(
         lambda code: read_thresholds({code: FITS}),
         *("", "With Space", "x" * 65, 'a{b="c"}', "../etc", "é", 5),
     ),
     "several problems": lambda: read_thresholds(
         {"hot": {"hold_s": 0, "when": [{**LOAD, "clear": 9.0}]}, "b c": {}, "d": 1}
     ),
-    "no file of thresholds": lambda: each(
+    "no file of thresholds": lambda: tried(
         read_thresholds,
         *("[hot", "hot = \x00", "thresholds.toml", "hot = 5", Path("none.toml")),
         *(3, 0, [1], [], b"[hot]", False),
     ),
     "too many thresholds": lambda: read_thresholds({f"code-{n}": None for n in range(92)}),
-    "alarms of no thresholds": lambda: each(
+    "alarms of no thresholds": lambda: tried(
         Alarms, "[hot]\nenabled = false", "", ({"hot": {}},), ({},), [1], [FULL, None], 3
     ),
-    "alarms of wrong thresholds": lambda: each(
+    "alarms of wrong thresholds": lambda: tried(
         lambda **changes: Alarms([replace(FULL, **changes)]),
         *({"when": when} for when in (FULL.when[0], ["storage used"], 3)),
         {"code": ["full"]},
     ),
     "a threshold that is given twice": lambda: Alarms([FULL, FULL]),
-    "alarms by hand": lambda: each(
+    "alarms by hand": lambda: tried(
         lambda code="a", sentence="", **evidence: Alarms().raise_(code, sentence, **evidence),
         {"code": "Not A Code"},
         *({"sentence": wrong} for wrong in ("x" * 301, "line 1\nline 2\x1b[31m")),
@@ -257,15 +257,15 @@ CAUSES: dict[str, Callable[[], object]] = {
     ),
     "a flood of alarms": lambda: flood(Alarms()),
     "alarms of nothing": lambda: [
-        *each(
+        *tried(
             Alarms().tell, (None, 3), *((Status(samples=(), at=""), n) for n in (NAN, "1", True))
         ),
-        *each(Alarms().on_change, 3),
+        *tried(Alarms().on_change, 3),
         *unjudged(),
     ],
     "intervals and timeouts": lambda: [
-        *each(lambda wrong: status(interval_s=wrong), -1.0, NAN, "1"),
-        *each(lambda wrong: health(timeout_s=wrong), 0),
+        *tried(lambda wrong: status(interval_s=wrong), -1.0, NAN, "1"),
+        *tried(lambda wrong: health(timeout_s=wrong), 0),
     ],
     "instructions": lambda: [instructions("x86_64"), instructions("abacus")],
 }

@@ -13,7 +13,7 @@ from simulated.estimates import estimated
 from tests.model.known import AT, PILOT, STATUS
 from tests.texts.causes.report_work import work
 from tests.texts.causes.session_runs import file
-from tests.texts.causes.stats import each
+from tests.texts.rendering import tried
 
 import benchrigor as br
 from benchrigor import model
@@ -127,7 +127,7 @@ CAUSES: dict[str, Callable[[], object]] = {
         )
     ],
     "a state": lambda: [STATUS, model.Health(samples=(), at=AT)],
-    "samples that are not there": lambda: each(STATUS.value, "memory free", "?"),
+    "samples that are not there": lambda: tried(STATUS.value, "memory free", "?"),
     "a plan": lambda: [
         str(replace(PILOT, name="sort", unit="s", seconds=14.8, pilot_seconds=6.2)),
         str(replace(PILOT, margin=0.0, power_now=1.0)),
@@ -143,7 +143,7 @@ CAUSES: dict[str, Callable[[], object]] = {
             *((5, 5, None), (19, 1, "ci-3")),
         )
     ],
-    "no segment profile": lambda: each(profile, *PROFILES),
+    "no segment profile": lambda: tried(profile, *PROFILES),
     "segments that do not fit": lambda: SegmentProfile(
         duration_s=[1.0, -2.0],
         computation={"work": [1.0]},
@@ -153,19 +153,19 @@ CAUSES: dict[str, Callable[[], object]] = {
         process=2,
         processes=2,
     ),
-    "no record": lambda: each(reading, *RECORDS),
-    "no statistic": lambda: each(
+    "no record": lambda: tried(reading, *RECORDS),
+    "no statistic": lambda: tried(
         model.quantile_named,
         *("p0", "p100", "P10", "p.5", "p10%", "p10\n", "", 5, None, True, b"p10"),
     ),
-    "options that do not fit": lambda: each(Options, *OPTIONS),
-    "units that contradict themselves": lambda: each(
+    "options that do not fit": lambda: tried(Options, *OPTIONS),
+    "units that contradict themselves": lambda: tried(
         partial(file, "a"), *(({"name": "x", "value": 1.0, "unit": unit},) for unit in UNITS)
     ),
-    "what stands beside readings": lambda: each(
+    "what stands beside readings": lambda: tried(
         beside, *({name: wrong} for name, several in BESIDE.items() for wrong in several)
     ),
-    "parts of a round": lambda: each(
+    "parts of a round": lambda: tried(
         Round,
         *(
             {"plan": RoundPlan(index=0), "elapsed_ns": 1, name: None}

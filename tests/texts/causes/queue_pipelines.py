@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any
 
 from tests.simulations.simulated.estimates import estimated
-from tests.texts.causes.queues import called, rate, tried
+from tests.texts.causes.queues import rate
+from tests.texts.rendering import tried
 
 from benchrigor.model import Code, Notice, PipelineStage
 from benchrigor.queues.arithmetic.bottleneck import advise_pipeline, stage_of
@@ -121,7 +122,7 @@ def stages_together() -> Iterator[object]:
         {"stages": [sure], "source_rate": 1.0, "processors": 0},
     )
     never = rate(1.0, estimate=None, converged=False, reason=RateReason.NEVER_BUSY)
-    yield from called(stage_of, ("hash", never), ("hash", 3.0))
+    yield from tried(stage_of, ("hash", never), ("hash", 3.0))
 
 
 CAUSES = {
@@ -163,7 +164,7 @@ CAUSES = {
     ),
     "stages that do not fit together": stages_together,
     "sizes for what there cannot be": lambda: [
-        *called(suggest_buffer, (NAN, 1.0), (-1.0, 1.0), ("80", 1.0), (1.0, 0.0), (SURE, UNSURE)),
+        *tried(suggest_buffer, (NAN, 1.0), (-1.0, 1.0), ("80", 1.0), (1.0, 0.0), (SURE, UNSURE)),
         *tried(
             partial(suggest_buffer, 1.0, 2.0),
             {"process": "erlang"},
@@ -176,9 +177,9 @@ CAUSES = {
             {"when_full": "drop"},
         ),
         *tried(partial(suggest_replicas, 1.0, 2.0), {"utilisation": 1.0}, {"utilisation": NAN}),
-        *called(suggest_replicas, (1.0, -2.0), (None, 2.0), (SURE, UNSURE)),
+        *tried(suggest_replicas, (1.0, -2.0), (None, 2.0), (SURE, UNSURE)),
     ],
-    "rates that cannot be added": lambda: called(
+    "rates that cannot be added": lambda: tried(
         sum_rates,
         *(
             (each,)
@@ -195,12 +196,12 @@ CAUSES = {
         ),
     ),
     "rates without a utilisation": lambda: [
-        *called(utilisation_of, (NAN, 1.0), (-1.0, 1.0), ("1", 1.0), (1.0, 0.0), (SURE, UNSURE)),
-        *called(utilisation_of, (1.0, estimated(1.0, -0.96, 2.96))),
+        *tried(utilisation_of, (NAN, 1.0), (-1.0, 1.0), ("1", 1.0), (1.0, 0.0), (SURE, UNSURE)),
+        *tried(utilisation_of, (1.0, estimated(1.0, -0.96, 2.96))),
         *tried(partial(utilisation_of, 1.0, 1.0), {"servers": 0}, {"servers": 1.5}),
     ],
     "counts without a ratio": lambda: [
-        *called(
+        *tried(
             filter_ratio,
             ([1, 2, -3], [1, 1, 1]),
             ([1, 2, 3], [1, -1, 1]),

@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any
 
 from tests.simulations.simulated.estimates import within
-from tests.texts.causes.queues import called, rate, tried
+from tests.texts.causes.queues import rate
+from tests.texts.rendering import tried
 
 from benchrigor.model import Code, Notice
 from benchrigor.queues import PeriodCalibrator, ServiceRateEstimator
@@ -107,7 +108,7 @@ CAUSES = {
             *({"period_s": each} for each in (0, -1, True, NAN)),
             *({"target": each} for each in (True, None, 0.0)),
         ),
-        *called(partial(ServiceRateEstimator, servers=0, target=0, confidence=1), ("mean", -1, 2)),
+        *tried(partial(ServiceRateEstimator, servers=0, target=0, confidence=1), ("mean", -1, 2)),
     ],
     "periods that there cannot be": estimating,
     "options of the search for a period": lambda: tried(
@@ -116,7 +117,7 @@ CAUSES = {
         *({"tries": each} for each in ("9", 4)),
         {"longest_s": "x", "tries": 1.5},
     ),
-    "what the search for a period cannot have seen": lambda: called(
+    "what the search for a period cannot have seen": lambda: tried(
         PeriodCalibrator().tell,
         *((each,) for each in (0.0, NAN, "x", True, None)),
         *((0.1, False, each) for each in (-1, math.inf, "2", True)),

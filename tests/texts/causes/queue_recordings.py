@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.texts.causes.queues import called, tried
-from tests.texts.rendering import run
+from tests.texts.rendering import run, tried
 
 from benchrigor.queues import Recording, RecordingWriter, rate_recording
 
@@ -21,7 +20,7 @@ def recorded(text: str) -> list[object]:
 
 def rows(*texts: str, header: str = HEADER) -> Iterator[object]:
     """Yield what recordings with these rows are refused with."""
-    yield from called(recorded, *((header + each,) for each in texts))
+    yield from tried(recorded, *((header + each,) for each in texts))
 
 
 def files() -> Iterator[object]:
@@ -33,8 +32,8 @@ def files() -> Iterator[object]:
 
     for content in contents:
         Path("run.csv").write_bytes(content)
-        yield from called(opened, ("run.csv",))
-    yield from called(opened, (".",), ("none.csv",))
+        yield from tried(opened, ("run.csv",))
+    yield from tried(opened, (".",), ("none.csv",))
 
 
 def chosen() -> Iterator[object]:
@@ -56,7 +55,7 @@ def writing() -> Iterator[object]:
         {"columns": ("t_ns", "items", "blocked"), "counters": "all"},
     )
     with create(columns=("t_ns", "items", "blocked"), counters="delta") as rows_:
-        yield from called(rows_.add, (1, 2))
+        yield from tried(rows_.add, (1, 2))
 
 
 def stage_csv(n: int = 40, *, ends: tuple[str, ...] = (), torn: str = "") -> str:

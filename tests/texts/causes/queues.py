@@ -6,33 +6,18 @@ import pickle
 import queue
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.simulations.simulated.estimates import within
+from tests.texts.rendering import tried
 
-from benchrigor.errors import BenchrigorError
 from benchrigor.model import ServiceRate
 from benchrigor.queues import Monitor, MonitorReport, Page, Stage, Tap, WatchedStage
 from benchrigor.queues.stages.monitor_report import QueueGrowth
-
-
-def tried(call: Callable[..., object], *given: Mapping[str, Any]) -> Iterator[object]:
-    """Yield what each of several calls returns, or is refused with."""
-    for each in given:
-        try:
-            yield call(**each)
-        except BenchrigorError as error:
-            yield str(error)
-
-
-def called(call: Callable[..., object], *arguments: tuple[object, ...]) -> Iterator[object]:
-    """Yield what each call is refused with."""
-    for each in arguments:
-        yield from tried(partial(call, *each), {})
 
 
 def tap_of(source: Any = None, **options: Any) -> Tap:

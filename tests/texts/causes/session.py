@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import ruptures
-from tests.texts.causes.stats import each
+from tests.texts.causes.stats_phases import Unable
+from tests.texts.rendering import tried
 
 import benchrigor as br
-from benchrigor.errors import BenchrigorError
 from benchrigor.model import ChangePoints, Code, Metric, Notice, Options, Round, RoundPlan
 from benchrigor.session import Engine, Session, examine, plan
 from benchrigor.storage import Journal
@@ -60,16 +60,14 @@ def measured(func: object = nothing, **options: Any) -> br.RunRecord:
     return br.measure(func, **{"clock": FakeClock(cost_ns=10), "seed": 1, **options})  # type: ignore[arg-type]
 
 
-def telling(*given: dict[str, Any], **begun: Any) -> Iterator[str]:
-    """Yield what a session says to rounds that are told of its first plan."""
-    for told in given:
+def telling(*given: dict[str, Any], **begun: Any) -> Iterator[object]:
+    """Return what a session says to rounds that are told of its first plan."""
+
+    def tell(**told: Any) -> None:
         session = Session(**{"seed": 1, **begun})
-        try:
-            session.tell(Round(plan=session.ask(), **{"elapsed_ns": 1, **told}))
-        except BenchrigorError as error:
-            yield str(error)
-        else:
-            raise AssertionError(f"not refused: {told}")
+        session.tell(Round(plan=session.ask(), **{"elapsed_ns": 1, **told}))
+
+    return tried(tell, *given)
 
 
 def telling_work(**options: Any) -> br.RunRecord:
@@ -80,17 +78,10 @@ def telling_work(**options: Any) -> br.RunRecord:
     return session.result()
 
 
-def detecting(*detectors: Callable[[Any], Any]) -> Iterator[str]:
-    """Yield what is said of detectors that fail on 600 readings."""
-    for detector in detectors:
-        session = Session(seed=1, detector=detector)
-        values = np.random.default_rng(1).normal(1.0, 0.1, 600)
-        try:
-            session.tell(
-                Round(plan=session.ask(), elapsed_ns=10**9, unit_readings={"time": values})
-            )
-        except BenchrigorError as error:
-            yield str(error)
+def detect(detector: Callable[[Any], Any]) -> None:
+    """Have a detector fail on 600 readings."""
+    session, values = Session(seed=1, detector=detector), np.random.default_rng(1).random(600)
+    session.tell(Round(plan=session.ask(), elapsed_ns=10**9, unit_readings={"time": values}))
 
 
 def raising(_: object) -> ChangePoints:
@@ -105,17 +96,6 @@ def finding(*indices: int, n: int = 600) -> Callable[[Any], ChangePoints]:
         return ChangePoints(indices=indices, n=n, level=None, inflation=1.0)
 
     return found
-
-
-class Unable:
-    """An estimator that cannot cut."""
-
-    def fit(self, signal: object) -> None:
-        """Look at the signal."""
-
-    def predict(self, pen: float) -> list[int]:
-        """Fail."""
-        raise ValueError("no such cut")
 
 
 class Failing:
@@ -203,17 +183,13 @@ def noted() -> None:
     session.tell(Round(plan=asked, elapsed_ns=20_000_000))
 
 
-def inside_a_loop(*measuring: Callable[[Any], object]) -> Iterator[str]:
-    """Yield what is said where a loop runs already."""
+def inside_a_loop(call: Callable[[Any], object]) -> None:
+    """Measure where a loop runs already."""
 
-    async def within(call: Callable[[Any], object]) -> None:
+    async def within() -> None:
         call(awaited)
 
-    for call in measuring:
-        try:
-            asyncio.run(within(call))
-        except BenchrigorError as error:
-            yield str(error)
+    asyncio.run(within())
 
 
 def in_pieces(pieces: int, over_s: float) -> object:
@@ -229,7 +205,7 @@ def unloadable(store: object) -> object:
 
 CAUSES: dict[str, Callable[[], object]] = {
     "no function": lambda: measured("len"),
-    "options out of range": lambda: each(
+    "options out of range": lambda: tried(
         measured,
         {"target": 0.0},
         {"target": "2"},
@@ -246,7 +222,7 @@ CAUSES: dict[str, Callable[[], object]] = {
     "all bad options at once": lambda: Options(target=-1.0, confidence=2.0, analysis="line"),
     "merging of what is no mean": lambda: Options(method="subsessions", statistic="median"),
     "a generator function": lambda: measured(generator),
-    "what does not go with work": lambda: each(
+    "what does not go with work": lambda: tried(
         lambda **wrong: measured(**{"func": of_amount, "work": (0, 100), **wrong}),
         {"statistic": "median"},
         {"batch": 3},
@@ -260,29 +236,32 @@ CAUSES: dict[str, Callable[[], object]] = {
         {"memory": True},
         {"instructions": True},
     ),
-    "what nothing awaits": lambda: each(
+    "what nothing awaits": lambda: tried(
         measured,
         lambda: awaited(2.0),
         lambda: stepped(1.0),
         {"func": awaited_amount, "work": (1, 10)},
     ),
-    "what measure_async does not take": lambda: each(
+    "what measure_async does not take": lambda: tried(
         lambda func, **options: asyncio.run(br.measure_async(func, **options)),
         nothing,
         {"func": awaited, "work": (1, 2)},
         {"func": awaited, "target": -1.0},
     ),
     "a coroutine that raises": lambda: measured(broken),
-    "a setup that returns something else": lambda: each(
+    "a setup that returns something else": lambda: tried(
         lambda given: measured(setup=lambda: given), 3, ((1, 2),), "ab"
     ),
-    "no amount of items": lambda: each(
+    "no amount of items": lambda: tried(
         lambda given: measured(items=given), 0, -1.0, math.inf, "10 MB", ((1, 2),), ((1,),)
     ),
-    "a loop that runs already": lambda: inside_a_loop(
-        br.measure, lambda func: br.measure_pair(func, func), lambda f: br.measure_many({"f": f})
+    "a loop that runs already": lambda: tried(
+        inside_a_loop,
+        br.measure,
+        lambda func: br.measure_pair(func, func),
+        lambda f: br.measure_many({"f": f}),
     ),
-    "a function that lacks arguments": lambda: each(measured, max, lambda one, _: one, sum),
+    "a function that lacks arguments": lambda: tried(measured, max, lambda one, _: one, sum),
     "all that is wrong with a pair": lambda: br.measure_pair(
         "old",  # type: ignore[arg-type]
         generator,
@@ -296,7 +275,7 @@ CAUSES: dict[str, Callable[[], object]] = {
         confidence=1.0,
         preset="lax",
     ),
-    "functions in turn that are none": lambda: each(
+    "functions in turn that are none": lambda: tried(
         br.measure_many,
         ({},),
         ([dict],),
@@ -306,13 +285,13 @@ CAUSES: dict[str, Callable[[], object]] = {
         {"functions": {"a": dict, "b": dict}, "target": -1},
     ),
     "what cannot be run": lambda: Session().run(3),  # type: ignore[arg-type]
-    "a seed that is no whole number": lambda: each(
+    "a seed that is no whole number": lambda: tried(
         lambda seed: Session(seed=seed), -1, 1.5, True, "x"
     ),
-    "a store that is none": lambda: each(unloadable, 3, Journal, [1.0]),
+    "a store that is none": lambda: tried(unloadable, 3, Journal, [1.0]),
     "a store that is none to measure": lambda: measured(store=object),
     "a run that is finished": finished,
-    "arguments that a session has not": lambda: each(
+    "arguments that a session has not": lambda: tried(
         lambda options, func: Session(options, seed=1).run(func),
         (Options(), of_amount),
         (Options(), lambda work: (yield work)),
@@ -338,7 +317,7 @@ CAUSES: dict[str, Callable[[], object]] = {
         (Metric(name="speed", unit="B/s", direction="lower"),),  # type: ignore[arg-type]
     ),
     "a speed of another statistic": lambda: telling_work(statistic="median", max_rounds=15),
-    "metrics that are none": lambda: each(
+    "metrics that are none": lambda: tried(
         lambda *names, **more: Engine(metrics=[Metric(name=name, **more) for name in names]),
         ("time", "time"),
         {"must_satisfy": False},
@@ -362,10 +341,11 @@ CAUSES: dict[str, Callable[[], object]] = {
         Round(plan=RoundPlan(index=0), elapsed_ns=1)
     ),
     "a detector beside a cut": lambda: Engine(Options(trim=0.1), detector=raising),
-    "detectors that are none": lambda: each(
+    "detectors that are none": lambda: tried(
         lambda given: Session(detector=given), "pelt", ruptures.Pelt, [], ruptures.Dynp()
     ),
-    "detectors that fail": lambda: detecting(
+    "detectors that fail": lambda: tried(
+        detect,
         raising,
         lambda _: None,
         lambda _: [5],
@@ -373,7 +353,7 @@ CAUSES: dict[str, Callable[[], object]] = {
         finding(50, 20),
         Unable(),
     ),
-    "what makes no sense in pieces": lambda: each(
+    "what makes no sense in pieces": lambda: tried(
         lambda **wrong: Options(**{"pieces": 4, **wrong}),
         {"rounds": "restarted"},
         {"work": (1, 10)},
@@ -383,13 +363,13 @@ CAUSES: dict[str, Callable[[], object]] = {
         {"pieces": 1.5},
         {"pieces": 0},
     ),
-    "what cannot be spread": lambda: each(in_pieces, (4, 11.0), (1, 60.0), (4, math.inf)),
+    "what cannot be spread": lambda: tried(in_pieces, (4, 11.0), (1, 60.0), (4, math.inf)),
     "a reading of a whole round in pieces": lambda: telling(
         {"readings": {"time": 1.0}}, options=Options(pieces=4)
     ),
     "a command in pieces": lambda: Session(Options(pieces=4)).run(Fresh()),
-    "seconds of an examination": lambda: each(
+    "seconds of an examination": lambda: tried(
         lambda seconds: examine(seconds=seconds), 0, -1, math.nan, "1"
     ),
-    "a plan from what is no run": lambda: each(plan, None, 3.0, "3f2a", [1.0] * 1000),
+    "a plan from what is no run": lambda: tried(plan, None, 3.0, "3f2a", [1.0] * 1000),
 }

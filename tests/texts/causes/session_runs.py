@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -10,11 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.texts.causes.stats import each
+from simulated.paced import paced_round
+from tests.stats.told import told as in_pieces
+from tests.texts.rendering import of_code, tried
 
 import benchrigor as br
-from benchrigor.model import Delays, Metric, Notice, Options, Round, RunRecord
+from benchrigor.model import Delays, Metric, Notice, Options, Round, RoundPlan, RunRecord
 from benchrigor.model.series import Floats
+from benchrigor.protocols import Recorder
 from benchrigor.report import explain, render
 from benchrigor.report.run_table import tabulate
 from benchrigor.report.short_page import run_page
@@ -24,16 +28,21 @@ from benchrigor.units import Quantity
 
 MS = 1_000_000
 SERIES = np.random.default_rng(1).normal(1.0, 0.05, 200)
+STILL_S = 3.0 * (np.arange(40) == 7)
+SPEED = Metric(name="speed", unit="req/s")
+RATE, SCORE = Metric(name="rate", unit="req/s"), Metric(name="score", unit="points")
 SAMPLES = Path(__file__).parents[2] / "formats" / "data"
 
 
-def units(values: Floats, metric: Metric | None = None, **options: Any) -> RunRecord:
+def units(
+    values: Floats, metric: Metric | None = None, *, delays: object = None, **options: Any
+) -> RunRecord:
     """Tell readings of units in one round."""
     given = Options(**{"target": 1e-9, "max_rounds": 1, **options})
     session = Session(given, None if metric is None else (metric,), name="job", seed=1)
-    name = "time" if metric is None else metric.name
+    series = {"time" if metric is None else metric.name: values}
     asked = session.ask()
-    session.tell(Round(plan=asked, elapsed_ns=10**9, unit_readings={name: values}))
+    session.tell(Round(plan=asked, elapsed_ns=10**9, unit_readings=series, delays=delays))
     return session.result()
 
 
@@ -137,8 +146,70 @@ def of_memory() -> RunRecord:
     return br.measure(fill, memory=True, budget_s=0.1, clock=clock, seed=1)
 
 
+def hit() -> list[Notice]:
+    """Tell readings of which the longest nearly always waited."""
+    rng = np.random.default_rng(3)
+    own_s = rng.gamma(1.0, 1.0, 2000)
+    waited_s = rng.uniform(0.1, 2.0, 2000) * (rng.random(2000) < -np.expm1(-1.5 * own_s))
+    return of_code("longest-disturbed", units(own_s + waited_s, delays=waited_s).notices)
+
+
+class Paced:
+    """Readings and references of a machine of two speeds, beside a real clock."""
+
+    name = "work"
+
+    def __init__(self, version: str, seed: int) -> None:
+        self.source_files = (Path(__file__), version)
+        self._rng = np.random.default_rng(seed)
+
+    def take_turns(self) -> None:
+        """Measure a reference in turn."""
+
+    def run(self, plan: RoundPlan, recorder: Recorder) -> None:
+        """Record a round."""
+        made = paced_round(plan, self._rng, slow_share=0.5)
+        recorder.unit_readings("time", made.unit_readings["time"])
+        recorder.references(made.references)
+
+
+def paced(version: str = "a", seed: int = 1) -> RunRecord:
+    """Keep a run of a version, as of a machine whose full speed is to be found."""
+    session = Session(Options(max_rounds=1), seed=1, name="work", store="runs.sqlite")
+    return session.run(Paced(version, seed))
+
+
+def beside_others() -> list[Notice]:
+    """Compare runs beside which others are stored."""
+    old, new, *_ = [paced(version, seed) for seed, version in enumerate("abaab")]
+    told = br.compare_runs(old, new, store="runs.sqlite").notices
+    return [*of_code("at-full-pace", told), *of_code("stored-runs", told)]
+
+
+def watched() -> list[Notice]:
+    """Measure beside a profiler."""
+    sys.setprofile(lambda *_: None)
+    try:
+        return of_code("full-pace-not-kept", paced().notices)
+    finally:
+        sys.setprofile(None)
+
+
+def differing(code: str, *others: dict[str, Any]) -> Iterator[list[Notice]]:
+    """Yield what of a code is said of a run of one place and each of several others."""
+    run = br.read_results(SAMPLES / "pytest-benchmark-5.3.1.json")[1]
+
+    def of_place(name: str = "m.f", **where: Any) -> RunRecord:
+        known = replace(run.provenance, **where)  # type: ignore[type-var]
+        return replace(run, provenance=known, subject={"kind": "function", "name": name})
+
+    for other in others:
+        found = br.compare_runs(of_place(function="ab"), of_place(**other))
+        yield of_code(code, found.notices)
+
+
 def resumed() -> list[Notice]:
-    """Take up a run whose number is lost by a leak."""
+    """Take up a run, whose number is lost by a leak."""
     clock, store = FakeClock(), MemoryStore()
     short = Options(target=0.0001, budget_readings=300)
     workload = SyntheticWorkload(mean=0.001, cv=0.1, seed=1, clock=clock)
@@ -146,7 +217,7 @@ def resumed() -> list[Notice]:
     slower, more = iter(range(100_000)), replace(short, budget_readings=600)
     session = Session.resume(store, str(first.run_id), options=more, clock=clock)
     record = session.run(lambda: clock.advance(1_000_000 + 3000 * next(slower)))
-    return [x for x in record.notices if x.code == "earlier-number"]
+    return [*of_code("resumed", record.notices), *of_code("earlier-number", record.notices)]
 
 
 def told_default(**options: Any) -> str:
@@ -178,7 +249,7 @@ def means_alone() -> Iterator[str]:
         "vegeta-report.json",
     ):
         record = br.read_results(SAMPLES / name)[0]
-        yield from each(br.compare_runs, (record, record))
+        yield from tried(br.compare_runs, (record, record))
 
 
 def in_turn(**lasting_us: int) -> Any:
@@ -193,10 +264,9 @@ def in_turn(**lasting_us: int) -> Any:
 def sides_of_two() -> Iterator[str]:
     """Yield what is said of sides that were not measured in one comparison."""
     one, other = (units(SERIES) for _ in range(2))
-    yield from each(partial(br.compare_runs, paired=True), (one, other), (one, SERIES))
+    yield from tried(partial(br.compare_runs, paired=True), (one, other), (one, SERIES))
 
 
-RATE, SCORE = Metric(name="rate", unit="req/s"), Metric(name="score", unit="points")
 SHARE = Metric(name="ok", kind=Quantity.SHARE)
 OUTCOMES = (np.random.default_rng(3).random(2_000) < 0.98).astype(float)
 
@@ -220,6 +290,31 @@ CAUSES: dict[str, Callable[[], object]] = {
     "time of other threads": lambda: lines_with(
         "threads", render(seen_in_part(seconds={"run queue": [0.01]}, own=[0.5], known=[0.5]))
     ),
+    "a run whose longest readings were disturbed": hit,
+    "a run that was stopped": lambda: of_code(
+        "stopped-process",
+        units(
+            SERIES[:40] + STILL_S, delays=Delays(stops=range(1, 41), seconds={"stopped": STILL_S})
+        ).notices,
+    ),
+    "full speed beside a profiler": watched,
+    "stored runs beside those compared": beside_others,
+    "runs of two machines, and after a new start of one": lambda: differing(
+        "hosts-differ", {"host": "oak"}, {"environment": {"boot_time": "later"}}
+    ),
+    "functions that differ, and do not": lambda: differing(
+        "functions-differ",
+        *({"function": each} for each in ("cd", "ab", None)),
+        {"function": "cd", "name": "m.g"},
+    ),
+    "metrics that differ": lambda: of_code(
+        "metrics-differ", br.compare_runs(*(units(SERIES, each) for each in (RATE, SPEED))).notices
+    ),
+    "an interval that is too wide": lambda: units(np.array([0.1, 0.15, 0.87])).notices,
+    "few pieces, and enough": lambda: [
+        of_code("few-pieces", in_pieces(*[SERIES] * n, pieces=n, budget_s=2.0 * n).notices)
+        for n in (2, 3, 4)
+    ],
     "a cut as asked": lambda: lines_with("asked", render(units(SERIES, trim=(0.2, 0.1)))),
     "the memory of a call": lambda: lines_with("memory", render(of_memory())),
     "amounts that are too short": lambda: of_work(1000, lambda work: 1e-8 * work),
@@ -254,6 +349,11 @@ CAUSES: dict[str, Callable[[], object]] = {
     "a candidate that leaks": lambda: str(
         pair(lambda clock, calls: clock.advance(1000 * calls), budget_s=1.0)
     ),
+    "a candidate that has warmed up just before the end": lambda: (
+        pair(
+            lambda clock, calls: clock.advance(MS // 2 * (calls < 450)), budget_s=1.2, batch=1
+        ).notices
+    ),
     "a candidate that fails": lambda: pair(failing),
     "a candidate that turns the clock back": lambda: pair(jumping),
     "a pair of a coarse clock": lambda: pair(
@@ -270,7 +370,7 @@ CAUSES: dict[str, Callable[[], object]] = {
         clock=FakeClock(cost_ns=100_000),
     ),
     "functions in turn": lambda: [str(found := in_turn(slow=30_000, fast=20_000)), repr(found)],
-    "runs that cannot be compared": lambda: each(
+    "runs that cannot be compared": lambda: tried(
         br.compare_runs,
         {"baseline": units(SERIES), "candidate": SERIES, "paired": True},
         {"baseline": SERIES, "candidate": SERIES[:9], "paired": True},
@@ -283,7 +383,7 @@ CAUSES: dict[str, Callable[[], object]] = {
         (SERIES, np.linspace(1.0, 3.0, 2000)),
     ),
     "sides of two comparisons": sides_of_two,
-    "a plan from a run without a number": lambda: each(
+    "a plan from a run without a number": lambda: tried(
         br.plan, Session(name="empty", seed=1).result(), {"known": units(SERIES), "metric": "speed"}
     ),
     "a file of means alone": means_alone,

@@ -1,13 +1,12 @@
 """What the functions of ``benchrigor.stats`` refuse of one series, and why there is no number."""
 
 import math
-from collections.abc import Callable, Iterator
 
 import numpy as np
+from tests.texts.rendering import tried
 
 import benchrigor as br
 from benchrigor import stats
-from benchrigor.errors import BenchrigorError
 from benchrigor.model import Estimate
 from benchrigor.stats import (
     estimate_invocations,
@@ -26,30 +25,16 @@ PILOT = Estimate(
 )
 
 
-def each(call: Callable[..., object], *inputs: object) -> Iterator[str]:
-    """Yield what a function says to each of several inputs: positional ones, or a mapping."""
-    for given in inputs:
-        try:
-            if isinstance(given, dict):
-                call(**given)
-            else:
-                call(*given if isinstance(given, tuple) else (given,))
-        except BenchrigorError as error:
-            yield str(error)
-        else:
-            raise AssertionError(f"not refused: {given!r}")
-
-
 CAUSES = {
     "a reading that is no number": lambda: estimate_mean([1.0, float("nan")]),
-    "confidence out of range": lambda: each(
+    "confidence out of range": lambda: tried(
         lambda wrong: estimate_mean(NORMAL, confidence=wrong), 95, 0.0, math.nan, "95%", True
     ),
     "an unknown method": lambda: estimate_mean(NORMAL, method="bootstrap"),
-    "a share out of range": lambda: each(
+    "a share out of range": lambda: tried(
         lambda wrong: estimate_quantile(NORMAL, wrong), 1.5, 0, 50, math.nan, True, "0.5", None
     ),
-    "a width out of range": lambda: each(
+    "a width out of range": lambda: tried(
         lambda wrong: required_readings(PILOT, wrong), 0.0, -0.1, math.inf, math.nan, None
     ),
     "readings to narrow what is near 0": lambda: required_readings(
@@ -65,25 +50,25 @@ CAUSES = {
     "readings that no merging makes independent": lambda: estimate_mean(
         np.random.default_rng(5).normal(size=30).cumsum(), method="subsessions"
     ),
-    "a limit out of range": lambda: each(
+    "a limit out of range": lambda: tried(
         lambda wrong: merge_subsessions(THREE, limit=wrong), 0.0, 1.5, math.nan, "0.1"
     ),
     "a harmonic mean with a zero": lambda: merge_subsessions([1.0, 0.0, 2.0], mean="harmonic"),
-    "a lag out of range": lambda: each(
+    "a lag out of range": lambda: tried(
         lambda wrong: stats.autocorrelation(THREE, wrong), -1, 3, 1.5, True
     ),
     "nothing to observe": lambda: stats.observe([]),
-    "invocations that are none": lambda: each(
+    "invocations that are none": lambda: tried(
         estimate_invocations, [], "abc", 3.0, [[1.0, 2.0], [math.nan, 1.0]]
     ),
     "few invocations": lambda: estimate_invocations([[1.0, 1.1], [1.2, 1.3]]).notices,
     "rates that are all alike": lambda: estimate_rate([49.0] * 12).notices,
     "times that are all alike": lambda: estimate_mean([0.0625] * 40).notices,
     "one rate": lambda: estimate_rate([1.0]),
-    "rates that are none": lambda: each(
+    "rates that are none": lambda: tried(
         estimate_rate, [1.0, 0.0], [-2.0], [1.0, 1e-200], [1.0, math.inf]
     ),
-    "durations that are none": lambda: each(
+    "durations that are none": lambda: tried(
         lambda wrong: estimate_rate(THREE, weights=wrong),
         "harmonic",
         [1.0, 2.0],
@@ -93,8 +78,10 @@ CAUSES = {
         None,
     ),
     "one outcome": lambda: estimate_proportion([True]),
-    "outcomes that are none": lambda: each(estimate_proportion, [0, 1, 2], [0.0, 1.0, 0.5], "1", 5),
-    "counts that are none": lambda: each(
+    "outcomes that are none": lambda: tried(
+        estimate_proportion, [0, 1, 2], [0.0, 1.0, 0.5], "1", 5
+    ),
+    "counts that are none": lambda: tried(
         estimate_proportion,
         (3, 2),
         (-1, 0),
@@ -103,7 +90,7 @@ CAUSES = {
         (True, 2),
         ([1, 0], 2),
     ),
-    "a plan for a change that is none": lambda: each(
+    "a plan for a change that is none": lambda: tried(
         lambda **wrong: br.plan(PILOT, **wrong),
         {"change": 0.0},
         {"change": math.nan},

@@ -3,7 +3,8 @@
 import math
 
 import numpy as np
-from tests.texts.causes.stats import NORMAL, PILOT, each
+from tests.texts.causes.stats import NORMAL, PILOT
+from tests.texts.rendering import of_code, tried
 
 from benchrigor.model import Comparison, Estimate, SegmentProfile
 from benchrigor.stats import (
@@ -78,7 +79,7 @@ def leaking() -> tuple[np.ndarray, np.ndarray]:
 
 
 CAUSES = {
-    "sides that are none": lambda: each(
+    "sides that are none": lambda: tried(
         compare,
         ([SERIES, [1.0, math.inf]], SERIES),
         ([SERIES, 3.0], SERIES),
@@ -87,14 +88,14 @@ CAUSES = {
         (exactly(math.nan, 1.0), SERIES),
         (exactly(2.0, 1.0), SERIES),
     ),
-    "options of a comparison": lambda: each(
+    "options of a comparison": lambda: tried(
         lambda **options: compare(SERIES, SERIES, **options),
         {"margin": True},
         {"margin": math.inf},
         {"margin": "few"},
         {"statistic": "p100", "confidence": 1.0, "margin": -0.1, "direction": "up"},
     ),
-    "sides that are no pairs": lambda: each(
+    "sides that are no pairs": lambda: tried(
         lambda one, two: compare(one, two, paired=True),
         (SERIES, [*SERIES, 1.0]),
         ([SERIES] * 2, [SERIES] * 3),
@@ -103,7 +104,7 @@ CAUSES = {
     ),
     "one reading a side": lambda: compare([1.0], [2.0]),
     "one pair": lambda: compare([1.0], [2.0], paired=True),
-    "readings that are all 0": lambda: each(
+    "readings that are all 0": lambda: tried(
         lambda one, two, paired: compare(one, two, paired=paired),
         (NORMAL, 0.0 * NORMAL, False),
         (0.0 * NORMAL, NORMAL, True),
@@ -137,14 +138,14 @@ CAUSES = {
             }
         )
     ),
-    "what is no ranking": lambda: each(
+    "what is no ranking": lambda: tried(
         rank,
         ({},),
         ([compare(SERIES, SERIES)] * 9,),
         {"results": {"a": []}, "statistic": "mode", "confidence": 0.0, "direction": "up"},
         ({"a": NORMAL, "b": 0.0 * NORMAL},),
     ),
-    "rounds that are none": lambda: each(
+    "rounds that are none": lambda: tried(
         fit_wps,
         ([1.0, 2.0, 0.0], [1.0] * 3),
         ([1.0, math.nan, 2.0], [1.0] * 3),
@@ -158,13 +159,13 @@ CAUSES = {
         (SERIES, [1.0, 2.0]),
         ([], [1.0, 2.0]),
     ),
-    "options of a line": lambda: each(
+    "options of a line": lambda: tried(
         lambda **options: fit_wps(WORK, WORK, **options),
         {"confidence": 7},
         {"estimator": 7},
         {"method": np.array([1, 2])},
     ),
-    "rounds that determine no line": lambda: each(
+    "rounds that determine no line": lambda: tried(
         fit_wps,
         ([1.0, 2.0], [1.0, 2.0]),
         ([3.0] * 4, [1.0, 2.0, 1.0, 1.0]),
@@ -203,7 +204,7 @@ CAUSES = {
     "amounts that rise": lambda: (
         fit_wps(np.sort(WORK), (1.0 + NOISE) * (1.0 + np.sort(WORK))).notices
     ),
-    "a run of segments that is none": lambda: each(
+    "a run of segments that is none": lambda: tried(
         lambda **wrong: estimate_interference(
             **{"duration_s": [1.0, 2.0], "features": {}, **wrong}
         ),
@@ -226,6 +227,19 @@ CAUSES = {
     "what is no profile": lambda: profile_interference(3),
     "no light without a number": lambda: light_of(math.nan),
     "few segments": lambda: estimate_interference([1.0, 1.0, 1.0, 5.0], {}).notices,
+    "segments like few others": lambda: of_code(
+        "unclustered-segments",
+        estimate_interference([1.0] * 50 + [9.0] * 4, {"work": [1.0] * 50 + [9.0] * 4}).notices,
+    ),
+    "as many segments a second as there may be, and more": lambda: [
+        of_code("high-segment-rate", estimate_interference([each_s] * 50, {}).notices)
+        for each_s in (0.0011, 0.0009)
+    ],
+    "what recording may cost, and more": lambda: [
+        of_code("recording-cost", profile_interference(profile).notices)
+        for cost_s in (None, "0.5", 0.39, 0.41)
+        for profile in [SegmentProfile(duration_s=[1.0] * 10, facts={"recording_cost_s": cost_s})]
+    ],
     "segments of two kinds": lambda: (
         estimate_interference(
             np.where(np.arange(1_000) % 5 == 0, 1.43, 1.0) * np.tile([0.99, 1.0, 1.01, 1.0], 250),

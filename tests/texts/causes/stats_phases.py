@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import ruptures as rpt
-from tests.texts.causes.stats import each
+from tests.texts.rendering import of_code, tried
 
 from benchrigor.model import ChangePoints, Estimate, Notice
 from benchrigor.stats import (
@@ -52,13 +52,20 @@ def of_invocations(pattern: np.ndarray) -> Estimate:
     )
 
 
+def cooling() -> list[np.ndarray]:
+    """Return rounds of which every other one is slower at an end of its own length."""
+    rng, at = np.random.default_rng(36), np.arange(300)
+    ends = 0.3 * (at >= 300 - rng.integers(10, 60, (16, 1))) * (np.arange(16) % 2)[:, None]
+    return [*((1.0 + 0.5 * (at < 40) + ends) * rng.normal(1.0, 0.03, (16, 300)))]
+
+
 class Unable:
     """It can cut nothing."""
 
     def fit(self, signal: object) -> None: ...
 
     def predict(self, pen: float) -> list[int]:
-        raise ValueError(pen)
+        raise ValueError("no such cut")
 
 
 class Nearest(Unable):
@@ -109,6 +116,9 @@ CAUSES = {
     "invocations that are cut one by one": lambda: (
         of_invocations(1.0 + 0.3 * (np.arange(200) < 130)).notices
     ),
+    "invocations of which half cool down": lambda: of_code(
+        "cut-one-by-one", estimate_invocations(cooling(), trim=True).notices
+    ),
     "invocations that rise": lambda: of_invocations(1.0 + 0.2 * np.arange(200) / 200),
     "few invocations that are restless": lambda: estimate_invocations(
         np.random.default_rng(16).normal(1.0, 0.02, (3, 300)) * np.repeat([1.0, 2.0, 3.0], 100),
@@ -123,7 +133,7 @@ CAUSES = {
             trim=True,
         ).notices
     ),
-    "options of phases": lambda: each(
+    "options of phases": lambda: tried(
         lambda **wrong: find_stable_phase(FIFTY, **wrong),
         {"materiality": -0.1},
         {"materiality": math.nan},
@@ -134,7 +144,7 @@ CAUSES = {
         points(indices=(10.5,)),
         points(indices=(20, 10)),
     ),
-    "options of change points": lambda: each(
+    "options of change points": lambda: tried(
         lambda **wrong: detect_changes(FIFTY, **wrong),
         {"level": 0},
         {"level": math.nan},
@@ -148,7 +158,7 @@ CAUSES = {
     ),
     "options of a growing series": lambda: ChangeDetector(level=1, min_segment=1),
     "an estimator that cannot cut": lambda: RupturesDetector(Unable(), pen=7.0)(np.arange(100.0)),
-    "what is no estimator": lambda: each(
+    "what is no estimator": lambda: tried(
         lambda estimator, pen: RupturesDetector(estimator, pen=pen),
         (rpt.Pelt, None),
         (len, None),

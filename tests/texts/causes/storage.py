@@ -6,8 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from tests.storage.made_journals import DAMAGES, HEADER, a_round, change, fill
-from tests.texts.causes.queues import called
-from tests.texts.rendering import run
+from tests.texts.rendering import run, tried
 
 from benchrigor.model import Round, RoundPlan
 from benchrigor.storage import Journal
@@ -20,7 +19,7 @@ def damaged() -> Iterator[object]:
         first, *_ = fill(PATH)
         change(PATH, statement.format(first))
         with Journal(PATH) as journal:
-            yield from (str(text).replace(first, "RUN") for text in called(journal.load, (first,)))
+            yield from (str(text).replace(first, "RUN") for text in tried(journal.load, (first,)))
         PATH.unlink()
 
 
@@ -35,14 +34,12 @@ def changed(*statements: str) -> object:
 def refused() -> Iterator[object]:
     run_id = fill(PATH)[0]
     with Journal(PATH, timeout_s=0.01) as journal:
-        yield from called(journal.load, (3,), ("nonsense",))
-        yield from called(journal.runs, (b"x",))
-        yield from called(
-            journal.append, (run_id, Round(plan=RoundPlan(index=2**70), elapsed_ns=1))
-        )
+        yield from tried(journal.load, (3,), ("nonsense",))
+        yield from tried(journal.runs, (b"x",))
+        yield from tried(journal.append, (run_id, Round(plan=RoundPlan(index=2**70), elapsed_ns=1)))
         with closing(sqlite3.connect(PATH, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            yield from called(journal.append, (run_id, a_round(4)))
+            yield from tried(journal.append, (run_id, a_round(4)))
 
 
 def misplaced() -> Iterator[object]:
@@ -51,7 +48,7 @@ def misplaced() -> Iterator[object]:
     with closing(sqlite3.connect("theirs.sqlite")) as other:
         other.execute("CREATE TABLE theirs (x)")
     for name in ("text.sqlite", "theirs.sqlite", "text.sqlite/below", "."):
-        yield from called(Journal(Path(name)).begin, (HEADER,))
+        yield from tried(Journal(Path(name)).begin, (HEADER,))
 
 
 def malformed() -> None:

@@ -38,6 +38,12 @@ def searched(answer: Callable[[float], dict[str, Any]], **options: Any) -> br.Pe
     return PeakRun(search, name="a queue").carry_out(Offers(answer))
 
 
+def outcome(answer: Callable[[float], dict[str, Any]], **options: Any) -> object:
+    """Return what is found by a search, and what is said of it."""
+    found = searched(answer, **options)
+    return found, found.notices
+
+
 def stored(
     verb: str, answer: Callable[[float], dict[str, Any]], *limits: dict[str, Any], **options: Any
 ) -> click.testing.Result:
@@ -64,10 +70,21 @@ def told(values: dict[str, Any], **options: Any) -> None:
     search.tell(trial, br.LoadResult(**values))
 
 
+def waiting_s(load: float, rate: float = 200.0) -> float:
+    """Return the mean response of what serves so many a second, one after the other."""
+    return 1.0 / (rate - load) if load < rate - 1.0 else 5.0
+
+
 def queue(load: float) -> dict[str, Any]:
-    """Answer as what serves 200 a second, one after the other."""
-    mean_s = 1.0 / (200.0 - load) if load < 199.0 else 5.0
-    return {"mean_response_s": mean_s, "sent": round(30.0 * load), "spent_s": {"run": 30.0}}
+    """Answer as what serves 200 a second."""
+    spent_s = {"run": 30.0}
+    return {"mean_response_s": waiting_s(load), "sent": round(30.0 * load), "spent_s": spent_s}
+
+
+def changing(mean_s: Callable[[float, int], float], **options: Any) -> object:
+    """Return what is found of a server whose response depends on the load and the trial."""
+    trials = count()
+    return outcome(lambda load: {"mean_response_s": mean_s(load, next(trials))}, **options)
 
 
 def late(_: float) -> dict[str, Any]:
@@ -207,10 +224,7 @@ CAUSES: dict[str, Callable[[], object]] = {
     ),
     "a peak between loads tried": lambda: searched(queue, policy="binsearch"),
     "what never saturates": lambda: searched(lambda _: {"mean_response_s": 0.01}, max_load=400),
-    "what is always saturated": lambda: (
-        found := searched(lambda load: {"mean_response_s": 1.0 + load / 1e4}),
-        found.notices,
-    ),
+    "what is always saturated": lambda: outcome(lambda load: {"mean_response_s": 1.0 + load / 1e4}),
     "a search that has only begun": lambda: PeakSearch(threshold_s=0.04).result(),
     "loads that cannot be offered": lambda: (
         searched(
@@ -221,10 +235,24 @@ CAUSES: dict[str, Callable[[], object]] = {
             )
         ).notices
     ),
-    "no load on time": lambda: searched(late).notices,
-    "one load, not on time": lambda: searched(late, budget_s=40.0, trial_s=10.0).notices,
+    "no load on time": lambda: [outcome(late), outcome(late, policy="linear")],
+    "a budget without a load on time": lambda: [
+        outcome(late, budget_s=budget_s, trial_s=10.0) for budget_s in (100.0, 40.0)
+    ],
     "a limit of which nothing is told": lambda: (
         searched(queue, p95_threshold_s=0.2, policy="binsearch").notices
+    ),
+    "a server that is slow with little to do": lambda: changing(
+        lambda load, _: waiting_s(load) + 0.05 * (load < 60.0), accuracy=0.2
+    ),
+    "a server that is good at one time and bad at another": lambda: changing(
+        lambda load, trial: 1.0 if load > 80.0 and trial // 2 % 2 else waiting_s(load)
+    ),
+    "a server that becomes slower": lambda: changing(
+        lambda load, trial: waiting_s(load, 200.0 * math.exp(-trial / 20.0))
+    ),
+    "a server that becomes slower little by little": lambda: changing(
+        lambda load, trial: waiting_s(load, 200.0 * math.exp(-trial / 40.0))
     ),
     "a trial told twice": lambda: told({"mean_response_s": 0.01}),
     "a trial of somebody else": lambda: PeakSearch(threshold_s=0.04).tell(

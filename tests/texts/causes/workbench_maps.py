@@ -6,8 +6,9 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import cycle
 from typing import Any
 
 import click.testing
@@ -73,6 +74,9 @@ url = "http://{host}:8000/{size}"
 mean = "9s"
 """
 TOLD = (1.0, 0.9, 1.1)
+DISKS, FILES = Factor("disks", [1, 2, 3, 4]), Factor("fs", ["a", "b"])
+CACHES = Factor("caches", [1, 2, 3, 4])
+PRECISE = {(1, 1), (1, 2), (1, 4), (3, 3), (3, 4), (4, 2), (4, 4)}  # (disks, caches)
 FULL = f'{FACTOR}[design]\nkind = "full"\n{RESPONSE}'
 ANSWERS = """
 from benchrigor.errors import WorkloadFailed
@@ -132,12 +136,25 @@ def answered(answer: object, **options: Any) -> None:
     search.tell(sample, answer)
 
 
-def cramped(answer: Callable[[dict[str, Any]], object], **options: Any) -> object:
-    """Return what is said of a map of few answers."""
-    search = SurfaceMap([Factor("disks", [1, 2, 3, 4]), Factor("fs", ["a", "b"])], **options)
+def cramped(
+    answer: Callable[[dict[str, Any]], object],
+    *,
+    beside: Factor = FILES,
+    hosts: Sequence[str | None] = (None,),
+    **options: Any,
+) -> object:
+    """Return what is said of a map of few answers, of hosts in turn."""
+    search, host = SurfaceMap([DISKS, beside], **options), cycle(hosts)
     while (sample := search.ask()) is not None:
-        search.tell(sample, answer(sample.point))
+        search.tell(sample, answer(sample.point), host=next(host))
     return search.result().notices
+
+
+def mostly_vague(point: dict[str, Any]) -> tuple[float, float, float]:
+    """Answer vaguely, but for a few points through which no quadratic goes."""
+    at = point["disks"], point["caches"]
+    value, error = 10.0 + (at == (4, 4)), 0.001 if at in PRECISE else 0.9
+    return value, value * (1.0 - error), value * (1.0 + error)
 
 
 def mapped_peaks(lost: dict[int, Any] | None = None, **options: Any) -> Surface:
@@ -346,6 +363,13 @@ CAUSES: dict[str, Callable[[], object]] = {
         responses=["peak", "latency"],
     ),
     "samples without a number": lambda: cramped(lambda _: None, samples=2),
+    "too few points to tell hosts from each other": lambda: [
+        cramped(lambda _: TOLD, hosts=["elm", "oak"], samples=5),
+        cramped(lambda _: TOLD, hosts=["elm", "oak"], design="full", model="quadratic"),
+    ],
+    "precise samples that are on no quadratic": lambda: cramped(
+        mostly_vague, beside=CACHES, design="full", model="quadratic"
+    ),
 }
 CAUSES |= {
     f"a map of a function that answers {name}": partial(shown, FULL.replace("rate", name))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import threading
 import time
@@ -13,7 +12,7 @@ from typing import Any
 
 from simulated.rounds import run
 from tests.texts import rendering
-from tests.texts.causes.stats import each
+from tests.texts.rendering import tried
 
 import benchrigor as br
 from benchrigor.clocks import WallClock
@@ -89,8 +88,8 @@ def coarse(duration_ns: int, **of_clock: int) -> object:
 
 def failures(*calls: Callable[[], object]) -> Iterator[str]:
     """Yield how each of several calls fails, without lines of code and the marks below them."""
-    for text in each(lambda call: call(), *((call,) for call in calls)):
-        yield from (line for line in text.splitlines() if not line.startswith("  |     "))
+    for text in tried(lambda call: call(), *((call,) for call in calls)):
+        yield from (line for line in str(text).splitlines() if not line.startswith("  |     "))
 
 
 def ran(*argv: str, picks: Iterable[str] = (), **given: Any) -> br.Round:
@@ -109,11 +108,6 @@ def shell(script: str, **given: Any) -> Callable[[], br.Round]:
 def printed(output: str, pick: str) -> Callable[[], br.Round]:
     """Return a command that prints something, of which something is picked."""
     return partial(ran, "printf", "%s", output, picks=[pick])
-
-
-def noticed(finished: br.Round) -> list[str]:
-    """Return what is said of a round, without the numbers of processes."""
-    return [re.sub(r"process \d+", "process N", each.sentence) for each in finished.notices]
 
 
 def fresh(source: str, target: str = "job:work", **given: Any) -> Callable[[], br.Round]:
@@ -166,15 +160,15 @@ LIMIT = {"clock": WallClock(), "timeout_s": 0.05}
 NAP = partial(time.sleep, 60)
 CAUSES: dict[str, Callable[[], object]] = {
     "recordings that are refused": lambda: [
-        *each(
+        *tried(
             partial(RoundRecorder().unit_readings, "time"),
             *([1.0, NAN], [INF], [], [[1.0], [2.0]], "12"),
         ),
-        *each(partial(RoundRecorder().reading, "rate"), NAN, INF, "3", None),
-        *each(twice, ("reading", 2.0), ("references", [1e-6])),
+        *tried(partial(RoundRecorder().reading, "rate"), NAN, INF, "3", None),
+        *tried(twice, ("reading", 2.0), ("references", [1e-6])),
     ],
     "revisions of no repository, and of one that lacks them": revisions,
-    "no functions": lambda: each(
+    "no functions": lambda: tried(
         lambda func=list, **given: CallableWorkload(func, clock=FakeClock(), **given),
         *({"func": wrong} for wrong in (3, None)),
         {"setup": "x"},
@@ -234,7 +228,7 @@ CAUSES: dict[str, Callable[[], object]] = {
         partial(timed, lambda _: NAP(), AmountWorkload, work=1, **LIMIT),
     ),
     "a limit in another thread": lambda: in_thread(lambda: br.measure(int, timeout_s=5.0)),
-    "statements that are not valid": lambda: each(
+    "statements that are not valid": lambda: tried(
         lambda **given: StatementWorkload(clock=FakeClock(), **{"statement": "1", **given}),
         *(
             {place: wrong}
@@ -253,7 +247,7 @@ CAUSES: dict[str, Callable[[], object]] = {
         ),
         partial(StatementWorkload, "1", setup="1 / 0", clock=FakeClock()),
     ),
-    "no commands": lambda: each(
+    "no commands": lambda: tried(
         lambda argv=("a",), **given: CommandWorkload(argv, clock=FakeClock(), **given),
         *({"argv": wrong} for wrong in ("gzip -k", [], ["a", 3], ["a\0b"])),
         *({"timeout_s": wrong} for wrong in (0, NAN, INF)),
@@ -285,19 +279,19 @@ CAUSES: dict[str, Callable[[], object]] = {
         partial(ran, str(Path("data").write_text("x") and Path("data").resolve())),
         shell(":", cwd="gone"),
     ),
-    "a hook that hangs": lambda: noticed(
-        ran("true", hooks={"prepare": ["sleep", "60"]}, clock=WallClock(), seconds=0.1)
+    "a hook that hangs": lambda: (
+        ran("true", hooks={"prepare": ["sleep", "60"]}, clock=WallClock(), seconds=0.1).notices
     ),
-    "a command whose time is up": lambda: noticed(
+    "a command whose time is up": lambda: (
         shell(
             "echo u 1; echo u 2; sleep 60", picks=["u=column:1"], clock=WallClock(), seconds=1.0
-        )()
+        )().notices
     ),
-    "commands that leave something": lambda: [
-        noticed(shell("sleep 60.1 & sleep 0.01", clock=WallClock())()),
-        noticed(shell("setsid sleep 7 & sleep 0.2", clock=WallClock())()),
-    ],
-    "picks in none of the forms": lambda: each(
+    "a command that leaves something": lambda: (
+        shell("sleep 60.1 & sleep 0.01", clock=WallClock())().notices
+    ),
+    "several numbers of which one counts": lambda: printed("1\n2\n", "x=column:0")().notices,
+    "picks in none of the forms": lambda: tried(
         Pick.parse,
         *("", "x", "x=", "x=12", "=column:1", "x:=column:1", "x=columns:1", "x=regex:"),
         *("x:column:1", "x=regex:(", "x=regex:(a)(b)", "x=column:one", "x=column:-1"),
@@ -329,7 +323,7 @@ CAUSES: dict[str, Callable[[], object]] = {
             )
         )
     ),
-    "wrong words for an interpreter": lambda: each(
+    "wrong words for an interpreter": lambda: tried(
         lambda **given: InterpreterWorkload("os:getcwd", **given),
         *({"python": "no-such-python"}, {"cpus": [10_000]}, {"cpus": []}, {"gc": "maybe"}),
         *({"inner": 0}, {"timeout_s": 0.0}, {"args": (b"x" * 70_000,)}),

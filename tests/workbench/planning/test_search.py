@@ -111,10 +111,8 @@ def test_what_never_or_always_saturates_has_no_peak(policy: str):
     found = searched(answering(lambda _: 0.01), policy=policy, max_load=400)
     assert (found.status, found.load, found.at_least) == ("not-saturated", None, 400)
     found = searched(answering(lambda _: 1.0 + 0.01 * rng.random()), policy=policy)
-    least = 50 if policy == "strawman" else 1
+    least = 50 if policy == "strawman" else 1  # it begins at a load, and never goes below
     assert (found.status, found.load, found.at_most) == ("saturated-at-lowest", None, least)
-    # The strawman begins at a load, and never goes below.
-    assert [each.code for each in found.notices] == [Code.NOT_CONVERGED] * (policy != "strawman")
 
 
 def test_without_a_greatest_load_the_search_ends_all_the_same():
@@ -131,13 +129,13 @@ def test_an_overloaded_server_is_offered_less_until_it_keeps_the_limits(capacity
 
 
 @pytest.mark.parametrize(
-    ("capacity", "slow", "codes"),
+    ("capacity", "slow"),
     [
-        (700.0, (0.0, 120.0), [Code.NOT_MONOTONE]),  # slow with little to do
-        (2000.0, (150.0, 450.0), None),  # between two trials
+        (700.0, (0.0, 120.0)),  # slow with little to do
+        (2000.0, (150.0, 450.0)),  # between two trials
     ],
 )
-def test_a_hump_is_seen_from_above(capacity: float, slow: tuple[float, float], codes: Any):
+def test_a_hump_is_seen_from_above(capacity: float, slow: tuple[float, float]):
     def hump(trial: br.LoadTrial) -> br.LoadResult:
         result = serving(capacity)(trial)
         slow_s = 0.05 if slow[0] < trial.load < slow[1] else 0.0
@@ -145,32 +143,6 @@ def test_a_hump_is_seen_from_above(capacity: float, slow: tuple[float, float], c
 
     found = searched(hump)
     assert found.load.value == pytest.approx(capacity - 25.0, rel=0.05)
-    assert codes is None or [each.code for each in found.notices] == codes
-
-
-def test_a_server_that_is_good_at_one_time_and_bad_at_another_is_called_so():
-    rng, server = np.random.default_rng(1), serving(500.0)
-
-    def bistable(trial: br.LoadTrial) -> br.LoadResult:
-        is_bad = trial.load > 200.0 and rng.random() < 0.5
-        return br.LoadResult(mean_response_s=1.0) if is_bad else server(trial)
-
-    found = searched(bistable)
-    assert (found.status, found.load) == ("unstable", None)
-    assert Code.BISTABLE in {each.code for each in found.notices}
-
-
-def test_a_server_that_slows_down_meanwhile_is_called_so():
-    elapsed_s = 0.0
-
-    def drifting(trial: br.LoadTrial) -> br.LoadResult:
-        nonlocal elapsed_s
-        elapsed_s += trial.duration_s
-        return serving(500.0 * math.exp(-elapsed_s / 2000.0))(trial)
-
-    found = searched(drifting, accuracy=0.02)
-    assert found.status is br.PeakStatus.UNSTABLE
-    assert [each.code for each in found.notices] == [Code.DRIFTING]
 
 
 def test_one_crash_is_above_the_peak_and_is_in_no_mean():
@@ -241,22 +213,6 @@ def test_what_cannot_be_offered_above_a_saturated_load_does_not_matter():
     assert found.status is br.PeakStatus.FOUND
     assert any(each.invalid for each in found.trials)
     assert found.load.value == pytest.approx(220.0 - 1 / LIMIT_S, rel=0.05)
-
-
-@pytest.mark.parametrize(
-    ("options", "status", "trials"),
-    [
-        ({}, br.PeakStatus.FAILED, 6),
-        ({"policy": "linear"}, br.PeakStatus.FAILED, 2),
-        ({"budget_s": 100.0, "trial_s": 10.0}, br.PeakStatus.BUDGET_SPENT, 3),
-        ({"budget_s": 40.0, "trial_s": 10.0}, br.PeakStatus.BUDGET_SPENT, 1),
-    ],
-)
-def test_a_generator_that_is_late_tells_nothing(options: Any, status: str, trials: int):
-    found = searched(answering(lambda _: 0.01, lag_p99_s=0.005), **options)
-    assert (found.status, found.at_least, found.load) == (status, None, None)
-    assert [each.code for each in found.notices] == [Code.GENERATOR_LIMIT]
-    assert len([each for each in found.trials if each.invalid]) == trials
 
 
 @pytest.mark.parametrize(("response_s", "is_invalid"), [(0.09, True), (0.11, False)])

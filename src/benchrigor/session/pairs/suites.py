@@ -100,7 +100,7 @@ def _compare_each(
         except NotEstimable as error:
             refused[name] = notice_of(error)
         except InvalidInput as error:
-            refused[name] = Notice.warning(Code.NOT_COMPARED, str(error))
+            refused[name] = Notice.warning(Code.NOT_COMPARED, f"{error}.")
     return found, refused
 
 

@@ -65,8 +65,8 @@ def _cut_changing_rounds(
     ):
         return common
     sentence = (
-        f"{len(own)} of {len(series)} rounds change inside the cut that all have in common: these "
-        "are cut one by one."
+        f"{len(own)} of {len(series)} rounds change inside what the common cut leaves of them: "
+        "these are cut one by one."
     )
     note = Notice.note(Code.CUT_ONE_BY_ONE, sentence, rounds=len(own))
     phases = (own.get(index, cut) for index, cut in enumerate(common))

@@ -382,9 +382,9 @@ def _finish(estimate: Estimate, tried: _Tried, bad: Flags) -> Ending:
     if bad.any():
         loads = tried.load[bad]
         sentence = (
-            f"{bad.sum()} of {bad.size} trials were saturated at loads of {loads.min():.4g} to "
-            f"{loads.max():.4g}, although greater loads kept the limits: the peak is the last load "
-            "at which they are met."
+            f"At loads of {loads.min():.4g} to {loads.max():.4g} the limits were exceeded in "
+            f"{bad.sum()} of {bad.size} trials, although greater loads kept them: the peak is the "
+            "last load at which they are met."
         )
         notices = (Notice.warning(Code.NOT_MONOTONE, sentence, loads=loads.tolist()),)
     return Ending(status=PeakStatus.FOUND, load=estimate, notices=notices)
@@ -408,8 +408,8 @@ def _disagreements(found: PeakPosterior, tried: _Tried, bad: Flags) -> Iterator[
     elif found_odd > max(_BAD_SHARE * of_near, _FEW_BAD):
         if _is_later(tried, bad):
             sentence = (
-                f"{bad.sum()} trials were saturated at loads below those that kept the limits "
-                "before: the server, or what else runs, is slower now."
+                f"In {bad.sum()} of {bad.size} trials the limits were exceeded at loads below "
+                "those that kept them before: the server, or what else runs, is slower now."
             )
             yield Notice.refusal(Code.DRIFTING, sentence)
             return

@@ -11,7 +11,7 @@ import scipy
 
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.series import Floats
-from benchrigor.model.text import many
+from benchrigor.model.text import many, percent
 from benchrigor.stats.series.interval import (
     StandardError,
     t_interval,
@@ -200,8 +200,8 @@ def _choose(
 def _doubts(model: Quadratic | GaussianProcess, rms: float) -> Iterable[Notice]:
     if isinstance(model, Quadratic) and model.p_fit < _LACK:
         sentence = (
-            f"The surface is no quadratic: it is {model.misfit_sd:.2g} (relative standard "
-            "deviation) away from it, beyond the errors of the samples. Intervals count that."
+            f"The surface is no quadratic: it is {percent(model.misfit_sd)} away from one "
+            "(standard deviation), beyond the errors of the samples. Intervals count that."
         )
         yield Notice.note(Code.LACK_OF_FIT, sentence, p=model.p_fit, misfit=model.misfit_sd)
     if rms > _WIDE:
