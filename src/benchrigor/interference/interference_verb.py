@@ -14,10 +14,10 @@ import click
 
 from benchrigor import stats
 from benchrigor.cli import options as shared
+from benchrigor.cli.guessed_tables import report_unfinished
 from benchrigor.cli.output import print_result
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.recordings import recorded_run
-from benchrigor.cli.sources import report_unfinished
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.files import readable

@@ -12,7 +12,8 @@ import numpy as np
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import refuse
-from benchrigor.model.commented_csv import CommentedCsv, Labels, Numbers, one_line, write_head
+from benchrigor.model.text_tables.commented import CommentedCsv, Labels, Numbers
+from benchrigor.model.text_tables.rows import is_number, one_line, write_head
 
 _TITLE = "benchrigor segment profile"
 _VERSION = "1"
@@ -111,13 +112,9 @@ def _about(about: dict[str, str], name: str) -> dict[str, Any]:
 
 def _plain(text: str) -> str | int | float:
     """Return a number if the text is a finite one; an int if 64 bits hold it."""
-    if "_" not in text:
-        with suppress(ValueError):
-            whole = int(text)
-            if -(2**63) <= whole < 2**63:
-                return whole
-        with suppress(ValueError):
-            number = float(text)
-            if math.isfinite(number):
-                return number
-    return text
+    if not (is_number(text) and math.isfinite(number := float(text))):
+        return text
+    with suppress(ValueError):
+        if -(2**63) <= (whole := int(text)) < 2**63:
+            return whole
+    return number

@@ -111,7 +111,7 @@ def test_a_long_file_is_read_in_parts_and_its_last_line_is_named_with_its_number
         assert len(parts) > 1
         assert np.concatenate([each.items for each in parts]).tolist() == counts[1:].tolist()
     for wrong, line in (("70000,a,x,0\n", 140_003), ("\n70000,a,-3,0\n", 140_004)):
-        with pytest.raises(InvalidInput, match=f"{line}, column"):
+        with pytest.raises(InvalidInput, match=f"line {line} has"):
             read(text + wrong)
 
 

@@ -10,9 +10,9 @@ from benchrigor.errors import InvalidInput
 from benchrigor.formats import fields
 from benchrigor.formats.fields import check, object_at, scale
 from benchrigor.model import Metric
-from benchrigor.model.commented_csv import is_number, rows_of
 from benchrigor.model.recorded import Recorded
 from benchrigor.model.series import Floats, short
+from benchrigor.model.text_tables.rows import is_number, named_rows
 
 TOOL = "hyperfine"
 _MEANS = ("mean", "stddev", "median", "user", "system", "min", "max")
@@ -42,16 +42,13 @@ def is_text(text: str) -> bool:
 
 def read_text(text: str, place: str) -> Iterator[Recorded]:
     """Say that a CSV holds no readings."""
-    (_, header), *rows = rows_of(text.splitlines(), place)
-    for line, row in rows:
-        if len(row) != len(header):
-            found = f"line {line} has {len(row)} cells"
-            raise InvalidInput(f"{place} {found}, expected {len(header)} as in its header")
-    first = header[1].removesuffix("unit") if header[1] != "mean" else ""
-    names = [cell.removeprefix(first) for cell in header]
-    cells = [dict(zip(names, row, strict=True)) for _, row in rows]
-    numbers = [{key: float(x) for key, x in row.items() if is_number(x)} for row in cells]
-    return read({"results": [a | b for a, b in zip(cells, numbers, strict=True)]}, text, place)
+    metric = _CSV.match(text)
+    first = f"{metric[1]}_" if metric and metric[1] else ""
+    results = [
+        {key.removeprefix(first): float(x) if is_number(x) else x for key, x in row.items()}
+        for _, row in named_rows(text, place)
+    ]
+    return read({"results": results}, text, place)
 
 
 def read(data: Any, _: str, place: str) -> Iterator[Recorded]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchrigor.formats.load_tools.tables import by_name, number, rows_in
+from benchrigor.formats.load_tools.tables import by_name
 from benchrigor.model.recorded import Recorded
+from benchrigor.model.text_tables.rows import named_rows, number_in
 
 TOOL = "jmeter"
 _COLUMNS = ("elapsed", "label", "success")
@@ -18,14 +19,12 @@ def is_text(text: str) -> bool:
 
 def read_text(text: str, place: str) -> Iterator[Recorded]:
     """Read the samples by label."""
-    (_, header), *rows = rows_in(text, place)
-    elapsed, label, success = map(header.index, _COLUMNS)
     requests = (
         (
-            row[label] or "no label",
-            number(row[elapsed], "elapsed", line, place),
-            "" if row[success].strip().lower() == "true" else f"success {row[success]}",
+            row["label"] or "no label",
+            number_in(row["elapsed"], line, "elapsed"),
+            "" if row["success"].strip().lower() == "true" else f"success {row['success']}",
         )
-        for line, row in rows
+        for line, row in named_rows(text, place)
     )
     return by_name(requests, TOOL, seconds=1e-3, place=f"{place} elapsed of")

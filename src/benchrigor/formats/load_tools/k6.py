@@ -14,9 +14,9 @@ from benchrigor.formats.fields import (
     scale,
     warn_of_failures,
 )
-from benchrigor.formats.load_tools.tables import number, rows_in
 from benchrigor.model import Metric
 from benchrigor.model.recorded import Recorded
+from benchrigor.model.text_tables.rows import named_rows, number_in
 
 TOOL = "k6"  # also the name of points without a request
 _HEADER = ("metric_name", "timestamp", "metric_value")
@@ -86,11 +86,12 @@ def is_text(text: str) -> bool:
 
 def read_text(text: str, place: str) -> Iterator[Recorded]:
     """Read the CSV; its one column of values holds all metrics."""
-    (_, header), *rows = rows_in(text, place)
-    names = [_request(dict(zip(header, row, strict=True))) for _, row in rows]
-    values = [number(row[2], _HEADER[2], line, place) for line, row in rows]
-    metrics = [row[0] for _, row in rows]
-    return _by_request(zip(names, metrics, values, strict=True), {}, place)
+    name, _, value = _HEADER
+    points = (
+        (_request(row), row[name], number_in(row[value], line, value))
+        for line, row in named_rows(text, place)
+    )
+    return _by_request(points, {}, place)
 
 
 def _request(tags: Mapping[str, Any]) -> Request:

@@ -8,8 +8,9 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.formats.fields import TIME, are_objects, check, object_at, only_summary
-from benchrigor.formats.load_tools.tables import Request, by_name, number, rows_in
+from benchrigor.formats.load_tools.tables import Request, by_name
 from benchrigor.model.recorded import Recorded
+from benchrigor.model.text_tables.rows import number_in, rows_in
 
 TOOL = "vegeta"
 _CSV_LINE = re.compile(r"\d{18,19},\d{1,3},\d+,\d+,\d+,.*(?:\n|$)")
@@ -58,7 +59,7 @@ def read_text(text: str, place: str) -> Iterator[Recorded]:
     for line, row in rows_in(text, place):
         if len(row) < 9:
             raise InvalidInput(f"{place} line {line} has {len(row)} cells, expected 9 or more")
-        sequence, latency, code = (number(row[at], "a number", line, place) for at in (8, 2, 1))
+        sequence, latency, code = (number_in(row[at], f"{place} line {line}") for at in (8, 2, 1))
         requests.append((sequence, " ".join(row[9:11]), _request(row[7], latency, code, row[5])))
     return _as_sent(requests, place)
 

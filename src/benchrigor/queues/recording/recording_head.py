@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model.commented_csv import CommentedCsv, Labels, Numbers
 from benchrigor.model.series import short
+from benchrigor.model.text_tables.commented import CommentedCsv, Labels, Numbers
+from benchrigor.model.text_tables.rows import is_number
 from benchrigor.queues.rates import LARGEST
 
 TITLE, VERSION = "benchrigor queue recording", "1"
@@ -49,7 +50,7 @@ class RecordingHead:
             raise InvalidInput(
                 f"{table.name} has no header, expected one such as {_EXAMPLE}, and rows"
             )
-        check_columns(table.header, where=f"{table.name}, line {table.line}")
+        check_columns(table.header, where=f"{table.name} line {table.line}")
         about = table.comments
         for key, known in ((TITLE, (VERSION,)), ("counters", COUNTERS)):
             if about.get(key, known[0]) not in known:
@@ -139,10 +140,7 @@ def _number(table: CommentedCsv, key: str, *, whole: bool) -> float | None:
     text = table.comments.get(key)
     if text is None:
         return None
-    try:
-        number = int(text) if whole else float(text)
-    except ValueError:
-        number = 0
+    number = float(text) if is_number(text) and (text.isdecimal() or not whole) else 0.0
     if not 0.0 < number < _MOST:
         expected = f"{'a whole number from 1 on' if whole else 'seconds above 0'}, below {_MOST:g}"
         raise InvalidInput(f"{table.place_of(key)}: {key} {short(text)}, expected {expected}")

@@ -53,8 +53,9 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.files import readable
-from benchrigor.model.commented_csv import CommentedCsv, Labels, Part, one_line, write_head
 from benchrigor.model.series import Floats, Ints, short
+from benchrigor.model.text_tables.commented import CommentedCsv, Labels, Part
+from benchrigor.model.text_tables.rows import one_line, write_head
 from benchrigor.queues.periods import Periods
 from benchrigor.queues.recording.recording_head import (
     COUNTERS,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import csv
 import io
 import json
 import math
@@ -11,7 +10,7 @@ import re
 import signal
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import current_thread, main_thread
 from types import FrameType
@@ -23,6 +22,7 @@ from benchrigor.model.metric import A_DURATION, Metric, describe_metric
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.text import many, show_value
+from benchrigor.model.text_tables.rows import cells_in, is_number
 from benchrigor.units import Quantity, has_time_unit, rest_of_duration, time_in
 from benchrigor.workloads.processes.own_signals import handle
 
@@ -432,7 +432,7 @@ def _whole(line: str, match: re.Match[str], meant: set[str], is_duration: bool) 
     before = ahead[len(ahead.rstrip(_DIGITS)) :]
     after = behind[: len(behind) - len(behind.lstrip(_DIGITS))]
     exponent = _EXPONENT.match(behind)
-    if not _is_number(picked):
+    if not is_number(picked):
         return picked
     if not (before or after or exponent):
         return picked + rest_of_duration(behind) if is_duration else picked
@@ -456,14 +456,6 @@ def _whole(line: str, match: re.Match[str], meant: set[str], is_duration: bool) 
     return _Part(number) if cuts - meant else picked
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _in_column(where: str, *, is_duration: bool) -> Finder:
     if not re.fullmatch("[0-9]{1,6}", where):
         raise InvalidInput(f"column is {where!r}, expected its number, counted from 0")
@@ -474,12 +466,11 @@ def _in_column(where: str, *, is_duration: bool) -> Finder:
         if 1 < len(words) > column and _WITH_COMMA.fullmatch(words[column]):
             return [_Part(words[column])]
         cells = line.split(",") if "," in line else words
-        if '"' in line and ("," in line or _is_number(line.strip().strip('"'))):
-            reader = csv.reader([line.strip(), ""], skipinitialspace=True)
-            with suppress(csv.Error):  # a cell too long for a number
-                cells = next(reader)
-            if reader.line_num > 1:
+        if '"' in line and ("," in line or is_number(line.strip().strip('"'))):
+            quoted = cells_in(line.strip())
+            if quoted is None:
                 return [_OpenQuote(line.strip())]
+            cells = quoted
         try:
             cell = cells[column]
             return [cell.strip() if is_duration and has_time_unit(cell) else float(cell)]
