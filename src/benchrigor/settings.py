@@ -77,7 +77,7 @@ def _cut(text: str) -> str | tuple[float, ...]:
 
 
 _WIDTH = Kind("SHARE", share_of, _is_above_0, "more than 0")
-_CHANGE = Kind("SHARE", share_of, lambda share: 0.0 <= share < 1.0, "0 or more, and less than 1")
+_CHANGE = Kind("SHARE", share_of, lambda share: share >= 0.0, "0 or more")
 _SHARE = Kind("SHARE", share_of, lambda share: 0.0 < share < 1.0, "between 0 and 1, both excluded")
 _SPAN = Kind(fits=lambda seconds: seconds >= 0.0, expected="0 or more")
 _DURATION = Kind("DURATION", positive_seconds_of, _is_above_0, "more than 0")
