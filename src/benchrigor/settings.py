@@ -233,6 +233,7 @@ SETTINGS = {
         usual="as many as the clock needs",
         places=_EVERYWHERE,
     ),
+    "timeout": Setting(LIMIT, "A command or call that runs longer is ended, and has failed."),
     "margin": Setting(
         _CHANGE,
         "Change that does not matter; 0 for the classical test.",

@@ -64,8 +64,9 @@ from benchrigor.workloads.worktrees import Checkout, is_changed, worktrees
 @shared.process_options
 @shared.setting("margin")
 @shared.setting("target", "Half-width of the ratio wanted.", usual="half the margin", default=None)
-@shared.settings("confidence", "statistic", "detector", "budget_s", "preset", "gc", "batch")
-@click.option("--timeout", type=shared.LIMIT, help="End a round that runs longer: it has failed.")
+@shared.settings(
+    "confidence", "statistic", "detector", "budget_s", "preset", "gc", "batch", "timeout"
+)
 @fail_on_option
 @shared.setting("seed")
 @shared.kept_options

@@ -124,7 +124,7 @@ class _Command(NamedTuple):
 )
 @click.option("--ignore-failure", is_flag=True, help="Count runs that fail apart, and go on.")
 @click.option("--memory", is_flag=True, help="Tell the peak memory, from a run of its own.")
-@click.option("--timeout", type=shared.LIMIT, help="A command that runs longer has failed.")
+@shared.setting("timeout")
 @shared.setting("margin", "Change that does not matter, with --baseline.")
 @shared.setting(
     "target",

@@ -68,12 +68,7 @@ _THOROUGH_S = 60.0
     help="Exit code that is no failure; may be given again.  [default: 0]",
 )
 @shared.shell_option
-@click.option(
-    "--timeout",
-    type=shared.LIMIT,
-    help="End a command, or a call of a function, that runs longer: it has failed.",
-)
-@shared.settings("gc", "batch", gc={"default": None})
+@shared.settings("timeout", "gc", "batch", gc={"default": None})
 @click.option(
     "--in-process",
     is_flag=True,
