@@ -38,25 +38,34 @@ def _whole(digits: str) -> int | float:
 
 
 def parse_json(text: str, name: str) -> Parsed:
-    """Parse JSON, or JSON lines; InvalidInput if it is neither."""
+    """Parse JSON, or documents that stand one after another; InvalidInput if it is neither."""
     try:
         return Parsed(data=loads(text))
     except (ValueError, RecursionError) as whole:
-        for parse in (_json_lines, _json_documents):
-            with suppress(ValueError, RecursionError):
-                return parse(text)
+        with suppress(ValueError, RecursionError):
+            return _json_documents(text)
         raise InvalidInput(f"{name} is no JSON: {whole}") from whole
 
 
 def _json_documents(text: str) -> Parsed:
-    """Return documents that stand one after another, as `cat` joins files."""
-    decoder, at, items = json.JSONDecoder(parse_int=_whole), 0, []
-    text = text.strip()
+    """Return documents as a line each, or as `cat` joins files, without an unfinished last line."""
+    decoder = json.JSONDecoder(parse_int=_whole if _HUGE.search(text) else None)
+    at, items = _below_space(text, 0), list[Any]()
     while at < len(text):
-        item, end = decoder.raw_decode(text, at)
+        try:
+            item, end = decoder.raw_decode(text, at)
+        except ValueError:
+            if "\n" in text[at:] or len(items) < _FEWEST_WHOLE:
+                raise
+            unfinished = text.count("\n", 0, at) + 1, text[at:]
+            return Parsed(data=items, are_lines=True, unfinished=unfinished)
         items.append(item)
-        at = _SPACE.match(text, end).end()  # type: ignore[union-attr]  # it may be empty
+        at = _below_space(text, end)
     return Parsed(data=items, are_lines=True)
+
+
+def _below_space(text: str, start: int) -> int:
+    return _SPACE.match(text, start).end()  # type: ignore[union-attr]  # it may be empty
 
 
 def load_object(path: Path) -> Mapping[str, Any]:
@@ -69,16 +78,3 @@ def load_object(path: Path) -> Mapping[str, Any]:
         found = "a list" if isinstance(data, list) else short(data)
         raise InvalidInput(f"{path} is {found}, expected an object")
     return data
-
-
-def _json_lines(text: str) -> Parsed:
-    """Return the objects of all lines, without a last one that is unfinished."""
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-    items = [loads(line) for _, line in lines[:-1]]
-    try:
-        items.append(loads(lines[-1][1]))
-    except ValueError:
-        if text.endswith("\n") or len(items) < _FEWEST_WHOLE:
-            raise
-        return Parsed(data=items, are_lines=True, unfinished=lines[-1])
-    return Parsed(data=items, are_lines=True)
