@@ -13,7 +13,8 @@ from benchrigor.cli.verb_help import Verb
 from benchrigor.cli.writing_files import force_option, refuse_those_there, write_files
 from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
-from benchrigor.report.csv_tables import TABLES, csv_text
+from benchrigor.model.text_tables.rows import csv_text
+from benchrigor.report.csv_tables import TABLES
 
 
 @click.command(cls=Verb)

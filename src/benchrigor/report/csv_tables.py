@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import Any
@@ -71,13 +69,6 @@ TABLES: dict[str, Callable[[RunRecord], Iterator[Row]]] = {
     "rounds.csv": round_rows,
     "summary.csv": summary_rows,
 }
-
-
-def csv_text(rows: Iterable[Row]) -> str:
-    """Return rows as CSV, numbers with all their digits."""
-    text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -1,4 +1,4 @@
-"""Rows of a table in text: the only reader of CSV, and the words in which its errors are said."""
+"""Rows of a table in text: the only reader and writer of CSV, and the words of its errors."""
 
 from __future__ import annotations
 
@@ -105,6 +105,13 @@ def is_number(text: str) -> bool:
         return False
     # Python takes 1_000 for a number, and digits of all scripts; other programs do not.
     return text.isascii() and "_" not in text
+
+
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
+    """Return rows as CSV, numbers with all their digits."""
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
 def write_head(file: IO[str], comments: Mapping[str, object], header: Sequence[str]) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +11,7 @@ from benchrigor.model import Comparison, Estimate, Notice, RunRecord
 from benchrigor.model.comparison import Family, Ranked, SuiteComparison
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.text import percent, show_interval
+from benchrigor.model.text_tables.rows import csv_text
 from benchrigor.report.notice_lines import chosen, chosen_of_run, sentence_of
 from benchrigor.report.tables.suite_page import held_in, mean_of, said_of, warnings_of
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
@@ -107,11 +106,7 @@ def csv_of(figures: Figures) -> str:
     "a, b",,,,mean,,,,,,,,,,,worse
     """
     rows = [_digits(figure) for figure in (*figures.rows, Figure(name=""))]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(rows[-1])
-    writer.writerows(row.values() for row in rows[:-1])
-    return text.getvalue().removesuffix("\n")
+    return csv_text([rows[-1], *(row.values() for row in rows[:-1])]).removesuffix("\n")
 
 
 def _digits(figure: Figure) -> dict[str, object]:
