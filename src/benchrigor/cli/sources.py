@@ -167,22 +167,21 @@ def _plain(raw: bytes, wanted: Sequence[str | None], name: str) -> list[Any]:
     head = raw[:_HEAD].removeprefix(BOM_UTF8)
     lines = head[: head.rfind(b"\n") + 1].splitlines(keepends=True)
     is_json = head.startswith(b"{")
-    if len(raw) <= _HEAD or not head.isascii() or len(lines) <= (0 if is_json else 2 * SAMPLE):
-        return []
-    text = b"".join(lines).decode().replace("\r\n", "\n")
-    if "\0" in text or len(text.splitlines()) != len(lines):
+    if len(raw) <= _HEAD or not (lines if is_json else head.isascii() and lines[2 * SAMPLE :]):
         return []
     try:
+        text = b"".join(lines).decode().replace("\r\n", "\n")
+        if "\0" in text or len(text.splitlines()) != len(lines):
+            return []
         table = table_in(text, wanted, name)
         used = table.chosen(wanted)
-    except InvalidInput:  # the careful reader names the problem, of the whole file
+    except (InvalidInput, UnicodeDecodeError):  # the careful reader names it, of the whole file
         return []
     names, start = [*table.columns], table.rows[0]
-    for key, before in zip(names, ["", *names], strict=False):
-        cells = table.columns[key]
-        if may_be_units(key, cells[0], is_beside=before in used):
-            return []
-        if key not in used and may_be_labels(cells, raw, start or 1):
+    for (key, cells), before in zip(table.columns.items(), ["", *names], strict=False):
+        if may_be_units(key, cells[0], is_beside=before in used) or (
+            key not in used and may_be_labels(cells, raw, start or 1)
+        ):
             return []
     if is_json:
         return values_of(memoryview(raw), used[0]) if len(used) == 1 else []
@@ -220,9 +219,9 @@ def _text(raw: bytes, name: str) -> str:
 
 def has_path(source: str, path: str | None) -> bool:
     """Return whether a dotted path leads to readings in a file of JSON."""
-    if path is None or "." not in path:
-        return False
     with suppress(InvalidInput):
-        data = with_paths(parse_json(_text(_bytes(source, source), source), source).data, [path])
-        return path in (data[0] if isinstance(data, list) and data else data)
+        if path is not None and "." in path:
+            text = _text(_bytes(source, source), source)
+            data = with_paths(parse_json(text, source).data, [path])
+            return path in (data[0] if isinstance(data, list) and data else data)
     return False
