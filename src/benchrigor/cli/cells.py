@@ -118,9 +118,7 @@ def figures_of(cells: Sequence[object], place: Callable[[int], str]) -> Sequence
 
 def _figure(cell: object, place: Callable[[int], str], row: int) -> float | str:
     """Return the number in a cell, or its counts or its time as they are."""
-    expected = "a number; --missing skip leaves it out" if is_missing(cell) else "a number"
-    if isinstance(cell, int | float) and not isinstance(cell, bool):
-        return float(cell)
+    expected = "a number"
     if isinstance(cell, str):
         if is_number(cell):
             if math.isfinite(number := float(cell)):
@@ -130,7 +128,9 @@ def _figure(cell: object, place: Callable[[int], str], row: int) -> float | str:
             return cell
         elif begins_like_number(cell):
             expected = "a number of digits and a decimal point, such as 1234.5"
-    raise misfit(place(row), cell, expected)
+    elif isinstance(cell, float) or type(cell) is int:
+        return float(cell)
+    raise misfit(place(row), cell, expected + "; --missing skip leaves it out" * is_missing(cell))
 
 
 def _kind(figure: float | str) -> str:

@@ -133,8 +133,9 @@ def _from_csv(text: str, asked: Sequence[str | None], name: str) -> Table:
         _check_commas(text, line, name)
     times = Counter(first)  # columns with the same name are chosen by number
     names = [cell if has_header and times[cell] == 1 else str(at) for at, cell in enumerate(first)]
-    lines, below = zip(*(rows[1:] if has_header else rows), strict=True)
-    columns = dict(zip(names, map(list, zip(*below, strict=True)), strict=True))
+    below = rows[1:] if has_header else rows
+    columns = {key: [cells[at] for _, cells in below] for at, key in enumerate(names)}
+    lines = [line for line, _ in below]
     return Table(name=name, columns=columns, rows=lines, mark=mark, is_narrowed=is_narrowed)
 
 

@@ -50,8 +50,7 @@ def values_of(raw: memoryview, key: str) -> list[Floats]:
 
 def _joined_parts(raw: memoryview, read: Callable[[bytes], list[Floats]]) -> list[Floats]:
     """Return the columns of whole lines, read part by part; none if one of the parts has none."""
-    parts: list[list[Floats]] = []
-    start = 0
+    parts, start = list[list[Floats]](), 0
     if raw[-1:].tobytes() != b"\n":
         return []
     while start < len(raw):
