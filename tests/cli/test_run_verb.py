@@ -232,9 +232,10 @@ def test_statistic_batch_and_collector_reach_the_options_and_the_stored_subject(
 
 
 def test_the_method_reaches_the_options_and_the_interval(told):
-    words = (*TEN_ROUNDS, "--method", "subsessions", "--red-rounds", "repeat")
-    document = told("run", *words, "--read", "n=column:0", "echo", "5")
+    document = told("run", "--max-rounds", "1", "--red-rounds", "repeat", "echo")
     assert document["options"]["red_rounds"] == "repeat"
+    words = (*TEN_ROUNDS, "--method", "subsessions", "--read", "n=column:0")
+    document = told("run", *words, "echo", "5")
     assert document["options"]["method"] == "subsessions"
     assert document["analyses"][0]["estimate"]["method"] == "subsessions"
 
