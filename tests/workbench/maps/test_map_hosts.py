@@ -44,6 +44,7 @@ def test_a_map_and_its_choice_on_two_hosts(cli, folder):
     assert {each["host"] for each in folder.explained(told["map"])["samples"]} == {"elm", "oak"}
 
 
+@pytest.mark.minutes
 def test_nothing_finished_is_repeated_when_the_controller_is_killed(cli, folder):
     """Of hosts behind a prefix; `docs/evidence/maps.py` kills it twenty times."""
     behind = f'prefix = "env XDG_DATA_HOME={folder.path}/{{host}}"\ncwd = "{folder.path}"\n'
@@ -53,6 +54,7 @@ def test_nothing_finished_is_repeated_when_the_controller_is_killed(cli, folder)
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(argv, **quiet) as running:
         while not any(each["rounds"] for each in folder.journal.runs()):
+            assert running.poll() is None
             time.sleep(0.02)
         running.send_signal(signal.SIGKILL)
     kept = folder.explained()["samples"]
