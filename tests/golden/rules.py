@@ -24,6 +24,7 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
@@ -222,9 +223,10 @@ def _give_up(_signal: int, _frame: FrameType | None) -> None:
 class Trials:
     """Tries numbers in processes, and notes which case holds each."""
 
-    def __init__(self, pool: multiprocessing.pool.Pool, reach: Reach) -> None:
-        self._pool, self._reach = pool, reach
-        self.held: dict[Rule, str] = {}
+    def __init__(
+        self, pool: multiprocessing.pool.Pool, reach: Reach, held: dict[Rule, str]
+    ) -> None:
+        self._pool, self._reach, self.held = pool, reach, held
         self.without_sense: set[Rule] = set()
 
     def tell(self, groups: Iterable[Sequence[Rule]], factor: float, most: int | None) -> None:
@@ -241,30 +243,29 @@ class Trials:
                     left += [group[: len(group) // 2], group[len(group) // 2 :]]
                 elif case:
                     self.held[group[0]] = case
-                    click.echo(f"{group[0].module} {group[0].name} times {factor:g}: {case}")
+                    click.echo(f"{group[0].module} {group[0].name}[{group[0].place}]: {case}")
                 else:
                     self.without_sense.add(group[0])
 
 
-def hold(found: Sequence[Rule]) -> dict[Rule, str]:
-    """Return the cases that hold rules; the rules without one are missing.
+def hold(found: Sequence[Rule], held: dict[Rule, str]) -> None:
+    """Add the cases that hold rules; the rules without one stay missing.
 
     Each number is changed by itself and tried with the quickest cases. Those that these leave are
     changed together, and tried with all cases.
     """
     importlib.import_module("scipy.stats")  # once, for all processes
     with multiprocessing.get_context("fork").Pool(maxtasksperchild=1) as pool:
-        trials = Trials(pool, Reach(*pool.apply(cases_by_function)))
+        trials = Trials(pool, Reach(*pool.apply(cases_by_function)), held)
         left = found
         for factors in FACTORS:
             trials.without_sense.clear()
             for factor in factors:
-                trials.tell([[rule] for rule in left if rule not in trials.held], factor, QUICK)
-                idle = [rule for rule in left if rule not in trials.held]
+                trials.tell([[rule] for rule in left if rule not in held], factor, QUICK)
+                idle = [rule for rule in left if rule not in held]
                 groups = [idle[at : at + TOGETHER] for at in range(0, len(idle), TOGETHER)]
                 trials.tell(groups, factor, None)
-            left = [rule for rule in found if rule in trials.without_sense - trials.held.keys()]
-    return trials.held
+            left = [rule for rule in found if rule in trials.without_sense - held.keys()]
 
 
 def read_table() -> list[Rule]:
@@ -285,8 +286,11 @@ def renew(modules: tuple[str, ...], *, is_all: bool) -> None:
     known = {rule.key: rule.case for rule in ([] if is_all else read_table())}
     found = [*rules()]
     wanted = [rule for rule in found if rule.module.startswith(modules or "")]
-    held = hold([rule for rule in wanted if not known.get(rule.key)])
-    known |= {rule.key: held.get(rule, known.get(rule.key, "")) for rule in wanted}
+    held: dict[Rule, str] = {}
+    with suppress(KeyboardInterrupt):  # what is found is kept
+        hold([rule for rule in wanted if not known.get(rule.key)], held)
+        known = {rule.key: "" for rule in wanted} | known
+    known |= {rule.key: case for rule, case in held.items()}
     tried = [rule for rule in found if rule.key in known]
     with TABLE.open("w", newline="", encoding="utf-8") as file:
         rows = ((*rule.key, known[rule.key]) for rule in tried)
