@@ -32,7 +32,6 @@ from benchrigor.session import measure_pair
 from benchrigor.session.pairs.measuring_processes import measure_processes
 from benchrigor.session.pairs.pair_engine import PairEngine
 from benchrigor.session.session import meter_for
-from benchrigor.storage import Journal
 from benchrigor.workloads import CommandWorkload, InterpreterWorkload
 from benchrigor.workloads.worktrees import Checkout, is_changed, worktrees
 
@@ -177,7 +176,7 @@ def _label_sides(words: Sequence[str], given: dict[str, Any]) -> Iterator[tuple[
     functions = [imported(word, str(Path.cwd())) for word in words]
 
     def measure(line: Any, options: dict[str, Any]) -> Comparison:
-        timing = {"gc": given["gc"], "batch": given["batch"], "store": _store(given)}
+        timing = {"gc": given["gc"], "batch": given["batch"], "store": shared.store_to_keep(given)}
         old, new = functions
         return measure_pair(old, new, progress=line, **timing, **options)
 
@@ -212,14 +211,10 @@ def _process(
 def _in_turn(made: Sequence[Any], given: dict[str, Any]) -> _Make:
     def measure(line: Any, options: dict[str, Any]) -> Comparison:
         old, new = (workload.describe() for workload in made)
-        store = _store(given)
+        store = shared.store_to_keep(given)
         return measure_processes(*made, subjects=(old, new), store=store, progress=line, **options)
 
     return measure
-
-
-def _store(given: dict[str, Any]) -> Journal | None:
-    return shared.store_to_keep(given)
 
 
 def _tell(comparison: Comparison, labels: Sequence[str], given: dict[str, Any]) -> None:

@@ -100,7 +100,7 @@ def _look_of(kind: Kind, default: Any) -> dict[str, Any]:
     if kind is FLAG:
         return {"is_flag": True, "flag_value": False, "default": default}
     if isinstance(default, float):
-        default = f"{default:.0%}" if kind.metavar == "SHARE" else f"{default:g}"
+        default = f"{100.0 * default:g}%" if kind.metavar == "SHARE" else f"{default:g}"
     # The name of a statistic is checked with all other options.
     type_: Any = str if kind is STATISTIC else Typed("text", kind.read)
     if kind.least is not None:
