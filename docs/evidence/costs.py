@@ -129,30 +129,26 @@ HEAVY = ["numpy", "scipy", "statsmodels", "ruptures", "pyperf", "matplotlib", "p
 JOB = """
 import os, sys
 def nothing(): pass
-def first(): os._exit(0)
+def first(): os.kill(os.getppid(), 9)
 def told():
     with open("loaded", "w") as file: file.write(" ".join(sys.modules))
 def test_nothing(): pass
 """
+CLICK = "import click; click.command()(lambda: click.echo('a line'))()"
 
 
-def cpu_ms(call: Callable[[], object]) -> float:
-    """Return the processor time of the processes that a call starts."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+def spent_ms(call: Callable[[], object]) -> tuple[float, float]:
+    """Return the processor time of the processes that a call starts, and how long it takes."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     call()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return (after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime) * 1e3
-
-
-def least_ms(times: int, calls: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Return the least processor time of each call, in alternations."""
-    found = [{name: cpu_ms(call) for name, call in calls.items()} for _ in range(times)]
-    return {name: min(each[name] for each in found) for name in calls}
+    stop, after = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return cpu_s * 1e3, (stop - start) * 1e3
 
 
 @script.section("What imports, verbs, the plugin and fresh interpreters cost", seed=20310211)
 def starts(run: Run) -> None:
-    """Print least processor times, and what heavy modules are loaded."""
+    """Print least processor times, ratios of medians in turn, and what heavy modules are loaded."""
     with tempfile.TemporaryDirectory() as place:
         (Path(place) / "test_job.py").write_text(JOB)
 
@@ -170,34 +166,40 @@ def starts(run: Run) -> None:
         pytest = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist")
         environment = {name: os.environ[name] for name in INHERITED if name in os.environ}
         bare = partial(subprocess.run, [sys.executable, "-c", "pass"], env=environment, check=True)
-        spent = least_ms(
-            run.runs(15, 5),
-            {
-                "bare": bare,
-                "import benchrigor": python("-c", "import benchrigor"),
-                "pytest": python(*pytest, "-p", "no:benchrigor"),
-                "pytest, plugin unused": python(*pytest),
-                "--version": python("-m", "benchrigor", "--version"),
-                "--help": python("-m", "benchrigor", "--help"),
-                "run to the first call": python(
-                    "-m", "benchrigor", "run", "--no-store", "test_job:first"
-                ),
-                "a fresh interpreter": started("nothing"),
-                "one with the reference": started("nothing", paced=True),
-            },
-        )
+        verb = (str(Path(sys.executable).with_name("benchrigor")),)
+        calls: dict[str, Callable[[], object]] = {
+            "bare": bare,
+            "import benchrigor": python("-c", "import benchrigor"),
+            "pytest": python(*pytest, "-p", "no:benchrigor"),
+            "pytest, plugin unused": python(*pytest),
+            "a line of click": python("-c", CLICK),
+            "--version": python(*verb, "--version"),
+            "--help": python(*verb, "--help"),
+            "numpy, click, psutil": python("-c", "import numpy, click, psutil"),
+            "run to the first call": python(*verb, "run", "--no-store", "test_job:first"),
+            "a fresh interpreter": started("nothing"),
+            "one with the reference": started("nothing", paced=True),
+        }
+        found = [[spent_ms(call) for call in calls.values()] for _ in range(run.runs(20, 5))]
+        least, middle = np.min(found, axis=0), np.median(found, axis=0).round(1)
+        spent, taken = (dict(zip(calls, each, strict=True)) for each in (least[:, 0], middle))
         slack = 2.0 if run.quick else 1.0
         for name, base, most in (
-            ("import benchrigor", "bare", 30.0),
+            ("import benchrigor", "bare", 5.0),
             ("pytest, plugin unused", "pytest", 15.0),
-            ("--version", None, 100.0),
             ("--help", None, 100.0),
-            ("run to the first call", None, 500.0),
             ("a fresh interpreter", "bare", 15.0),
             ("one with the reference", "bare", 15.0),
         ):
             above = spent[name] - (spent[base] if base else 0.0)
             run.say(f"{name}: {above:.1f} ms, {run.bar(name, above, '<=', slack * most)}")
+        for name, base, most in (
+            ("--version", "a line of click", 1.5),
+            ("run to the first call", "numpy, click, psutil", 1.15),
+        ):
+            cpu, ratio = taken[name] / taken[base]
+            run.say(f"{name}: {taken[name]} ms of CPU and in all, of {base} {taken[base]}")
+            run.say(f"times {cpu:.2f} and {ratio:.2f}: {run.bar(name, ratio, '<=', slack * most)}")
         code = f"import sys, benchrigor.pytest_plugin; print(*{{*{HEAVY}}} & {{*sys.modules}})"
         loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
         started("told")()

@@ -44,6 +44,8 @@ _ROOMS = (
     "workloads",
 )
 
+__version__ = "0.1.0"  # `importlib.metadata` would take longer to load than all else here
+
 _PUBLIC = sorted([*_list(), "__version__"])
 
 __all__ = list(_PUBLIC)
@@ -51,10 +53,6 @@ __all__ = list(_PUBLIC)
 
 def __getattr__(name: str) -> object:
     """Resolve public names on first use, so that importing benchrigor is free."""
-    if name == "__version__":
-        from importlib.metadata import version  # noqa: PLC0415  # it alone costs milliseconds
-
-        return version("benchrigor")
     return import_module(f"benchrigor.{name}") if name in _ROOMS else _resolve(name)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from benchrigor import __version__
 from benchrigor.cli.verbs import Verbs
 
 __all__ = ["main"]
@@ -12,7 +13,7 @@ __all__ = ["main"]
 @click.group(
     cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 79}
 )
-@click.version_option(package_name="benchrigor")
+@click.version_option(__version__)
 def main() -> None:
     """Benchmark numbers whose error bars can be believed.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib.metadata
 import math
 import os
 import platform
@@ -14,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +106,7 @@ def provenance(
         cpu=_cpu_model(root),
         cores=os.cpu_count() or 1,
         python=f"{platform.python_implementation()} {platform.python_version()}",
-        packages=dict(_package_versions()),
+        packages={name: import_module(name).__version__ for name in _PACKAGES},
         commit=_commit(folder),
         capabilities=capabilities(root=root),
         source=_hash_of(sources),
@@ -326,15 +326,6 @@ def _cpu_model(root: Path) -> str:
         if found := re.search(r"^(?:model name|Model)\s*:\s*(.+)$", text, re.M):
             return found[1]
     return platform.processor() or platform.machine()
-
-
-@cache
-def _package_versions() -> dict[str, str]:
-    found = {}
-    for name in _PACKAGES:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return found
 
 
 def _commit(folder: str | None) -> str | None:
