@@ -46,7 +46,9 @@ from benchrigor.session.pairs.compared_sides import label_of
 from benchrigor.session.pairs.run_comparison import compare_named, rank_runs
 from benchrigor.session.replays.recorded_run import is_bare
 from benchrigor.session.stored_runs import StoredRuns
+from benchrigor.stats.comparison.two_sample import Question
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
+from benchrigor.stats.phases.policy import Policy
 
 _LABEL = 11
 _SOME = 4  # benchmarks that an error lists
@@ -112,16 +114,17 @@ def compare(
     sources: tuple[str, ...],
     *,
     metric: str | None,
-    margin: float,
-    paired: bool,
+    detector: str | None,
     same_machine: bool,
     pattern: str | None,
     columns: tuple[str, ...],
     by: str | None,
     unit: str | None,
     store: Path | None,
+    fail_on: str | None,
     as_json: bool,
-    **options: Any,
+    confidence: float,
+    **asked: Any,
 ) -> None:
     """Compare a candidate with a baseline, or rank more than two.
 
@@ -153,7 +156,8 @@ def compare(
       benchrigor compare 3f2a 81bc 9d07
       benchrigor compare old.json new.json --filter '^sort' --markdown table.md
     """  # noqa: D301  # click wants the backspace itself
-    fail_on = options.pop("fail_on")
+    question = Question(policy=Policy(confidence=confidence), **asked)
+    options: dict[str, Any] = {"metric": metric, "detector": detector}
     found = compile_filter(pattern)
     wanted = found and found.search
     sources, labels, named = _with_columns(sources, columns)
@@ -165,38 +169,27 @@ def compare(
     if pattern is not None or any(len(runs) > 1 for runs in read):
         every = dict.fromkeys(repr(run.name) for runs in read for run in runs)
         problems = _wrong(labels, sources, [*every])
-        if paired:
+        if question.paired:
             problems.append("--paired is for two files of one benchmark: choose it with --column")
         refuse(problems)
         if same_machine:
             _check_machine(run for runs in read for run in runs)
-        options |= {"metric": metric, "margin": margin}
         files = [*zip(labels, read, strict=True)]
-        _tell_suites(compared_files(files, found, **options), fail_on, as_json=as_json)
+        suites = compared_files(files, found, question, **options)
+        _tell_suites(suites, fail_on, as_json=as_json)
     sides = [_side(*one, metric) for one in zip(sources, labels, chain(*read), strict=True)]
-    _check(sides, sources, metric=metric, paired=paired)
+    _check(sides, sources, metric=metric, paired=question.paired)
     if same_machine:
         _check_machine(side.given for side in sides)
     if len(sides) > 2:
-        _rank(sides, as_json=as_json, metric=metric, **options)
+        _rank(sides, question, as_json=as_json, **options)
         return
     opened = None if any(side.is_file for side in sides) else shared.open_store(store)
     known = opened is not None and is_there(opened.path)
-    options["stored"] = StoredRuns(opened) if opened is not None and known else None
-    options |= {"metric": metric, "margin": margin, "paired": paired}
-    _compare_two(sides, as_json=as_json, fail_on=fail_on, **options)
-
-
-def _compare_two(
-    sides: Sequence[_Side],
-    *,
-    as_json: bool,
-    fail_on: str | None = None,
-    **options: Any,
-) -> None:
-    """Print the comparison of two sides, and leave with the exit code of its verdict."""
-    comparison = compare_named({side.label: side.given for side in sides}, **options)
-    labels = [side.label for side in sides]
+    stored = StoredRuns(opened) if opened is not None and known else None
+    given = {side.label: side.given for side in sides}
+    comparison = compare_named(given, question, stored=stored, **options)
+    labels = [*given]
     print_result(
         lambda: report_comparison(comparison, labels),
         as_json=as_json,
@@ -346,9 +339,9 @@ def _show_estimate(estimate: Estimate, unit: str) -> str:
     return f"{show_estimate(estimate, unit)}{label}"
 
 
-def _rank(sides: Sequence[_Side], *, as_json: bool, **options: Any) -> None:
+def _rank(sides: Sequence[_Side], question: Question, *, as_json: bool, **options: Any) -> None:
     """Print the places of more than two sides."""
-    places, notices = rank_runs({side.label: side.given for side in sides}, **options)
+    places, notices = rank_runs({side.label: side.given for side in sides}, question, **options)
     rows = [("", "name", "estimate", "interval")]
     for place in places:
         value, _, interval = _show_estimate(place.estimate, _unit(sides)).partition(" [")
@@ -367,7 +360,7 @@ def _rank(sides: Sequence[_Side], *, as_json: bool, **options: Any) -> None:
         lambda: page(lines),
         as_json=as_json,
         figures=lambda: figures_of_ranking(
-            places, every, statistic=options["statistic"], unit=_unit(sides)
+            places, every, statistic=question.statistic, unit=_unit(sides)
         ),
         places=places,
         sides=[side.origin for side in sides],

@@ -13,6 +13,7 @@ from benchrigor.model import Code, RunRecord
 from benchrigor.model.comparison import SuiteComparison
 from benchrigor.model.text import first_few
 from benchrigor.session.pairs.suites import compare_suites
+from benchrigor.stats.comparison.two_sample import Question
 
 _SOME = 10  # names that an error lists
 
@@ -20,6 +21,7 @@ _SOME = 10  # names that an error lists
 def compared_files(
     files: Sequence[tuple[str, Sequence[RunRecord]]],
     pattern: re.Pattern[str] | None,
+    question: Question,
     **options: Any,
 ) -> SuiteComparison:
     """Compare files with the first one; ``pattern`` is searched for in the names."""
@@ -32,7 +34,7 @@ def compared_files(
     )
     if pattern is not None:
         suites = _filter_suites(suites, pattern)
-    return compare_suites(suites, **options)
+    return compare_suites(suites, question, **options)
 
 
 def compile_filter(pattern: str | None) -> re.Pattern[str] | None:

@@ -71,14 +71,16 @@ def ranking_page(runs: Mapping[str, RunRecord]) -> Page:
     if not runs:
         return page(["no runs"])
     from benchrigor.session.pairs.run_comparison import rank_runs  # noqa: PLC0415  # slow to load
+    from benchrigor.stats.comparison.two_sample import Question  # noqa: PLC0415  # likewise
 
     known = {name: run for name, run in runs.items() if run.estimate() is not None}
     places = dict[str, int]()
     with suppress(BenchrigorError):  # runs that are not comparable have no order
-        places = {place.name: place.place for place in (rank_runs(known)[0] if known else ())}
+        ranked = rank_runs(known, Question())[0] if known else ()
+        places = {one.name: one.place for one in ranked}
     others = [run for name, run in runs.items() if name not in places]
-    ranked = tabulate([*(runs[name] for name in places), *others], places=[*places.values()])
-    return page([*_sentences(runs, [*places]), ranked])
+    ordered = tabulate([*(runs[name] for name in places), *others], places=[*places.values()])
+    return page([*_sentences(runs, [*places]), ordered])
 
 
 def _sentences(runs: Mapping[str, RunRecord], ranked: Sequence[str]) -> Iterator[Part]:

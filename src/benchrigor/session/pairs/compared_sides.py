@@ -20,6 +20,7 @@ from benchrigor.model.text import is_broken_off, say_end
 from benchrigor.session.analysis_chain import tell_of_modes
 from benchrigor.session.conditions.red_rounds import is_disturbed
 from benchrigor.session.replays.recorded_run import Recording, is_bare, recording_of
+from benchrigor.stats.comparison.two_sample import Question
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
 from benchrigor.stats.estimators.variance_components import INVOCATION_MEANS
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
@@ -79,8 +80,9 @@ class Source:
         own = None if self.run is None else self.run.analysis(self.recorded.metric.name)
         return None if own is None else own.pace
 
-    def analysis(self, statistic: str, confidence: float) -> Analysis:
+    def analysis(self, question: Question) -> Analysis:
         """Estimate the stable phase; the target of a run does not matter."""
+        statistic = question.statistic
         if self.recorded.kind is Kind.WORK and statistic != "mean":
             raise InvalidInput(
                 f"{self.label}: statistic is {statistic!r}, expected 'mean': a speed is a mean"
@@ -88,8 +90,8 @@ class Source:
         options = replace(
             self.recorded.options,
             target=None,
-            statistic=statistic,
-            confidence=confidence,
+            statistic=statistic or "mean",
+            confidence=question.policy.confidence,
             method=LONG_RUN_VARIANCE,
         )
         # A side may be wide: the interval of the ratio says what that means.

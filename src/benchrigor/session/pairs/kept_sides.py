@@ -22,6 +22,7 @@ from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
 from benchrigor.session.pairs.pairs_so_far import Paces
 from benchrigor.session.session import Session
 from benchrigor.session.stored_runs import AGAIN, PAIR
+from benchrigor.stats.comparison.two_sample import Question
 from benchrigor.stats.series.undisturbed import choose_undisturbed, groups_of
 
 _TIME = "time"
@@ -100,12 +101,18 @@ def tell_sides(
             session.tell(told)
 
 
-def compare_in_turn(baseline: RunRecord, candidate: RunRecord, **options: Any) -> Comparison:
-    """Compare both sides of a comparison pair by pair, as it did; the options are its own."""
-    by_round = baseline.options.rounds == "restarted"
+def compare_in_turn(baseline: RunRecord, candidate: RunRecord, question: Question) -> Comparison:
+    """Compare both sides of a comparison pair by pair, as it did."""
     own = baseline.options
+    by_round = own.rounds == "restarted"
     engine = PairEngine(
-        by_round=by_round, disturbed=own.disturbed, detector=own.detector, **options
+        margin=question.margin,
+        direction=question.direction,
+        by_round=by_round,
+        statistic=question.statistic or own.statistic,
+        confidence=question.policy.confidence,
+        disturbed=own.disturbed,
+        detector=own.detector,
     )
     # A process that was ended has none next to it.
     whole = ([round_ for round_ in run.rounds if not round_.cut] for run in (baseline, candidate))

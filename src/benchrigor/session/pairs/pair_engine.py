@@ -58,7 +58,6 @@ from benchrigor.stats.comparison.two_sample import Question
 from benchrigor.stats.estimators.rough_figure import rough_figure
 from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.phases.trimming import STABLE_SHARE, moved_on
-from benchrigor.units import Direction
 
 _BLOCKS = ((BASELINE, CANDIDATE, CANDIDATE, BASELINE), (CANDIDATE, BASELINE, BASELINE, CANDIDATE))
 _IN_PROPORTION = 2.0  # The half-width wanted grows with ratios above this
@@ -127,20 +126,6 @@ def _invocations(values: Any, *, name: str) -> tuple[Floats, ...]:
     return as_invocations(values, name=name) if len(values) else ()
 
 
-def _question(options: Options, margin: float, direction: Direction) -> Question:
-    """Ask for the ratio of pairs; more of them could follow, so that none has cooled down."""
-    policy = Policy(
-        q=quantile_named(options.statistic),
-        confidence=options.confidence,
-        trim=True,
-        detector=detector_named(options.detector),
-        goes_on=True,
-    )
-    return Question(
-        statistic=options.statistic, policy=policy, margin=margin, direction=direction, paired=True
-    )
-
-
 class PairEngine(Controller[PairPlan, PairRound]):
     """A comparison without I/O: `ask` plans the order of readings, `tell` takes them.
 
@@ -164,7 +149,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
         *,
         margin: float | str = 0.01,
         target: float | str | None = None,
-        direction: str = "lower",
+        direction: str | None = "lower",
         seed: int | None = 0,
         by_round: bool = False,
         **options: Any,
@@ -177,11 +162,20 @@ class PairEngine(Controller[PairPlan, PairRound]):
         checked = attempt(problems, partial(Options, target=self._target, **options))
         way = attempt(problems, direction_named, direction)
         self.seed = attempt(problems, check_seed, seed) or 0
-        if problems or checked is None or way is None:
+        if problems or checked is None:
             raise InvalidInput(problems)
         super().__init__(checked)
         self.command_line = ""  # measures both sides again; kept with both runs
-        self._question = _question(checked, margin, way)
+        policy = Policy(
+            q=quantile_named(checked.statistic),
+            confidence=checked.confidence,
+            trim=True,
+            detector=detector_named(checked.detector),
+            goes_on=not by_round,  # more pairs could follow, so that none has cooled down
+        )
+        self._question = Question(
+            statistic=checked.statistic, policy=policy, margin=margin, direction=way, paired=True
+        )
         kind = Kind.READINGS if by_round else Kind.UNIT_READINGS
         floor = self._floor = min_evidence(checked, kind)
         self._rules: tuple[StopRule, ...] = (

@@ -188,17 +188,8 @@ class PairsOfInvocations:
             one, two = map(np.concatenate, self._series)
             whole = replace(question.policy, trim=False)
             return compare_pairs(one, two, replace(question, policy=whole))[0]
-        return compare_samples(
-            *self._at_one_pace(),
-            statistic=question.statistic,
-            confidence=question.policy.confidence,
-            margin=question.margin,
-            direction=None if question.direction is None else str(question.direction),
-            paired=True,
-            trim=are_series,
-            positive=True,
-            detector=question.policy.detector,
-        )
+        asked = replace(question, policy=replace(question.policy, trim=are_series))
+        return compare_samples(*self._at_one_pace(), asked, positive=True)
 
     def _at_one_pace(self) -> tuple[Sequence[Floats], Sequence[Floats]]:
         """Return the invocations as at the same pace, as far as they follow the reference.
@@ -233,12 +224,7 @@ def observed_of(baseline: Floats, candidate: Floats) -> dict[str, Observed]:
 
 def unknown(question: Question, notice: Notice) -> Comparison:
     """Return the comparison of pairs that allow no estimate."""
-    return Comparison(
-        statistic=question.statistic,
-        direction=question.direction,
-        margin=question.margin,
-        confidence=question.policy.confidence,
-        paired=True,
+    return question.answer(
         unit="pair",
         baseline=None,
         candidate=None,

@@ -13,7 +13,9 @@ from benchrigor.model.interference import Light
 from benchrigor.model.text import percent
 from benchrigor.session.conditions.stopped import report_stops
 from benchrigor.session.pairs.kept_sides import compare_in_turn
+from benchrigor.stats.comparison.two_sample import Question
 from benchrigor.stats.interference.traffic_light import light_of
+from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.series.undisturbed import STOPPED
 
@@ -36,16 +38,11 @@ def compare_with(
     those rounds are too few.
     """
     shared = _leave_shared_rounds(records)
-    options = shared[baseline].options
+    policy = Policy(confidence=shared[baseline].options.confidence)
+    question = Question(policy=policy, margin=margin, direction="lower")
     compared = {
         name: replace(
-            compare_in_turn(
-                shared[baseline],
-                run,
-                margin=margin,
-                statistic=options.statistic,
-                confidence=options.confidence,
-            ),
+            compare_in_turn(shared[baseline], run, question),
             readings_in="s",
             names=(baseline, name),
         )

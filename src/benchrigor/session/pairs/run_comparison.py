@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy.typing as npt
 
@@ -39,9 +38,10 @@ from benchrigor.session.stored_runs import (
 from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.comparison.samples import refuse_zeros
-from benchrigor.stats.comparison.two_sample import compare_samples
+from benchrigor.stats.comparison.two_sample import Question, compare_samples
 from benchrigor.stats.estimators.estimation import notice_of
 from benchrigor.stats.estimators.pace import Sensitivity, common_sensitivity
+from benchrigor.stats.phases.policy import Policy
 from benchrigor.storage import as_store
 
 
@@ -117,40 +117,39 @@ def compare_runs(
     >>> comparison.verdict, comparison.unit
     (<Verdict.WORSE: 'worse'>, 'invocation')
     """
-    sides = {"baseline": baseline, "candidate": candidate}
-    options: dict[str, Any] = {"confidence": confidence, "margin": margin, "paired": paired}
-    options |= {"stored": None if store is None else StoredRuns(as_store(store))}
-    options |= {"detector": detector}
-    return compare_named(sides, metric=metric, statistic=statistic, direction=direction, **options)
+    question = Question(
+        statistic=statistic,
+        policy=Policy(confidence=confidence),
+        margin=margin,
+        direction=direction,
+        paired=paired,
+    )
+    stored = None if store is None else StoredRuns(as_store(store))
+    sides = {BASELINE: baseline, CANDIDATE: candidate}
+    return compare_named(sides, question, metric=metric, detector=detector, stored=stored)
 
 
 def compare_named(
     sides: Mapping[str, RunRecord | npt.ArrayLike],
+    question: Question,
     *,
     metric: str | None = None,
-    statistic: str | None = None,
-    direction: str | None = None,
-    paired: bool = False,
-    confidence: float = 0.95,
-    margin: float = 0.01,
     detector: str | None = None,
     stored: StoredRuns | None = None,
 ) -> Comparison:
     """Compare two runs as `compare_runs` does, by the names that errors call them."""
     sources = sides_of_runs(sides, metric, detector)
-    statistic, direction = _common_options(sources, statistic, direction)
-    options: dict[str, Any] = {"confidence": confidence, "margin": margin}
-    options |= {"statistic": statistic, "direction": direction}
+    question = _of_runs(question, sources)
     _refuse_zeros(sources)
     analyses, told = list[Analysis](), tuple[Notice, ...]()
-    if paired:
-        found = _compare_pairs(sources, options)
+    if question.paired:
+        found = _compare_pairs(sources, question)
     else:
         with _showing_readings(sources):
-            analyses = [source.analysis(statistic, confidence) for source in sources]
-        estimates, told = _at_one_pace(sources, analyses, statistic, stored)
-        marked = map(Source.of_processes, sources, estimates)
-        found = compare_samples(*marked, positive=_are_positive(sources), **options)
+            analyses = [source.analysis(question) for source in sources]
+        estimates, told = _at_one_pace(sources, analyses, question, stored)
+        one, two = map(Source.of_processes, sources, estimates)
+        found = compare_samples(one, two, question, positive=_are_positive(sources))
         scope = "" if any(notice.code is Code.AT_FULL_PACE for notice in told) else THESE_RUNS
         found = replace(found, baseline=estimates[0], candidate=estimates[1], scope=scope)
     told = (*told, *other_differences(sources))
@@ -171,11 +170,12 @@ def _names(sources: Sequence[Source]) -> tuple[str, ...]:
     return names if names[0] != names[1] else tuple(source.label for source in sources)
 
 
-def _compare_pairs(sources: Sequence[Source], options: Mapping[str, Any]) -> Comparison:
+def _compare_pairs(sources: Sequence[Source], question: Question) -> Comparison:
     """Compare readings, or both sides of a comparison, pair by pair."""
     runs = [source.run for source in sources if source.run is not None]
     if are_in_turn(runs):
-        return compare_in_turn(*runs, **options)
+        baseline, candidate = runs
+        return compare_in_turn(baseline, candidate, question)
     for source in sources:
         if source.run is not None:
             raise InvalidInput(
@@ -189,41 +189,37 @@ def _compare_pairs(sources: Sequence[Source], options: Mapping[str, Any]) -> Com
                 f"paired is given {kind} of {source.label}, expected one series of readings that "
                 "are averaged as they are (arithmetic)"
             )
-    series = [source.recorded.series[0] for source in sources]
+    one, two = (source.recorded.series[0] for source in sources)
+    detector = detector_named(sources[0].recorded.options.detector)
+    stable = replace(question, policy=replace(question.policy, trim=True, detector=detector))
     with _showing_readings(sources):
-        positive = _are_positive(sources)
-        detector = detector_named(sources[0].recorded.options.detector)
-        return compare_samples(
-            *series, paired=True, trim=True, positive=positive, detector=detector, **options
-        )
+        return compare_samples(one, two, stable, positive=_are_positive(sources))
 
 
 def rank_runs(
     runs: Mapping[str, RunRecord | npt.ArrayLike],
+    question: Question,
     *,
     metric: str | None = None,
-    statistic: str | None = None,
-    confidence: float = 0.95,
-    direction: str | None = None,
     detector: str | None = None,
 ) -> tuple[tuple[Ranked, ...], tuple[Notice, ...]]:
-    """Rank runs by name, and say what else differs; options as of `compare_runs`."""
+    """Rank runs by name, and say what else differs; the margin does not matter."""
     sources = sides_of_runs(runs, metric, detector)
-    statistic, direction = _common_options(sources, statistic, direction)
+    question = _of_runs(question, sources)
     _refuse_zeros(sources)
     with _showing_readings(sources):
-        analyses = [source.analysis(statistic, confidence) for source in sources]
-    estimates, told = _at_one_pace(sources, analyses, statistic)
+        analyses = [source.analysis(question) for source in sources]
+    estimates, told = _at_one_pace(sources, analyses, question)
     places = rank(
         dict(zip(runs, estimates, strict=True)),
-        statistic=statistic,
-        confidence=confidence,
-        direction=direction,
+        statistic=question.statistic or "mean",
+        confidence=question.policy.confidence,
+        direction=question.direction,
     )
     # Estimates have the other Notices of their analyses.
     modes = filter(is_of_modes, notices_of_sides(sources, analyses))
     notices = (*modes, *told, *other_differences(sources), *notices_of_sides(sources))
-    if direction is None:
+    if question.direction is None:
         sentence = (
             "Ranked from the lowest on: which way is better is not known; choose a direction."
         )
@@ -263,7 +259,7 @@ def _showing_readings(sources: Sequence[Source]) -> Iterator[None]:
 def _at_one_pace(
     sources: Sequence[Source],
     analyses: Sequence[Analysis],
-    statistic: str,
+    question: Question,
     stored: StoredRuns | None = None,
 ) -> tuple[list[Estimate], tuple[Notice, ...]]:
     """Return the figures at a common full speed, or as measured if a run knows no pace.
@@ -278,6 +274,7 @@ def _at_one_pace(
         return measured, _as_measured("timed no common work beside their own")
     if apart := _say_apart(runs, known):
         return measured, _as_measured(f"differ in {apart}, and so have no full speed in common")
+    statistic = question.statistic or "mean"
     full_s = {kind: min(pace.full_s[kind] for pace in known) for kind in known[0].full_s}
 
     def at_full_speed(sensitivity: Sensitivity | None = None) -> list[Analysis]:
@@ -340,17 +337,15 @@ def _at_paces(paces: Sequence[Pace]) -> Notice:
     return Notice.note(Code.AT_FULL_PACE, sentence)
 
 
-def _common_options(
-    sources: Sequence[Source], statistic: str | None, direction: str | None
-) -> tuple[str, str | None]:
-    """Return the statistic and the direction given, or else those common to all runs.
+def _of_runs(question: Question, sources: Sequence[Source]) -> Question:
+    """Ask for the statistic and the direction common to all runs, where none is asked for.
 
     A run without a direction takes the direction of the others.
     """
     runs = [source for source in sources if source.run is not None]
     units = {source.recorded.metric.unit: source.label for source in sources if _has_unit(source)}
-    statistics = {statistic or run.recorded.options.statistic for run in runs}
-    ways = (direction or source.recorded.metric.direction for source in sources)
+    statistics = {question.statistic or run.recorded.options.statistic for run in runs}
+    ways = (question.direction or source.recorded.metric.direction for source in sources)
     directions = {str(way) for way in ways if way is not None}
     problems = []
     if len(units) > 1:
@@ -363,7 +358,11 @@ def _common_options(
                 f"the {option} of the runs differs, {known}: choose one with the option {option}"
             )
     refuse(problems)
-    return next(iter(statistics), statistic or "mean"), next(iter(directions), direction)
+    return replace(
+        question,
+        statistic=next(iter(statistics), question.statistic or "mean"),
+        direction=next(iter(directions), question.direction),
+    )
 
 
 def _common_unit(sources: Sequence[Source]) -> str:

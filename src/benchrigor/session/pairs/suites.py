@@ -14,6 +14,7 @@ from benchrigor.protocols import Store
 from benchrigor.session.pairs.run_comparison import compare_named
 from benchrigor.session.stored_runs import BASELINE, CANDIDATE, StoredRuns
 from benchrigor.stats.comparison.multiple_testing import family_of
+from benchrigor.stats.comparison.two_sample import Question
 from benchrigor.stats.estimators.estimation import notice_of
 
 _SOME = 5  # names that an error lists
@@ -30,19 +31,20 @@ def compare_suite(
     runs of a suite share the pace of their session, and members of a group their baseline.
     """
     stored = None if store is None else StoredRuns(store)
-    found, refused = _compare_each(pairs, margins, stored=stored)
+    questions = {name: Question(margin=margin) for name, margin in margins.items()}
+    found, refused = _compare_each(pairs, questions, stored=stored)
     if not found:
         raise NotEstimable(_name_refusals(refused)[0])
     return family_of(found, notices=_name_refusals(refused), independent=False)
 
 
 def compare_suites(
-    suites: Mapping[str, Mapping[str, RunRecord]], *, margin: float = 0.01, **options: Any
+    suites: Mapping[str, Mapping[str, RunRecord]], question: Question, **options: Any
 ) -> SuiteComparison:
     """Compare suites with the first one, benchmark by benchmark, all of them as one family.
 
     ``suites`` are by the names of their files, their runs by the names of the benchmarks; the
-    further options are as of `compare_runs`. NotComparable when no name is in two of them.
+    further options are as of `compare_named`. NotComparable when no name is in two of them.
     """
     first, *others = suites
     baseline = suites[first]
@@ -50,8 +52,8 @@ def compare_suites(
     for file in others:
         suite = suites[file]
         pairs = {name: (run, suite[name]) for name, run in baseline.items() if name in suite}
-        margins = dict.fromkeys(pairs, margin)
-        found[file], refused[file] = _compare_each(pairs, margins, (first, file), **options)
+        questions = dict.fromkeys(pairs, question)
+        found[file], refused[file] = _compare_each(pairs, questions, (first, file), **options)
     common = tuple(name for name in baseline if any(name in suites[file] for file in others))
     if not common:
         shown = (
@@ -86,7 +88,7 @@ def compare_suites(
 
 def _compare_each(
     pairs: _Pairs,
-    margins: Mapping[str, float],
+    questions: Mapping[str, Question],
     names: tuple[str, str] = (BASELINE, CANDIDATE),
     **options: Any,
 ) -> tuple[dict[str, Comparison], dict[str, Notice]]:
@@ -96,7 +98,7 @@ def _compare_each(
     for name, (baseline, candidate) in pairs.items():
         sides = dict(zip(names, (baseline, candidate), strict=True))
         try:
-            found[name] = compare_named(sides, margin=margins[name], **options)
+            found[name] = compare_named(sides, questions[name], **options)
         except NotEstimable as error:
             refused[name] = notice_of(error)
         except InvalidInput as error:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import ChangePoints, Code, Comparison, Estimate, Notice, Verdict
+from benchrigor.model import Code, Comparison, Estimate, Notice, Verdict
 from benchrigor.model.checks import attempt
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.notice import one_each
@@ -56,13 +56,28 @@ from benchrigor.units import Direction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """The statistic to compare, how it is estimated, and which change matters."""
+    """What to compare: the statistic, how it is estimated, and which change matters.
 
-    statistic: str
-    policy: Policy
-    margin: float
-    direction: Direction | None
-    paired: bool
+    ``statistic`` is None for that of stored runs, and the mean of bare readings. ``policy`` tells
+    confidence, trim and detector; a comparison sets what follows from the readings.
+    """
+
+    statistic: str | None = None
+    policy: Policy = field(default_factory=Policy)
+    margin: float = 0.01
+    direction: str | None = None
+    paired: bool = False
+
+    def answer(self, **found: Any) -> Comparison:
+        """Return the comparison that was asked for, with what was found."""
+        asked: dict[str, Any] = {
+            "statistic": self.statistic or "mean",
+            "direction": self.direction,
+            "margin": self.margin,
+            "confidence": self.policy.confidence,
+            "paired": self.paired,
+        }
+        return Comparison(**asked | found)
 
 
 def compare(
@@ -134,34 +149,30 @@ def compare(
     >>> print(compare(old, new))
     the candidate is 4.50% higher than the baseline [3.58%, 5.44%]
     """
-    options: dict[str, Any] = {"statistic": statistic, "confidence": confidence, "margin": margin}
-    options |= {"direction": direction, "paired": paired, "trim": trim}
     search = detector_to_trim(detector, trim)
-    return compare_samples(baseline, candidate, detector=search, **options)
+    question = Question(
+        statistic=statistic,
+        policy=Policy(confidence=confidence, trim=bool(trim), detector=search),
+        margin=margin,
+        direction=direction,
+        paired=paired,
+    )
+    return compare_samples(baseline, candidate, question)
 
 
 def compare_samples(
-    baseline: Values,
-    candidate: Values,
-    *,
-    statistic: str,
-    confidence: float,
-    margin: float,
-    direction: str | None,
-    paired: bool = False,
-    trim: bool = False,
-    positive: bool | None = None,
-    detector: Callable[[Floats], ChangePoints] | None = None,
+    baseline: Values, candidate: Values, question: Question, *, positive: bool | None = None
 ) -> Comparison:
     """Compare as `compare` does; ``positive`` is None if only the numbers say whether they are."""
+    policy = question.policy
     problems: list[str] = []
     first = attempt(problems, read_sample, baseline, "baseline")
     second = attempt(problems, read_sample, candidate, "candidate")
-    q = attempt(problems, quantile_named, statistic)
-    attempt(problems, check_confidence, confidence)
-    better = attempt(problems, direction_named, direction)
-    least = attempt(problems, check_margin, margin)
-    if paired and first is not None and second is not None:
+    q = attempt(problems, quantile_named, question.statistic or "mean")
+    attempt(problems, check_confidence, policy.confidence)
+    better = attempt(problems, direction_named, question.direction)
+    least = attempt(problems, check_margin, question.margin)
+    if question.paired and first is not None and second is not None:
         problems += _unpairable(first, second)
     if problems or first is None or second is None or least is None:
         raise InvalidInput(problems)
@@ -169,16 +180,15 @@ def compare_samples(
         refuse_zeros(("baseline", first), ("candidate", second))
         positive = are_positive(first, second)
     share = q is None and are_shares(first, second)
-    paired = bool(paired) and not share
-    policy = Policy(q=q, confidence=float(confidence), trim=bool(trim), share=share)
-    question = Question(
-        statistic=statistic,
-        policy=replace(policy, higher=better is Direction.HIGHER, detector=detector),
+    confidence, is_rate = float(policy.confidence), better is Direction.HIGHER
+    question = replace(
+        question,
+        policy=replace(policy, q=q, confidence=confidence, share=share, higher=is_rate),
         margin=least,
         direction=better,
-        paired=paired,
+        paired=bool(question.paired) and not share,
     )
-    if not paired:
+    if not question.paired:
         basis = independent(first, second, question.policy)
     elif isinstance(first, tuple) and isinstance(second, tuple):
         basis = paired_invocations(first, second, question.policy)
@@ -249,12 +259,7 @@ def _conclude(basis: Basis, question: Question, *, positive: bool) -> Comparison
         verdict = _verdict(ratio, question)
         required = _needed_readings(basis, ratio, question.margin)
         beyond = _beyond(partial(p_value_at, contrast), ratio, question.margin)
-    return Comparison(
-        statistic=question.statistic,
-        direction=question.direction,
-        margin=question.margin,
-        confidence=confidence,
-        paired=question.paired,
+    return question.answer(
         unit=basis.unit,
         baseline=basis.baseline,
         candidate=basis.candidate,
@@ -276,12 +281,8 @@ def _concluded_by_blocks(
     verdict = _verdict(ratio, question)
     if verdict is Verdict.EQUIVALENT and not _all_within(blocks.ratios, question.margin):
         verdict = Verdict.UNDECIDED  # the median does not see a stall of one side in few blocks
-    return Comparison(
-        statistic=question.statistic,
-        direction=question.direction,
-        margin=question.margin,
+    return question.answer(
         confidence=blocks.confidence,
-        paired=True,
         unit="pair",
         baseline=None,
         candidate=None,
