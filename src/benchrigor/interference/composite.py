@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -96,12 +97,15 @@ def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float =
     interferences = tuple(profile_interference(run) for run in runs)
     cleaned = [_clean(*pair, len(features)) for pair in zip(runs, group_of, strict=True)]
     means_s = np.array([profile.means_s for profile in cleaned])
+
+    def duration_of(group: int) -> Estimate | None:
+        known = [mean for mean in means_s[:, group].tolist() if not math.isnan(mean)]
+        return combine_values(known, confidence) if len(known) >= _MIN_RUNS else None
+
     return Composite(
         duration=combine_values([profile.total_s for profile in cleaned], confidence),
         groups=tuple(
-            CompositeGroup(
-                n=int(groups.sizes[g]), **features[g], duration=_estimate(means_s[:, g], confidence)
-            )
+            CompositeGroup(n=int(groups.sizes[g]), **features[g], duration=duration_of(g))
             for g in np.argsort(-medians_s * groups.sizes, kind="stable").tolist()
             if groups.sizes[g] >= MIN_IN_GROUP
         ),
@@ -188,12 +192,6 @@ def _clean(profile: SegmentProfile, group_of: Ints, count: int) -> _CleanRun:
     loose = np.delete(np.arange(profile.n), groups.order)
     unclustered_s = float(without_delay(profile, loose).sum())
     return _CleanRun(float(means_s @ groups.sizes) + unclustered_s, unclustered_s, all_means_s)
-
-
-def _estimate(means_s: Floats, confidence: float) -> Estimate | None:
-    """Estimate the duration of a group's segments, from the runs that have enough of them."""
-    known = means_s[~np.isnan(means_s)]
-    return combine_values(known.tolist(), confidence) if known.size >= _MIN_RUNS else None
 
 
 def _doubtful_runs(runs: Sequence[Interference]) -> Iterator[Notice]:

@@ -86,7 +86,7 @@ def test_users_who_wait_have_no_pole():
     load = np.array([20.0, 40.0, 70.0, 85.0, 95.0, 110.0, 130.0, 180.0])
     ratio = np.maximum(load / 50.0 - 1.0, 0.05)  # 1 at 100 users
     found = posterior(load, ratio, high=720.0, curves=CLOSED_LOOP)
-    assert found.estimate(0.95).method == CLOSED_LOOP.method
+    assert found.method == CLOSED_LOOP.method
     assert found.quantile(0.025) < 100.0 < found.quantile(0.975)
     assert found.slope == pytest.approx(2.0, rel=0.25)
 

@@ -13,6 +13,7 @@ from benchrigor.model.sentence import show_change
 from benchrigor.model.series import Floats
 from benchrigor.model.text import counted, percent
 from benchrigor.stats.estimators.order_statistics import quantile_of
+from benchrigor.stats.series.interval import exponential
 
 _TIMES = 5.0  # as wide as the interval of the median
 _ROUNDING = 1e-9  # an interval this narrow has no width
@@ -29,16 +30,7 @@ def median_ratio(baseline: Floats, candidate: Floats, confidence: float) -> Esti
         log = quantile_of(np.log(candidate / baseline), 0.5, confidence)
     except NotEstimable:
         return None
-    value, low, high = (math.exp(end) for end in (log.value, log.low, log.high))
-    error = log.standard_error
-    return replace(
-        log,
-        value=value,
-        low=low,
-        high=high,
-        standard_error=None if error is None else error * value,
-        notices=(),
-    )
+    return replace(exponential(log), notices=())
 
 
 def carried_by_few(ratio: Estimate, median: Estimate | None) -> tuple[Notice, ...]:

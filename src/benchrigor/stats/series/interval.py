@@ -24,6 +24,7 @@ LONG_RUN_VARIANCE = "long-run-variance"
 
 MAX_RELATIVE_WIDTH = 1e9  # a half-width beyond so many values is relative to (nearly) 0
 _WIDEST = 1.0  # half-width of a number that is never below 0, in values
+_LARGEST_LOG = 700.0  # its exponential is still a double
 _LARGEST_EXPONENT = 300.0  # of the ends of an interval, which stay among the finite numbers
 # From this variance inflation and skewness of the mean on, as in queues, mean and spread are
 # estimated from the same few bursts.
@@ -89,6 +90,14 @@ def t_interval(
         standard_error=(below.value + above.value) / 2.0,
         degrees_of_freedom=min(below.degrees_of_freedom, above.degrees_of_freedom),
     )
+
+
+def exponential(log: Estimate) -> Estimate:
+    """Return the estimate of a value from the estimate of its logarithm."""
+    ends = (max(-_LARGEST_LOG, min(end, _LARGEST_LOG)) for end in (log.value, log.low, log.high))
+    value, low, high = map(math.exp, ends)
+    error = None if log.standard_error is None else log.standard_error * value
+    return replace(log, value=value, low=low, high=high, standard_error=error)
 
 
 def _ends(value: float, below: float, above: float, *, positive: bool) -> tuple[float, float]:

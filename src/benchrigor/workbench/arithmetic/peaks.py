@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Estimate
 from benchrigor.model.series import Floats
 
 Numbers = npt.NDArray[np.floating]
@@ -60,7 +59,7 @@ class PeakPosterior:
         of the trial, in standard deviations, above the range of the curve within 2 % of the load
         (negative if below).
     method
-        The method of the family of curves.
+        The method of estimates by the family of curves.
     """
 
     log_loads: Floats
@@ -82,18 +81,6 @@ class PeakPosterior:
     def sd(self) -> float:
         """Standard deviation of the logarithm of the peak."""
         return _sd(self.log_loads, self.weights)
-
-    def estimate(self, confidence: float) -> Estimate:
-        """Return the median peak with the interval of equal tails."""
-        return Estimate(
-            value=self.quantile(0.5),
-            low=self.quantile((1.0 - confidence) / 2.0),
-            high=self.quantile((1.0 + confidence) / 2.0),
-            confidence=confidence,
-            n=self.residuals.size,
-            n_effective=float(self.residuals.size),
-            method=self.method,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -129,7 +129,13 @@ def plan_runlength(
     lengths = []
     for duration_s, means in sorted(found):
         variation = float(means.std(ddof=1) / means.mean())
-        trials = _trials(variation, accuracy, confidence)
+        # The normal quantile is the least of all, so it gives a lower bound of the number.
+        wide = variation / accuracy
+        least = math.floor((student_t(math.inf, confidence) * wide) ** 2)
+        numbers = range(max(2, least), _MOST_TRIALS + 1)
+        trials = next(
+            (t for t in numbers if student_t(t - 1.0, confidence) * wide <= math.sqrt(t)), None
+        )
         cost_s = None if trials is None else trials * (duration_s + setup_s)
         lengths.append(
             RunLength(duration_s=duration_s, variation=variation, trials=trials, cost_s=cost_s)
@@ -137,13 +143,3 @@ def plan_runlength(
     known = [length for length in lengths if length.cost_s is not None]
     best = min(known, key=lambda length: length.cost_s or 0.0, default=None)
     return RunLengthPlan(lengths=tuple(lengths), best=best)
-
-
-def _trials(variation: float, accuracy: float, confidence: float) -> int | None:
-    """Return the least t for which Student's interval of the mean is narrow enough."""
-    # The normal quantile is the least of all, so it gives a lower bound of the number.
-    least = max(2, math.floor((student_t(math.inf, confidence) * variation / accuracy) ** 2))
-    for trials in range(least, _MOST_TRIALS + 1):
-        if student_t(trials - 1.0, confidence) * variation <= accuracy * math.sqrt(trials):
-            return trials
-    return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -181,13 +181,19 @@ def usual_s(goal: Goal, trial_s: float) -> float:
 
 
 def _estimate(found: PeakPosterior, goal: Goal) -> Estimate:
-    """Return the peak; with whole loads, the greatest one that keeps the limits."""
-    estimate = found.estimate(goal.confidence)
-    value, low, high = (
-        goal.within(math.floor(load) if goal.whole else load)
-        for load in (estimate.value, estimate.low, estimate.high)
+    """Return the median peak; with whole loads, the greatest one that keeps the limits."""
+    loads = (found.quantile(q) for q in (0.5, 1.0 - _upper(goal), _upper(goal)))
+    value, low, high = (goal.within(math.floor(load) if goal.whole else load) for load in loads)
+    n = found.residuals.size
+    return Estimate(
+        value=value,
+        low=low,
+        high=high,
+        confidence=goal.confidence,
+        n=n,
+        n_effective=float(n),
+        method=found.method,
     )
-    return replace(estimate, value=value, low=low, high=high)
 
 
 def _upper(goal: Goal) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from benchrigor.model.checks import (
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import Floats, short
 from benchrigor.model.text import many
-from benchrigor.stats.series.interval import StandardError, student_t, t_interval
+from benchrigor.stats.series.interval import StandardError, exponential, student_t, t_interval
 from benchrigor.workbench.surfaces.factors import Point, show_point
 from benchrigor.workbench.surfaces.samples import Answer, read_answer, relative_error
 
@@ -34,7 +34,6 @@ _FEWEST = 4  # hosts that represent others
 _LATEST = 16  # turns before the first look
 _MOST_TURNS = 4  # of a host without a budget
 _ROUNDING = 1e-12
-_LARGEST_LOG = 700.0  # its exponential is still a double
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -440,13 +439,25 @@ class BestChoice:
         return max(means, key=means.__getitem__, default=None)
 
     def _predict(self, chosen: int) -> Estimate | None:
-        """Predict the ratio of the choice to the best other one on a new host."""
+        """Predict the ratio of the choice to the best other one on a new host; None from one."""
         others = {*range(len(self._points))} - {chosen} - self._failed
         differences = [self._differences(chosen, other) for other in sorted(others)]
         known = [[float(np.mean(logs)) for logs in own.values()] for own in differences if own]
-        if not known:
+        logs = np.array(min(known, key=np.mean, default=[]))
+        hosts = logs.size
+        if hosts < 2:
             return None
-        return predict_ratio(min(known, key=np.mean), self._confidence, inverted=self._sign < 0.0)
+        # That of a future value of a normal distribution (Whitmore 1986).
+        error = float(np.std(logs, ddof=1)) * math.sqrt(1.0 + 1.0 / hosts)
+        log = t_interval(
+            self._sign * float(np.mean(logs)),
+            StandardError(error, hosts - 1.0),
+            self._confidence,
+            n=hosts,
+            n_effective=float(hosts),
+            method="prediction for a new host",
+        )
+        return exponential(log)
 
     def _disagreements(self, chosen: int) -> Iterable[Notice]:
         """Name the configurations that are better than the choice on some hosts, worse on others.
@@ -515,36 +526,6 @@ def mean_over_hosts(differences: Iterable[Floats]) -> tuple[float, StandardError
     variance = sum(float(np.var(logs)) * len(logs) for logs in turns) / freedom
     error = math.sqrt(variance * sum(1.0 / len(logs) for logs in turns)) / hosts
     return mean, StandardError(error, freedom)
-
-
-def predict_ratio(
-    logs: Sequence[float], confidence: float, *, inverted: bool = False
-) -> Estimate | None:
-    """Predict a ratio on one more host from its logarithms on others; None from a single one.
-
-    The interval is for a future value of a normal distribution, mean ± t s sqrt(1 + 1/H) with
-    H - 1 degrees of freedom (Whitmore 1986).
-
-    Examples
-    --------
-    >>> predict_ratio([0.01, 0.02, 0.04, 0.05], 0.95)
-    1.030 [0.966, 1.100] 95%
-    """
-    hosts = len(logs)
-    if hosts < 2:
-        return None
-    error = float(np.std(logs, ddof=1)) * math.sqrt(1.0 + 1.0 / hosts)
-    log = t_interval(
-        float(np.mean(logs)) * (-1.0 if inverted else 1.0),
-        StandardError(error, hosts - 1.0),
-        confidence,
-        n=hosts,
-        n_effective=float(hosts),
-        method="prediction for a new host",
-    )
-    ends = np.clip([log.value, log.low, log.high], -_LARGEST_LOG, _LARGEST_LOG)
-    value, low, high = np.exp(ends).tolist()
-    return replace(log, value=value, low=low, high=high, standard_error=error * value)
 
 
 def swap_chance(differences: Sequence[float], errors: Sequence[float]) -> float:

@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from benchrigor.model import Code, Estimate, Notice
-from benchrigor.stats.series.interval import student_t
+from benchrigor.stats.series.interval import StandardError, student_t
 from benchrigor.workbench.data import PeakStatus, Trial
 from benchrigor.workbench.planning.pickers import PICKERS, Picker
 from benchrigor.workbench.planning.steps import Ending, Goal, Policy, Step
@@ -43,10 +43,11 @@ def _search(
         if math.isfinite(ratios[-1]):
             if len(ratios) < 2 or not _looks_normal(ratios):
                 continue
-            low, high = _interval(ratios, _SEARCH_CONFIDENCE)
-            if low <= 1.0 + goal.width and high >= 1.0 - goal.width:
-                low, high = _interval(ratios, goal.confidence)
-                if (high - low) / (high + low) <= goal.accuracy:
+            mean, error = _mean_of(ratios)
+            reach = student_t(error.degrees_of_freedom, _SEARCH_CONFIDENCE) * error.value
+            if mean - reach <= 1.0 + goal.width and mean + reach >= 1.0 - goal.width:
+                reach = student_t(error.degrees_of_freedom, goal.confidence) * error.value
+                if reach <= goal.accuracy * mean:
                     return _report_peak(load, trials, goal)
                 continue
         chosen = picks.next(load, float(np.mean(ratios)))
@@ -82,12 +83,12 @@ def _by_load(trials: Sequence[Trial]) -> defaultdict[float, deque[float]]:
 
 
 @lru_cache(maxsize=4096)  # a search evaluates the same trials many times
-def _interval(ratios: tuple[float, ...], confidence: float) -> tuple[float, float]:
-    """Return the interval of the mean of trials that ended: normal for many, else Student's t."""
+def _mean_of(ratios: tuple[float, ...]) -> tuple[float, StandardError]:
+    """Return the mean of trials that ended: normal for many, else of Student's t."""
     finite = np.array([ratio for ratio in ratios if math.isfinite(ratio)])
     freedom = finite.size - 1.0 if finite.size <= _MANY else math.inf
-    reach = student_t(freedom, confidence) * float(finite.std(ddof=1)) / math.sqrt(finite.size)
-    return float(finite.mean()) - reach, float(finite.mean()) + reach
+    error = float(finite.std(ddof=1)) / math.sqrt(finite.size)
+    return float(finite.mean()), StandardError(error, freedom)
 
 
 @lru_cache(maxsize=4096)

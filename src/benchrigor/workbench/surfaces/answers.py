@@ -75,10 +75,9 @@ class LeftOut(OneLine):
 
 
 def changes_of_sign(
-    difference: Floats, drawn: Floats, confidence: float
-) -> Iterable[tuple[Floats, float, bool]]:
-    """Yield place and interval in steps, probability and direction of changes of sign."""
-    tails = (1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0
+    difference: Floats, drawn: Floats
+) -> Iterable[tuple[float, Floats, float, bool]]:
+    """Yield changes of sign: place and drawn places in steps, probability, and direction."""
     for index in np.flatnonzero((difference[:-1] > 0.0) != (difference[1:] > 0.0)):
         is_first_better = bool(difference[index] > 0.0)
         better = drawn > 0.0 if is_first_better else drawn <= 0.0
@@ -92,6 +91,4 @@ def changes_of_sign(
         end = np.where(better[:, 0], difference.size - 1.0, 0.0)
         places = np.where(has_change, nearest + share, end)
         place = index + difference[index] / (difference[index] - difference[index + 1])
-        low, high = np.quantile(places, tails)
-        at = np.array([place, min(low, place), max(high, place)])
-        yield at, float(np.mean(has_change)), is_first_better
+        yield float(place), places, float(np.mean(has_change)), is_first_better

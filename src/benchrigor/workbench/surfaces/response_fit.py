@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import scipy
@@ -12,10 +12,6 @@ import scipy
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.series import Floats
 from benchrigor.model.text import many, percent
-from benchrigor.stats.series.interval import (
-    StandardError,
-    t_interval,
-)
 from benchrigor.workbench.surfaces.factors import Point, Space
 from benchrigor.workbench.surfaces.gaussian_process import (
     GAUSSIAN_PROCESS,
@@ -35,7 +31,6 @@ from benchrigor.workbench.surfaces.samples import (
 
 AUTO = "auto"
 MODELS = (AUTO, QUADRATIC, GAUSSIAN_PROCESS)
-_LARGEST_LOG = 700.0  # its exponential is still a double
 _WIDE = 2.0  # predictions are far off from this factor on
 _LACK = 0.01
 _NORMAL = 1e9  # degrees of freedom that are as good as infinitely many
@@ -47,7 +42,7 @@ class ResponseFit:
     """The model of one response."""
 
     points: Sequence[Point]
-    estimates: Sequence[Estimate]
+    several: Sequence[Sequence[Estimate]]  # by point
     model: Quadratic | GaussianProcess | None = None
     process: GaussianProcess | None = None
     error: float = 0.0  # relative standard error of a typical sample
@@ -97,7 +92,6 @@ def fit_response(
     space: Space,
     samples: Sequence[Measured],
     response: str,
-    confidence: float,
     *,
     interchangeable: bool,
     wanted_model: str = AUTO,
@@ -117,25 +111,21 @@ def fit_response(
     points = [pairs[0][0] for pairs in together.values()]
     several = [[estimate for _, estimate in pairs] for pairs in together.values()]
     logs, errors = np.reshape([average(estimates) for estimates in several], (-1, 2)).T
-    estimates = [
-        together_of(estimates, log, error, confidence)
-        for estimates, log, error in zip(several, logs.tolist(), errors.tolist(), strict=True)
-    ]
     if n_points < _least_points(space):
-        return ResponseFit(points=points, estimates=estimates, notices=(too_few(space, n_points),))
+        return ResponseFit(points=points, several=several, notices=(too_few(space, n_points),))
     blocks = [host for _, host in together] if are_blocks else []
     process = fit_gaussian_process(space, points, logs, errors, blocks)
     quadratic = None if are_blocks else fit_quadratic(space, points, logs, errors)
     model = _choose(process, quadratic, wanted_model)
     if model is None:
-        return ResponseFit(points=points, estimates=estimates, notices=(_undetermined(n_points),))
+        return ResponseFit(points=points, several=several, notices=(_undetermined(n_points),))
     rms = float(np.sqrt(np.mean((model.left_out / model.left_out_sd) ** 2)))
     notices = (*_doubts(model, rms),)
     if may_differ and not are_blocks:
         notices += (_hosts_unknown(n_points, wanted),)
     return ResponseFit(
         points=points,
-        estimates=estimates,
+        several=several,
         model=model,
         process=process,
         error=float(np.median(errors)),
@@ -156,16 +146,6 @@ def _hosts_unknown(n: int, wanted: float) -> Notice:
         why = f"{many(n, 'point')} do not tell hosts from configurations, which takes {wanted}"
     sentence = f"{why}: what differs between hosts counts as error."
     return Notice.warning(Code.HOSTS_UNKNOWN, sentence, n=n, wanted=wanted)
-
-
-def together_of(
-    estimates: Sequence[Estimate], log: float, error: float, confidence: float
-) -> Estimate:
-    """Return the average of estimates of one point, given its logarithm and error."""
-    if len(estimates) == 1:
-        return estimates[0]
-    n = sum(estimate.n for estimate in estimates)
-    return of_logarithm(log, StandardError(error, math.inf), confidence, n, "average")
 
 
 def average(estimates: Sequence[Estimate]) -> tuple[float, float]:
@@ -210,12 +190,3 @@ def _doubts(model: Quadratic | GaussianProcess, rms: float) -> Iterable[Notice]:
             "expects: intervals are wider by that. Measure more points."
         )
         yield Notice.warning(Code.PREDICTIONS_WIDENED, sentence, factor=rms)
-
-
-def of_logarithm(
-    mean: float, error: StandardError, confidence: float, n: int, method: str
-) -> Estimate:
-    """Return the estimate of a value from the mean and error of its logarithm."""
-    log = t_interval(mean, error, confidence, n=n, n_effective=float(n), method=method)
-    value, low, high = (math.exp(min(end, _LARGEST_LOG)) for end in (log.value, log.low, log.high))
-    return replace(log, value=value, low=low, high=high, standard_error=error.value * value)

@@ -19,7 +19,9 @@ from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.series.interval import (
     StandardError,
     check_confidence,
+    exponential,
     student_t,
+    t_interval,
 )
 from benchrigor.units import Direction
 from benchrigor.workbench.surfaces.answers import Best, Crossover, LeftOut, changes_of_sign
@@ -32,8 +34,6 @@ from benchrigor.workbench.surfaces.response_fit import (
     ResponseFit,
     average,
     fit_response,
-    of_logarithm,
-    together_of,
     too_few,
 )
 from benchrigor.workbench.surfaces.samples import (
@@ -154,7 +154,8 @@ class Surface(OneLine):
             When samples are too few.
         """
         fit, model = self._model_of(response)
-        found = zip(fit.points, fit.estimates, model.left_out, model.left_out_sd, strict=True)
+        measured = map(self._together, fit.several)
+        found = zip(fit.points, measured, model.left_out, model.left_out_sd, strict=True)
         return tuple(
             LeftOut(
                 point=point,
@@ -266,6 +267,7 @@ class Surface(OneLine):
         if self._space.key(point_a) == self._space.key(point_b):
             raise InvalidInput(f"both points are {short(dict(point_a))}, expected different ones")
         fit, model = self._model_of(response)
+        tails = (1.0 - self._confidence) / 2.0, (1.0 + self._confidence) / 2.0
         found: list[Crossover] = []
         for factor in self._space.factors:
             if factor.is_category or point_a[factor.name] != point_b[factor.name]:
@@ -277,8 +279,10 @@ class Surface(OneLine):
             if (moments[0] > 0.0).all() or (moments[0] <= 0.0).all():
                 continue
             drawn = fit.draws(moments, _DRAWS, self._rng())
-            for at, probability, is_a_below in changes_of_sign(moments[0], drawn, self._confidence):
-                value, low, high = np.interp(at, np.arange(len(levels)), levels).tolist()
+            for step, steps, probability, is_a_below in changes_of_sign(moments[0], drawn):
+                low, high = np.quantile(steps, tails)
+                ends = [step, min(low, step), max(high, step)]
+                value, low, high = np.interp(ends, np.arange(len(levels)), levels).tolist()
                 below, above = (point_a, point_b) if is_a_below else (point_b, point_a)
                 found.append(
                     Crossover(
@@ -295,12 +299,9 @@ class Surface(OneLine):
         """Rank the measured points by their measurements, as `benchrigor.stats.rank` does."""
         fit = self._fit(response)
         several: dict[str, list[Estimate]] = {}
-        for point, estimate in zip(fit.points, fit.estimates, strict=True):
-            several.setdefault(show_point(point), []).append(estimate)
-        results = {
-            name: together_of(estimates, *average(estimates), self._confidence)
-            for name, estimates in several.items()
-        }
+        for point, estimates in zip(fit.points, fit.several, strict=True):
+            several.setdefault(show_point(point), []).append(self._together(estimates))
+        results = {name: self._together(estimates) for name, estimates in several.items()}
         direction = Direction.HIGHER if fit.sign > 0.0 else Direction.LOWER
         return rank(results, confidence=self._confidence, direction=str(direction))
 
@@ -343,7 +344,20 @@ class Surface(OneLine):
     def _estimate(self, response: str | None, mean: float, sd: float) -> Estimate:
         fit, model = self._model_of(response)
         n = len(fit.points)
-        return of_logarithm(mean, StandardError(sd, fit.freedom), self._confidence, n, model.name)
+        return self._of_logarithm(mean, StandardError(sd, fit.freedom), n, model.name)
+
+    def _together(self, estimates: Sequence[Estimate]) -> Estimate:
+        """Return the average of estimates of one point."""
+        if len(estimates) == 1:
+            return estimates[0]
+        log, error = average(estimates)
+        n = sum(estimate.n for estimate in estimates)
+        return self._of_logarithm(log, StandardError(error, math.inf), n, "average")
+
+    def _of_logarithm(self, mean: float, error: StandardError, n: int, method: str) -> Estimate:
+        size = float(n)
+        log = t_interval(mean, error, self._confidence, n=n, n_effective=size, method=method)
+        return exponential(log)
 
     def _from_draws(self, response: str | None, value: float, low: float, high: float) -> Estimate:
         fit, model = self._model_of(response)
@@ -447,7 +461,7 @@ def fit_surface(
     how: dict[str, Any] = {"interchangeable": interchangeable, "wanted_model": model}
     fits = {
         name: replace(
-            fit_response(space, samples, name, confidence, **how),
+            fit_response(space, samples, name, **how),
             sign=1.0 if direction_of(name, direction) == "higher" else -1.0,
         )
         for name in names
@@ -456,7 +470,7 @@ def fit_surface(
         fits = {
             name: replace(fit, notices=_add_name(name, fit.notices)) for name, fit in fits.items()
         }
-    first = next(iter(fits.values()), ResponseFit(points=(), estimates=()))
+    first = next(iter(fits.values()), ResponseFit(points=(), several=()))
     notices = [*weak_samples(samples), *(one for fit in fits.values() for one in fit.notices)]
     if not fits:
         notices = [too_few(space, 0), *notices]
