@@ -18,9 +18,9 @@ _resolve, _list = lazy_names(
         "interference": "segments",
         "model": (
             "Analysis ChangePoints Comparison Decision Estimate Interference Limit LoadResult "
-            "LoadTrial Metric Notice Options PeakRate PeakStatus Progress Round RoundPlan "
-            "RunRecord SegmentProfile ServiceRate StablePhase StopReason Subsessions Verdict "
-            "WpsFit"
+            "LoadTrial Metric Notice Options PeakRate PeakStatus Progress Reason Round RoundPlan "
+            "RunRecord SegmentProfile Selection ServiceRate StablePhase StopReason Subsessions "
+            "Verdict WpsFit"
         ),
         "session": (
             "Session compare_runs default_rules measure measure_async measure_many "

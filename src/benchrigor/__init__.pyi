@@ -28,10 +28,12 @@ from benchrigor.model import Options as Options
 from benchrigor.model import PeakRate as PeakRate
 from benchrigor.model import PeakStatus as PeakStatus
 from benchrigor.model import Progress as Progress
+from benchrigor.model import Reason as Reason
 from benchrigor.model import Round as Round
 from benchrigor.model import RoundPlan as RoundPlan
 from benchrigor.model import RunRecord as RunRecord
 from benchrigor.model import SegmentProfile as SegmentProfile
+from benchrigor.model import Selection as Selection
 from benchrigor.model import ServiceRate as ServiceRate
 from benchrigor.model import StablePhase as StablePhase
 from benchrigor.model import StopReason as StopReason

@@ -28,7 +28,7 @@ from benchrigor.testing import FakeClock
 HERE = Path(__file__).parent
 FILES, SAID = HERE / "method_5", HERE / "said"
 KILLED = "528fe831"
-_LABELS = {"headline", "label", "options", "started_at", "name", "source"}
+_LABELS = {"headline", "selection", "label", "options", "started_at", "name", "source"}
 _A_SENTENCE = 3  # words
 
 _RUNS = {

@@ -14,16 +14,26 @@ from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.model.codec import is_there
 from benchrigor.report import explain as explanation
+from benchrigor.report.explanation import explain_reading
 
 
 @click.command(cls=Verb)
 @click.argument("source", required=False, metavar="[RUN|FILE]")
 @shared.metric_option
 @click.option("--column", metavar="NAME", help="Which benchmark of a file of several.")
+@click.option(
+    "--reading", type=int, metavar="N", help="Why a reading counts, or does not; the first is 0."
+)
 @shared.store_option
 @shared.json_option
 def explain(
-    source: str | None, *, metric: str | None, column: str | None, store: Path | None, as_json: bool
+    source: str | None,
+    *,
+    metric: str | None,
+    column: str | None,
+    reading: int | None,
+    store: Path | None,
+    as_json: bool,
 ) -> None:
     """Explain step by step how the number of a run came about.
 
@@ -35,6 +45,7 @@ def explain(
       benchrigor explain
       benchrigor explain 3f2a
       benchrigor explain 3f2a --metric rate --json
+      benchrigor explain 3f2a --reading 17
       benchrigor explain hyperfine.json --column "sleep 1"
     """  # noqa: D301  # click wants the backspace itself
     is_stored = source is None or not is_there(Path(source))
@@ -47,6 +58,10 @@ def explain(
         )
     if is_special(record):
         module_for(record).explain(record, as_json=as_json)
+        return
+    if reading is not None:
+        told = explain_reading(record, reading, metric)
+        print_result(lambda: told["sentence"], as_json=as_json, run_id=record.run_id, **told)
         return
     chosen = record.analysis(metric)
     print_result(

@@ -25,5 +25,6 @@ __getattr__, __dir__ = lazy_names(
         "readings": "Delays References Round RoundPlan",
         "run": "RunRecord",
         "segments": "SegmentProfile",
+        "selection": "Reason Selection",
     },
 )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from benchrigor.model import codec
 from benchrigor.model.estimate import Estimate
@@ -16,6 +17,7 @@ from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Notice
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.pace import Pace
+from benchrigor.model.selection import Reason, Selection, without_margins
 from benchrigor.model.series import Floats, Ints
 
 
@@ -100,6 +102,14 @@ class PhaseReason(enum.StrEnum):
     NOT_STABLE_INSIDE = "not stable inside"
 
 
+_REASONS = {
+    PhaseLabel.WARM_UP: Reason.WARM_UP,
+    PhaseLabel.STABLE: Reason.MARGIN,
+    PhaseLabel.COOL_DOWN: Reason.COOL_DOWN,
+    PhaseLabel.OTHER: Reason.OTHER_LEVEL,
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase(OneLine):
     """Successive readings of one distribution: ``start <= i < stop``."""
@@ -149,6 +159,31 @@ class StablePhase(OneLine):
     def is_judged(self) -> bool:
         """Whether a test says that it is stable, or is not, unlike a part taken as asked."""
         return self.reason not in (PhaseReason.AS_ASKED, PhaseReason.LONGEST_SEGMENT)
+
+    @property
+    def measured(self) -> slice | None:
+        """The readings to measure: without the margins next to cuts that were found."""
+        if self.start is None or self.stop is None:
+            return None
+        if not self.is_judged or self.reason is PhaseReason.WHOLE:
+            return slice(self.start, self.stop)
+        return without_margins(self.start, self.stop, self.change_points.n)
+
+    @property
+    def reasons(self) -> npt.NDArray[np.int8]:
+        """Why each reading of the series counts, or does not."""
+        reasons = np.full(self.change_points.n, int(Reason.UNSTEADY), dtype=np.int8)
+        measured = self.measured
+        for part in self.phases:
+            why = Reason.CUT if self.reason is PhaseReason.AS_ASKED else _REASONS[part.label]
+            is_whole = self.reason is PhaseReason.WHOLE and not self.notices
+            if why is Reason.WARM_UP and (part.n == 1 or is_whole):
+                why = Reason.COLD  # no change point sets a single reading apart
+            if measured is not None or part.label in (PhaseLabel.WARM_UP, PhaseLabel.COOL_DOWN):
+                reasons[part.start : part.stop] = why
+        if measured is not None:
+            reasons[measured] = Reason.KEPT
+        return reasons
 
     def of_whole(self, whole: ChangePoints, start: int) -> StablePhase:
         """Return the phases of a part of a series by their places in the whole one."""
@@ -483,6 +518,9 @@ class Analysis(OneLine):
     disturbed
         Readings that were left out because of delay, and the estimate of all readings; None if no
         reading was left out.
+    selection
+        Which readings count, and why the others do not: of the rounds that count, and with work
+        amounts of the rounds themselves. None before a run's end, and in older records.
     """
 
     metric: Metric
@@ -506,6 +544,7 @@ class Analysis(OneLine):
     pace: Pace | None = None
     at_full_pace: Estimate | None = None
     disturbed: Disturbed | None = None
+    selection: Selection | None = None
 
     @property
     def headline(self) -> Estimate | None:
@@ -526,3 +565,34 @@ class Analysis(OneLine):
     def taken(self) -> int:
         """Readings so far, disturbed ones included."""
         return self.n if self.disturbed is None else self.disturbed.n
+
+    def select(self, sizes: Sequence[int]) -> Selection | None:
+        """Return which readings count, from the phases and what was disturbed.
+
+        ``sizes`` are the numbers of readings by series, disturbed ones included. None if they are
+        not those that were analysed, and if only notices say which amounts of work count.
+        """
+        n, chosen = sum(sizes), np.arange(sum(sizes))
+        if self.kind is Kind.WORK and self.left_out:
+            return None
+        if self.disturbed is not None:
+            chosen, sizes = self.disturbed.indices, self.disturbed.sizes(sizes)
+        whys = np.concatenate([np.zeros(0, dtype=np.int8), *self._reasons(sizes)])
+        if whys.size != chosen.size or n != self.taken:
+            return None
+        reasons = np.full(n, int(Reason.DISTURBED), dtype=np.int8)
+        reasons[chosen[::-1]] = whys[::-1]
+        counts = np.bincount(chosen[whys == Reason.KEPT], minlength=n)
+        reasons[counts > 0] = Reason.KEPT
+        return Selection.of(reasons, counts)
+
+    def _reasons(self, sizes: Sequence[int]) -> Iterator[npt.NDArray[np.int8]]:
+        """Yield by series why its readings count, or do not."""
+        if len(self.phases) > 1 and len(sizes) == 1:  # the pieces of a run
+            yield from (phase.reasons for phase in self.phases)
+            return
+        phases = iter(self.phases)
+        for size in sizes:
+            phase = next(phases, None) if size else None  # a round that was cut may be empty
+            why = Reason.KEPT if self.n_kept else Reason.UNSTEADY
+            yield np.full(size, int(why), dtype=np.int8) if phase is None else phase.reasons

@@ -26,6 +26,7 @@ from benchrigor.model.options import Options
 from benchrigor.model.readings import Facts, Round
 from benchrigor.model.run_line import run_line
 from benchrigor.model.secret_values import hide_secrets
+from benchrigor.model.selection import Selection
 from benchrigor.model.series import Floats
 from benchrigor.model.text import many, show_short, show_value
 from benchrigor.units import Direction, Quantity
@@ -276,18 +277,68 @@ class RunRecord(OneLine):
         duration, which counts the overhead as work. Left out rounds are included, rounds that took
         no time are not.
         """
-        name = self._chosen(metric)
-        analysis = self.analysis(name) if name else None
-        if analysis is not None and analysis.kind is Kind.WORK:
-            pairs = [(done.plan.work, done.duration_s) for done in self.rounds if not done.cut]
-            single = [work / took for work, took in pairs if work is not None and took > 0.0]
-            units = []
-        else:
-            single = [done.readings[name] for done in self.rounds if name in done.readings]
-            units = [done.unit_readings[name] for done in self.rounds if name in done.unit_readings]
-        series = np.concatenate(units) if units else np.array(single, dtype=np.float64)
+        found = [values for _, values in self.readings_by_round(metric)]
+        series: Floats = np.concatenate([np.zeros(0), *found])
         series.flags.writeable = False
         return series
+
+    def readings_by_round(self, metric: str | None = None) -> list[tuple[Round, Floats]]:
+        """Return the rounds that measured a metric, each with its part of `readings`."""
+        name = self._chosen(metric)
+        analysis = self.analysis(name) if name else None
+        if analysis is None or analysis.kind is not Kind.WORK:
+            units = [(done, done.unit_readings.get(name)) for done in self.rounds]
+            found = [(done, values) for done, values in units if values is not None]
+            return found or [
+                (done, np.array([done.readings[name]], dtype=np.float64))
+                for done in self.rounds
+                if name in done.readings
+            ]
+        pairs = [(done, done.plan.work, done.duration_s) for done in self.rounds if not done.cut]
+        return [
+            (done, np.array([work / took] if took > 0.0 else [], dtype=np.float64))
+            for done, work, took in pairs
+            if work is not None
+        ]
+
+    @property
+    def omitted_rounds(self) -> tuple[int, ...]:
+        """Indices of the rounds that no analysis took in: red ones, and those cut while empty."""
+        return tuple(
+            done.plan.index
+            for done in self.rounds
+            if done.plan.index in self.red_rounds or (done.cut and not done.unit_readings)
+        )
+
+    def selection(self, metric: str | None = None) -> Selection | None:
+        """Return why each of `readings` counts, or does not; None for old records that do not tell.
+
+        The estimate follows from the readings and from how often each counts. ``metric`` as in
+        `analysis`.
+
+        Examples
+        --------
+        >>> import benchrigor as br
+        >>> record = br.measure(lambda: sorted(range(1000)), budget_s=0.2)
+        >>> selection = record.selection()
+        >>> selection.counts.sum() == record.analysis().n_kept
+        True
+        """
+        if (analysis := self.analysis(metric)) is None:
+            return None
+        by_work, taken = analysis.kind is Kind.WORK, self.readings_by_round(analysis.metric.name)
+        are_red = np.array([done.plan.index in self.red_rounds for done, _ in taken], dtype=bool)
+        sizes = np.array([1 if by_work else values.size for _, values in taken], dtype=np.int64)
+        selection = analysis.selection
+        if selection is None:
+            counted = sizes[~are_red]
+            in_rounds = analysis.kind is Kind.INVOCATIONS
+            selection = analysis.select(counted.tolist() if in_rounds else [int(counted.sum())])
+        if selection is None:
+            return None
+        counts = np.repeat(~are_red, sizes)
+        places = np.where(counts, np.cumsum(counts) - 1, -1)
+        return selection.at(places[[values.size > 0 for _, values in taken]] if by_work else places)
 
     def counted(self, metric: str | None = None) -> Floats:
         """Return the undisturbed readings of `counted_rounds`; phases hold indices into them."""

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
 
-from benchrigor.model import Analysis, Round, RunRecord, StablePhase
+from benchrigor.model import Analysis, Round, RunRecord
 from benchrigor.model.analysis import Kind, PhaseLabel
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.readings import WARM_UP, readings_of
+from benchrigor.model.selection import Reason
 from benchrigor.model.series import Floats
-from benchrigor.stats.phases.trimming import measured_part
 
 Row = tuple[Any, ...]
+_PHASES = {
+    Reason.KEPT: "stable",
+    Reason.MARGIN: "stable",
+    Reason.WARM_UP: "warm-up",
+    Reason.COLD: "warm-up",
+    Reason.COOL_DOWN: "cool-down",
+    Reason.DISTURBED: "left out",
+    Reason.RED_ROUND: "red round",
+}  # others are of another phase
 
 
 def reading_rows(record: RunRecord) -> Iterator[Row]:
@@ -97,16 +105,21 @@ class Labelled(OneLine):
 
 
 def label_readings(record: RunRecord, analysis: Analysis) -> Iterator[Labelled]:
-    """Yield the readings of a metric by round; phases span all rounds, or single rounds."""
-    name, red = analysis.metric.name, set(record.red_rounds)
-    taken = [(round_, readings_of(round_, name)) for round_ in record.rounds]
-    sizes = [values.size for round_, values in taken if round_.plan.index not in red]
-    parts = iter(_label_rounds(analysis, sizes))
-    for round_, values in taken:
-        if round_.plan.index in red:
-            phases, kept = ["red round"] * values.size, [False] * values.size
-        else:
-            phases, kept = next(parts)
+    """Yield the readings of a metric by round, with why they count or do not."""
+    name, start = analysis.metric.name, 0
+    selection = record.selection(name)
+    reasons = None if selection is None else selection.reasons
+    words = np.array([_PHASES.get(reason, "other") for reason in Reason])
+    if not analysis.phases:
+        words[[Reason.KEPT, Reason.UNSTEADY]] = ""
+    for round_ in record.rounds:
+        values = readings_of(round_, name)
+        here = slice(start, start + values.size)
+        phases, kept = [""] * values.size, [False] * values.size
+        if reasons is not None:
+            kept = (reasons[here] == Reason.KEPT).tolist()
+            phases = words[reasons[here]].tolist()
+        start += values.size
         warm_up = round_.unit_readings.get(f"{WARM_UP}{name}", np.empty(0))
         yield Labelled(round=round_, values=values, phases=phases, kept=kept, warm_up=warm_up)
 
@@ -121,51 +134,6 @@ def _of_metric(record: RunRecord, analysis: Analysis) -> Iterator[Row]:
         rows = zip(part.values.tolist(), part.phases, map(_word, part.kept), strict=True)
         for index, row in enumerate(rows):
             yield (*where, index, *row)
-
-
-def _label_rounds(analysis: Analysis, sizes: list[int]) -> Iterator[tuple[list[str], list[bool]]]:
-    """Yield phase and use of the readings by counted round, disturbed readings included."""
-    if (disturbed := analysis.disturbed) is None:
-        yield from _parts(analysis, sizes)
-        return
-    parts = list(_parts(analysis, disturbed.sizes(sizes)))
-    labels = np.full(sum(sizes), "left out", dtype=object)
-    kept = np.zeros(labels.size, dtype=bool)
-    labels[disturbed.indices] = [label for part, _ in parts for label in part]
-    kept[disturbed.indices] = [counts for _, part in parts for counts in part]
-    for stop, size in zip(accumulate(sizes), sizes, strict=True):
-        yield labels[stop - size : stop].tolist(), kept[stop - size : stop].tolist()
-
-
-def _parts(analysis: Analysis, sizes: list[int]) -> Iterator[tuple[list[str], list[bool]]]:
-    """Yield phase and use of the readings by counted round, without disturbed readings."""
-    if analysis.kind is Kind.INVOCATIONS:
-        phases = iter(analysis.phases)
-        for size in sizes:  # a round without readings of the metric has no phase
-            yield _label(next(phases, None) if size else None, size, analysis)
-        return
-    phase = analysis.phases[0] if analysis.phases else None
-    labels, kept = _label(phase, sum(sizes), analysis)
-    if analysis.kind is Kind.PIECES:
-        pieces = (_label(one, one.change_points.n, analysis) for one in analysis.phases)
-        labels, kept = (list(chain.from_iterable(parts)) for parts in zip(*pieces, strict=True))
-    start = 0
-    for size in sizes:
-        yield labels[start : start + size], kept[start : start + size]
-        start += size
-
-
-def _label(
-    phase: StablePhase | None, size: int, analysis: Analysis
-) -> tuple[list[str], list[bool]]:
-    """Return the phases and the use of the readings of a series."""
-    if phase is None:
-        return [""] * size, [analysis.n_kept > 0] * size
-    labels = [str(part.label) for part in phase.phases for _ in range(part.n)]
-    kept = np.zeros(size, dtype=bool)
-    if phase.start is not None and analysis.n_kept:
-        kept[measured_part(phase)] = True
-    return labels, kept.tolist()
 
 
 def _word(value: bool) -> str:  # a cell, not an option

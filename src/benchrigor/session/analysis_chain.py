@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.analysis import Kind, PhaseReason
 from benchrigor.model.notice import is_of_modes, one_each
+from benchrigor.model.selection import Reason, Selection
 from benchrigor.model.series import LARGEST, Floats
 from benchrigor.model.text import many
 from benchrigor.protocols import Detector
@@ -96,11 +97,16 @@ class Material:
     narrow: bool = True  # an interval of a time or rate wider than its value is no number
     references: ReferencesAlong | None = None  # along a single series
     recorded: bool = False  # it ended by itself: the last readings may be a cool-down
-    left_out: tuple[int, ...] = ()  # indices of the rounds of various work that do not count
+    reasons: Any = None  # why rounds of various work count, or do not: all do
     beyond: tuple[int, ...] = ()  # indices of rounds that test the line at larger amounts
     notices: tuple[Notice, ...] = ()
     disturbed: Disturbed | None = None  # the selection that left readings out of the series
     whole: Material | None = None  # with the disturbed readings, if some were left out
+
+    @property
+    def left_out(self) -> tuple[int, ...]:
+        """Indices of the rounds of various work that do not count."""
+        return () if self.reasons is None else tuple(np.flatnonzero(self.reasons).tolist())
 
     @property
     def is_share(self) -> bool:
@@ -193,9 +199,11 @@ def _selected_rounds(material: M, rounds: Groups) -> M:
     if left.size < max(FEWEST_ROUNDS, LEAST_SHARE * counts.sum()):
         notice = hardly_any(left.size, int(counts.sum()), rounds.lost, "round")
         return replace(material, notices=(*material.notices, notice))
+    reasons = np.where(counts, 0, material.reasons if material.left_out else 0)
+    reasons[hit] = Reason.DISTURBED
     return replace(
         material,
-        left_out=tuple(np.flatnonzero(~counts | hit).tolist()),
+        reasons=reasons,
         beyond=tuple(index for index in material.beyond if not rounds.are_hit[index]),
         disturbed=Disturbed(
             n=counts.size,
@@ -244,6 +252,9 @@ def report(material: Material, looked: Analysis | None = None) -> Analysis:
         analysis = check_line(material, looked)
     else:
         analysis = describe(material, looked)
+    if material.kind is not Kind.WORK:
+        series = (material.whole or material).series
+        analysis = replace(analysis, selection=analysis.select([row.size for row in series]))
     if material.whole is not None and analysis.disturbed and analysis.disturbed.matters:
         beside = replace(analysis.disturbed, estimate=look(material.whole).estimate)
         analysis = replace(analysis, disturbed=beside)
@@ -406,7 +417,9 @@ def tell_of_modes(material: Material, analysis: Analysis) -> Analysis:
 def fit_line(material: Material, analysis: Analysis) -> Analysis:
     """Fit the line through work amount and duration of the rounds that count."""
     (work, duration_s), options = _count(material), material.options
-    analysis = replace(analysis, n_kept=work.size, left_out=material.left_out)
+    reasons = np.zeros(analysis.n, dtype=np.int8) if material.reasons is None else material.reasons
+    selection = Selection.of(reasons, (reasons == Reason.KEPT).astype(np.int64))
+    analysis = replace(analysis, n_kept=work.size, left_out=material.left_out, selection=selection)
     if work.size == 0:
         none = Notice.refusal(Code.TOO_FEW_READINGS, "0 rounds count, expected at least 3.", n=0)
         return replace(analysis, notices=(none, *analysis.notices))

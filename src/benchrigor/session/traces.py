@@ -374,12 +374,10 @@ class Traces:
     def _material(self, trace: Trace) -> Material:
         """Return a trace as the chain of analysis takes it."""
         kind, notices = trace.kind, tuple[Notice, ...]()
-        left_out: tuple[int, ...] = ()
         weights = np.array(trace.weights) if len(trace.weights) == trace.n else None
         if trace.schedule is not None:
             series = tuple(np.array(trace.chunks).T)
             notices = trace.schedule.notices
-            left_out = tuple(np.flatnonzero(~np.array(trace.schedule.counted)).tolist())
             groups = [join_groups(trace.groups)]
         elif trace.is_single:
             series, groups = (np.concatenate(trace.chunks),), [join_groups(trace.groups)]
@@ -412,7 +410,7 @@ class Traces:
             recorded=self._has_ended,
             references=references_along(trace.timed) if is_one else None,
             is_forced=trace.is_forced,
-            left_out=left_out,
+            reasons=None if trace.schedule is None else trace.schedule.reasons,
             beyond=() if trace.schedule is None else trace.schedule.beyond,
             notices=notices,
         )

@@ -39,6 +39,9 @@ explain 069410de
 explain 095491bb
 explain 9ac47a5e
 explain 069410de --metric speed
+explain 8f406f58 --reading 0
+explain 8f406f58 --reading 999
+explain 095491bb --reading 0
 resume 294973a2
 resume 8f406f58
 resume 069410de

@@ -16,10 +16,12 @@ from benchrigor.model import (
     Metric,
     Notice,
     Options,
+    Reason,
     RunRecord,
     StopReason,
 )
 from benchrigor.report import explain, render
+from benchrigor.report.explanation import explain_reading
 from benchrigor.report.run_table import tabulate
 from benchrigor.report.short_page import run_page
 from benchrigor.testing import FakeClock, StepWarmUp, SyntheticWorkload
@@ -168,6 +170,19 @@ CAUSES: dict[str, Callable[[], object]] = {
     name: lambda made=made: all_of(made())  # type: ignore[misc]
     for name, made in RECORDS.items()
 }
+
+
+def reason_given(reason: Reason, counts: int = 0) -> str:
+    """Return why a reading counts, or does not."""
+    record = synthetic()
+    (analysis,) = record.analyses
+    selection = br.Selection(reason=[reason], count=[counts], length=[analysis.n])
+    record = replace(record, analyses=(replace(analysis, selection=selection),))
+    return str(explain_reading(record, 3)["sentence"])
+
+
+CAUSES |= {f"why a reading counts: {why.word}": partial(reason_given, why) for why in Reason}
+CAUSES["why a reading counts twice"] = partial(reason_given, Reason.KEPT, 2)
 CAUSES |= {f"missed, {reason}": partial(missed, reason) for reason in StopReason}
 CAUSES |= {
     "a page of five metrics": lambda: run_page(

@@ -11,7 +11,6 @@ import numpy as np
 from benchrigor.model.analysis import Phase, PhaseLabel, StablePhase
 from benchrigor.model.series import Floats
 from benchrigor.model.text import counted, many
-from benchrigor.stats.phases.trimming import measured_part
 from benchrigor.units import Scale, scale_for
 
 # Share of a phase's readings on either side that may lie far off without setting the range.
@@ -39,9 +38,8 @@ class Part:
         """The readings that count, or None."""
         if self.phases is None:
             return self.offset, self.offset + self.series.size
-        if self.phases.start is None:
+        if (inner := self.phases.measured) is None:
             return None
-        inner = measured_part(self.phases)
         return self.offset + inner.start, self.offset + inner.stop
 
 

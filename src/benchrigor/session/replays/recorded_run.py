@@ -24,6 +24,7 @@ from benchrigor.model import (
 from benchrigor.model.analysis import Kind
 from benchrigor.model.readings import readings_of
 from benchrigor.model.recorded import FILE
+from benchrigor.model.selection import Reason
 from benchrigor.model.series import as_series
 from benchrigor.protocols import Detector, StopRule
 from benchrigor.session.analysis_chain import Material, cut, leave_out_disturbed, look, report
@@ -164,11 +165,18 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
     # If nothing restarted the rounds, their readings continue one series.
     notices: tuple[Notice, ...] = ()
     one_process = any(notice.code is Code.THIS_PROCESS_ONLY for notice in record.session_notices)
-    left_out: tuple[int, ...] = ()
+    reasons = None
     if analysis is not None and analysis.kind is Kind.WORK:
-        kind, left_out = Kind.WORK, analysis.left_out
-        pairs = [(round_.plan.work, round_.duration_s) for round_ in record.whole_rounds]
-        series = tuple(np.array(pairs).T.copy())
+        kind, series = (
+            Kind.WORK,
+            tuple(
+                np.array(
+                    [(each.plan.work, each.duration_s) for each in record.whole_rounds]
+                ).T.copy()
+            ),
+        )
+        reasons = np.zeros(series[0].size, dtype=np.int8)
+        reasons[list(analysis.left_out)] = Reason.PILOT  # which reason does not matter here
     elif analysis is None:
         raise InvalidInput(f"the run of {record.name} holds no readings")
     elif not (units or single):
@@ -198,7 +206,7 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
         references=_references(rounds, analysis.metric) if len(series) == 1 else None,
         recorded=_ended_by_itself(record),
         batch=max(map(calls_per_reading, rounds), default=1),
-        left_out=left_out,
+        reasons=reasons,
         notices=notices,
     )
     # Of various work, the analysis says which rounds do not count.

@@ -15,6 +15,7 @@ from benchrigor.errors import InvalidInput, WorkTooShort
 from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.model.checks import attempt
 from benchrigor.model.options import check_work
+from benchrigor.model.selection import Reason
 from benchrigor.model.series import Floats
 from benchrigor.model.text import many, show_amount, show_value
 from benchrigor.settings import FEWEST_ROUNDS
@@ -270,11 +271,21 @@ class WorkSchedule:
         return min(self._seconds, default=0.0)
 
     @property
+    def reasons(self) -> npt.NDArray[np.int8]:
+        """Why each round counts, or does not."""
+        reasons = np.full(len(self._work), int(Reason.SHORT), dtype=np.int8)
+        reasons[self.further] = Reason.FURTHER
+        if (selection := self._selection) is not None:
+            first = self._long_enough() & ~selection.long_enough
+            reasons[first] = Reason.PILOT if first.sum() > 1 else Reason.COLD
+            reasons[selection.long_enough] = Reason.SMALL_WORK
+            reasons[selection.counts] = Reason.KEPT
+        return reasons
+
+    @property
     def counted(self) -> tuple[bool, ...]:
         """Whether a round counts, by round."""
-        if self._selection is None:
-            return (False,) * len(self._work)
-        return tuple(self._selection.counts.tolist())
+        return tuple((self.reasons == Reason.KEPT).tolist())
 
     @property
     def beyond(self) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from benchrigor.model import ChangePoints, Code, Notice, Phase, StablePhase
 from benchrigor.model.analysis import PhaseLabel, PhaseReason
 from benchrigor.model.checks import refuse, wrong_number, wrong_share, wrong_values
 from benchrigor.model.notice import Severity
+from benchrigor.model.selection import without_margins
 from benchrigor.model.series import Floats, as_series
 from benchrigor.model.text import counted
 from benchrigor.stats.changepoints.detector import MIN_SEGMENT, detect_changes
@@ -33,7 +34,6 @@ from benchrigor.stats.phases.stationarity import (
 )
 
 _MAX_SEARCHED = 16_384  # readings of the second search; of a longer phase every nth
-_COLD = 10  # readings at the start that are left out if nothing is cut
 _LASTING = 10  # part of the phase that a level inside it must last: less is noise
 _SHARE = 0.3  # of the level, for further changes and again for slow movement
 
@@ -237,18 +237,6 @@ def admit_few_effective(phase: StablePhase) -> StablePhase:
         ),
         notices=(replace(notice, code=Code.FEW_EFFECTIVE, severity=Severity.WARNING), *others),
     )
-
-
-def without_margins(start: int, stop: int, n: int) -> slice:
-    """Return the readings to measure of the stable phase of a series of n readings.
-
-    The tail of a transient goes on after the change point: half as many readings again as were cut
-    are left out at each end, up to a quarter of the phase; at least the first ten, which may be
-    cold, or the fiftieth part of a short series.
-    """
-    most = (stop - start) // 4
-    early = max(start // 2, min(_COLD, n // 50) - start)
-    return slice(start + min(early, most), stop - min((n - stop) // 2, most))
 
 
 def _wrong_points(n: int, points: object) -> list[str]:

@@ -19,7 +19,6 @@ from benchrigor.stats.phases.stable_phase import (
     admit_few_effective,
     find_stable_phase,
     phase_between,
-    without_margins,
 )
 from benchrigor.stats.phases.stationarity import steps_beyond_noise
 from benchrigor.stats.series.interval import estimate_level
@@ -33,11 +32,9 @@ CUT_LEVEL = 0.01  # chance of a change point in steady readings
 
 def measured_part(phase: StablePhase) -> slice:
     """Return where the stable phase is, without the margins next to cuts that were found."""
-    if phase.start is None or phase.stop is None:
+    if (part := phase.measured) is None:
         raise NotEstimable(phase.notices[0])
-    if not phase.is_judged or phase.reason is PhaseReason.WHOLE:
-        return slice(phase.start, phase.stop)
-    return without_margins(phase.start, phase.stop, phase.change_points.n)
+    return part
 
 
 def trimmed(series: Floats, phase: StablePhase) -> Floats:
