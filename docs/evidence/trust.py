@@ -40,7 +40,7 @@ from benchrigor import stats
 from benchrigor.cli import main as command_line
 from benchrigor.cli.amounts import amounts
 from benchrigor.cli.exits import ExitCode
-from benchrigor.cli.options import LIMIT, SHARE, WITH_UNIT, Typed
+from benchrigor.cli.options import SHARE, WITH_UNIT, Typed
 from benchrigor.cli.verb_help import VERBS
 from benchrigor.errors import BenchrigorError
 from benchrigor.machine import read_thresholds
@@ -526,7 +526,7 @@ def of_texts(rng: random.Random) -> Input:
         "share": lambda typed: SHARE.convert(typed, None, None),
         "trim": lambda typed: Typed("", SETTINGS["trim"].kind.read).convert(typed, None, None),
         "duration": lambda typed: WITH_UNIT.convert(typed, None, None),
-        "time limit": lambda typed: LIMIT.convert(typed, None, None),
+        "time limit": lambda it: Typed("", SETTINGS["timeout"].kind.read).convert(it, None, None),
         "amounts": amounts,
         "statistic": quantile_named,
         "metric": lambda typed: describe_metric("x", typed),

@@ -1,13 +1,13 @@
 """The settings of a measurement, each declared once.
 
 `Options` checks its fields by these rows; the options of verbs and of pytest, the arguments of
-markers and the keys of pyproject.toml are made of them. pytest loads them in every run, so they
-import hardly anything.
+markers and the keys of pyproject.toml are made of them. Side systems have tables of such rows of
+their own. pytest loads them in every run, so they import hardly anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +21,8 @@ class Kind:
     """The values that a setting takes.
 
     ``read`` makes one of a text, or raises ValueError. ``fits`` tells whether a number is in the
-    bounds that ``expected`` describes; without it, `Options` has a check of its own. ``least`` is
-    the first of whole numbers.
+    bounds that ``expected`` describes; without it and ``choices``, a value is a text, unless
+    `Options` has a check of its own. ``least`` is the first of whole numbers.
     """
 
     metavar: str | None = None
@@ -33,7 +33,7 @@ class Kind:
     least: int | None = None
 
 
-def _whole(least: int = 1) -> Kind:
+def whole(least: int = 1) -> Kind:
     """Return the kind of whole numbers from the least one on."""
 
     def read(text: str) -> int:
@@ -47,7 +47,7 @@ def _whole(least: int = 1) -> Kind:
     return Kind("N", read, fits, f"a whole number from {least} on", least=least)
 
 
-def _choice(*words: str | None) -> Kind:
+def choice(*words: str | None) -> Kind:
     """Return the kind of some words; None stands for no choice."""
     return Kind(choices=words, expected=f"one of {', '.join(map(repr, words))}")
 
@@ -78,7 +78,9 @@ def _cut(text: str) -> str | tuple[float, ...]:
 
 _WIDTH = Kind("SHARE", share_of, _is_above_0, "more than 0")
 _CHANGE = Kind("SHARE", share_of, lambda share: share >= 0.0, "0 or more")
-_SHARE = Kind("SHARE", share_of, lambda share: 0.0 < share < 1.0, "between 0 and 1, both excluded")
+SHARE = Kind(
+    "SHARE", share_of, lambda share: 0.0 < share < 1.0, "a number between 0 and 1, both excluded"
+)
 _SPAN = Kind(fits=lambda seconds: seconds >= 0.0, expected="0 or more")
 _DURATION = Kind("DURATION", positive_seconds_of, _is_above_0, "more than 0")
 LIMIT = Kind("DURATION", time_limit_of, _is_above_0, "more than 0")
@@ -126,7 +128,7 @@ SETTINGS = {
         places=_EVERYWHERE,
         usual="that of time in [tool.benchrigor.metrics] of pyproject.toml, else 2%",
     ),
-    "confidence": Setting(_SHARE, "Of the intervals.", places=("project", "marker")),
+    "confidence": Setting(SHARE, "Of the intervals.", places=("project", "marker")),
     "statistic": Setting(
         STATISTIC,
         "mean, median, or a percentile such as p10 (the floor) or p99.",
@@ -134,11 +136,11 @@ SETTINGS = {
         usual="mean",
     ),
     "method": Setting(
-        _choice("long-run-variance", "subsessions", "merged-subsessions"),
+        choice("long-run-variance", "subsessions", "merged-subsessions"),
         "How the interval of a mean is made; subsessions covers less than it claims.",
     ),
     "autocorrelation_limit": Setting(
-        _SHARE,
+        SHARE,
         "Neighbouring subsessions correlate by this at most; they are merged until they do.",
     ),
     "trim": Setting(
@@ -146,7 +148,7 @@ SETTINGS = {
         "What to cut off readings: what is not stable, nothing, or shares at both ends (10%:5%).",
     ),
     "detector": Setting(
-        _choice("ranks", "edm", "pelt"),
+        choice("ranks", "edm", "pelt"),
         "What finds the phases: ranks (built in), edm (E-Divisive with medians), or pelt (of "
         "ruptures).",
         usual="ranks",
@@ -159,18 +161,18 @@ SETTINGS = {
         places=_EVERYWHERE,
         usual="2s; in fresh interpreters 10s",
     ),
-    "max_rounds": Setting(_whole(), "Run no more rounds.", may_be_none=True),
+    "max_rounds": Setting(whole(), "Run no more rounds.", may_be_none=True),
     "budget_readings": Setting(
-        _whole(), "Take no more readings.", may_be_none=True, flag="max-readings"
+        whole(), "Take no more readings.", may_be_none=True, flag="max-readings"
     ),
     "preset": Setting(
-        _choice(None, "quick", "normal", "strict"),
+        choice(None, "quick", "normal", "strict"),
         "Evidence asked for before stopping.",
         usual="normal",
         places=("project",),
     ),
     "rounds": Setting(
-        _choice("auto", "continuous", "restarted"),
+        choice("auto", "continuous", "restarted"),
         "Whether the rounds continue one series, or each has its own warm-up. Those of a "
         "function continue one series in this process only; a command starts a process for each.",
     ),
@@ -181,9 +183,9 @@ SETTINGS = {
         "(beside --read-units, which decide). 1000, 1e6, 64KiB, 1MB:1GB, 1k: (no largest), :5M "
         "(from 0).",
     ),
-    "work_order": Setting(_choice("bisecting", "random"), "How amounts follow each other."),
+    "work_order": Setting(choice("bisecting", "random"), "How amounts follow each other."),
     "analysis": Setting(
-        _choice("auto", "readings", "wps"),
+        choice("auto", "readings", "wps"),
         "readings: what rounds read. wps: the line through their work and durations, whose "
         "slope gives the speed. auto: wps when --work is a range.",
     ),
@@ -192,18 +194,18 @@ SETTINGS = {
         "A first rough answer by rounds of various work takes about so long.",
         flag="quick-time",
     ),
-    "quick_rounds": Setting(_whole(FEWEST_ROUNDS), "Rounds of it, fewer if they are long."),
+    "quick_rounds": Setting(whole(FEWEST_ROUNDS), "Rounds of it, fewer if they are long."),
     "short_round_s": Setting(
         _DURATION,
         "Rounds of various work shorter than this are kept, but do not count.",
         flag="short-round",
     ),
     "red_rounds": Setting(
-        _choice("keep", "repeat"),
+        choice("keep", "repeat"),
         "What becomes of rounds that lost more than 15% of their time to interference.",
     ),
     "disturbed": Setting(
-        _choice("leave-out", "keep"),
+        choice("leave-out", "keep"),
         "What becomes of readings during which delay was measured, where enough others are left.",
     ),
     "reference": Setting(
@@ -212,23 +214,23 @@ SETTINGS = {
         flag="no-reference",
     ),
     "pieces": Setting(
-        _whole(),
+        whole(),
         "Parts in which a function is measured; the interval comes from their levels.",
         usual="1; 6 for several functions and with --over, fewer where the budget is short",
     ),
     "min_seconds": Setting(_SPAN),
-    "min_rounds": Setting(_whole()),
+    "min_rounds": Setting(whole()),
     "target_given": Setting(FLAG, may_be_none=True),
     # Not in `Options`.
     "gc": Setting(
-        _choice("on", "off"),
+        choice("on", "off"),
         "Garbage collection while functions are timed.",
         default="on",
         usual="on",
         places=("project", "marker"),
     ),
     "batch": Setting(
-        _whole(),
+        whole(),
         "Calls that a reading averages; 1 for single calls.",
         usual="as many as the clock needs",
         places=_EVERYWHERE,
@@ -241,13 +243,18 @@ SETTINGS = {
         places=_EVERYWHERE,
         usual="1%",
     ),
-    "seed": Setting(_whole(0), "Seed of plans and orders; drawn, and kept, when not given."),
+    "seed": Setting(whole(0), "Seed of plans and orders; drawn, and kept, when not given."),
 }
 
 
-def typed_name(name: str) -> str:
+def typed_name(name: str, rows: Mapping[str, Setting] = SETTINGS) -> str:
     """Return the name of a setting as users type it."""
-    return SETTINGS[name].flag or name.replace("_", "-")
+    return rows[name].flag or name.replace("_", "-")
+
+
+def names_by_key(names: Iterable[str], rows: Mapping[str, Setting] = SETTINGS) -> dict[str, str]:
+    """Return the names of settings by those that they have in files and markers."""
+    return {typed_name(name, rows).replace("-", "_"): name for name in names}
 
 
 def settings_in(place: str) -> list[str]:

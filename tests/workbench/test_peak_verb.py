@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import signal
@@ -13,10 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import pytest
 
 import benchrigor as br
+from benchrigor.cli import main
 from benchrigor.errors import WorkloadFailed
 from benchrigor.stats import estimate_mean
 from benchrigor.storage import Journal
@@ -100,6 +103,17 @@ def test_a_peak_is_found_told_and_kept(cli, store, strict, served):
     assert [each.plan.work for each in record.rounds] == [x["asked"]["load"] for x in trials]
     assert record.estimate().low == document["load"]["low"]
     assert record.decision.satisfied
+
+
+def test_options_have_the_defaults_of_the_search():
+    context = click.Context(main)
+    options = {each.name: each for each in main.get_command(context, "peak").params}
+    known = inspect.signature(PeakSearch).parameters
+    both = options.keys() & known.keys() - {"budget_s"}  # 240 s
+    assert len(both) == 8
+    for name in both:
+        option = options[name]
+        assert option.type_cast_value(context, option.default) == known[name].default
 
 
 def test_an_interval_between_loads_tried_has_no_confidence(cli, served):

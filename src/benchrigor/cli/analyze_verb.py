@@ -85,7 +85,7 @@ def analyze(
     elif work is None:
         record = recorded_file(source, columns, options)
     elif by is not None:
-        raise InvalidInput("--work and --round are both given: each pair of work is a round")
+        raise InvalidInput("--work and --round are both given: each pair of --work is a round")
     else:
         amounts, seconds = read_columns(source, [work, column])
         metric = replace(SPEED, unit=f"{unit or ''}/s")

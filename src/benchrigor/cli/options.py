@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,9 @@ from click.core import ParameterSource
 from benchrigor.control_characters import escaped
 from benchrigor.errors import StoreFailed
 from benchrigor.model.options import Options
-from benchrigor.settings import FLAG, SETTINGS, STATISTIC, Kind, typed_name
+from benchrigor.settings import FLAG, SETTINGS, STATISTIC, Kind, Setting, typed_name
 from benchrigor.storage import Journal, default_path
-from benchrigor.units import positive_seconds_of, share_of, time_limit_of
+from benchrigor.units import positive_seconds_of, share_of
 
 _STORE = "benchrigor.store"
 _IGNORED = "benchrigor.ignored_lines"
@@ -43,8 +43,6 @@ class Typed(click.ParamType):  # type: ignore[type-arg]  # not generic in older 
 
 
 SHARE = Typed("share", share_of)  # its range is checked with all other options
-DURATION = Typed("duration", positive_seconds_of)
-LIMIT = Typed("duration", time_limit_of)
 WITH_UNIT = Typed("duration", partial(positive_seconds_of, bare_s=None))
 IN_MINUTES = Typed("duration", partial(positive_seconds_of, bare_s=60.0))
 
@@ -86,10 +84,21 @@ def setting(name: str, text: str = "", *, usual: str = "", **own: Any) -> Decora
     """
     row = SETTINGS[name]
     default = own.pop("default", _DEFAULTS.get(name, row.default))
-    usual = usual or ("" if text else row.usual)
-    text = (text or row.help) + f"  [default: {usual}]" * bool(usual and default is None)
-    look = _look_of(row.kind, default) | own
-    return click.option(f"--{typed_name(name)}", name, help=text, **look)
+    text, usual = text or row.help, usual or ("" if text else row.usual)
+    return _option(
+        typed_name(name), name, replace(row, help=text, usual=usual, default=default), own
+    )
+
+
+def settings_of(rows: Mapping[str, Setting], *names: str, **flags: str) -> Decorator:
+    """Add the options of settings of a table, by default of all; ``flags`` differ from its own."""
+    flags = {name: typed_name(name, rows) for name in rows} | flags
+    return _together(*(_option(flags[name], name, rows[name], {}) for name in names or rows))
+
+
+def _option(flag: str, name: str, row: Setting, own: Mapping[str, Any]) -> Decorator:
+    text = row.help + f"  [default: {row.usual}]" * bool(row.usual and row.default is None)
+    return click.option(f"--{flag}", name, help=text, **{**_look_of(row.kind, row.default), **own})
 
 
 _DEFAULTS = {field.name: field.default for field in fields(Options)}
@@ -102,7 +111,8 @@ def _look_of(kind: Kind, default: Any) -> dict[str, Any]:
     if isinstance(default, float):
         default = f"{100.0 * default:g}%" if kind.metavar == "SHARE" else f"{default:g}"
     # The name of a statistic is checked with all other options.
-    type_: Any = str if kind is STATISTIC else Typed("text", kind.read)
+    type_: Any = str if kind is STATISTIC else kind.read
+    type_ = type_ if type_ in (str, float) else Typed("text", type_)
     if kind.least is not None:
         type_ = click.IntRange(min=kind.least)
     elif kind.choices:
@@ -339,13 +349,17 @@ def given_options(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def name_options(message: str, params: Iterable[click.Parameter]) -> str:
-    """Name fields of `Options` in an error as the options of a verb."""
+    """Name settings in an error as the options of a verb."""
     flags = {
         param.name: param.opts[0]
         for param in params
-        if param.name in _DEFAULTS and isinstance(param, click.Option) and not param.is_flag
+        if isinstance(param, click.Option) and not param.is_flag
     }
-    return re.sub(r"(?<![-\w])\w+(?= is )", lambda found: flags.get(found[0], found[0]), message)
+    return _NAMED.sub(lambda found: flags.get(found[0], found[0]), message)
+
+
+# A setting that a problem begins with, or that it speaks of further on.
+_NAMED = re.compile(r"(?m:(?:^|(?<=^- )|(?<=, but )))\w+(?=(?:\[\d+\])? (?:is|has|goes) )")
 
 
 def open_store(path: Path | None) -> Journal:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any, TypeGuard, TypeVar
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.series import LARGEST, short
+from benchrigor.settings import LIMIT, SHARE, Setting
 from benchrigor.units import share_of
 
 T = TypeVar("T")
 
 # Between them products and quotients of two numbers stay in the range of a double.
 _SMALLEST = 1e-150
+ABOVE_0 = f"a number above 0 ({_SMALLEST:g} to {LARGEST:g})"
+FROM_0 = f"a number from 0 to {LARGEST:g}"
 
 
 def refuse(*problems: Iterable[str]) -> None:
@@ -75,10 +79,47 @@ def as_share(value: object) -> Any:
         return value
 
 
+def checked(name: str, row: Setting, value: Any) -> Any:
+    """Return the plain value of a setting; refuse what does not fit."""
+    value = as_share(value) if row.kind.metavar == "SHARE" else value
+    refuse(wrong_setting(name, row, value))
+    if value is None or not row.kind.fits:
+        return value
+    # Numbers of numpy become Python's own.
+    return float(value) if row.kind.least is None else int(value)
+
+
+def wrong_setting(name: str, row: Setting, value: Any) -> list[str]:
+    """Return the problem with the value of a setting."""
+    kind, expected = row.kind, row.kind.expected or "a text"
+    if value is None and row.may_be_none:
+        return []
+    if not kind.fits:
+        is_word = isinstance(value, str | bool | None) and value in kind.choices
+        fits = is_word if kind.choices else isinstance(value, str)
+    elif not is_number(value):
+        fits, expected = False, "a number"
+    else:
+        fits = kind.fits(float(value))
+        if fits and math.isinf(value) and kind is not LIMIT:
+            fits, expected = False, "a finite number"
+    return wrong_values([(name, value, fits, expected)])
+
+
+def wrong_settings(rows: Mapping[str, Setting], given: Mapping[str, Any]) -> list[str]:
+    """Return the problems with the values of all settings of a table, among other ones."""
+    return [problem for name in rows for problem in wrong_setting(name, rows[name], given[name])]
+
+
+def wrong_together(its: T, clashes: Iterable[tuple[Callable[[T], object], str]]) -> list[str]:
+    """Return what does not go together in an object, in texts that show its fields."""
+    return [text.format(its) for clash, text in clashes if clash(its)]
+
+
 def wrong_share(name: str, value: object) -> list[str]:
     """Return the problems with an argument that must lie strictly between 0 and 1."""
     fits = is_number(value) and 0 < value < 1
-    return wrong_values([(name, value, fits, "a number between 0 and 1, both excluded")])
+    return wrong_values([(name, value, fits, SHARE.expected)])
 
 
 def wrong_whole(name: str, value: object, *, least: int = 1, most: int | None = None) -> list[str]:
@@ -97,9 +138,7 @@ def wrong_number(name: str, value: object, *, zero: bool = False) -> list[str]:
     # A narrow float of numpy would make 0 and infinity of the limits.
     plain = getattr(value, "item", lambda: value)()
     fits = is_number(plain) and (0 if zero else _SMALLEST) <= plain <= LARGEST
-    above_zero = f"a number above 0 ({_SMALLEST:g} to {LARGEST:g})"
-    expected = f"a number from 0 to {LARGEST:g}" if zero else above_zero
-    return wrong_values([(name, value, fits, expected)])
+    return wrong_values([(name, value, fits, FROM_0 if zero else ABOVE_0)])
 
 
 def wrong_quantity(name: str, value: Any, *, zero: bool = False) -> list[str]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model.checks import as_share, attempt, is_number, refuse, wrong_values
+from benchrigor.model.checks import as_share, attempt, checked, is_number, refuse, wrong_together
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
-from benchrigor.settings import LIMIT, SETTINGS, Kind
+from benchrigor.settings import SETTINGS
 
 Work = float | tuple[float, float | None] | None
 Trim = str | float | tuple[float, float]
@@ -160,11 +161,13 @@ class Options(OneLine):
         is_usual = self.target == USUAL_TARGET and isinstance(self.target, _Usual)
         for field in fields(self):
             n = len(problems)
-            value = attempt(problems, _checked, field.name, getattr(self, field.name))
+            check = _OWN_CHECKS.get(field.name) or partial(
+                checked, field.name, SETTINGS[field.name]
+            )
+            value = attempt(problems, check, getattr(self, field.name))
             # What does not fit must not clash with others, too.
             object.__setattr__(self, field.name, value if len(problems) == n else field.default)
-        problems += [text.format(self) for clash, text in _CLASHES if clash(self)]
-        refuse(problems)
+        refuse(problems, wrong_together(self, _CLASHES))
         if self.target_given is None:
             is_asked = self.target == USUAL_TARGET and not is_usual
             object.__setattr__(self, "target_given", is_asked)
@@ -250,29 +253,6 @@ _CLASHES: tuple[tuple[Callable[[Options], bool], str], ...] = (
         "s at least for each piece, and an end",
     ),
 )
-
-
-def _checked(name: str, value: Any) -> Any:
-    """Return the plain value of an option; refuse what does not fit."""
-    kind = SETTINGS[name].kind
-    if name in _OWN_CHECKS or (value is None and SETTINGS[name].may_be_none):
-        return _OWN_CHECKS.get(name, lambda none: none)(value)
-    value = as_share(value) if kind.metavar == "SHARE" else value
-    expected = "" if _fits(kind, value) else kind.expected
-    if kind.fits and not is_number(value):
-        expected = "a number"
-    elif kind.fits and not expected and math.isinf(value) and kind is not LIMIT:
-        expected = "a finite number"
-    refuse(wrong_values([(name, value, not expected, expected)]))
-    if kind.fits:  # numbers of numpy become Python's own
-        return float(value) if kind.least is None else int(value)
-    return value
-
-
-def _fits(kind: Kind, value: Any) -> bool:
-    if kind.fits:
-        return is_number(value) and kind.fits(float(value))
-    return isinstance(value, str | bool | None) and value in kind.choices
 
 
 def check_trim(trim: object) -> Trim:

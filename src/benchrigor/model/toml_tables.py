@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -10,13 +11,15 @@ from contextlib import suppress
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from benchrigor.errors import InvalidInput
 from benchrigor.files import readable
-from benchrigor.model.checks import as_share, refuse, wrong_share, wrong_values, wrong_whole
+from benchrigor.model.checks import checked, refuse, wrong_values
 from benchrigor.model.series import short
 from benchrigor.model.shell_words import words_of as split_words
+from benchrigor.settings import FLAG, Setting, names_by_key
 from benchrigor.units import time_limit_of
 
 T = TypeVar("T")
@@ -144,6 +147,25 @@ class TomlTables:
         }
         return {name: value for name, value in found.items() if value is not None}
 
+    def settings(
+        self,
+        keys: Keys,
+        rows: Mapping[str, Setting],
+        readers: Mapping[str, Reader] = MappingProxyType({}),
+        needs: Collection[str] = (),
+    ) -> dict[str, Any]:
+        """Read a table of settings, and further keys, by the names of settings in the code.
+
+        The limit "none" is None.
+        """
+        names = names_by_key(rows, rows)
+        own = {key: reader_for(rows[name]) for key, name in names.items()}
+        given = self.table(keys, {**readers, **own}, needs)
+        return {
+            names.get(key, key): None if value == math.inf else value
+            for key, value in given.items()
+        }
+
     def attempt(self, keys: Keys, make: Callable[..., T], *values: Any, **named: Any) -> T | None:
         """Make an object from values at a place; note the problem with them."""
         try:
@@ -155,7 +177,7 @@ class TomlTables:
     def note(self, keys: Keys, *problems: str) -> None:
         """Note the problem there; a problem that begins with the name of a key is on its line."""
         for problem in problems:
-            line = self._lines.get((*keys, problem.partition(" ")[0]))
+            line = self._lines.get((*keys, re.split(r"[ \[]", problem, maxsplit=1)[0]))
             line = line or next(self._lines_around(keys), 1)
             place = f"{self._name}:{line}: " if self._name else ""
             self._problems.append((line, f"{place}{problem}"))
@@ -191,9 +213,18 @@ def reader_of(fits: Callable[[Any], object], expected: str) -> Reader:
     return read
 
 
-def choice_of(*words: str) -> Reader:
-    """Return a reader that takes one of some words."""
-    return reader_of(lambda value: value in words, " or ".join(map(repr, words)))
+def reader_for(row: Setting) -> Reader:
+    """Return the reader of a setting: a duration needs its unit, and the rest fits as anywhere."""
+    if row.kind is FLAG:
+        return flag_of
+
+    def read(name: str, value: Any) -> Any:
+        if row.kind.metavar == "DURATION":
+            value = seconds_of(name, value)
+        is_no_limit = row.may_be_none and value == math.inf
+        return value if is_no_limit else checked(name, row, value)
+
+    return read
 
 
 def several_of(reader: Reader) -> Reader:
@@ -219,19 +250,6 @@ def seconds_of(name: str, value: Any) -> float:
         return time_limit_of(value)
     except ValueError as error:
         raise InvalidInput(f"{name}: {error}") from None
-
-
-def share_of(name: str, value: Any) -> float:
-    """Read a share such as "5%" or 0.05."""
-    share = as_share(value)
-    refuse(wrong_share(name, share))
-    return float(share)
-
-
-def whole_of(name: str, value: Any) -> int:
-    """Read a whole number of at least 1."""
-    refuse(wrong_whole(name, value))
-    return int(value)
 
 
 def words_of(

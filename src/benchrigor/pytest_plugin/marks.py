@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchrigor.settings import SETTINGS, settings_in, typed_name
+from benchrigor.settings import SETTINGS, names_by_key, settings_in
 from benchrigor.storage.project_settings import defaults
 
 # Keywords of the markers of pytest-benchmark and pytest-codspeed, with their names here.
@@ -18,7 +18,7 @@ _IGNORED = {
     *("calibration_precision", "cprofile"),
 }
 # Names in `Options` by those in markers.
-NAMES = {typed_name(name).replace("-", "_"): name for name in settings_in("marker")}
+NAMES = names_by_key(settings_in("marker"))
 _OURS = {*NAMES, "group", "baseline"}
 _BUDGET_S, _FRESH_BUDGET_S = 2.0, 10.0
 

@@ -26,38 +26,32 @@ from benchrigor.model.codec import is_there
 from benchrigor.model.shell_words import words_of
 from benchrigor.model.toml_tables import TomlTables
 from benchrigor.workbench.data import FAILED, Limit
-from benchrigor.workbench.good_requests import read_slo
-from benchrigor.workbench.loadgen.arrivals import ARRIVALS
 from benchrigor.workbench.loadgen.http_requests import REQUEST, HttpRequest
-from benchrigor.workbench.loadgen.limit_texts import limit_of
+from benchrigor.workbench.loadgen.limit_texts import limit_of, limit_of_good
 from benchrigor.workbench.peak_run import PeakRun
 from benchrigor.workbench.planning.expected_cost import wrong_budget
-from benchrigor.workbench.planning.search import ADAPTIVE, POLICIES, PeakSearch
-from benchrigor.workbench.pool.host_table import HostTable, wrong_names, wrong_ways
+from benchrigor.workbench.planning.search import PeakSearch
+from benchrigor.workbench.pool.host_table import hosts_of, prefix_of
 from benchrigor.workbench.searches import (
-    BUDGET_S,
-    LOADS,
     PUBLISHED_ACCURACY,
     announce,
     carry_out,
     generator_of,
     plan_lengths,
+    search_options,
 )
+from benchrigor.workbench.settings import HOSTS, LOAD, SEARCH, SENDING
 from benchrigor.workloads import Pick
 
-_SEARCH = ("accuracy", "confidence", "policy", "seed_load", "min_load", "max_load", "width")
-_OFFERED = ("arrivals", "timeout_s", "processes", "prepare", "recover", "read")
-
-
-def _limit_option(flag: str, name: str, text: str) -> shared.Decorator:
-    """Add a limit of responses, which needs its unit: a bare 100 usually means 100ms."""
-    return click.option(flag, name, type=shared.WITH_UNIT, help=text)
-
-
-def _load_option(flag: str, text: str, default: float | None = None) -> shared.Decorator:
-    return click.option(
-        flag, type=float, metavar="LOAD", default=default, show_default=True, help=text
-    )
+_WAYS = {"url": "--url", "mix": "--requests", "target": "MODULE:COROUTINE", "command": "COMMAND"}
+_SENT_BY_HOSTS = ("names", "prefix", "python", "scheduler")
+# Options that go with some kinds of targets only.
+_ONLY_WITH = {
+    **dict.fromkeys(("method", "header", "body", "status"), ("url",)),
+    **dict.fromkeys(_SENT_BY_HOSTS, ("url", "mix")),
+    **dict.fromkeys((*SENDING, "slos"), ("url", "mix", "target")),
+    "read": ("command",),
+}
 
 
 @click.command(
@@ -80,9 +74,17 @@ def _load_option(flag: str, text: str, default: float | None = None) -> shared.D
     help="Kinds of requests with their weights, as TOML: [[request]] with url, method, headers, "
     "body, status, weight.",
 )
-@_limit_option("--mean", "mean_s", "Limit of the mean response, such as 40ms.")
-@_limit_option("--p95", "p95_s", "Limit of the 95th percentile of responses, such as 200ms.")
-@click.option("--failed", metavar="SHARE", help="Limit of the share of requests that fail.")
+# Limits of time need their unit: a bare 100 usually means 100ms.
+@click.option(
+    "--mean", "mean_s", type=shared.WITH_UNIT, help="Limit of the mean response, such as 40ms."
+)
+@click.option(
+    "--p95",
+    "p95_s",
+    type=shared.WITH_UNIT,
+    help="Limit of the 95th percentile of responses, such as 200ms.",
+)
+@shared.share_option("--failed", None, "Limit of the share of requests that fail.")
 @click.option(
     "--limit",
     "others",
@@ -99,63 +101,15 @@ def _load_option(flag: str, text: str, default: float | None = None) -> shared.D
     "chunk-gap, as in 'response<200ms and first-byte<50ms: 99%'. p99<200ms means response where "
     "the share is 99%.",
 )
-@click.option(
-    "--load",
-    type=click.Choice([*LOADS]),
-    default="rate",
-    show_default=True,
-    help="What a load is: requests per second; or, of a COMMAND, users or connections that each "
-    "wait for an answer.",
-)
-@_load_option("--seed-load", "The first load.", 50.0)
-@_load_option("--min-load", "The least load that is tried.", 1.0)
-@_load_option("--max-load", "The greatest load that is tried.")
-@shared.share_option("--accuracy", "5%", "Half-width wanted of the peak; published policies 10%.")
-@shared.share_option(
-    "--width", "10%", "The published policies take a response this near to the limit for the peak."
-)
-@shared.setting("confidence")
-@click.option(
-    "--trial-time",
-    "trial_s",
-    type=shared.DURATION,
-    help="Length of each trial.  [default: as the policy wants: 3min, strawman 5min, adaptive as "
-    "the interval needs]",
-)
-@click.option(
-    "--budget",
-    "budget_s",
-    type=shared.LIMIT,
-    help="The search takes no longer than this; none for no limit.  [default: 240; none for the "
-    "published policies]",
-)
-@shared.choice_option(
-    "--policy", "How loads are chosen; all but the first are published.", POLICIES
-)
-@shared.choice_option("--arrivals", "How requests follow each other.", ARRIVALS)
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=shared.DURATION,
-    help="A request without an answer by then failed.  [default: 10s, or 3 times the greatest "
-    "limit]",
-)
-@click.option("--processes", type=int, metavar="N", help="Send from so many, at least.")
-@click.option("--host", "hosts", multiple=True, metavar="NAME", help="Send from this host, too.")
+@shared.settings_of(LOAD | SEARCH | SENDING)
+@click.option("--host", "names", multiple=True, metavar="NAME", help="Send from this host, too.")
 @click.option(
     "--prefix",
     metavar="COMMAND",
     help="What runs a command on a host, such as 'ssh {host}'; without it, hosts are processes of "
     "this machine.",
 )
-@click.option(
-    "--host-python", metavar="PATH", help="The interpreter on the hosts.  [default: as here]"
-)
-@click.option(
-    "--scheduler",
-    metavar="ADDRESS",
-    help="Hosts are workers of this Dask scheduler: all, or those that --host names.",
-)
+@shared.settings_of(HOSTS, "python", "scheduler", python="host-python")
 @click.option("--prepare", metavar="COMMAND", help="Run this before each trial.")
 @click.option("--recover", metavar="COMMAND", help="Run this when the server broke down.")
 @click.option("--read", multiple=True, metavar="PICK", help="A value that COMMAND prints.")
@@ -175,12 +129,6 @@ def _load_option(flag: str, text: str, default: float | None = None) -> shared.D
 def peak(
     *,
     words: tuple[str, ...],
-    mean_s: float | None,
-    p95_s: float | None,
-    failed: str | None,
-    others: tuple[str, ...],
-    slos: tuple[str, ...],
-    load: str,
     dry_run: bool,
     plan_only: bool,
     picture: Path | None,
@@ -220,22 +168,24 @@ def peak(
       benchrigor peak --host elm --host oak --prefix 'ssh {host}' \\
         --url http://server:8000/ --p95 200ms
     """  # noqa: D301  # click wants the backspace itself
-    limits = _limits(mean_s, p95_s, failed, others, given["read"]) + _shares(slos)
-    limits = _check_limits(words, limits)
+    way, limits = _way(words, given), _limits(words, given)
     accuracy_given = shared.is_given("accuracy")  # else it may be missed
-    if (plan_only or given["policy"] != ADAPTIVE) and not accuracy_given:
-        given["accuracy"] = PUBLISHED_ACCURACY  # of the response, as it was published
-    search = {
-        **{name: given[name] for name in _SEARCH},
-        "budget_s": _budget(given["budget_s"], given["policy"]),
-        "trial_s": given["trial_s"],
-        "limits": limits,
-        "whole": load != "rate",
-        "unit": LOADS[load],
-    }
-    generator = {name: given[name] for name in _OFFERED} | _by_shell(given) | _target(words, given)
-    generator |= {"load": load, "cwd": str(Path.cwd()), "accuracy_given": accuracy_given}
-    planned = _planned(search)
+    own = {name: given[name] for name in SEARCH if given[name] is not None}
+    own |= {"budget_s": None} if own.get("budget_s") == math.inf else {}
+    if not accuracy_given:
+        own.pop("accuracy")
+    search = search_options(
+        own,
+        load=given["load"],
+        limits=limits,
+        # A plan is of the response, as it was published.
+        accuracy=PUBLISHED_ACCURACY if plan_only else given["accuracy"],
+    )
+    refuse(wrong_budget(search))
+    planned = PeakSearch(**search)
+    generator = {name: given[name] for name in ("load", "prepare", "recover", "read", *SENDING)}
+    generator |= _by_shell(given) | _target(way, words, given)
+    generator |= {"cwd": str(Path.cwd()), "accuracy_given": accuracy_given}
     offering = generator_of(generator, planned.limits)
     if dry_run:
         announce(planned, search, as_json=as_json)
@@ -256,90 +206,68 @@ def peak(
     )
 
 
-def _planned(search: Mapping[str, Any]) -> PeakSearch:
-    """Return the search; InvalidInput if its budget is shorter than a trial."""
-    refuse(wrong_budget(search))
-    return PeakSearch(**search)
-
-
-def _budget(given_s: float | None, policy: str) -> float | None:
-    """Return the limit of the total cost; None without one, as for published policies."""
-    if given_s is None:
-        return BUDGET_S if policy == ADAPTIVE else None
-    return None if math.isinf(given_s) else given_s
-
-
-def _limits(
-    mean_s: float | None,
-    p95_s: float | None,
-    failed: str | None,
-    others: Sequence[str],
-    read: Sequence[str],
-) -> list[Limit]:
-    """Return the given limits, which the search checks."""
-    units = {pick.metric: pick.unit for pick in map(Pick.parse, read)}
-    found = [
-        Limit(metric=name, at_most=value)
-        for name, value in (("mean", mean_s), ("p95", p95_s))
-        if value is not None
-    ]
-    if failed is not None:
-        found.append(_limit("--failed", FAILED, failed))
-    for text in others:
-        metric, equals, most = text.partition("=")
-        if not equals:
-            raise InvalidInput(f"--limit is {text!r}, expected METRIC=VALUE, such as p99=500ms")
-        found.append(_limit("--limit", metric, most, units.get(metric, "")))
-    return found
-
-
-def _check_limits(words: Sequence[str], limits: list[Limit]) -> list[Limit]:
-    """Return the limits; InvalidInput without any, and for options after the target."""
+def _way(words: Sequence[str], given: Mapping[str, Any]) -> str:
+    """Return the kind of the target; InvalidInput with options that do not go with it."""
     if words and names_function(words[0]) and not is_there(Path(words[0])):
         refuse(trailing_words(words, several=False))
-    if not limits:
+    is_target = len(words) == 1 and names_function(words[0])
+    ways = [way for way in ("url", "mix") if given[way]]
+    ways += ["target" if is_target else "command"] * bool(words)
+    if len(ways) != 1:
+        raise InvalidInput(
+            "expected one of --url, --requests FILE, MODULE:COROUTINE, or -- COMMAND"
+        )
+    flags = {
+        str(option.name): option.opts[0] for option in click.get_current_context().command.params
+    }
+    refuse(
+        f"{flags[name]} is given, expected {' or '.join(map(_WAYS.__getitem__, only))} with it"
+        for name, only in _ONLY_WITH.items()
+        if ways[0] not in only and shared.is_given(name)
+    )
+    return ways[0]
+
+
+def _limits(words: Sequence[str], given: Mapping[str, Any]) -> list[Limit]:
+    """Return the given limits, which the search checks; InvalidInput without any."""
+    named = {"mean": given["mean_s"], "p95": given["p95_s"], FAILED: given["failed"]}
+    found = [Limit(metric=name, at_most=most) for name, most in named.items() if most is not None]
+    units = {pick.metric: pick.unit for pick in map(Pick.parse, given["read"])}
+    problems: list[str] = []
+    others = [attempt(problems, _limit, text, units) for text in given["others"]]
+    others += [attempt(problems, limit_of_good, slo) for slo in given["slos"]]
+    refuse(problems)
+    if not (found or others):
         where = " before COMMAND, to which all that follows belongs" if words else ""
         raise InvalidInput(
             f"no limit is given{where}, expected --p95, --mean, --failed, --limit or --slo, such "
             "as --p95 200ms"
         )
-    return limits
+    return found + [limit for limit in others if limit is not None]
 
 
-def _shares(slos: Sequence[str]) -> list[Limit]:
-    """Return the limits of shares of good requests; InvalidInput with all problems."""
-    problems: list[str] = []
-    read = [attempt(problems, read_slo, slo) for slo in slos]
-    refuse(problems)
-    return [Limit(metric=slo[0], at_most=slo[1]) for slo in read if slo is not None]
-
-
-def _limit(option: str, metric: str, text: str, unit: str = "") -> Limit:
-    """Read a limit; a bare number has the unit of its metric."""
+def _limit(text: str, units: Mapping[str, str]) -> Limit:
+    """Read a further limit."""
+    metric, equals, most = text.partition("=")
+    if not equals:
+        raise InvalidInput(f"--limit is {text!r}, expected METRIC=VALUE, such as p99=500ms")
     try:
-        return limit_of(metric, text, unit)
+        return limit_of(metric, most, units.get(metric, ""))
     except ValueError as error:
-        raise click.BadParameter(str(error), param_hint=option) from None
+        raise InvalidInput(f"--limit {text}: {error}") from None
 
 
-def _target(words: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
+def _target(way: str, words: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the target of the load, as `generator_of` needs it."""
-    url, mix = given["url"], given["mix"]
-    if sum(map(bool, (url, mix, words))) != 1:
-        raise InvalidInput(
-            "expected one of --url, --requests FILE, MODULE:COROUTINE, or -- COMMAND"
-        )
-    _check_unused(words, mix)
     if words:
-        kind = "target" if _is_target(words) else "command"
-        if kind == "command":
+        if way == "command":
             words = command_words(words, shell=given["shell"])
-        return {"kind": kind, "words": list(words), "name": shlex.join(words)}
-    kinds = _kinds(mix) if mix else [_kind(given)]
+        return {"kind": way, "words": list(words), "name": shlex.join(words)}
+    kinds = _kinds(given["mix"]) if way == "mix" else [_kind(given)]
     return {
         "kind": "http",
         "requests": [asdict(request) for request in kinds],
-        "name": url or click.format_filename(mix, shorten=True),
+        "name": given["url"] or click.format_filename(given["mix"], shorten=True),
         **_hosts(given),
     }
 
@@ -350,59 +278,19 @@ def _by_shell(given: Mapping[str, Any]) -> dict[str, str]:
     return {name: shlex.join(words_of(text, by_shell=True)) for name, text in texts.items() if text}
 
 
-def _check_unused(words: Sequence[str], mix: Path | None) -> None:
-    """Refuse options of other kinds of targets."""
-    unused: tuple[str, ...] = ("method", "header", "body", "status") if words or mix else ()
-    hosts = ("hosts", "prefix", "host_python", "scheduler")
-    if words:
-        unused += hosts
-    elif any(map(shared.is_given, hosts)) and shared.is_given("processes"):
-        raise InvalidInput("--processes is given, expected none with hosts: each sends from one")
-    if words and not _is_target(words):
-        unused += ("arrivals", "timeout_s", "processes", "slos")
-    options = [flag for flag in click.get_current_context().command.params if flag.name in unused]
-    refuse(
-        f"{option.opts[0]} is given, expected none with "
-        + (
-            "--requests"
-            if not words
-            else "MODULE:COROUTINE: hosts send HTTP requests alone"
-            if _is_target(words) and option.name in hosts
-            else "COMMAND"
-        )
-        for option in options
-        if shared.is_given(str(option.name))
-    )
-
-
 def _hosts(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the sending hosts and their owner, as `generator_of` needs it; empty without any."""
-    instead = "put it into a script"
-    prefix = given["prefix"] and words_of(given["prefix"], "--prefix", instead=instead)
-    hosts = {
-        "names": list(given["hosts"]),
-        "prefix": prefix,
-        "python": given["host_python"],
-        "scheduler": given["scheduler"],
-    }
-    hosts = {name: value for name, value in hosts.items() if value not in (None, [])}
+    hosts = {name: given[name] for name in _SENT_BY_HOSTS if given[name]}
     if not hosts:
         return {}
-    if not {*hosts} & {"names", "scheduler"}:
-        raise InvalidInput(
-            f"{' '.join(hosts)} of hosts is given, expected --host or --scheduler, too"
-        )
-    problems = [problem.replace("names", "--host", 1) for problem in wrong_names(given["hosts"])]
-    refuse(problems, (f"--{problem}" for _, problem in wrong_ways(hosts)))
+    if given["processes"] is not None:
+        raise InvalidInput("--processes is given, expected none with hosts: each sends from one")
+    if "prefix" in hosts:
+        hosts["prefix"] = prefix_of("--prefix", hosts["prefix"])
     return {
-        "hosts": codec.encode(HostTable(**hosts)),
+        "hosts": codec.encode(hosts_of(hosts)),
         "owner": f"{uuid.uuid4().hex[:8]}, a search for a peak by {platform.node()}",
     }
-
-
-def _is_target(words: Sequence[str]) -> bool:
-    """Return whether words name a coroutine function, not a command."""
-    return len(words) == 1 and names_function(words[0])
 
 
 def _kind(given: Mapping[str, Any]) -> HttpRequest:

@@ -50,6 +50,7 @@ from benchrigor.workbench.planning.search import PeakSearch
 from benchrigor.workbench.pool.host_table import HostTable, executor_for
 from benchrigor.workbench.pool.pool import Pool
 from benchrigor.workbench.report import explain_peak, peak_lines, show_metric, show_ratio
+from benchrigor.workbench.settings import ADAPTIVE, LOADS
 from benchrigor.workloads import Pick
 from benchrigor.workloads.processes.command_hooks import run_hook
 from benchrigor.workloads.processes.command_line import CommandLine
@@ -59,13 +60,29 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NOUN = "a search for a peak"
-LOADS = {"rate": "req/s", "users": "users", "connections": "connections"}
-"""Units of loads, by kind."""
-BUDGET_S = 240.0  # of the policy "adaptive"
+_BUDGET_S = 240.0  # of the policy "adaptive"
 PUBLISHED_ACCURACY = 0.10  # of the other ones
 _FAILURES_SHOWN = 3
 _PILOTS, _LENGTHS = 5, (0.5, 1.0, 2.0)  # trials per length; lengths over the search's own length
 _FEWEST_PILOTS = 2  # of one length
+
+
+def search_options(
+    given: Mapping[str, Any], *, load: str, limits: Sequence[Limit], accuracy: float
+) -> dict[str, Any]:
+    """Return the options of `PeakSearch`: those that are given, and what else its policy wants.
+
+    ``accuracy`` is that of the policy "adaptive".
+    """
+    is_adaptive = given.get("policy", ADAPTIVE) == ADAPTIVE
+    return {
+        "accuracy": accuracy if is_adaptive else PUBLISHED_ACCURACY,
+        "budget_s": _BUDGET_S if is_adaptive else None,
+        "whole": load != "rate",
+        "unit": LOADS[load],
+        **given,
+        "limits": limits,
+    }
 
 
 def peak_of(record: RunRecord) -> PeakRate:

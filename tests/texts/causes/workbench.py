@@ -118,9 +118,7 @@ SEARCHES = [
     {"limits": [br.Limit(metric="mean", at_most=2)]},
     {"limits": ["p99"]},
     {"min_load": 9, "max_load": 3},
-    {"seed_load": -1, "accuracy": 0, "budget_s": -5},
-    {"seed_load": math.inf},
-    {"policy": "best"},
+    {"seed_load": math.inf, "min_load": "many", "accuracy": 0, "budget_s": -5, "policy": "best"},
     {"policy": "linear", "whole": True},
     {"whole": True, "min_load": 1.5, "max_load": 10.5},
 ]
@@ -191,9 +189,7 @@ peak --url http://x/ --slo 'response<2s: 99'
 peak --url http://x/ --slo 'response<=2s: 99%'
 peak --url http://x/ --slo 'mean<2s: 99%'
 peak --url http://x/ --slo 'response<2 and first-byte<-1s and gap<1s and first-byte<1s: 1'
-peak --mean 9s --url http://x/ --host elm --host elm
-peak --mean 9s --url http://x/ --host -oProxyCommand=x
-peak --mean 9s --url http://x/ --host elm --prefix 'ssh elm'
+peak --mean 9s --url http://x/ --host elm --host elm --host -oProxyCommand=x --prefix 'ssh elm'
 peak --mean 9s --url http://x/ --host elm --prefix 'ssh '\\''{host}'
 peak --mean 9s --url http://x/ --prefix 'ssh {host}'
 peak --mean 9s --url http://x/ --scheduler tcp://a:1 --prefix 'ssh {host}'

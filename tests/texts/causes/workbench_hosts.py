@@ -154,11 +154,8 @@ CAUSES: dict[str, Callable[[], object]] = {
         "  Latency     0.00us    0.00us\n  0 requests in 1.00s", "wrk2"
     ),
     "all that is wrong with a server": lambda: LifeCycle(
-        start="server",  # type: ignore[arg-type]
         ready="x",
         port=0,
-        stop=[],
-        timeouts={"stop": -1, "nap": 1},
     ),
     "a server of which nothing tells that it is ready": lambda: LifeCycle(start=["server"]),
     "a server that dies at once": lambda: served(

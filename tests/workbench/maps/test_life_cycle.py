@@ -214,4 +214,4 @@ with ended_by_signals(), Server(LifeCycle(**{given!r}), {{"a": 1}}):
 def test_places_are_words_in_braces(text, expected):
     point = {"a": 2.0, "b": "x y", "c": 0.1, "d": 1e20, "größe": 9, "e": "{a}"}
     cycle = LifeCycle(start=[text], port="{größe}").at(point)
-    assert (cycle.start, cycle.port) == ((expected,), "9")
+    assert (cycle.start, cycle.port) == ([expected], "9")

@@ -6,8 +6,6 @@ import numpy as np
 
 from benchrigor.model.series import Floats
 
-ARRIVALS = ("poisson", "constant")
-
 
 def arrival_times(
     rate: float, duration_s: float, *, arrivals: str = "poisson", rng: np.random.Generator

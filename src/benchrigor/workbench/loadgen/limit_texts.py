@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from benchrigor.units import Quantity, positive_seconds_of, quantity_of, share_of
 from benchrigor.workbench.data import FAILED, Limit
+from benchrigor.workbench.good_requests import read_slo
 from benchrigor.workbench.loadgen.load_command import scale_of
 
 
@@ -28,3 +29,9 @@ def limit_of(metric: str, text: str, unit: str = "") -> Limit:
     if is_time:
         return Limit(metric=metric, at_most=positive_seconds_of(text, bare_s=None))
     raise ValueError(f"{metric} is {text!r}, expected a number such as 40")
+
+
+def limit_of_good(text: str) -> Limit:
+    """Read a limit of the share of good requests; InvalidInput with all that is wrong."""
+    metric, at_most = read_slo(text)
+    return Limit(metric=metric, at_most=at_most)

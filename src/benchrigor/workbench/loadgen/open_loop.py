@@ -10,13 +10,14 @@ from dataclasses import replace
 import numpy as np
 
 from benchrigor.errors import WorkloadFailed
-from benchrigor.model.checks import is_number, refuse, wrong_choice, wrong_number, wrong_whole
+from benchrigor.model.checks import is_number, refuse, wrong_settings
 from benchrigor.model.series import short
 from benchrigor.workbench.data import FAILED, Limit, LoadResult, LoadTrial
-from benchrigor.workbench.loadgen.arrivals import ARRIVALS, arrival_times
+from benchrigor.workbench.loadgen.arrivals import arrival_times
 from benchrigor.workbench.loadgen.judging import judge
 from benchrigor.workbench.loadgen.senders import PartLost, ProcessSenders, Senders
 from benchrigor.workbench.loadgen.sending import Requests, Send, send_requests
+from benchrigor.workbench.settings import SENDING
 
 _MOST_REQUESTS = 2e7  # of a trial
 _TIMEOUT_S, _LIMITS = 10.0, 3.0  # of requests: seconds, or times the greatest limit
@@ -67,19 +68,18 @@ class OpenLoop:
         seed: int = 1,
         senders: Senders | None = None,
     ) -> None:
+        wrong = wrong_settings(SENDING, locals())
         seconds = [most for limit in limits for most in limit.times.values()]
         if timeout_s is None:
             timeout_s = max(_TIMEOUT_S, *(_LIMITS * most for most in seconds), 0.0)
         refuse(
-            wrong_choice("arrivals", arrivals, ARRIVALS),
-            wrong_number("timeout_s", timeout_s),
+            wrong,
             (
                 f"timeout_s is {timeout_s!r}, expected more than the limit of {most!r}: requests "
                 "that fail count as that long"
                 for most in seconds
                 if is_number(timeout_s) and timeout_s <= most
             ),
-            [] if processes is None else wrong_whole("processes", processes),
             (
                 f"{limit.metric!r} is limited, which requests do not tell: expected 'mean', "
                 "'failed', quantiles such as 'p99', or conditions such as 'response<200ms'"

@@ -18,12 +18,12 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from benchrigor.clocks import WallClock
 from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError, WorkloadFailed
-from benchrigor.model.checks import refuse, wrong_number, wrong_values
+from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.secret_values import hide_secrets
-from benchrigor.model.series import short
 from benchrigor.model.text import show_duration
 from benchrigor.workbench.loadgen.http_requests import is_url
+from benchrigor.workbench.settings import STEPS
 from benchrigor.workbench.surfaces.factors import Point, Space
 from benchrigor.workbench.surfaces.placeholders import fill_places, places_in
 from benchrigor.workloads.processes.command_line import CommandLine, last_lines, shown
@@ -31,9 +31,6 @@ from benchrigor.workloads.processes.output_file import OutputFile
 from benchrigor.workloads.processes.process_group import ProcessGroup
 
 COMMANDS = ("configure", "start", "ready_command", "warm_up", "ramp", "stop", "clean")
-# Limits by step: "ready" counts from the start; "stop" from the command, and again from SIGTERM.
-TIMEOUTS_S = {"configure": 3600.0, "ready": 60.0, "warm_up": 600.0, "ramp": 600.0}
-TIMEOUTS_S |= {"stop": 10.0, "clean": 60.0}
 _LOOK_S = 0.05  # between two checks whether it is ready
 _ANSWER_S = 5.0  # for one answer: a server that starts may take a connection and forget it
 _SERVER_ERROR = 500
@@ -60,7 +57,7 @@ class LifeCycle(OneLine):
     clean
         Always runs last, also after a failure.
     timeouts
-        Seconds of the steps that differ from `TIMEOUTS_S`.
+        Seconds of the steps that differ from `STEPS`.
 
     Raises
     ------
@@ -80,29 +77,18 @@ class LifeCycle(OneLine):
     timeouts: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        given = {name: getattr(self, name) for name in COMMANDS if getattr(self, name) is not None}
         n_waits = sum(wait is not None for wait in (self.ready, self.port, self.ready_command))
         is_ready = self.ready is None or any(places_in(self.ready)) or is_url(self.ready)
         is_port = self.port is None or any(places_in(self.port)) or _is_port(self.port)
-        expected = "a program and its arguments"
-        checks = [(name, words, _is_command(words), expected) for name, words in given.items()]
-        checks += [
+        checks = [
             ("ready", self.ready, is_ready, "http://HOST[:PORT]/PATH, or https://"),
             ("port", self.port, is_port, "a number from 1 to 65535, or a place for one"),
         ]
-        known = ", ".join(TIMEOUTS_S)
         refuse(
             wrong_values(checks),
             [f"{n_waits} of ready, port and ready_command are given, expected one"]
             * (n_waits > 1 or (self.start is not None and not n_waits)),
-            (
-                f"timeouts has {short(name)}, expected some of {known}"
-                for name in sorted({*self.timeouts} - {*TIMEOUTS_S})
-            ),
-            *(wrong_number(f"timeouts[{name!r}]", limit) for name, limit in self.timeouts.items()),
         )
-        for name, words in given.items():
-            object.__setattr__(self, name, tuple(words))
 
     def at(self, point: Point) -> LifeCycle:
         """Return the life cycle with the levels of a point in their places."""
@@ -111,16 +97,11 @@ class LifeCycle(OneLine):
 
     def limit_s(self, step: str) -> float:
         """Return the time limit of a step in seconds."""
-        return {**TIMEOUTS_S, **self.timeouts}[step]
+        return self.timeouts.get(step) or float(STEPS[step].default)
 
 
 def _is_port(port: object) -> bool:
     return str(port).isdecimal() and 0 < int(str(port)) < 65536
-
-
-def _is_command(words: object) -> bool:
-    is_several = isinstance(words, list | tuple) and len(words) > 0
-    return is_several and all(isinstance(word, str) for word in words)  # type: ignore[attr-defined]
 
 
 def same_configuration(space: Space, one: Point, other: Point) -> bool:

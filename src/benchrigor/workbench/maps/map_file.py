@@ -17,24 +17,33 @@ from benchrigor.model.series import short
 from benchrigor.model.shell_words import words_of
 from benchrigor.model.toml_tables import Keys, Reader, TomlTables
 from benchrigor.session.measuring import TIME
+from benchrigor.settings import Setting
 from benchrigor.units import Direction
 from benchrigor.workbench.data import Limit
-from benchrigor.workbench.good_requests import read_slo
-from benchrigor.workbench.loadgen.arrivals import ARRIVALS
 from benchrigor.workbench.loadgen.http_requests import REQUEST, HttpRequest
-from benchrigor.workbench.loadgen.limit_texts import limit_of
+from benchrigor.workbench.loadgen.limit_texts import limit_of, limit_of_good
 from benchrigor.workbench.loadgen.load_command import LoadCommand
-from benchrigor.workbench.maps.life_cycle import COMMANDS, TIMEOUTS_S, LifeCycle
+from benchrigor.workbench.maps.life_cycle import COMMANDS, LifeCycle
 from benchrigor.workbench.planning.search import PeakSearch
-from benchrigor.workbench.planning.surface_map import ADAPTIVE, D_OPTIMAL, DESIGNS
+from benchrigor.workbench.planning.surface_map import D_OPTIMAL
 from benchrigor.workbench.pool.host_table import HostTable, read_hosts
+from benchrigor.workbench.settings import (
+    ADAPTIVE,
+    CHOICE,
+    DESIGN,
+    FACTOR,
+    LOAD,
+    MAP,
+    SAMPLE,
+    SEARCH,
+    SENDING,
+    STEPS,
+)
 from benchrigor.workbench.surfaces.designs import wrong_samples
 from benchrigor.workbench.surfaces.factors import Factor, Point, Space
 from benchrigor.workbench.surfaces.placeholders import fill_places, places_in
 from benchrigor.workloads.processes.picking import Pick
 
-_SECONDS = {"change": "change_s", "budget": "budget_s", "trial_time": "trial_s"}  # renamed
-_SECONDS |= {"timeout": "timeout_s"}
 _OFFERED = ("load", "seconds")  # further places of a load generator's command
 _FIXED = {*COMMANDS, "ready", "port"} - {"warm_up", "ramp"}  # cannot change in a running server
 _PARTS = ("factors", "design", "server", "response", "hosts", "best")
@@ -62,7 +71,7 @@ def _is_function(value: Any) -> bool:
 
 _picks = toml.several_of(lambda name, value: str(Pick.parse(toml.text_of(name, value))))
 _limit = toml.reader_of(_is_limit, 'a text such as "40ms", or such texts by the levels of a factor')
-_direction = toml.choice_of(*map(str, Direction))
+_direction = toml.reader_for(CHOICE["direction"])
 
 
 def _directions(name: str, value: Any) -> Any:
@@ -72,49 +81,24 @@ def _directions(name: str, value: Any) -> Any:
     return value
 
 
-_FACTOR = {
-    "levels": toml.list_of,
-    "scale": toml.as_it_is,
-    "change": toml.seconds_of,
-    "workload": toml.flag_of,
-}
-_DESIGN = {
-    "kind": toml.choice_of(*DESIGNS),
-    **dict.fromkeys(("samples", "seed"), toml.whole_of),
-    **dict.fromkeys(("target", "confidence"), toml.share_of),
-}
 _SERVER = dict.fromkeys(COMMANDS, toml.words_of) | {"ready": toml.as_it_is, "port": toml.as_it_is}
 _LIMITS = dict.fromkeys(("mean", "p95", "failed"), _limit)
-_SEARCH = {
-    **dict.fromkeys(("accuracy", "confidence", "width"), toml.share_of),
-    **dict.fromkeys(("policy", "seed_load", "min_load", "max_load"), toml.as_it_is),
-    **dict.fromkeys(("trial_time", "budget"), toml.seconds_of),
-}
+_FACTOR = {"levels": toml.list_of, "scale": toml.as_it_is}
 _AROUND = {"prepare": toml.words_of, "recover": toml.words_of}
-_SENT = {
-    "slo": toml.several_of(toml.text_of),
-    "arrivals": toml.choice_of(*ARRIVALS),
-    "timeout": toml.seconds_of,
-    "processes": toml.whole_of,
-}
-_ANY_PEAK = {**_LIMITS, "limits": toml.table_of, **_SEARCH, **_AROUND}
-_PEAKS: dict[str, Mapping[str, Reader]] = {
-    "url": {**REQUEST, **_SENT, **_ANY_PEAK},
-    "requests": {"requests": toml.list_of, **_SENT, **_ANY_PEAK},
-    "command": {
-        "command": toml.words_of,
-        "read": _picks,
-        "load": toml.choice_of("rate", "users", "connections"),
-        **_ANY_PEAK,
-    },
-}
-_GENERATOR = {"load": "rate", "arrivals": ARRIVALS[0], "timeout_s": None, "processes": None}
+_ANY_PEAK = {**_LIMITS, "limits": toml.table_of, **_AROUND}
+_SENT = {"slo": toml.several_of(toml.text_of), **_ANY_PEAK}
+_COMMAND = {"command": toml.words_of, "read": _picks}
 _WAY = {"direction": _directions}
-_TAKES = {"accuracy": toml.share_of, "budget": toml.seconds_of, "timeout": toml.seconds_of}
-_RESPONSES: dict[str, Mapping[str, Reader]] = {
-    "peak": {"peak": toml.table_of},
-    "command": {"command": toml.words_of, "read": _picks, **_TAKES, **_WAY},
-    "function": {"function": toml.reader_of(_is_function, "module:function"), **_WAY},
+Keywords = tuple[Mapping[str, Setting], Mapping[str, Reader]]  # settings of a table, further keys
+_PEAKS: dict[str, Keywords] = {
+    "url": (SEARCH | SENDING, REQUEST | _SENT),
+    "requests": (SEARCH | SENDING, {"requests": toml.list_of, **_SENT}),
+    "command": (SEARCH | LOAD, _COMMAND | _ANY_PEAK),
+}
+_RESPONSES: dict[str, Keywords] = {
+    "peak": ({}, {"peak": toml.table_of}),
+    "command": (SAMPLE, _COMMAND | _WAY),
+    "function": ({}, {"function": toml.reader_of(_is_function, "module:function"), **_WAY}),
 }
 
 
@@ -150,7 +134,7 @@ class PeakResponse(OneLine):
             limit_of(metric, _text_at(given, point), self.unit(metric))
             for metric, given in self.limits.items()
         ]
-        return found + [share_of_good(slo) for slo in fill_places([*self.slos], point)]
+        return found + [limit_of_good(slo) for slo in fill_places([*self.slos], point)]
 
     def unit(self, metric: str) -> str:
         """Return the unit in which a metric is read."""
@@ -160,7 +144,8 @@ class PeakResponse(OneLine):
     def generator_at(self, point: Point) -> dict[str, Any]:
         """Return the load generator at a point, as searches for a peak describe it."""
         kind = "command" if self.command else "http"
-        texts = {**_GENERATOR, **self.generator, "words": self.command, "requests": self.requests}
+        usual = {name: row.default for name, row in (LOAD | SENDING).items()}
+        texts = {**usual, **self.generator, "words": self.command, "requests": self.requests}
         found: dict[str, Any] = fill_places(texts, point)
         lines = {name: shlex.join(found[name]) if name in found else None for name in _AROUND}
         return {**found, **lines, "kind": kind, "read": [*self.read]}
@@ -198,7 +183,7 @@ class MapFile(OneLine):
     Parameters
     ----------
     factors, design
-        The factors, and options of the design: kind, samples, target, confidence, seed.
+        The factors, and options of the design as `SurfaceMap` has them.
     response
         The measurement of a sample.
     life_cycle
@@ -268,22 +253,22 @@ def map_of(document: Mapping[str, Any]) -> MapFile:
 
 def _map_of(tables: TomlTables) -> MapFile:
     parts = dict.fromkeys(_PARTS, toml.table_of)
-    top = tables.table((), {"budget": toml.seconds_of, **parts}, ["factors", "response"])
+    top = tables.settings((), {"budget_s": MAP["budget_s"]}, parts, ["factors", "response"])
     made = [_factor(tables, name) for name in top.get("factors", {})]
     if "factors" in top and not made:
         tables.note(("factors",), "factors is empty, expected at least one")
     factors = tuple(factor for factor in made if factor is not None)
-    design = {"kind": ADAPTIVE, **tables.table(("design",), _DESIGN)}
+    design = {"design": ADAPTIVE, **tables.settings(("design",), DESIGN)}
     hosts = read_hosts(tables) or HostTable()
     space = Space(factors) if len(factors) == len(made) > 0 else None
     samples = tables.at("design", "samples")
-    if space is not None and design["kind"] == D_OPTIMAL and samples == design.get("samples"):
+    if space is not None and design["design"] == D_OPTIMAL and samples == design.get("samples"):
         tables.note(("design",), *wrong_samples(space, samples))
     life_cycle = _life_cycle(tables, space)
     response = _response(tables, space)
-    best = tables.table(("best",), {"margin": toml.share_of})
+    best = tables.settings(("best",), {"margin": CHOICE["margin"]})
     _check_places(tables)
-    if hosts.generators:
+    if tables.at("hosts", "generators") is not None:
         _check_generators(tables, response)
     tables.refuse()
     assert response is not None  # noqa: S101  # else it was refused
@@ -292,7 +277,7 @@ def _map_of(tables: TomlTables) -> MapFile:
         design=design,
         response=response,
         life_cycle=life_cycle,
-        budget_s=_seconds(top).get("budget_s"),
+        budget_s=top.get("budget_s"),
         hosts=hosts,
         best=best,
         document=tables.document,
@@ -313,14 +298,8 @@ def _check_generators(tables: TomlTables, response: PeakResponse | MetricRespons
 
 def _factor(tables: TomlTables, name: str) -> Factor | None:
     keys = ("factors", name)
-    given = tables.table(keys, _FACTOR, ["levels"])
-    return tables.attempt(keys, Factor, name, **_seconds(given)) if "levels" in given else None
-
-
-def _seconds(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options under their names in the code; limits of "none" are None."""
-    own = {_SECONDS.get(name, name): option for name, option in given.items()}
-    return {name: None if option == math.inf else option for name, option in own.items()}
+    given = tables.settings(keys, FACTOR, _FACTOR, ["levels"])
+    return tables.attempt(keys, Factor, name, **given) if "levels" in given else None
 
 
 def _life_cycle(tables: TomlTables, space: Space | None) -> LifeCycle | None:
@@ -328,8 +307,7 @@ def _life_cycle(tables: TomlTables, space: Space | None) -> LifeCycle | None:
         return None
     given = tables.table(("server",), {**_SERVER, "timeouts": toml.table_of})
     if "timeouts" in given:
-        limits = dict.fromkeys(TIMEOUTS_S, toml.seconds_of)
-        given["timeouts"] = tables.table(("server", "timeouts"), limits)
+        given["timeouts"] = tables.settings(("server", "timeouts"), STEPS)
     life_cycle = tables.attempt(("server",), LifeCycle, **given)
     if life_cycle is not None:
         waits = {"ready": life_cycle.ready, "port": life_cycle.port}
@@ -362,12 +340,13 @@ def _response(tables: TomlTables, space: Space | None) -> PeakResponse | MetricR
     kind = _one_of(tables, ("response",), _RESPONSES)
     if not kind:
         return None
-    given = tables.table(("response",), _RESPONSES[kind])
+    rows, readers = _RESPONSES[kind]
+    given = tables.settings(("response",), rows, readers)
     if kind == "peak":
         return _peak(tables, space)
     reads = tuple(map(Pick.parse, given.pop("read", ())))
     directions = _directions_of(tables, reads, given.pop("direction", None), kind)
-    options = _seconds({name: given.pop(name) for name in _TAKES if name in given})
+    options = {name: given.pop(name) for name in rows if name in given}
     return MetricResponse(reads=reads, directions=directions, options=options, **given)
 
 
@@ -397,7 +376,8 @@ def _peak(tables: TomlTables, space: Space | None) -> PeakResponse | None:
     way = _one_of(tables, _PEAK, _PEAKS)
     if not way:
         return None
-    given = tables.table(_PEAK, _PEAKS[way])
+    rows, readers = _PEAKS[way]
+    given = tables.settings(_PEAK, rows, readers)
     requests = [{name: given.pop(name) for name in REQUEST if name in given}]
     if way == "requests":
         given.pop(way, None)
@@ -411,8 +391,8 @@ def _peak(tables: TomlTables, space: Space | None) -> PeakResponse | None:
         read=given.pop("read", ()),
         slos=given.pop("slo", ()),
         limits=limits | tables.table((*_PEAK, "limits"), further),
-        search=_seconds({name: given.pop(name) for name in _SEARCH if name in given}),
-        generator=_seconds(given),
+        search={name: given.pop(name) for name in SEARCH if name in given},
+        generator=given,
     )
     if space is not None:
         _check_limits(tables, response, space)
@@ -444,7 +424,7 @@ def _check_limits(tables: TomlTables, response: PeakResponse, space: Space) -> N
         for text in by_level.values() if name else [given]:
             _try(tables, keys, space, limit, text)
     for text in response.slos:
-        _try(tables, (*_PEAK, "slo"), space, share_of_good, text)
+        _try(tables, (*_PEAK, "slo"), space, limit_of_good, text)
 
 
 def _check_places(tables: TomlTables) -> None:
@@ -484,12 +464,6 @@ def _places(item: Any, *keys: str) -> Iterator[tuple[Keys, str]]:
         yield from ((keys, name) for name in item)
     for name, inner in toml.items_of(item).items():
         yield from _places(inner, *keys, name)
-
-
-def share_of_good(text: str) -> Limit:
-    """Read a limit of the share of good requests."""
-    metric, at_most = read_slo(text)
-    return Limit(metric=metric, at_most=at_most)
 
 
 def _text_at(given: Any, point: Point) -> str:

@@ -20,7 +20,8 @@ from benchrigor.model.text import (
     show_value,
 )
 from benchrigor.report.notice_lines import marked_all
-from benchrigor.workbench.planning.surface_map import ADAPTIVE, SurfaceMap
+from benchrigor.workbench.planning.surface_map import SurfaceMap
+from benchrigor.workbench.settings import ADAPTIVE
 from benchrigor.workbench.surfaces.designs import snake
 from benchrigor.workbench.surfaces.factors import Point, Space, show_point
 from benchrigor.workbench.surfaces.host_effects import show_hosts

@@ -24,7 +24,7 @@ from benchrigor.storage import Journal
 from benchrigor.workbench.maps.map_file import MapFile, MetricResponse, PeakResponse, read_map
 from benchrigor.workbench.maps.map_report import plan_page, plan_seconds
 from benchrigor.workbench.maps.map_run import MapRun, is_map, samples_of
-from benchrigor.workbench.maps.responses import metrics_of, name_of, search_options
+from benchrigor.workbench.maps.responses import metrics_of, name_of, options_at
 from benchrigor.workbench.maps.stored_maps import carry_out
 from benchrigor.workbench.maps.surfaces_of_maps import search_for
 from benchrigor.workbench.planning.expected_cost import expected_costs, wrong_budget
@@ -136,7 +136,7 @@ def _costs_of(file: MapFile, sample: Sample) -> list[float]:
     """Return the expected seconds of a sample, in order; empty if unknown."""
     response = file.response
     if isinstance(response, PeakResponse):
-        return sorted(cost.cost_s for cost in expected_costs(search_options(response, sample)))
+        return sorted(cost.cost_s for cost in expected_costs(options_at(response, sample)))
     limit_s = None if response.function else response.options.get("budget_s", 10.0)
     return [] if limit_s is None else [limit_s]
 
@@ -145,7 +145,7 @@ def check_budget(file: MapFile) -> None:
     """Raise before anything is measured if no sample can end within its budget or the map's."""
     first, budget_s, most_s = search_for(file).planned()[0], file.budget_s, math.inf
     if isinstance(file.response, PeakResponse):
-        options = search_options(file.response, first)
+        options = options_at(file.response, first)
         refuse(f"response.peak.{problem}" for problem in wrong_budget(options))
         most_s = options["budget_s"] or math.inf
     costs = [] if budget_s is None or budget_s >= most_s else _costs_of(file, first)

@@ -40,15 +40,9 @@ from benchrigor.workbench.maps.life_cycle import Server, StepDone, same_configur
 from benchrigor.workbench.maps.map_file import VALUE, MapFile, MetricResponse, PeakResponse
 from benchrigor.workbench.maps.map_run import Found, samples_of
 from benchrigor.workbench.peak_run import PeakRun, search_of
-from benchrigor.workbench.planning.search import ADAPTIVE, PeakSearch
-from benchrigor.workbench.searches import (
-    BUDGET_S,
-    LOADS,
-    PUBLISHED_ACCURACY,
-    find_peak,
-    generator_of,
-    peak_of,
-)
+from benchrigor.workbench.planning.search import PeakSearch
+from benchrigor.workbench.searches import find_peak, generator_of, peak_of, search_options
+from benchrigor.workbench.settings import ADAPTIVE, LOADS
 from benchrigor.workbench.surfaces.factors import Point, Space, show_point
 from benchrigor.workbench.surfaces.placeholders import fill_places
 from benchrigor.workbench.surfaces.samples import Sample, lost_share, read_answer
@@ -88,22 +82,14 @@ def metrics_of(response: PeakResponse | MetricResponse) -> tuple[Metric, ...]:
     return tuple(replace(found[name], direction=way) for name, way in ways.items())
 
 
-def search_options(response: PeakResponse, sample: Sample) -> dict[str, Any]:
+def options_at(response: PeakResponse, sample: Sample) -> dict[str, Any]:
     """Return the options of the search for the peak of a sample."""
-    own = response.search
-    is_adaptive = own.get("policy", ADAPTIVE) == ADAPTIVE
-    load = response.generator.get("load", "rate")
-    begin_at = _BEGIN_AT if is_adaptive else 1.0
-    seed = {} if sample.seed_load is None else {"seed_load": begin_at * sample.seed_load}
-    return {
-        "accuracy": sample.accuracy if is_adaptive else PUBLISHED_ACCURACY,
-        "budget_s": BUDGET_S if is_adaptive else None,
-        "whole": load != "rate",
-        "unit": LOADS[load],
-        **own,
-        **seed,
-        "limits": response.limits_at(sample.point),
-    }
+    own, seed_load = dict(response.search), sample.seed_load
+    if seed_load is not None:
+        is_adaptive = own.get("policy", ADAPTIVE) == ADAPTIVE
+        own["seed_load"] = (_BEGIN_AT if is_adaptive else 1.0) * seed_load
+    load, limits = response.generator.get("load", "rate"), response.limits_at(sample.point)
+    return search_options(own, load=load, limits=limits, accuracy=sample.accuracy)
 
 
 class Samples:
@@ -225,7 +211,7 @@ class Samples:
     def _peak(self, response: PeakResponse, sample: Sample, earlier: RunRecord | None) -> Found:
         if earlier is not None and earlier.decision is not None:
             return answer_of_peak(peak_of(earlier), earlier.run_id)
-        options = search_options(response, sample)
+        options = options_at(response, sample)
         described = response.generator_at(sample.point)
         if earlier is not None and self._store is not None:
             search = search_of(earlier)

@@ -29,12 +29,10 @@ def surface_of(record: RunRecord) -> Surface:
 
 def search_for(file: MapFile) -> SurfaceMap:
     """Return the planner of the samples of a map."""
-    options = dict(file.design)
     metrics = metrics_of(file.response)
     return SurfaceMap(
         file.factors,
-        design=options.pop("kind"),
-        **options,
+        **file.design,
         budget_s=file.budget_s,
         direction={metric.name: str(metric.direction) for metric in metrics},
         interchangeable=file.hosts.are_alike,

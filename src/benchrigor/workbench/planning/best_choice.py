@@ -12,19 +12,12 @@ import scipy
 
 from benchrigor.errors import PlanMismatch
 from benchrigor.model import Code, Estimate, Notice
-from benchrigor.model.checks import (
-    attempt,
-    listed,
-    refuse,
-    wrong_choice,
-    wrong_number,
-    wrong_share,
-    wrong_whole,
-)
+from benchrigor.model.checks import attempt, listed, refuse, wrong_number, wrong_settings
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import Floats, short
 from benchrigor.model.text import many
 from benchrigor.stats.series.interval import StandardError, exponential, student_t, t_interval
+from benchrigor.workbench.settings import CHOICE
 from benchrigor.workbench.surfaces.factors import Point, show_point
 from benchrigor.workbench.surfaces.samples import Answer, read_answer, relative_error
 
@@ -152,18 +145,14 @@ class BestChoice:
         direction: str = "higher",
         seed: int = 1,
     ) -> None:
-        problems: list[str] = []
+        given, problems = locals(), list[str]()
         configurations = attempt(problems, listed, points, "points", "configuration")
         names = attempt(problems, listed, hosts, "hosts", "name")
         refuse(
             problems,
             _wrong_points(configurations or []),
             _wrong_hosts(names or []),
-            wrong_number("margin", margin, zero=True),
-            wrong_share("confidence", confidence),
-            [] if budget_s is None else wrong_number("budget_s", budget_s),
-            wrong_choice("direction", direction, ("higher", "lower")),
-            wrong_whole("seed", seed, least=0),
+            wrong_settings(CHOICE, given),
         )
         self._points = [dict(point) for point in configurations or []]
         self._hosts: list[str] = names or []

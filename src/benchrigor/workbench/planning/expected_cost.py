@@ -9,7 +9,8 @@ from typing import Any
 from benchrigor.model.text import show_duration
 from benchrigor.workbench.data import MEAN, Limit, PeakRate
 from benchrigor.workbench.fakes import SimulatedServer
-from benchrigor.workbench.planning.search import ADAPTIVE, PeakSearch
+from benchrigor.workbench.planning.search import PeakSearch
+from benchrigor.workbench.settings import ADAPTIVE
 
 _MOST_TRIALS = 100  # of the default policy, as its decisions take ever longer
 _TIMES = (2.0, 10.0, 100.0)  # peaks over the first load

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from benchrigor.errors import InvalidInput, PlanMismatch
 from benchrigor.model import Code, Estimate, Notice
-from benchrigor.model.checks import refuse, wrong_choice
+from benchrigor.model.checks import refuse
 from benchrigor.model.series import short
 from benchrigor.model.text import show_duration
 from benchrigor.stats.estimators.proportion import WILSON
@@ -26,7 +26,6 @@ from benchrigor.workbench.data import (
 )
 from benchrigor.workbench.good_requests import CHUNK_GAP
 from benchrigor.workbench.planning import adaptive_search
-from benchrigor.workbench.planning.pickers import PICKERS
 from benchrigor.workbench.planning.published_search import find_policy
 from benchrigor.workbench.planning.steps import (
     Ending,
@@ -38,10 +37,9 @@ from benchrigor.workbench.planning.steps import (
     lowest_saturated,
     requests_over,
 )
+from benchrigor.workbench.settings import ADAPTIVE, GOAL
 
-ADAPTIVE = "adaptive"
 RATE = "req/s"  # unit of loads by which counts of requests are checked
-POLICIES = (ADAPTIVE, *PICKERS)
 _LAGS = 3.0  # times the p99 of the lag: the most that late requests add to a response
 _MOST_LAG = 0.1  # of the least limit in seconds: a greater lag measures the generator
 _GROWING = 10.0  # the least response over the limit of a trial in which a backlog grew
@@ -135,25 +133,11 @@ class PeakSearch:
         whole: bool = False,
         unit: str = RATE,
     ) -> None:
+        given = locals()
         self.unit = unit
         self._is_rate = unit == RATE and not whole
         self.limits = _all_limits(threshold_s, p95_threshold_s, limits)
-        refuse(
-            wrong_choice("policy", policy, POLICIES),
-            ["whole loads are for the policy 'adaptive'"] * (whole and policy != ADAPTIVE),
-        )
-        self.goal = Goal(
-            width=width,
-            accuracy=accuracy,
-            confidence=confidence,
-            seed_load=seed_load,
-            min_load=min_load,
-            max_load=max_load,
-            setup_s=setup_s,
-            budget_s=budget_s,
-            trial_s=trial_s,
-            whole=whole,
-        )
+        self.goal = Goal(**{name: given[name] for name in GOAL})
         self._is_adaptive = policy == ADAPTIVE
         # The number of requests of users and connections is unknown.
         self._least_requests = 0 if whole or not self._is_adaptive else least_requests(self.limits)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from benchrigor.model import Estimate, Notice
-from benchrigor.model.checks import refuse, wrong_number, wrong_share, wrong_values
-from benchrigor.workbench.data import FAILED, Limit, LoadResult, PeakStatus, Trial, check_load
+from benchrigor.model.checks import refuse, wrong_settings, wrong_together
+from benchrigor.workbench.data import FAILED, Limit, LoadResult, PeakStatus, Trial
+from benchrigor.workbench.settings import ADAPTIVE, GOAL
 
 _LEAST_REQUESTS, _IN_TAIL = 30, 10.0  # of a trial; beyond a quantile that is limited
 _FAR, _IN_FAR_TAIL = 0.005, 30.0  # of tails that one busy period of a queue may fill
@@ -32,10 +33,12 @@ class Goal:
         Seconds that a trial costs in addition to its duration.
     budget_s
         The limit of the total cost of trials; None without a limit.
-    whole
-        Whether loads are whole numbers.
     trial_s
         Seconds of a trial; None for the policy's choice.
+    whole
+        Whether loads are whole numbers.
+    policy
+        The way to choose loads.
     """
 
     width: float
@@ -45,40 +48,40 @@ class Goal:
     min_load: float
     max_load: float | None
     setup_s: float
-    budget_s: float | None = None
-    whole: bool = False
-    trial_s: float | None = None
+    budget_s: float | None
+    trial_s: float | None
+    whole: bool
+    policy: str
 
     def __post_init__(self) -> None:
-        greatest = [] if self.max_load is None else check_load("max_load", self.max_load)
-        problems = check_load("seed_load", self.seed_load) + check_load("min_load", self.min_load)
-        problems += greatest
-        if not problems and self.max_load is not None and self.min_load > self.max_load:
-            problems.append(
-                f"min_load is {self.min_load!r}, expected at most max_load, {self.max_load!r}"
-            )
-        if not problems and self.whole is True:
-            bounds = {"min_load": self.min_load, "max_load": self.max_load}
-            problems += [
-                f"{name} is {bound!r}, expected a whole number, as all loads are"
-                for name, bound in bounds.items()
-                if bound is not None and bound % 1.0 != 0.0
-            ]
-        refuse(
-            problems,
-            wrong_number("setup_s", self.setup_s, zero=True),
-            wrong_share("width", self.width),
-            wrong_share("accuracy", self.accuracy),
-            wrong_share("confidence", self.confidence),
-            [] if self.budget_s is None else wrong_number("budget_s", self.budget_s),
-            [] if self.trial_s is None else wrong_number("trial_s", self.trial_s),
-            wrong_values([("whole", self.whole, isinstance(self.whole, bool), "True or False")]),
-        )
+        refuse(wrong_settings(GOAL, asdict(self)) or wrong_together(self, _CLASHES))
 
     def within(self, load: float) -> float:
         """Return the load, or the nearest allowed one."""
         load = float(max(round(load), 1)) if self.whole else load
         return min(max(load, self.min_load), math.inf if self.max_load is None else self.max_load)
+
+
+_WHOLE = "expected a whole number, as all loads are"
+# What does not go together, and how to say so.
+_CLASHES: tuple[tuple[Callable[[Goal], bool], str], ...] = (
+    (
+        lambda its: its.max_load is not None and its.min_load > its.max_load,
+        "min_load is {0.min_load:g}, expected at most max_load, {0.max_load:g}",
+    ),
+    (
+        lambda its: its.whole and its.min_load % 1.0 != 0.0,
+        f"min_load is {{0.min_load:g}}, {_WHOLE}",
+    ),
+    (
+        lambda its: its.whole and (its.max_load or 0.0) % 1.0 != 0.0,
+        f"max_load is {{0.max_load:g}}, {_WHOLE}",
+    ),
+    (
+        lambda its: its.whole and its.policy != ADAPTIVE,
+        "policy is {0.policy!r}, expected 'adaptive' for whole loads",
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)

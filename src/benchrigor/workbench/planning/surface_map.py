@@ -11,19 +11,12 @@ import numpy.typing as npt
 
 from benchrigor.errors import PlanMismatch
 from benchrigor.model import Estimate, StopReason
-from benchrigor.model.checks import (
-    attempt,
-    refuse,
-    wrong_choice,
-    wrong_number,
-    wrong_share,
-    wrong_values,
-    wrong_whole,
-)
+from benchrigor.model.checks import attempt, refuse, wrong_number, wrong_settings, wrong_values
 from benchrigor.model.series import Floats, short
+from benchrigor.workbench.settings import ADAPTIVE, MAP
 from benchrigor.workbench.surfaces.designs import d_optimal, far_apart, seed_of, snake
 from benchrigor.workbench.surfaces.factors import Factor, Level, Point, Space
-from benchrigor.workbench.surfaces.response_fit import AUTO, MODELS
+from benchrigor.workbench.surfaces.response_fit import AUTO
 from benchrigor.workbench.surfaces.samples import (
     Answer,
     Measured,
@@ -33,8 +26,7 @@ from benchrigor.workbench.surfaces.samples import (
 )
 from benchrigor.workbench.surfaces.surface import Surface, fit_surface
 
-ADAPTIVE, D_OPTIMAL, FULL = "adaptive", "d-optimal", "full"
-DESIGNS = (ADAPTIVE, D_OPTIMAL, FULL)
+D_OPTIMAL, FULL = "d-optimal", "full"
 RESPONSE = "response"  # the name of an answer without one
 _MOST_ASKED = 3  # samples of one point
 _FEWEST = 4  # samples of a first design
@@ -115,16 +107,11 @@ class SurfaceMap:
         interchangeable: bool = False,
         model: str = AUTO,
     ) -> None:
+        given = locals()
         self.space = Space(factors)
         refuse(
-            wrong_choice("design", design, DESIGNS),
-            wrong_choice("model", model, MODELS),
-            [] if samples is None else wrong_whole("samples", samples),
-            wrong_share("target", target),
-            wrong_share("confidence", confidence),
-            [] if budget_s is None else wrong_number("budget_s", budget_s),
+            wrong_settings(MAP, given),
             wrong_directions(direction, responses),
-            wrong_whole("seed", seed, least=0),
             [] if responses is None else _wrong_responses(responses),
             ["samples is None, expected a number for a d-optimal design"]
             * (design == D_OPTIMAL and samples is None),

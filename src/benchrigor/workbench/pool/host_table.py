@@ -8,20 +8,12 @@ from functools import partial
 from typing import Any
 
 from benchrigor.control_characters import escaped
-from benchrigor.model.checks import wrong_values
+from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
-from benchrigor.model.toml_tables import (
-    Reader,
-    TomlTables,
-    flag_of,
-    list_of,
-    seconds_of,
-    text_of,
-    whole_of,
-    words_of,
-)
+from benchrigor.model.toml_tables import TomlTables, list_of, words_of
 from benchrigor.workbench.pool.executors import Executor, LocalExecutor
+from benchrigor.workbench.settings import HOSTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,36 +69,25 @@ class HostTable(OneLine):
         return max(1, len(self.names) // (1 + self.generators))
 
 
-_TABLE: dict[str, Reader] = {
-    "names": list_of,
-    "prefix": partial(words_of, instead="put it into a script"),
-    "scheduler": text_of,
-    "python": text_of,
-    "cwd": text_of,
-    "interchangeable": flag_of,
-    "generators": whole_of,
-    "deadline": seconds_of,
-    "limit": seconds_of,
-}
+prefix_of = partial(words_of, instead="put it into a script")
+"""Reads the words that run a command on a host."""
 
 
 def read_hosts(tables: TomlTables) -> HostTable | None:
     """Read the table ``hosts`` of a file, and note its problems; None without a table."""
     if not isinstance(tables.at("hosts"), Mapping):
         return None
-    given = tables.table(("hosts",), _TABLE)
-    names = given.get("names", [])
-    for problem in wrong_names(names):
-        tables.note(("hosts", "names"), problem)
-    for at, problem in wrong_ways(given):
-        tables.note(("hosts", *at), problem)
-    return HostTable(**{_SECONDS.get(name, name): value for name, value in given.items()})
+    given = tables.settings(("hosts",), HOSTS, {"names": list_of, "prefix": prefix_of})
+    return tables.attempt(("hosts",), hosts_of, given)
 
 
-_SECONDS = {"deadline": "deadline_s", "limit": "limit_s"}
+def hosts_of(given: Mapping[str, Any]) -> HostTable:
+    """Make the table of hosts that are given; InvalidInput with all problems."""
+    refuse(_wrong_names(given.get("names", ())), _wrong_ways(given))
+    return HostTable(**given)
 
 
-def wrong_names(names: Sequence[object]) -> Iterator[str]:
+def _wrong_names(names: Sequence[object]) -> Iterator[str]:
     """Yield all problems of the names of hosts."""
     yield from wrong_values(
         (f"names[{index}]", name, _is_name(name), "a name of a host")
@@ -117,21 +98,17 @@ def wrong_names(names: Sequence[object]) -> Iterator[str]:
             yield f"names has {short(name)} twice, expected each host once"
 
 
-def wrong_ways(given: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the problems of the ways to hosts, after their keys."""
-    if not given.get("names") and "scheduler" not in given:
-        yield (), "hosts has neither names nor a scheduler, expected one of them"
-    if len(names := given.get("names", [])) in range(1, 1 + given.get("generators", 0)):
-        said = f"generators is {given['generators']}, expected fewer than hosts: {len(names)}"
-        yield ("generators",), said
+def _wrong_ways(given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the problems of the ways to hosts."""
+    n_hosts = len(given.get("names", ()))
+    if not n_hosts and "scheduler" not in given:
+        yield "neither names of hosts nor a scheduler is given, expected one of them"
+    if n_hosts in range(1, 1 + given.get("generators", 0)):
+        yield f"generators is {given['generators']}, expected fewer than hosts: {n_hosts}"
     if "scheduler" in given and {*given} & {"prefix", "python"}:
-        yield (
-            ("scheduler",),
-            "scheduler goes with neither prefix nor python: its workers run already",
-        )
+        yield "scheduler goes with neither prefix nor python: its workers run already"
     if "prefix" in given and not any("{host}" in word for word in given["prefix"]):
-        said = f"prefix is {short(given['prefix'])}, expected a place for the name: {{host}}"
-        yield ("prefix",), said
+        yield f"prefix is {short(given['prefix'])}, expected a place for the name: {{host}}"
 
 
 def _is_name(name: object) -> bool:

@@ -30,7 +30,6 @@ from benchrigor.workbench.surfaces.samples import (
 )
 
 AUTO = "auto"
-MODELS = (AUTO, QUADRATIC, GAUSSIAN_PROCESS)
 _WIDE = 2.0  # predictions are far off from this factor on
 _LACK = 0.01
 _NORMAL = 1e9  # degrees of freedom that are as good as infinitely many

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Estimate, Notice
-from benchrigor.model.checks import attempt, listed, refuse, wrong_choice
+from benchrigor.model.checks import attempt, listed, refuse, wrong_setting
 from benchrigor.model.comparison import Ranked
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import Floats, short
@@ -24,13 +24,13 @@ from benchrigor.stats.series.interval import (
     t_interval,
 )
 from benchrigor.units import Direction
+from benchrigor.workbench.settings import MAP
 from benchrigor.workbench.surfaces.answers import Best, Crossover, LeftOut, changes_of_sign
 from benchrigor.workbench.surfaces.factors import Factor, Point, Space, show_point, spread
 from benchrigor.workbench.surfaces.gaussian_process import GaussianProcess
 from benchrigor.workbench.surfaces.quadratic import Quadratic
 from benchrigor.workbench.surfaces.response_fit import (
     AUTO,
-    MODELS,
     ResponseFit,
     average,
     fit_response,
@@ -449,7 +449,10 @@ def fit_surface(
     """
     problems: list[str] = []
     attempt(problems, check_confidence, confidence)
-    problems += [*wrong_directions(direction, responses), *wrong_choice("model", model, MODELS)]
+    problems += [
+        *wrong_directions(direction, responses),
+        *wrong_setting("model", MAP["model"], model),
+    ]
     is_empty = isinstance(measured, Sequence) and len(measured) == 0
     found = None if is_empty else attempt(problems, listed, measured, "measured", "Measured")
     samples: list[Measured] = found or []
