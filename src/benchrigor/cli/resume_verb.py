@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from benchrigor.cli.targets import workload_of
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Progress, StopReason
+from benchrigor.model.checks import refuse
 from benchrigor.session import Session
 from benchrigor.session.stored_runs import AGAIN, PAIR, PART_OF
 
@@ -56,7 +58,15 @@ def resume(
             f"{shared.hint('resume', whole)}"
         )
     if is_special(before):
-        module_for(before).resume(before, opened, limits, as_json=as_json)
+        special, budget_s = module_for(before), limits.pop("budget_s")
+        refuse(
+            f"{name} is given, and {before.run_id} is {special.NOUN}: expected --budget"
+            for name, limit in limits.items()
+            if limit is not None
+        )
+        no_limit = None if budget_s == math.inf else budget_s
+        budget = {} if budget_s is None else {"budget_s": no_limit}
+        special.resume(before, opened, budget, as_json=as_json)
     workload = workload_of(before)
     new = {name: limit for name, limit in limits.items() if limit is not None}
     told = before.options

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +19,6 @@ from benchrigor.clocks import WallClock
 from benchrigor.errors import BenchrigorError, InvalidInput, WorkloadFailed
 from benchrigor.layout import page, row, wrapped
 from benchrigor.model import Code, RunRecord, codec
-from benchrigor.model.checks import refuse
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.shell_words import words_of
 from benchrigor.model.text import percent, show_duration, show_value
@@ -249,25 +247,13 @@ def explain(record: RunRecord, *, as_json: bool) -> None:
     )
 
 
-def refuse_other_limits(record: RunRecord, limits: Mapping[str, Any], noun: str) -> None:
-    """Refuse limits other than the budget."""
-    refuse(
-        f"{name} is given, and {record.run_id} is {noun}: expected --budget"
-        for name, limit in limits.items()
-        if limit is not None and name != "budget_s"
-    )
-
-
 def resume(
-    record: RunRecord, store: Journal, limits: Mapping[str, Any], *, as_json: bool
+    record: RunRecord, store: Journal, budget: Mapping[str, float | None], *, as_json: bool
 ) -> NoReturn:
     """Resume a stored search, with a new budget for all of it if one is given."""
-    refuse_other_limits(record, limits, NOUN)
-    budget_s = limits["budget_s"]
-    changed = {} if budget_s is None else {"budget_s": None if budget_s == math.inf else budget_s}
-    search = search_of(record, **changed)
+    search = search_of(record, **budget)
     accuracy_given = record.subject["generator"].get("accuracy_given", False)
-    if record.decision is not None and not changed:  # it is over: no server is needed
+    if record.decision is not None and not budget:  # it is over: no server is needed
         print_peak(peak_of(record), run_id=record.run_id, as_json=as_json)
         leave(_code(peak_of(record), accuracy_given=accuracy_given))
     refuse_hidden(record)

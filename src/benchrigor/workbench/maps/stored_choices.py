@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +35,6 @@ from benchrigor.workbench.maps.surfaces_of_maps import surface_of
 from benchrigor.workbench.planning.best_choice import BEST, EQUIVALENT, BestChoice, Choice, Turn
 from benchrigor.workbench.pool.host_table import executor_for
 from benchrigor.workbench.pool.pool import JobDone
-from benchrigor.workbench.searches import refuse_other_limits
 from benchrigor.workbench.surfaces.factors import show_point
 from benchrigor.workbench.surfaces.samples import Sample
 
@@ -245,18 +243,14 @@ def explain(record: RunRecord, *, as_json: bool) -> None:
 
 
 def resume(
-    record: RunRecord, store: Journal, limits: Mapping[str, Any], *, as_json: bool
+    record: RunRecord, store: Journal, budget: Mapping[str, float | None], *, as_json: bool
 ) -> NoReturn:
     """Resume a stored choice, with a new budget for all of its turns if one is given."""
-    refuse_other_limits(record, limits, NOUN)
-    budget_s = limits["budget_s"]
-    if budget_s is None and record.decision is not None:
+    if not budget and record.decision is not None:
         _print(record, _choice_in(record), as_json=as_json)
         leave(_code(_choice_in(record)))
     refuse_hidden(record)
-    subject = dict(record.subject)
-    if budget_s is not None:
-        subject["budget_s"] = None if budget_s == math.inf else budget_s
+    subject = {**record.subject, **budget}
     file = map_of(subject["file"])
     run = ChoiceRun.resume(_choice_of(subject, file), record, store)
     leave(_carry_out(run, file, subject, store, as_json=as_json))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -33,7 +32,7 @@ from benchrigor.workbench.maps.map_run import (
 from benchrigor.workbench.maps.responses import Samples, metric_of, unfinished_samples
 from benchrigor.workbench.maps.stored_choices import choose, is_begun
 from benchrigor.workbench.maps.surfaces_of_maps import search_for, surface_of
-from benchrigor.workbench.searches import refuse_other_limits, say_trial
+from benchrigor.workbench.searches import say_trial
 from benchrigor.workbench.surfaces.factors import Point, Space
 from benchrigor.workbench.surfaces.samples import Measured
 from benchrigor.workbench.surfaces.surface import Surface
@@ -61,19 +60,16 @@ def explain(record: RunRecord, *, as_json: bool) -> None:
 
 
 def resume(
-    record: RunRecord, store: Journal, limits: Mapping[str, Any], *, as_json: bool
+    record: RunRecord, store: Journal, budget: Mapping[str, float | None], *, as_json: bool
 ) -> NoReturn:
     """Resume a stored map, with a new budget for all of it if one is given."""
-    refuse_other_limits(record, limits, NOUN)
-    file, budget_s = map_of(record.subject["file"]), limits["budget_s"]
+    file = replace(map_of(record.subject["file"]), **budget)  # type: ignore[arg-type]
     is_best = record.subject.get("best", False)
-    if budget_s is None and record.decision is not None:  # only a choice is left to measure
+    if not budget and record.decision is not None:  # only a choice is left to measure
         is_best = is_best and not is_begun(record, store)
         if not (is_best and as_json):
             print_map(record, as_json=as_json)
         leave(_end(record, file, store, best=is_best, as_json=as_json))
-    if budget_s is not None:
-        file = replace(file, budget_s=None if budget_s == math.inf else budget_s)
     refuse_hidden(record)
     begun = unfinished_samples(store, record)
     samples = [sample for sample, _ in begun.values()]
