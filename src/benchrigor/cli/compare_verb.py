@@ -85,10 +85,10 @@ class _Side:
 @click.argument("sources", nargs=-1, required=True, metavar="BASELINE CANDIDATE [MORE]...")
 @shared.setting("statistic", usual="that of the runs; mean for files", default=None)
 @shared.settings("margin", "confidence")
-@shared.choice_option(
+@click.option(
     "--direction",
-    "Which way is better.  [default: that of the metric, as its unit tells]",
-    (None, "lower", "higher"),
+    type=click.Choice(["lower", "higher"]),
+    help="Which way is better.  [default: that of the metric, as its unit tells]",
 )
 @shared.metric_option
 @shared.setting("detector", usual="that of each run; ranks for files", default=None)

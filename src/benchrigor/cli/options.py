@@ -125,12 +125,6 @@ def share_option(name: str, default: str | None, text: str) -> Decorator:
     return click.option(name, type=SHARE, default=default, show_default=True, help=text)
 
 
-def choice_option(name: str, text: str, choices: Sequence[str | None]) -> Decorator:
-    """Add an option with choices; the first is the default, or None."""
-    words = click.Choice([choice for choice in choices if choice is not None])
-    return click.option(name, type=words, default=choices[0], show_default=True, help=text)
-
-
 def count_option(*names: str, text: str, least: int = 1) -> Decorator:
     """Add an option that takes a whole number."""
     return click.option(*names, type=click.IntRange(min=least), metavar="N", help=text)

@@ -13,9 +13,9 @@ from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import (
     attempt,
-    is_number,
     refuse,
     wrong_number,
+    wrong_setting,
     wrong_values,
     wrong_whole,
 )
@@ -28,6 +28,7 @@ from benchrigor.model.text import show_duration, show_estimate
 from benchrigor.secret_texts import hide_in_text
 from benchrigor.stats.estimators.proportion import WILSON
 from benchrigor.workbench.good_requests import conditions_of
+from benchrigor.workbench.settings import SEARCH
 
 MEAN, P95, FAILED = "mean", "p95", "failed"
 # Maximum requests of a trial: times the expected number, and further ones by chance.
@@ -155,7 +156,7 @@ class LoadTrial(OneLine):
     def __post_init__(self) -> None:
         refuse(
             wrong_whole("id", self.id, least=0),
-            check_load("load", self.load),
+            wrong_setting("load", SEARCH["seed_load"], self.load),
             wrong_number("duration_s", self.duration_s),
         )
 
@@ -443,9 +444,3 @@ class PeakRate(OneLine):
             if bound is not None
         ]
         return f"peak not known{': ' * bool(ends)}{', '.join(ends)}"
-
-
-def check_load(name: str, value: object) -> list[str]:
-    """Return the problems of a load."""
-    fits = is_number(value) and 0.0 < float(value) < math.inf
-    return wrong_values([(name, value, fits, "a load above 0")])

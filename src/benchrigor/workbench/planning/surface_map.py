@@ -14,7 +14,13 @@ from benchrigor.model import Estimate, StopReason
 from benchrigor.model.checks import attempt, refuse, wrong_number, wrong_settings, wrong_values
 from benchrigor.model.series import Floats, short
 from benchrigor.workbench.settings import ADAPTIVE, MAP
-from benchrigor.workbench.surfaces.designs import d_optimal, far_apart, seed_of, snake
+from benchrigor.workbench.surfaces.designs import (
+    d_optimal,
+    far_apart,
+    seed_of,
+    snake,
+    wrong_samples,
+)
 from benchrigor.workbench.surfaces.factors import Factor, Level, Point, Space
 from benchrigor.workbench.surfaces.response_fit import AUTO
 from benchrigor.workbench.surfaces.samples import (
@@ -113,8 +119,7 @@ class SurfaceMap:
             wrong_settings(MAP, given),
             wrong_directions(direction, responses),
             [] if responses is None else _wrong_responses(responses),
-            ["samples is None, expected a number for a d-optimal design"]
-            * (design == D_OPTIMAL and samples is None),
+            wrong_samples(self.space, samples) if design == D_OPTIMAL else [],
         )
         self.design, self.samples, self.budget_s = design, samples, budget_s
         self._target, self._confidence = target, confidence

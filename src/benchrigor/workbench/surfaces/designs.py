@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from benchrigor.errors import MissingExtra
-from benchrigor.model.checks import is_number, refuse, wrong_number, wrong_values, wrong_whole
+from benchrigor.model.checks import is_number, wrong_values
 from benchrigor.model.series import Floats
 from benchrigor.workbench.surfaces.factors import Factor, Point, Space
 
@@ -36,7 +36,7 @@ def d_optimal(space: Space, samples: int, *, seed: int) -> list[Point]:
     space
         Its grid has the candidates.
     samples
-        The number to choose, all of them different.
+        The number to choose, all of them different; see `wrong_samples`.
     seed
         Of the starts. The same seed gives the same points.
 
@@ -47,8 +47,6 @@ def d_optimal(space: Space, samples: int, *, seed: int) -> list[Point]:
 
     Raises
     ------
-    InvalidInput
-        With fewer samples than the model has terms, or more than the grid has points.
     MissingExtra
         When pydoe is not installed: ``pip install 'benchrigor[workbench]'``.
 
@@ -66,7 +64,6 @@ def d_optimal(space: Space, samples: int, *, seed: int) -> list[Point]:
     >>> [point["threads"] for point in snake(space, d_optimal(space, 3, seed=1))]
     [1, 4, 16]
     """
-    refuse(wrong_samples(space, samples), wrong_whole("seed", seed, least=0))
     grid = space.grid()
     terms = space.terms(grid)
     # A common factor does not change the order of determinants. But pydoe ignores increases below
@@ -157,18 +154,12 @@ def far_apart(space: Space, samples: int, *, seed: int) -> list[Point]:
     list of points
         In no particular order, see `snake`.
 
-    Raises
-    ------
-    InvalidInput
-        When ``samples`` is not a whole number above 0.
-
     Examples
     --------
     >>> space = Space([Factor("threads", levels=[1, 2, 4, 8, 16], scale="log2")])
     >>> sorted(point["threads"] for point in far_apart(space, 3, seed=1))
     [1, 4, 16]
     """
-    refuse(wrong_whole("samples", samples), wrong_whole("seed", seed, least=0))
     grid = space.grid()
     if samples >= len(grid):
         return grid
@@ -223,18 +214,12 @@ def snake(space: Space, points: Sequence[Point]) -> list[Point]:
     list of points
         The same ones.
 
-    Raises
-    ------
-    InvalidInput
-        With a point outside of the space.
-
     Examples
     --------
     >>> space = Space([Factor("load", [1, 2], workload=True), Factor("fs", ["ext4", "xfs"])])
     >>> [(point["fs"], point["load"]) for point in snake(space, space.grid())]
     [('ext4', 1), ('ext4', 2), ('xfs', 2), ('xfs', 1)]
     """
-    refuse(problem for point in points for problem in space.wrong_point(point))
     dearest = sorted(space.factors, key=lambda factor: (-factor.change_s, factor.workload))
     return _to_and_fro(space, dearest, list(points))
 
@@ -272,11 +257,6 @@ def seed_of(space: Space, finished: Sequence[tuple[Point, float]], point: Point)
         The peak of the nearest finished point of the same categories (the first of several), by
         coded levels; the median of all peaks if none has these categories; None before the first.
 
-    Raises
-    ------
-    InvalidInput
-        With a point outside of the space, or a peak that is not above 0.
-
     Notes
     -----
     Shivam et al. (USENIX ATC 2008).
@@ -290,11 +270,6 @@ def seed_of(space: Space, finished: Sequence[tuple[Point, float]], point: Point)
     >>> seed_of(space, finished, {"disks": 3, "fs": "ext4"})
     200.0
     """
-    refuse(
-        space.wrong_point(point),
-        (problem for known, _ in finished for problem in space.wrong_point(known)),
-        (problem for _, peak in finished for problem in wrong_number("a peak", peak)),
-    )
     if not finished:
         return None
     categories = [factor.name for factor in space.factors if factor.is_category]

@@ -14,7 +14,7 @@ from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.model.text import many
 from benchrigor.stats.series.interval import student_t
-from benchrigor.workbench.surfaces.factors import Level, Space
+from benchrigor.workbench.surfaces.factors import Level
 
 Answer = Estimate | tuple[float, float, float]
 _WAYS = ("higher", "lower")
@@ -165,11 +165,3 @@ def weak_samples(samples: Sequence[Measured]) -> Iterable[Notice]:
             f"{many(len(samples), 'sample')}: they count less."
         )
         yield Notice.warning(Code.DISTURBED, sentence, samples=len(shares), most=max(shares))
-
-
-def wrong_sample(space: Space, measured: Measured) -> Iterable[str]:
-    """Yield the problems of a sample in a space of factors."""
-    name = f"sample {measured.sample.id}"
-    yield from (f"{name}: {problem}" for problem in space.wrong_point(measured.sample.point))
-    for response, estimate in measured.estimates.items():
-        yield from wrong_quantity(f"{response} of {name}", estimate)

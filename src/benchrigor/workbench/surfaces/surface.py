@@ -11,20 +11,18 @@ import numpy as np
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Estimate, Notice
-from benchrigor.model.checks import attempt, listed, refuse, wrong_setting
+from benchrigor.model.checks import refuse
 from benchrigor.model.comparison import Ranked
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import Floats, short
 from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.series.interval import (
     StandardError,
-    check_confidence,
     exponential,
     student_t,
     t_interval,
 )
 from benchrigor.units import Direction
-from benchrigor.workbench.settings import MAP
 from benchrigor.workbench.surfaces.answers import Best, Crossover, LeftOut, changes_of_sign
 from benchrigor.workbench.surfaces.factors import Factor, Point, Space, show_point, spread
 from benchrigor.workbench.surfaces.gaussian_process import GaussianProcess
@@ -40,8 +38,6 @@ from benchrigor.workbench.surfaces.samples import (
     Measured,
     direction_of,
     weak_samples,
-    wrong_directions,
-    wrong_sample,
 )
 
 _DRAWS, _MOST_POINTS, _STEPS = 4000, 500, 65
@@ -427,8 +423,6 @@ def fit_surface(
 
     Raises
     ------
-    InvalidInput
-        When a point is outside of the space, an answer is not above 0, or an argument out of range.
     MissingExtra
         Without scikit-learn, which comes with ``pip install 'benchrigor[workbench]'``.
 
@@ -447,24 +441,12 @@ def fit_surface(
     >>> surface.best().point, surface.predict({"threads": 3}).value > 250
     ({'threads': 32}, True)
     """
-    problems: list[str] = []
-    attempt(problems, check_confidence, confidence)
-    problems += [
-        *wrong_directions(direction, responses),
-        *wrong_setting("model", MAP["model"], model),
-    ]
-    is_empty = isinstance(measured, Sequence) and len(measured) == 0
-    found = None if is_empty else attempt(problems, listed, measured, "measured", "Measured")
-    samples: list[Measured] = found or []
-    for sample in samples:
-        problems += wrong_sample(space, sample)
-    refuse(problems)
-    found_names = (name for sample in samples for name in sample.estimates)
+    found_names = (name for sample in measured for name in sample.estimates)
     names = dict.fromkeys(found_names if responses is None else responses)
     how: dict[str, Any] = {"interchangeable": interchangeable, "wanted_model": model}
     fits = {
         name: replace(
-            fit_response(space, samples, name, **how),
+            fit_response(space, measured, name, **how),
             sign=1.0 if direction_of(name, direction) == "higher" else -1.0,
         )
         for name in names
@@ -474,11 +456,11 @@ def fit_surface(
             name: replace(fit, notices=_add_name(name, fit.notices)) for name, fit in fits.items()
         }
     first = next(iter(fits.values()), ResponseFit(points=(), several=()))
-    notices = [*weak_samples(samples), *(one for fit in fits.values() for one in fit.notices)]
+    notices = [*weak_samples(measured), *(one for fit in fits.values() for one in fit.notices)]
     if not fits:
         notices = [too_few(space, 0), *notices]
     return Surface(
-        samples=tuple(samples),
+        samples=tuple(measured),
         model=None if first.model is None else first.model.name,
         loo_error=first.loo_error,
         notices=tuple(notices),
