@@ -47,10 +47,10 @@ _WAYS = {"url": "--url", "mix": "--requests", "target": "MODULE:COROUTINE", "com
 _SENT_BY_HOSTS = ("names", "prefix", "python", "scheduler")
 # Options that go with some kinds of targets only.
 _ONLY_WITH = {
-    **dict.fromkeys(("method", "header", "body", "status"), ("url",)),
-    **dict.fromkeys(_SENT_BY_HOSTS, ("url", "mix")),
-    **dict.fromkeys((*SENDING, "slos"), ("url", "mix", "target")),
-    "read": ("command",),
+    **dict.fromkeys(("method", "header", "body", "status"), ("--url",)),
+    **dict.fromkeys(_SENT_BY_HOSTS, ("--url", "--requests")),
+    **dict.fromkeys((*SENDING, "slos"), ("--url", "--requests", "MODULE:COROUTINE")),
+    **dict.fromkeys(("load", "read"), ("COMMAND",)),
 }
 
 
@@ -217,13 +217,11 @@ def _way(words: Sequence[str], given: Mapping[str, Any]) -> str:
         raise InvalidInput(
             "expected one of --url, --requests FILE, MODULE:COROUTINE, or -- COMMAND"
         )
-    flags = {
-        str(option.name): option.opts[0] for option in click.get_current_context().command.params
-    }
+    known = {option.name: option for option in click.get_current_context().command.params}
     refuse(
-        f"{flags[name]} is given, expected {' or '.join(map(_WAYS.__getitem__, only))} with it"
+        f"{known[name].opts[0]} is given, expected {' or '.join(only)} with it"
         for name, only in _ONLY_WITH.items()
-        if ways[0] not in only and shared.is_given(name)
+        if _WAYS[ways[0]] not in only and given[name] and given[name] != known[name].default
     )
     return ways[0]
 

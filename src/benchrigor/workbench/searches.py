@@ -397,11 +397,6 @@ def generator_of(
         picks = [Pick.parse(pick) for pick in described["read"]]
         made = LoadCommand(described["words"], picks, limits=limits, is_rate=is_rate, cwd=cwd)
     else:
-        if not is_rate:
-            raise InvalidInput(
-                f"--load is {described['load']!r}, expected 'rate': users who wait for answers "
-                "come from a COMMAND"
-            )
         requests: Any
         if described["kind"] == "target":
             requests = imported(described["words"][0], described["cwd"])

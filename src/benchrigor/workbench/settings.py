@@ -7,9 +7,13 @@ made of them.
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from benchrigor.model.checks import ABOVE_0, FROM_0, wrong_number
+from benchrigor.control_characters import escaped
+from benchrigor.model.checks import ABOVE_0, FROM_0, wrong_number, wrong_values
+from benchrigor.model.series import short
 from benchrigor.settings import FLAG, SETTINGS, SHARE, Kind, Setting, choice, whole
 from benchrigor.units import positive_seconds_of, time_limit_of
 
@@ -140,3 +144,20 @@ HOSTS = {
     "limit_s": Setting(_LIMIT, flag="limit", may_be_none=True),
 }
 """Of hosts that measure samples, or send requests."""
+
+
+def wrong_hosts(argument: str, names: Sequence[object]) -> Iterator[str]:
+    """Yield all problems of the names of hosts."""
+    yield from wrong_values(
+        (f"{argument}[{index}]", name, _is_host(name), "a name of a host")
+        for index, name in enumerate(names)
+    )
+    for name, n in Counter(map(str, names)).items():
+        if n > 1:
+            yield f"{argument} has {short(name)} twice, expected each host once"
+
+
+def _is_host(name: object) -> bool:
+    """Whether a text names a host; one that begins with a dash would be an option of ssh."""
+    is_text = isinstance(name, str) and name.strip() == name != ""
+    return is_text and not str(name).startswith("-") and escaped(str(name)) == name

@@ -173,7 +173,6 @@ CAUSES: dict[str, Callable[[], object]] = {
         Path("file").touch(),
         lock(folder=Path("file")).take(),
     ),
-    "a host given twice": lambda: Pool(FakeExecutor(["elm", "elm"]), owner="a"),
     "a disturbed job": lambda: pooled(
         Outcome(disturbed="others used 1.0 processors"), Outcome(disturbed="others used 2.0")
     ),

@@ -17,7 +17,7 @@ from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import Floats, short
 from benchrigor.model.text import many
 from benchrigor.stats.series.interval import StandardError, exponential, student_t, t_interval
-from benchrigor.workbench.settings import CHOICE
+from benchrigor.workbench.settings import CHOICE, wrong_hosts
 from benchrigor.workbench.surfaces.factors import Point, show_point
 from benchrigor.workbench.surfaces.samples import Answer, read_answer, relative_error
 
@@ -151,7 +151,7 @@ class BestChoice:
         refuse(
             problems,
             _wrong_points(configurations or []),
-            _wrong_hosts(names or []),
+            wrong_hosts("hosts", names or []),
             wrong_settings(CHOICE, given),
         )
         self._points = [dict(point) for point in configurations or []]
@@ -547,11 +547,3 @@ def _wrong_points(points: Sequence[object]) -> Iterable[str]:
             yield f"points[{index}] is {short(point)}, expected a level of each factor"
         elif point in points[:index]:
             yield f"points[{index}] is {short(point)} again, expected different ones"
-
-
-def _wrong_hosts(hosts: Sequence[object]) -> Iterable[str]:
-    for index, host in enumerate(hosts):
-        if not isinstance(host, str) or not host:
-            yield f"hosts[{index}] is {short(host)}, expected a name"
-        elif host in hosts[:index]:
-            yield f"hosts[{index}] is {host!r} again, expected each host once"

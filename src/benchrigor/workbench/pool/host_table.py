@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from benchrigor.control_characters import escaped
-from benchrigor.model.checks import refuse, wrong_values
+from benchrigor.model.checks import refuse
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.model.toml_tables import TomlTables, list_of, words_of
 from benchrigor.workbench.pool.executors import Executor, LocalExecutor
-from benchrigor.workbench.settings import HOSTS
+from benchrigor.workbench.settings import HOSTS, wrong_hosts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,19 +82,8 @@ def read_hosts(tables: TomlTables) -> HostTable | None:
 
 def hosts_of(given: Mapping[str, Any]) -> HostTable:
     """Make the table of hosts that are given; InvalidInput with all problems."""
-    refuse(_wrong_names(given.get("names", ())), _wrong_ways(given))
+    refuse(wrong_hosts("names", given.get("names", ())), _wrong_ways(given))
     return HostTable(**given)
-
-
-def _wrong_names(names: Sequence[object]) -> Iterator[str]:
-    """Yield all problems of the names of hosts."""
-    yield from wrong_values(
-        (f"names[{index}]", name, _is_name(name), "a name of a host")
-        for index, name in enumerate(names)
-    )
-    for name in dict.fromkeys(map(str, names)):
-        if list(map(str, names)).count(name) > 1:
-            yield f"names has {short(name)} twice, expected each host once"
 
 
 def _wrong_ways(given: Mapping[str, Any]) -> Iterator[str]:
@@ -109,12 +97,6 @@ def _wrong_ways(given: Mapping[str, Any]) -> Iterator[str]:
         yield "scheduler goes with neither prefix nor python: its workers run already"
     if "prefix" in given and not any("{host}" in word for word in given["prefix"]):
         yield f"prefix is {short(given['prefix'])}, expected a place for the name: {{host}}"
-
-
-def _is_name(name: object) -> bool:
-    """Whether a text names a host; one that begins with a dash would be an option of ssh."""
-    is_text = isinstance(name, str) and name.strip() == name != ""
-    return is_text and not str(name).startswith("-") and escaped(str(name)) == name
 
 
 def executor_for(hosts: HostTable) -> Executor:
