@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import sys
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -34,12 +36,7 @@ class Verbs(click.Group):
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         """Load the module of a verb, and return its command."""
-        if name not in VERBS:
-            return None
-        package = SIDE_SYSTEMS.get(name, "cli")
-        module = import_module(f"benchrigor.{package}.{name.replace('-', '')}_verb")
-        commands = (var for var in vars(module).values() if isinstance(var, click.Command))
-        return next(command for command in commands if command.name == name)
+        return _command_of(name) if name in VERBS else None
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the verbs by task with their questions, without loading them."""
@@ -122,6 +119,20 @@ class Verbs(click.Group):
             return report_failure(error, verb.params if verb else ())
         except KeyboardInterrupt as interrupt:
             return report_failure(interrupt, ())
+
+
+@cache
+def _command_of(verb: str) -> click.Command:
+    """Load the module of a verb, and return its command.
+
+    What is loaded stays. To look for garbage there would take a sixth of a short run, and time of
+    functions that are measured in this process.
+    """
+    package = SIDE_SYSTEMS.get(verb, "cli")
+    module = import_module(f"benchrigor.{package}.{verb.replace('-', '')}_verb")
+    gc.freeze()
+    commands = (var for var in vars(module).values() if isinstance(var, click.Command))
+    return next(command for command in commands if command.name == verb)
 
 
 def _has_folder(verb: str | None) -> bool:
