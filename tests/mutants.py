@@ -23,10 +23,8 @@ import subprocess
 import sys
 import tempfile
 import time
-import xml.etree.ElementTree as ET
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -43,6 +41,20 @@ FIRST_TESTS = 8
 LIMIT_S = 60  # of the processor, for one change
 _PRELOADED = ("hypothesis.strategies", "pytest", "scipy.optimize", "scipy.stats")
 FEWEST_CHANGES = 40  # of a module that may be drawn
+_CONTEXTS = """
+import coverage
+import pytest
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    coverage.Coverage.current().switch_context(item.nodeid)
+    yield
+    coverage.Coverage.current().switch_context("")
+
+def pytest_runtest_logreport(report):
+    with open("failing", "a") as file:
+        print(*[report.nodeid] * report.failed, file=file)
+"""  # each case of a table by itself
 _COMPARISONS = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -144,7 +156,7 @@ class Tree:
         _copy(tests / "tests", folder / "tests")
         self._variables = {
             **os.environ,
-            "PYTHONPATH": str(folder / "src"),
+            "PYTHONPATH": f"{folder / 'src'}{os.pathsep}{folder}",
             "XDG_DATA_HOME": str(folder / "data"),
         }
 
@@ -155,30 +167,22 @@ class Tree:
         paths = [str(self.path(module)) for module in modules]
         rules = self.folder / "coverage.ini"
         rules.write_text(
-            "[run]\ndynamic_context = test_function\nconcurrency = thread\n"
-            f"data_file = {self.folder}/reached\ninclude =\n  " + "\n  ".join(paths) + "\n"
+            f"[run]\nconcurrency = thread\ndata_file = {self.folder}/reached\ninclude =\n  "
+            + "\n  ".join(paths)
         )
+        (self.folder / "contexts.py").write_text(_CONTEXTS)
         words = ["-m", "coverage", "run", f"--rcfile={rules}", "-m", "pytest", "-q", "-n", "0"]
-        passed = self.folder / "passed.xml"
-        words += ["-p", "no:cacheprovider", "-m", "not slow and not alone", *among]
+        words += ["-p", "no:cacheprovider", "-p", "contexts", "-m", "not slow and not alone"]
         left_out = [f"--ignore=tests/{name}" for name in ("calibration", "e2e", "typing")]
-        self._run([*words, *left_out, f"--junitxml={passed}"])
-        failing = {
-            (case.get("classname", "").rpartition(".")[2], case.get("name", "").partition("[")[0])
-            for case in ET.parse(passed).iter("testcase")  # noqa: S314
-            if case.find("failure") is not None or case.find("error") is not None
-        }
+        self._run([*words, *among, *left_out])
+        failing = set((self.folder / "failing").read_text().splitlines())
         report = self.folder / "reached.json"
         words = ["-m", "coverage", "json", f"--rcfile={rules}", "--show-contexts"]
         self._run([*words, "-o", str(report)])
         files = json.loads(report.read_text())["files"]
         lines = {
             module: {
-                int(line): [
-                    node
-                    for name in names
-                    if tuple(name.split(".")[-2:]) not in failing and (node := self._node_id(name))
-                ]
+                int(line): [name for name in names if name and name not in failing]
                 for line, names in files.get(f"src/{path}", {}).get("contexts", {}).items()
             }
             for module in modules
@@ -208,20 +212,6 @@ class Tree:
             return any(part and self._exit_code_of(part) not in _HELD for part in parts)
         finally:
             path.write_text(before)
-
-    @cache  # noqa: B019  # there is one tree
-    def _node_id(self, context: str) -> str | None:
-        """Return the name by which pytest knows a test: from ``tests.stats.test_x.test_y``.
-
-        A context may lack the folders above, or be a function of Hypothesis that is no test.
-        """
-        module, _, function = context.rpartition(".")
-        found = next(self.folder.glob(f"tests/**/{module.rpartition('.')[2]}.py"), None)
-        own = self.folder.joinpath(*module.split(".")).with_suffix(".py")
-        path = own if own.is_file() else found
-        if path is None or not path.name.startswith("test_"):
-            return None
-        return f"{path.relative_to(self.folder)}::{function}"
 
     def _run(self, words: Sequence[str]) -> None:
         command = [sys.executable, "-W", "ignore", *words]
