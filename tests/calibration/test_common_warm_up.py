@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchrigor.stats.phases.common_warm_up import common_phases
-from benchrigor.stats.phases.policy import Policy
+from benchrigor.stats.statistics.statistic import Policy
 
 N = 200
 INDEX = np.arange(N)

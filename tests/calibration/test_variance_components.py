@@ -5,8 +5,8 @@ import pytest
 
 from benchrigor.model.analysis import Kind
 from benchrigor.stats.estimators.estimation import estimate
-from benchrigor.stats.estimators.variance_components import split_variance
-from benchrigor.stats.phases.policy import Policy
+from benchrigor.stats.statistics.statistic import Policy
+from benchrigor.stats.statistics.variance_components import split_variance
 
 
 def test_the_split_finds_both_variances() -> None:

@@ -48,7 +48,7 @@ from benchrigor.session.replays.recorded_run import is_bare
 from benchrigor.session.stored_runs import StoredRuns
 from benchrigor.stats.comparison.two_sample import Question
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
-from benchrigor.stats.phases.policy import Policy
+from benchrigor.stats.statistics.statistic import Policy
 
 _LABEL = 11
 _SOME = 4  # benchmarks that an error lists

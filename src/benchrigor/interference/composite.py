@@ -17,7 +17,6 @@ from benchrigor.model.interference import Composite, CompositeGroup
 from benchrigor.model.notice import Severity
 from benchrigor.model.series import Floats, Ints
 from benchrigor.model.text import many
-from benchrigor.stats.estimators.variance_components import combine_values
 from benchrigor.stats.interference.diagnostics import MATERIAL
 from benchrigor.stats.interference.grouping import (
     MIN_IN_GROUP,
@@ -30,6 +29,7 @@ from benchrigor.stats.interference.grouping import (
 from benchrigor.stats.interference.mad_threshold import RunExcess
 from benchrigor.stats.interference.one_run import differing_columns, profile_interference
 from benchrigor.stats.series.interval import check_confidence
+from benchrigor.stats.statistics.variance_components import combine_values
 
 _MIN_RUNS = 3
 # Share of the work in which a run may differ: now and then a garbage collection falls into another

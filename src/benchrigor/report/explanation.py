@@ -57,12 +57,12 @@ from benchrigor.report.text import (
     why_left_out,
 )
 from benchrigor.session.stop_rules import asked_half_width
-from benchrigor.stats.estimators.proportion import WILSON, whole_of
-from benchrigor.stats.estimators.rate import HARMONIC
 from benchrigor.stats.series.interval import scale
 from benchrigor.stats.series.subsessions import MERGED, SUBSESSIONS
 from benchrigor.stats.series.undisturbed import total_delay
 from benchrigor.stats.series.wall_time_blocks import BLOCKS
+from benchrigor.stats.statistics.proportion import WILSON, whole_of
+from benchrigor.stats.statistics.rate import HARMONIC
 from benchrigor.units import Scale, scale_for
 
 _MOST_PHASES = 12

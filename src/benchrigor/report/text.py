@@ -57,10 +57,10 @@ from benchrigor.report.notice_lines import marked
 from benchrigor.report.pace_text import show_pace
 from benchrigor.session.conditions.red_rounds import advice
 from benchrigor.session.stop_rules import asked_half_width
-from benchrigor.stats.estimators.proportion import WILSON, whole_of
-from benchrigor.stats.estimators.rate import BY_DURATION, HARMONIC
-from benchrigor.stats.estimators.variance_components import readings_per_invocation
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
+from benchrigor.stats.statistics.proportion import WILSON, whole_of
+from benchrigor.stats.statistics.rate import BY_DURATION, HARMONIC
+from benchrigor.stats.statistics.variance_components import readings_per_invocation
 from benchrigor.units import Direction, Quantity
 
 _FEWEST_TO_FORESEE = 10  # from fewer readings nobody can say how many more it takes

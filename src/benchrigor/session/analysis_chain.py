@@ -23,7 +23,6 @@ from benchrigor.model import (
     Options,
     StablePhase,
     WpsFit,
-    quantile_named,
 )
 from benchrigor.model.analysis import Kind, PhaseReason
 from benchrigor.model.notice import is_of_modes, one_each
@@ -59,9 +58,6 @@ from benchrigor.stats.estimators.multimodality import (
     tell_modes,
 )
 from benchrigor.stats.estimators.observation import observe
-from benchrigor.stats.estimators.proportion import are_outcomes, are_shares
-from benchrigor.stats.estimators.variance_components import split_variance
-from benchrigor.stats.phases.policy import Policy, ReferencesAlong
 from benchrigor.stats.phases.trimming import measured_phase, moved_on
 from benchrigor.stats.series.level import all_zero
 from benchrigor.stats.series.subsessions import MERGED
@@ -73,6 +69,15 @@ from benchrigor.stats.series.undisturbed import (
     hardly_any_of,
     together,
 )
+from benchrigor.stats.statistics.proportion import are_outcomes, are_shares
+from benchrigor.stats.statistics.statistic import (
+    Policy,
+    Quantile,
+    ReferencesAlong,
+    Statistic,
+    statistic_for,
+)
+from benchrigor.stats.statistics.variance_components import split_variance
 from benchrigor.stats.wps.line_diagnostics import diagnose_further
 from benchrigor.stats.wps.work_line import check_fit
 from benchrigor.units import Direction, Quantity
@@ -133,17 +138,23 @@ class Material:
         return sum(int((values < 1.0 / LARGEST).sum()) for values in self.series)
 
     @property
+    def statistic(self) -> Statistic:
+        """What is estimated; the speed of various work is a line of its own."""
+        if self.kind is Kind.WORK:
+            return statistic_for(self.options.statistic)
+        name, is_share = self.options.statistic, self.is_share
+        return statistic_for(name, share=is_share, harmonic=self.is_harmonic)
+
+    @property
     def policy(self) -> Policy:
         """Which statistic is estimated, and by which method."""
         return Policy(
             kind=self.kind,
-            q=quantile_named(self.options.statistic),
+            statistic=self.statistic,
             confidence=self.options.confidence,
             trim=self.options.cut_shares or True,
             method=self.options.method,
             autocorrelation_limit=self.options.autocorrelation_limit,
-            harmonic=self.kind is not Kind.WORK and self.is_harmonic,
-            share=self.kind is not Kind.WORK and self.is_share,
             higher=self.metric.direction is Direction.HIGHER,
             batch=self.batch,
             narrow=self.narrow and self.metric.kind in (Quantity.TIME, Quantity.RATE),
@@ -322,7 +333,7 @@ def estimate_statistic(material: Material, analysis: Analysis) -> Analysis:
         analysis,
         phases=estimation.phases,
         fits=estimation.fits,
-        levels=estimation.levels(material.policy) if material.kind is Kind.PIECES else (),
+        levels=estimation.values if material.kind is Kind.PIECES else (),
         n_kept=sum(series.size for series in estimation.kept if series is not None),
         estimate=estimation.estimate and replace(estimation.estimate, notices=notices),
         notices=notices,
@@ -383,11 +394,13 @@ def describe(material: Material, analysis: Analysis) -> Analysis:
     if material.kind not in (Kind.INVOCATIONS, Kind.PIECES):
         limit = material.options.autocorrelation_limit
         analysis = replace(analysis, subsessions=merge_subsessions(values, limit=limit))
-    if analysis.estimate is None or material.policy.share:
+    if analysis.estimate is None or not material.statistic.follows_pace:
         return analysis
     policy = adapt(material.policy, analysis.phases)
     best = 0.9 if material.metric.direction is Direction.HIGHER else 0.1
-    typical, floor = (estimate_kept(kept, replace(policy, q=q)).estimate for q in (0.5, best))
+    typical, floor = (
+        estimate_kept(kept, replace(policy, statistic=Quantile(q))).estimate for q in (0.5, best)
+    )
     analysis = replace(analysis, typical=typical, floor=floor)
     if material.kind is Kind.INVOCATIONS:
         fits = analysis.fits
@@ -397,14 +410,16 @@ def describe(material: Material, analysis: Analysis) -> Analysis:
 
 def tell_of_modes(material: Material, analysis: Analysis) -> Analysis:
     """Add the modes of a single series, and a Notice of several beside a mean."""
-    if material.kind not in (Kind.READINGS, Kind.UNIT_READINGS) or material.policy.share:
+    if material.kind not in (Kind.READINGS, Kind.UNIT_READINGS):
+        return analysis
+    if not material.statistic.follows_pace:
         return analysis
     (values,) = keep(material.series, analysis.phases)
     if values is None:
         return analysis
     modes = merge_near_modes(find_modes(values, _SEVERAL_MODES))
     analysis = replace(analysis, modes=modes)
-    if len(modes) < 2 or material.policy.q is not None:
+    if len(modes) < 2 or material.statistic.q is not None:
         return analysis
     notice = tell_modes(values, modes, material.metric.unit)
     if not is_of_modes(notice):

@@ -59,7 +59,7 @@ from benchrigor.session.stop_rules import (
 )
 from benchrigor.session.traces import Traces
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
-from benchrigor.stats.estimators.proportion import whole_of
+from benchrigor.stats.statistics.proportion import whole_of
 
 _ROUNDING = 1e-6  # of a piece: rounds that add up to it may fall short by that much
 _LEAST = 0.01  # the least share of its time that a piece has if earlier ones took too long

@@ -8,7 +8,7 @@ import scipy
 
 from benchrigor.model import Analysis, Options
 from benchrigor.session.stop_rules import min_evidence, wanted_half_width
-from benchrigor.stats.estimators.proportion import whole_of
+from benchrigor.stats.statistics.proportion import whole_of
 
 # Before it the pace of the readings is known too badly; one reading alone may be a cold one.
 SINCE_S, FIRST_S = 1.0, 2.5

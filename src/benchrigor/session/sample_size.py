@@ -14,8 +14,8 @@ from benchrigor.model.notice import Severity, weakening
 from benchrigor.model.sample_size import Plan
 from benchrigor.model.series import short
 from benchrigor.session.stop_rules import min_evidence
-from benchrigor.stats.estimators.variance_components import MIN_PIECES
 from benchrigor.stats.planning.power import plan_sizes
+from benchrigor.stats.statistics.variance_components import MIN_PIECES
 
 
 def plan(

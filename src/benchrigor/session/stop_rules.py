@@ -10,10 +10,10 @@ from benchrigor.model import Analysis, Decision, Estimate, Metric, Options, Prog
 from benchrigor.model.analysis import Kind, PhaseLabel
 from benchrigor.model.options import LATEST
 from benchrigor.protocols import StopRule
-from benchrigor.stats.estimators.proportion import whole_of
 from benchrigor.stats.phases.trimming import STABLE_SHARE
 from benchrigor.stats.series.interval import student_t
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
+from benchrigor.stats.statistics.proportion import whole_of
 
 # Factor from one look to the next. A session that looked after every reading would stop when the
 # variance is small by chance, and its intervals would not cover.

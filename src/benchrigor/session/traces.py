@@ -32,10 +32,10 @@ from benchrigor.session.stop_rules import EARLY_LOOKS, agrees, min_evidence, nex
 from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.rough_figure import latest, rough_figure
-from benchrigor.stats.estimators.variance_components import MIN_PIECES
 from benchrigor.stats.phases.trend import may_move
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.series.undisturbed import Groups, choose_undisturbed, groups_of, join_groups
+from benchrigor.stats.statistics.variance_components import MIN_PIECES
 from benchrigor.units import Direction, Quantity
 
 _ROUNDS_SHOWN = 100  # of restarted rounds, in the figure that is shown before there is an estimate

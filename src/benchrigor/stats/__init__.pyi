@@ -25,8 +25,6 @@ from benchrigor.stats.estimators.mean_and_quantile import (
 from benchrigor.stats.estimators.mean_and_quantile import estimate_mean as estimate_mean
 from benchrigor.stats.estimators.mean_and_quantile import estimate_quantile as estimate_quantile
 from benchrigor.stats.estimators.observation import observe as observe
-from benchrigor.stats.estimators.proportion import estimate_proportion as estimate_proportion
-from benchrigor.stats.estimators.rate import estimate_rate as estimate_rate
 from benchrigor.stats.interference.one_run import estimate_interference as estimate_interference
 from benchrigor.stats.interference.one_run import profile_interference as profile_interference
 from benchrigor.stats.interference.traffic_light import light_of as light_of
@@ -36,5 +34,7 @@ from benchrigor.stats.phases.trimming import trimmed as trimmed
 from benchrigor.stats.series.interval import required_readings as required_readings
 from benchrigor.stats.series.subsessions import autocorrelation as autocorrelation
 from benchrigor.stats.series.subsessions import merge_subsessions as merge_subsessions
+from benchrigor.stats.statistics.proportion import estimate_proportion as estimate_proportion
+from benchrigor.stats.statistics.rate import estimate_rate as estimate_rate
 from benchrigor.stats.wps.work_line import fit_wps as fit_wps
 from benchrigor.workbench.arithmetic.run_length import plan_runlength as plan_runlength

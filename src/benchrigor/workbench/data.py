@@ -26,7 +26,7 @@ from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.model.text import show_duration, show_estimate
 from benchrigor.secret_texts import hide_in_text
-from benchrigor.stats.estimators.proportion import WILSON
+from benchrigor.stats.statistics.proportion import WILSON
 from benchrigor.workbench.good_requests import conditions_of
 from benchrigor.workbench.settings import SEARCH
 

@@ -27,7 +27,6 @@ from benchrigor.stats.comparison.fieller_mover import (
     ratio_of,
     uncertain_value,
 )
-from benchrigor.stats.estimators.rate import estimate_rate
 from benchrigor.stats.series.interval import (
     LONG_RUN_VARIANCE,
     StandardError,
@@ -36,6 +35,7 @@ from benchrigor.stats.series.interval import (
     scale,
     t_interval,
 )
+from benchrigor.stats.statistics.rate import estimate_rate
 
 MOVER = "MOVER"
 

@@ -20,8 +20,8 @@ from benchrigor.queues.arithmetic.moments import (
 )
 from benchrigor.queues.arithmetic.published_method import QUANTILE_COUNTS, QuantileMean
 from benchrigor.queues.data.service import RateReason, ServiceMoments, ServiceRate
-from benchrigor.stats.estimators.rate import estimate_rate
 from benchrigor.stats.series.interval import scale, student_t
+from benchrigor.stats.statistics.rate import estimate_rate
 
 BUSY_TIME = "busy-time"
 _QUANTILE = "quantile"

@@ -21,7 +21,7 @@ from benchrigor.queues.data.service import ServiceRate
 from benchrigor.queues.periods import Periods, PooledPeriods
 from benchrigor.queues.rates import MOST_RATES, ServiceRateEstimator, in_bytes
 from benchrigor.queues.stages.stage import HEAD, TAIL, Stage
-from benchrigor.stats.estimators.rate import estimate_rate
+from benchrigor.stats.statistics.rate import estimate_rate
 
 # Periods that a time with one number of servers must have for its rate to be kept.
 _FEWEST_PERIODS = 10

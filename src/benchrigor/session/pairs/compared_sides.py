@@ -22,8 +22,8 @@ from benchrigor.session.conditions.red_rounds import is_disturbed
 from benchrigor.session.replays.recorded_run import Recording, is_bare, recording_of
 from benchrigor.stats.comparison.two_sample import Question
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
-from benchrigor.stats.estimators.variance_components import INVOCATION_MEANS
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
+from benchrigor.stats.statistics.variance_components import INVOCATION_MEANS
 from benchrigor.units import Quantity
 
 T = TypeVar("T", RunRecord, Recording)

@@ -23,7 +23,6 @@ from benchrigor.model import (
     Options,
     Progress,
     StopReason,
-    quantile_named,
 )
 from benchrigor.model.analysis import Kind
 from benchrigor.model.checks import as_share, attempt, wrong_values
@@ -56,8 +55,8 @@ from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.comparison.samples import check_margin, direction_named
 from benchrigor.stats.comparison.two_sample import Question
 from benchrigor.stats.estimators.rough_figure import rough_figure
-from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.phases.trimming import STABLE_SHARE, moved_on
+from benchrigor.stats.statistics.statistic import Policy, statistic_for
 
 _BLOCKS = ((BASELINE, CANDIDATE, CANDIDATE, BASELINE), (CANDIDATE, BASELINE, BASELINE, CANDIDATE))
 _IN_PROPORTION = 2.0  # The half-width wanted grows with ratios above this
@@ -167,7 +166,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
         super().__init__(checked)
         self.command_line = ""  # measures both sides again; kept with both runs
         policy = Policy(
-            q=quantile_named(checked.statistic),
+            statistic=statistic_for(checked.statistic),
             confidence=checked.confidence,
             trim=True,
             detector=detector_named(checked.detector),
@@ -303,7 +302,9 @@ class PairEngine(Controller[PairPlan, PairRound]):
         policy = self._question.policy
         if not baseline.size:
             return None
-        ratio = rough_figure(candidate, baseline, q=policy.q, confidence=policy.confidence)
+        ratio = rough_figure(
+            candidate, baseline, q=policy.statistic.q, confidence=policy.confidence
+        )
         return Analysis(metric=_RATIO, kind=Kind.UNIT_READINGS, n=self.pairs, estimate=ratio)
 
     def _stop_rules(self) -> Sequence[StopRule]:

@@ -184,7 +184,7 @@ class PairsOfInvocations:
             raise NotEstimable(too_few(self.taken, MIN_FOR_VARIANCE))
         refuse_zeros(*zip((BASELINE, CANDIDATE), map(tuple, self._series), strict=True))
         are_series = any(series.size > 1 for side in self._series for series in side)
-        if question.policy.q is not None and not are_series:
+        if question.policy.statistic.q is not None and not are_series:
             one, two = map(np.concatenate, self._series)
             whole = replace(question.policy, trim=False)
             return compare_pairs(one, two, replace(question, policy=whole))[0]

@@ -15,9 +15,9 @@ from benchrigor.session.conditions.stopped import report_stops
 from benchrigor.session.pairs.kept_sides import compare_in_turn
 from benchrigor.stats.comparison.two_sample import Question
 from benchrigor.stats.interference.traffic_light import light_of
-from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.series.undisturbed import STOPPED
+from benchrigor.stats.statistics.statistic import Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,7 +41,7 @@ from benchrigor.stats.comparison.samples import refuse_zeros
 from benchrigor.stats.comparison.two_sample import Question, compare_samples
 from benchrigor.stats.estimators.estimation import notice_of
 from benchrigor.stats.estimators.pace import Sensitivity, common_sensitivity
-from benchrigor.stats.phases.policy import Policy
+from benchrigor.stats.statistics.statistic import Policy
 from benchrigor.storage import as_store
 
 
@@ -183,8 +183,8 @@ def _compare_pairs(sources: Sequence[Source], question: Question) -> Comparison:
                 "by side, or both runs of one comparison in turn"
             )
         recorded = source.recorded
-        if recorded.kind is not Kind.UNIT_READINGS or recorded.policy.harmonic:
-            kind = "a harmonic mean" if recorded.policy.harmonic else "rounds"
+        if recorded.kind is not Kind.UNIT_READINGS or recorded.statistic.averages_rates:
+            kind = "a harmonic mean" if recorded.statistic.averages_rates else "rounds"
             raise InvalidInput(
                 f"paired is given {kind} of {source.label}, expected one series of readings that "
                 "are averaged as they are (arithmetic)"

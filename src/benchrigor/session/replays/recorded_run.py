@@ -34,8 +34,8 @@ from benchrigor.session.schedule.references_along import references_along, timed
 from benchrigor.session.schedule.series_of_pieces import by_piece, in_pieces
 from benchrigor.session.traces import calls_per_reading, reading_groups, weights_of
 from benchrigor.stats.changepoints.named_detector import detector_named
-from benchrigor.stats.phases.policy import ReferencesAlong
 from benchrigor.stats.series.undisturbed import join_groups
+from benchrigor.stats.statistics.statistic import ReferencesAlong
 from benchrigor.units import Quantity
 
 

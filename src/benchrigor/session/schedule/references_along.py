@@ -10,7 +10,7 @@ import numpy as np
 from benchrigor.model import References
 from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Floats
-from benchrigor.stats.phases.policy import ReferencesAlong
+from benchrigor.stats.statistics.statistic import ReferencesAlong
 
 _UNDISTURBED = 0.9  # quantile of the shares: waiting for a processor only lowers them
 

@@ -10,7 +10,7 @@ import numpy as np
 from benchrigor.model import Notice, Options
 from benchrigor.model.analysis import Kind
 from benchrigor.model.series import Floats
-from benchrigor.stats.estimators.variance_components import MIN_PIECES, few_pieces
+from benchrigor.stats.statistics.variance_components import MIN_PIECES, few_pieces
 
 T = TypeVar("T")
 

@@ -15,11 +15,11 @@ from scipy import special
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.series import Floats
-from benchrigor.stats.estimators.order_statistics import quantile_value
-from benchrigor.stats.estimators.proportion import MIN_IN_TAIL
-from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.phases.trend import find_trend
 from benchrigor.stats.series.wall_time_blocks import block_starts
+from benchrigor.stats.statistics.order_statistics import quantile_value
+from benchrigor.stats.statistics.proportion import MIN_IN_TAIL
+from benchrigor.stats.statistics.statistic import Policy
 
 BLOCKS_OF_PAIRS = "blocks of pairs"
 
@@ -74,16 +74,16 @@ def blocks_of_pairs(
         The ``refusal`` of an interval, if there are too few blocks for the confidence, readings
         are not above 0, or only the longest segment may count.
     """
-    q, n = policy.q, baseline.size
+    q, n = policy.statistic.q, baseline.size
     # A block of few pairs has no far quantile.
     too_few = q is not None and min(q, 1.0 - q) * n < MIN_IN_TAIL * _BLOCKS
-    if policy.share or policy.takes_longest or too_few or n < 2:
+    if not policy.statistic.follows_pace or policy.takes_longest or too_few or n < 2:
         raise refusal
     if not float(np.minimum(baseline, candidate).min()) > 0.0:
         raise refusal
     starts = block_starts(baseline + candidate, blocks=_BLOCKS)
     one, two = (
-        np.array([_level(part, policy) for part in np.split(side, starts[1:])])
+        np.array([_level(part, q) for part in np.split(side, starts[1:])])
         for side in (baseline, candidate)
     )
     if _rank(one.size, policy.confidence) < 1:
@@ -93,8 +93,8 @@ def blocks_of_pairs(
     )
 
 
-def _level(part: Floats, policy: Policy) -> float:
-    return float(part.mean()) if policy.q is None else quantile_value(part, policy.q)
+def _level(part: Floats, q: float | None) -> float:
+    return float(part.mean()) if q is None else quantile_value(part, q)
 
 
 def _rank(blocks: int, confidence: float) -> int:

@@ -12,8 +12,8 @@ from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.sentence import show_change
 from benchrigor.model.series import Floats
 from benchrigor.model.text import counted, percent
-from benchrigor.stats.estimators.order_statistics import quantile_of
 from benchrigor.stats.series.interval import exponential
+from benchrigor.stats.statistics.order_statistics import quantile_of
 
 _TIMES = 5.0  # as wide as the interval of the median
 _ROUNDING = 1e-9  # an interval this narrow has no width

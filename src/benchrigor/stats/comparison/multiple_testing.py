@@ -30,8 +30,6 @@ from benchrigor.stats.comparison.samples import (
     refuse_zeros,
     unit_of,
 )
-from benchrigor.stats.estimators.proportion import WILSON
-from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.series.interval import (
     StandardError,
     check_confidence,
@@ -39,6 +37,8 @@ from benchrigor.stats.series.interval import (
     student_t,
     t_interval,
 )
+from benchrigor.stats.statistics.proportion import WILSON
+from benchrigor.stats.statistics.statistic import Policy, statistic_for
 from benchrigor.units import Direction
 
 _POWER = 0.8  # with which the smallest visible change is seen
@@ -171,7 +171,8 @@ def rank(
     refuse(problems)
     refuse_zeros(*((name, each) for name, each in samples.items() if each is not None))
     share = q is None and are_shares(*(sample for sample in samples.values() if sample is not None))
-    policy = Policy(q=q, confidence=float(confidence), trim=trim, share=share, detector=search)
+    asked = statistic_for(statistic, share=share)
+    policy = Policy(statistic=asked, confidence=float(confidence), trim=trim, detector=search)
     estimates: dict[str, Estimate] = {}
     values: dict[str, UncertainValue] = {}
     for name, sample in samples.items():

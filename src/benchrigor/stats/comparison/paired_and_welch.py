@@ -25,13 +25,13 @@ from benchrigor.stats.comparison.fieller_mover import (
     uncertain_value,
 )
 from benchrigor.stats.comparison.samples import Sample, estimate_sample, unit_of
-from benchrigor.stats.estimators.order_statistics import quantile_of
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
-from benchrigor.stats.estimators.proportion import WILSON
-from benchrigor.stats.estimators.variance_components import combine_values
-from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.series.interval import estimate_level
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, fit_level, too_few
+from benchrigor.stats.statistics.order_statistics import quantile_of
+from benchrigor.stats.statistics.proportion import WILSON
+from benchrigor.stats.statistics.statistic import Policy
+from benchrigor.stats.statistics.variance_components import combine_values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ def independent(baseline: Sample, candidate: Sample, policy: Policy) -> Basis:
     units = {unit_of(baseline), unit_of(candidate)}
     # The reciprocal of a fitted slope, a speed, has an asymmetric interval, and so has a share.
     has_t = units <= {"invocation", "piece"}
-    symmetric = (policy.q is None or has_t) and "round" not in units
+    symmetric = (policy.statistic.q is None or has_t) and "round" not in units
     symmetric &= not any(side.method.startswith(WILSON) for side in (one, two))
     contrast = _contrast(one, two, symmetric=symmetric)
     single = [
@@ -102,13 +102,11 @@ def paired_readings(
     baseline: Floats, candidate: Floats, policy: Policy, transients: tuple[float, ...]
 ) -> Basis:
     """Contrast as many readings of each, taken in turn; ``transients`` are fitted beside levels."""
-    series, confidence = (baseline, candidate), policy.confidence
-    if policy.q is None:
+    series, confidence, q = (baseline, candidate), policy.confidence, policy.statistic.q
+    if q is None:
         basis = _levels(baseline, candidate, confidence, transients)
     else:
-        one, two = (
-            quantile_of(values, policy.q, confidence, transients=transients) for values in series
-        )
+        one, two = (quantile_of(values, q, confidence, transients=transients) for values in series)
         below = [
             (values <= estimate.value).astype(np.float64)
             for values, estimate in zip(series, (one, two), strict=True)

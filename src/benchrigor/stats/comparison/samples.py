@@ -17,11 +17,11 @@ from benchrigor.model.checks import as_share, refuse, wrong_choice, wrong_number
 from benchrigor.model.series import Floats, as_invocations, as_series
 from benchrigor.stats.estimators.estimation import Estimation, estimate, rejected_notices
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
-from benchrigor.stats.estimators.proportion import are_outcomes
-from benchrigor.stats.estimators.variance_components import INVOCATION_MEANS
-from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.series.interval import PIECE_MEANS
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, all_zero
+from benchrigor.stats.statistics.proportion import are_outcomes
+from benchrigor.stats.statistics.statistic import Policy
+from benchrigor.stats.statistics.variance_components import INVOCATION_MEANS
 from benchrigor.stats.wps.work_line import WPS
 from benchrigor.units import Direction
 

@@ -13,9 +13,9 @@ from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.estimators.estimation import phase_of
 from benchrigor.stats.phases.chosen_phase import choose_phase
-from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.phases.trimming import measured_part, measured_phase
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, TRANSIENTS, too_few
+from benchrigor.stats.statistics.statistic import Policy
 
 # Of pairs with a stable ratio in series that move, the first third is left out, since no transient
 # can be fitted beside a moving level. With a warm-up in one series intervals then cover in 0.87 to

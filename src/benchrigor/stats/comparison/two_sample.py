@@ -48,9 +48,9 @@ from benchrigor.stats.comparison.samples import (
     refuse_zeros,
 )
 from benchrigor.stats.comparison.stable_pairs import StablePairs, stable_pairs
-from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.phases.trimming import short_run
 from benchrigor.stats.series.interval import check_confidence
+from benchrigor.stats.statistics.statistic import Policy, statistic_for
 from benchrigor.units import Direction
 
 
@@ -180,10 +180,11 @@ def compare_samples(
         refuse_zeros(("baseline", first), ("candidate", second))
         positive = are_positive(first, second)
     share = q is None and are_shares(first, second)
+    statistic = statistic_for(question.statistic or "mean", share=share)
     confidence, is_rate = float(policy.confidence), better is Direction.HIGHER
     question = replace(
         question,
-        policy=replace(policy, q=q, confidence=confidence, share=share, higher=is_rate),
+        policy=replace(policy, statistic=statistic, confidence=confidence, higher=is_rate),
         margin=least,
         direction=better,
         paired=bool(question.paired) and not share,
@@ -238,7 +239,7 @@ def _conclude(basis: Basis, question: Question, *, positive: bool) -> Comparison
     ratio = ratio_of(contrast, confidence, size, of_ratio, positive=positive)
     # A time of 0 is not a measurement, on either side; a share may be 0.
     levels = {"candidate": basis.candidate, "baseline": basis.baseline}
-    is_time = positive and not question.policy.share
+    is_time = positive and question.policy.statistic.follows_pace
     missing = [name for name, level in levels.items() if is_time and level.value <= 0.0]
     if missing:
         ratio = None

@@ -7,10 +7,8 @@ differences.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import ChangePoints, Code, Estimate, Notice, StablePhase
@@ -19,22 +17,6 @@ from benchrigor.model.notice import Severity, one_each
 from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.changepoints.edm import name_averaging
-from benchrigor.stats.estimators.order_statistics import quantile_of, quantile_value
-from benchrigor.stats.estimators.proportion import (
-    MIN_IN_TAIL,
-    WILSON,
-    are_outcomes,
-    combine_shares,
-    estimate_outcomes,
-)
-from benchrigor.stats.estimators.rate import (
-    HARMONIC,
-    are_equal,
-    averaged_as,
-    reciprocal,
-    weighted_mean,
-)
-from benchrigor.stats.estimators.variance_components import INVOCATION_MEANS, combine_values
 from benchrigor.stats.phases.chosen_phase import few_in_order
 from benchrigor.stats.phases.cold_readings import (
     behind_cold,
@@ -45,22 +27,12 @@ from benchrigor.stats.phases.cold_readings import (
 )
 from benchrigor.stats.phases.longest_segment import longest_segment
 from benchrigor.stats.phases.one_pace import choose_at_one_pace
-from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.phases.rounds_cut import cut_rounds
 from benchrigor.stats.phases.trimming import measured_phase, phase_by_shares, short_run, trimmed
-from benchrigor.stats.series.interval import (
-    LONG_RUN_VARIANCE,
-    estimate_level,
-)
-from benchrigor.stats.series.level import (
-    MIN_FOR_AUTOCORRELATION,
-    MIN_FOR_VARIANCE,
-    fit_level,
-    too_few,
-)
-from benchrigor.stats.series.remembered import remembered
-from benchrigor.stats.series.subsessions import SUBSESSIONS, fit_merged
-from benchrigor.stats.series.wall_time_blocks import BLOCKS, block_starts, fit_blocks
+from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
+from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION, MIN_FOR_VARIANCE
+from benchrigor.stats.series.wall_time_blocks import BLOCKS
+from benchrigor.stats.statistics.statistic import Policy, Several
 
 _SEVERAL = (Kind.INVOCATIONS, Kind.PIECES)  # of several series
 
@@ -74,14 +46,7 @@ class Estimation:
     phases: tuple[StablePhase, ...] = ()
     kept: tuple[Floats | None, ...] = ()  # trimmed series; None without a stable phase
     fits: tuple[LevelFit, ...] = ()
-    # Of each invocation, of a harmonic mean its reciprocal; None if it allows none.
-    values: tuple[float | None, ...] = ()
-
-    def levels(self, policy: Policy) -> tuple[float | None, ...]:
-        """Return the values in the unit of the readings."""
-        if policy.harmonic and policy.q is None:
-            return tuple(value and 1.0 / value for value in self.values)
-        return self.values
+    values: tuple[float | None, ...] = ()  # of each invocation or piece; None if it allows none
 
     def estimate_or_raise(self) -> Estimate:
         """Return the estimate, or raise NotEstimable with the last refusal."""
@@ -103,7 +68,7 @@ def estimate(
     """
     looked_for = policy.trim is True and policy.kind not in _SEVERAL
     judged = looked_for and not policy.takes_longest
-    if judged and not policy.share and (moving := few_in_order(series[0])):
+    if judged and policy.statistic.follows_pace and (moving := few_in_order(series[0])):
         return Estimation(notices=(moving,))
     if phases is None:
         phases = trim(series, policy) if policy.trim else ()
@@ -186,7 +151,7 @@ def _chosen(
 ) -> tuple[StablePhase]:
     """Choose the readings to measure; shares and subsessions have no average over time."""
     phase = measured_phase(series, policy, change_points)
-    if policy.method != LONG_RUN_VARIANCE or policy.share:
+    if policy.method != LONG_RUN_VARIANCE or not policy.statistic.follows_pace:
         return (phase,)
     return (choose_at_one_pace(series, phase, policy),)
 
@@ -225,154 +190,61 @@ def _phase_notices(phases: Sequence[StablePhase]) -> tuple[Notice, ...]:
 def estimate_kept(
     kept: Sequence[Floats | None], policy: Policy, weights: Floats | None = None
 ) -> Estimation:
-    """Fit and combine trimmed series."""
-    estimation = _combined(kept, policy, weights)
-    measured = [series for series in kept if series is not None]
-    inverted = policy.harmonic and policy.q is None and estimation.estimate is not None
-    if inverted and are_equal(*measured):
-        # The reciprocal of a reciprocal is rounded.
-        equal = _combined(kept, replace(policy, harmonic=False), weights)
-        assert equal.estimate is not None  # noqa: S101  # for the type checker
-        estimation = replace(
-            estimation, estimate=averaged_as(HARMONIC, equal.estimate), notices=equal.notices
-        )
+    """Estimate the statistic of trimmed series."""
+    estimation = Estimation()
+    if policy.kind in _SEVERAL:
+        estimation = _over_series(kept, policy)
+    elif kept[0] is not None:
+        estimation = _of_series(kept[0], policy, weights)
     notices = estimation.notices
-    if estimation.estimate is not None and policy.q is not None and policy.batch > 1:
+    if estimation.estimate is not None and policy.statistic.q is not None and policy.batch > 1:
         notices = (*notices, warn_of_batches(policy.batch))
     return replace(_add_notices(estimation, notices), kept=tuple(kept))
 
 
-def _combined(kept: Sequence[Floats | None], policy: Policy, weights: Floats | None) -> Estimation:
-    if policy.kind in _SEVERAL:
-        return _over_series(kept, policy)
-    series = kept[0]
-    return Estimation() if series is None else _of_series(series, policy, weights)
-
-
 def _of_series(series: Floats, policy: Policy, weights: Floats | None) -> Estimation:
-    transients, confidence = policy.transients(1), policy.confidence
     fits: tuple[LevelFit, ...] = ()
     try:
-        if policy.q is not None:
-            starts = block_starts(series) if policy.method == BLOCKS else None
-            estimate = quantile_of(
-                series, policy.q, confidence, transients=transients, blocks=starts
-            )
-        elif policy.share and weights is None and are_outcomes(series):
-            estimate = estimate_outcomes(series, confidence)
-        elif policy.share:
-            estimate = combine_shares(series, weights, confidence)
-        elif weights is not None:
-            estimate = weighted_mean(series, weights, confidence)
-        else:
-            fits = (_fit(series, policy, transients),)
-            estimate = _invert(_level(fits[0], series, policy), policy)
+        estimate, fits = policy.statistic.of_series(series, policy, weights)
         estimate = policy.number(estimate)
     except NotEstimable as error:
         return Estimation(fits=fits, notices=(notice_of(error),))
     return Estimation(estimate=estimate, fits=fits, notices=estimate.notices)
 
 
-def _level(fit: LevelFit, series: Floats, policy: Policy) -> Estimate:
-    """Return the estimate of a level; of blocks that of this time, which lies among them."""
-    values = 1.0 / series if policy.harmonic else series
-    least, most = float(values.min()), float(values.max())
-    estimate = estimate_level(fit, policy.confidence, positive=least >= 0.0)
-    if policy.method == BLOCKS:
-        return replace(estimate, low=max(estimate.low, least), high=min(estimate.high, most))
-    return estimate
-
-
-def _fit(series: Floats, policy: Policy, transients: tuple[float, ...]) -> LevelFit:
-    values = 1.0 / series if policy.harmonic else series
-    if policy.method == BLOCKS:
-        return fit_blocks(values, block_starts(values))
-    if policy.method != SUBSESSIONS:
-        return fit_level(values, transients=transients)
-    if policy.kind is Kind.INVOCATIONS:
-        return fit_level(values)
-    return fit_merged(values, limit=policy.autocorrelation_limit)
-
-
-_fit_round = remembered(_fit)
-
-
-def _invert(estimate: Estimate, policy: Policy) -> Estimate:
-    return reciprocal(estimate) if policy.harmonic else estimate
-
-
-def _mean(series: Floats) -> float:
-    return float(series[0] if are_equal(series) else series.mean())
-
-
 def _over_series(kept: Sequence[Floats | None], policy: Policy) -> Estimation:
-    transients = policy.transients(len(kept))
+    policy, statistic = replace(policy, several=len(kept) > 1), policy.statistic
     fits: list[LevelFit] = []
     values: list[float | None] = []
     refusals: list[Notice] = []
     for series in kept:
         value = None
         try:
-            if series is not None and policy.q is not None:
-                value = quantile_value(series, policy.q, transients=transients)
-            elif series is not None and policy.kind is Kind.PIECES:
-                value = _mean(1.0 / series if policy.harmonic else series)
-            elif series is not None and series.size < MIN_FOR_VARIANCE and policy.trim is not True:
-                # A command that is run once gives an invocation of one reading.
-                value = float(1.0 / series[0] if policy.harmonic else series[0])
-            elif series is not None and policy.share:
-                value = _mean(series)
-            elif series is not None:
-                fits.append(_fit_round(series, policy, transients))
-                value = fits[-1].level
+            if series is not None:
+                value, found = statistic.of_each(series, policy)
+                fits += found
         except NotEstimable as error:
             refusals.append(notice_of(error))
         values.append(value)
     estimation = Estimation(fits=tuple(fits), values=tuple(values))
-    if values.count(None) == len(values):
+    counted = [
+        (series, value)
+        for series, value in zip(kept, values, strict=True)
+        if series is not None and value is not None
+    ]
+    if not counted:
         return replace(estimation, notices=tuple(refusals[:1]))
+    several = Several(
+        series=[series for series, _ in counted],
+        values=[value for _, value in counted],
+        fits=estimation.fits,
+        policy=policy,
+    )
     try:
-        estimate = policy.number(_combine(kept, estimation, policy))
+        estimate = policy.number(statistic.of_several(several))
     except NotEstimable as error:
         return replace(estimation, notices=(notice_of(error),))
     return replace(estimation, estimate=estimate, notices=estimate.notices)
-
-
-def _combine(kept: Sequence[Floats | None], estimation: Estimation, policy: Policy) -> Estimate:
-    """Combine the values of the invocations that have one."""
-    counted = [
-        (series, value)
-        for series, value in zip(kept, estimation.values, strict=True)
-        if series is not None and value is not None
-    ]
-    unit = "piece" if policy.kind is Kind.PIECES else "invocation"
-    if policy.share and policy.q is None and unit == "invocation":
-        if len(counted) == 1:
-            return _of_one(estimate_outcomes(counted[0][0], policy.confidence))
-        sizes = np.array([float(series.size) for series, _ in counted])
-        shares = combine_shares(np.array([value for _, value in counted]), sizes, policy.confidence)
-        return replace(shares, method=f"{WILSON}, {INVOCATION_MEANS}")
-    if len(counted) > 1:
-        values, harmonic = [value for _, value in counted], policy.harmonic and policy.q is None
-        estimate = combine_values(values, policy.confidence, unit, harmonic=harmonic)
-        if policy.q is None:
-            return estimate
-        shortest = min(series.size for series, _ in counted)
-        thin = _thin_tail(shortest, policy.q, unit)
-        return replace(estimate, notices=(*thin, *estimate.notices))
-    confidence, transients = policy.confidence, policy.transients(len(kept))
-    if policy.q is not None:
-        return _of_one(quantile_of(counted[0][0], policy.q, confidence, transients=transients))
-    if not estimation.fits:
-        raise NotEstimable(too_few(1, MIN_FOR_VARIANCE))
-    return _invert(_of_one(_level(estimation.fits[0], counted[0][0], policy)), policy)
-
-
-def _of_one(inner: Estimate) -> Estimate:
-    """Turn the estimate of a series into the estimate over one invocation."""
-    sentence = "One invocation: the interval holds for this process only."
-    only = Notice.warning(Code.THIS_PROCESS_ONLY, sentence, invocations=1)
-    return replace(inner, n=1, n_effective=1.0, notices=(only, *inner.notices))
 
 
 def rejected_notices(rejected: int, total: int) -> tuple[Notice, ...]:
@@ -381,17 +253,6 @@ def rejected_notices(rejected: int, total: int) -> tuple[Notice, ...]:
         return ()
     sentence = f"{rejected} of {total} rounds have no stable phase and do not count."
     return (Notice.warning(Code.ROUNDS_REJECTED, sentence, rejected=rejected, rounds=total),)
-
-
-def _thin_tail(shortest: int, q: float, unit: str) -> Iterator[Notice]:
-    """Warn if the shortest invocation has so few readings that its quantile is biased."""
-    in_tail, wanted = shortest * min(q, 1.0 - q), MIN_IN_TAIL
-    if in_tail < wanted:
-        sentence = (
-            f"The shortest {unit} has {shortest} readings, {in_tail:.2g} of them beyond the "
-            f"{q * 100:g}% quantile: below {wanted} the quantile is biased."
-        )
-        yield Notice.warning(Code.FEW_IN_TAIL, sentence, n=shortest, in_tail=in_tail, wanted=wanted)
 
 
 def warn_of_batches(calls: int) -> Notice:

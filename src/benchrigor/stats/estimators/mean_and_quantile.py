@@ -12,9 +12,9 @@ from benchrigor.model.checks import refuse, wrong_choice, wrong_share
 from benchrigor.model.series import as_invocations, as_series
 from benchrigor.stats.changepoints.named_detector import detector_to_trim
 from benchrigor.stats.estimators.estimation import estimate
-from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, check_confidence
 from benchrigor.stats.series.subsessions import SUBSESSIONS
+from benchrigor.stats.statistics.statistic import Policy, Quantile
 
 
 def estimate_mean(
@@ -130,7 +130,7 @@ def estimate_quantile(
     Notes
     -----
     Order statistics, with as many effective readings as the autocorrelation of the indicators
-    1{x <= quantile} leaves; see `stats.estimators.order_statistics`.
+    1{x <= quantile} leaves; see `stats.statistics.order_statistics`.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def estimate_quantile(
     check_confidence(confidence)
     refuse(wrong_share("q", q))
     search = detector_to_trim(detector, trim)
-    policy = Policy(q=float(q), confidence=confidence, trim=trim, detector=search)
+    policy = Policy(statistic=Quantile(float(q)), confidence=confidence, trim=trim, detector=search)
     return estimate((series,), policy).estimate_or_raise()
 
 

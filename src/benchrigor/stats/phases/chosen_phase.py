@@ -17,11 +17,11 @@ from benchrigor.model.analysis import PhaseLabel, PhaseReason
 from benchrigor.model.notice import Figure, Severity
 from benchrigor.model.series import Floats
 from benchrigor.model.text import counted
-from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.phases.stable_phase import is_unsettled
 from benchrigor.stats.phases.trend import Trend, ends_of, find_far_ends, find_trend
 from benchrigor.stats.phases.trimming import MATERIALITY, measured_phase
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
+from benchrigor.stats.statistics.statistic import Policy
 
 _WARM_UP = 0.3  # maximum share of the readings that a slower start may hold
 _BRIEF = 0.05  # and that any start may hold

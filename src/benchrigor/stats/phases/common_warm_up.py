@@ -16,12 +16,12 @@ import numpy.typing as npt
 from benchrigor.model import ChangePoints, Code, Notice, Phase, StablePhase
 from benchrigor.model.analysis import PhaseLabel, PhaseReason
 from benchrigor.model.series import Floats
-from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.phases.stationarity import MAX_POINTS
 from benchrigor.stats.phases.trimming import measured_phase
 from benchrigor.stats.series.interval import student_t
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, median_of
 from benchrigor.stats.series.long_run_variance import batch_means
+from benchrigor.stats.statistics.statistic import Policy
 
 _LEVEL = 0.05  # chance of any false cut, over all windows: a false cut costs a few readings
 _REFUSAL_LEVEL = 0.01  # chance of refusing steady invocations: a false refusal costs the result

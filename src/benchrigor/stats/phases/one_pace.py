@@ -12,9 +12,9 @@ import numpy as np
 from benchrigor.model.analysis import Phase, PhaseLabel, PhaseReason, StablePhase
 from benchrigor.model.series import Floats
 from benchrigor.stats.phases.chosen_phase import average_over_time, choose_phase
-from benchrigor.stats.phases.policy import Policy, ReferencesAlong
 from benchrigor.stats.phases.stable_phase import is_unsettled
 from benchrigor.stats.series.full_speed import SENSITIVITY, SENSITIVITY_SD
+from benchrigor.stats.statistics.statistic import Policy, ReferencesAlong
 
 _FEWEST = 5  # references in each segment
 _NEAR = 2.0  # standard errors within which a step vanishes

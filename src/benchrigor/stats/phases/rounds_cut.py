@@ -11,11 +11,11 @@ from benchrigor.model.notice import Severity
 from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES, detect_changes
 from benchrigor.stats.phases.common_warm_up import CommonCut, common_phases, stable_between
-from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.phases.trimming import beyond_noise, measured_phase
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.series.long_run_variance import batch_means
 from benchrigor.stats.series.remembered import remembered
+from benchrigor.stats.statistics.statistic import Policy
 
 _BY_CHANCE, _FEW = 0.1, 2  # about one in fifty steady rounds seems to change
 # Neither warm-ups nor cool-downs are looked for in the middle. If more than one round does change

@@ -14,7 +14,6 @@ from benchrigor.model.analysis import PhaseLabel, PhaseReason
 from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.detector import detect_changes
 from benchrigor.stats.changepoints.variance_inflation import MIN_EFFECTIVE
-from benchrigor.stats.phases.policy import Policy
 from benchrigor.stats.phases.stable_phase import (
     admit_few_effective,
     find_stable_phase,
@@ -23,6 +22,7 @@ from benchrigor.stats.phases.stable_phase import (
 from benchrigor.stats.phases.stationarity import steps_beyond_noise
 from benchrigor.stats.series.interval import estimate_level
 from benchrigor.stats.series.level import COMPLETE, fit_level
+from benchrigor.stats.statistics.statistic import Policy
 
 SHORT = 500  # below that many readings a warm-up may stay undetected, and a Notice says so
 STABLE_SHARE = 0.9  # of the series in its stable phase before a session may be satisfied

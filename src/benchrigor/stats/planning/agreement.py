@@ -14,7 +14,7 @@ from benchrigor.model import Analysis, Estimate, RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.model.track_record import RunPair, Standing, Tally, TrackRecord
 from benchrigor.stats.comparison.fieller_mover import Contrast, difference_of, uncertain_value
-from benchrigor.stats.estimators.proportion import estimate_proportion
+from benchrigor.stats.statistics.proportion import estimate_proportion
 
 _TAIL = 0.025  # less likely counts, on one side, contradict the nominal coverage
 

@@ -13,12 +13,6 @@ from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.checks import refuse, wrong_number, wrong_share
 from benchrigor.model.sample_size import Plan, Price
-from benchrigor.stats.estimators.proportion import whole_of
-from benchrigor.stats.estimators.variance_components import (
-    INVOCATION_MEANS,
-    MIN_INVOCATIONS,
-    MIN_PIECES,
-)
 from benchrigor.stats.series.interval import (
     MAX_RELATIVE_WIDTH,
     PIECE_MEANS,
@@ -27,6 +21,12 @@ from benchrigor.stats.series.interval import (
     student_t,
 )
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION, MIN_FOR_VARIANCE
+from benchrigor.stats.statistics.proportion import whole_of
+from benchrigor.stats.statistics.variance_components import (
+    INVOCATION_MEANS,
+    MIN_INVOCATIONS,
+    MIN_PIECES,
+)
 
 _MAX_READINGS = 10**12  # a plan that takes more is out of reach
 

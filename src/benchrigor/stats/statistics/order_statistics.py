@@ -13,7 +13,6 @@ from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.analysis import LevelFit
 from benchrigor.model.series import Floats, Ints
 from benchrigor.model.text import many
-from benchrigor.stats.estimators.proportion import MIN_IN_TAIL, fit_indicators
 from benchrigor.stats.series.interval import estimate_level, student_t
 from benchrigor.stats.series.level import (
     MIN_FOR_AUTOCORRELATION,
@@ -22,6 +21,7 @@ from benchrigor.stats.series.level import (
     transient_basis,
 )
 from benchrigor.stats.series.wall_time_blocks import fit_blocks
+from benchrigor.stats.statistics.proportion import MIN_IN_TAIL, fit_indicators
 
 ORDER_STATISTICS = "order statistics"
 

@@ -12,9 +12,9 @@ from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.analysis import LevelFit, VarianceSplit
 from benchrigor.model.checks import refuse, wrong_number, wrong_whole
 from benchrigor.model.text import many, show_plainly
-from benchrigor.stats.estimators.rate import reciprocal
 from benchrigor.stats.series.interval import PIECE_MEANS, StandardError, t_interval
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
+from benchrigor.stats.statistics.rate import reciprocal
 
 INVOCATION_MEANS = "invocation means"
 MIN_INVOCATIONS = 10  # below so many invocations a rare memory layout or code path is easily missed

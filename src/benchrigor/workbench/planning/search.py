@@ -12,7 +12,7 @@ from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.checks import refuse
 from benchrigor.model.series import short
 from benchrigor.model.text import show_duration
-from benchrigor.stats.estimators.proportion import WILSON
+from benchrigor.stats.statistics.proportion import WILSON
 from benchrigor.workbench.data import (
     FAILED,
     MEAN,

@@ -1,0 +1,1 @@
+"""STATISTICS: what is estimated of readings, and how."""
