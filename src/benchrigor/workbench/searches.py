@@ -48,7 +48,7 @@ from benchrigor.workbench.planning.search import PeakSearch
 from benchrigor.workbench.pool.host_table import HostTable, executor_for
 from benchrigor.workbench.pool.pool import Pool
 from benchrigor.workbench.report import explain_peak, peak_lines, show_metric, show_ratio
-from benchrigor.workbench.settings import ADAPTIVE, LOADS
+from benchrigor.workbench.settings import ADAPTIVE, LOADS, SENDING
 from benchrigor.workloads import Pick
 from benchrigor.workloads.processes.command_hooks import run_hook
 from benchrigor.workloads.processes.command_line import CommandLine
@@ -406,10 +406,8 @@ def generator_of(
         made = OpenLoop(
             requests,
             limits,
-            arrivals=described["arrivals"],
-            timeout_s=described["timeout_s"],
-            processes=described["processes"],
             senders=HostSenders(partial(_pool, described)) if described.get("hosts") else senders,
+            **{name: described[name] for name in SENDING},
         )
     return Prepared(
         made,

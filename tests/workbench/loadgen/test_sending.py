@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import kstest
 
 from benchrigor.workbench.loadgen import Answer
-from benchrigor.workbench.loadgen.arrivals import arrival_times
+from benchrigor.workbench.loadgen.open_loop import arrival_times
 from benchrigor.workbench.loadgen.sending import send_requests
 
 

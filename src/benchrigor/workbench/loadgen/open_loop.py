@@ -11,9 +11,8 @@ import numpy as np
 
 from benchrigor.errors import WorkloadFailed
 from benchrigor.model.checks import is_number, refuse, wrong_settings
-from benchrigor.model.series import short
+from benchrigor.model.series import Floats, short
 from benchrigor.workbench.data import FAILED, Limit, LoadResult, LoadTrial
-from benchrigor.workbench.loadgen.arrivals import arrival_times
 from benchrigor.workbench.loadgen.judging import judge
 from benchrigor.workbench.loadgen.senders import PartLost, ProcessSenders, Senders
 from benchrigor.workbench.loadgen.sending import Requests, Send, send_requests
@@ -171,3 +170,22 @@ class OpenLoop:
             if is_well or time.monotonic() > until_s:
                 return failure is None
             time.sleep(_LOOK_S)
+
+
+def arrival_times(
+    rate: float, duration_s: float, *, arrivals: str = "poisson", rng: np.random.Generator
+) -> Floats:
+    """Return the times of requests within ``duration_s``, in seconds, ascending, shape (n,).
+
+    "poisson": as from many independent users; given their number, which has Poisson's distribution,
+    such times are uniform and independent. "constant": evenly.
+
+    Examples
+    --------
+    >>> arrival_times(2.0, 2.0, arrivals="constant", rng=np.random.default_rng(1))
+    array([0. , 0.5, 1. , 1.5])
+    """
+    if arrivals == "constant":
+        return np.arange(max(round(rate * duration_s), 1)) / rate
+    n = max(int(rng.poisson(rate * duration_s)), 1)
+    return np.sort(rng.uniform(0.0, duration_s, n))

@@ -24,7 +24,6 @@ from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.settings import ADAPTIVE
 from benchrigor.workbench.surfaces.designs import snake
 from benchrigor.workbench.surfaces.factors import Point, Space, show_point
-from benchrigor.workbench.surfaces.host_effects import show_hosts
 from benchrigor.workbench.surfaces.samples import Measured, Sample
 from benchrigor.workbench.surfaces.surface import Surface
 
@@ -284,3 +283,22 @@ def _ends(space: Space, points: Sequence[Point], sample_s: float | None) -> list
     ]
     ends = accumulate(sample_s + change_s for change_s in [0.0, *changes][: len(points)])
     return [*ends]
+
+
+def show_hosts(hosts: Mapping[str, Estimate]) -> str:
+    """Show the ratios of hosts to their mean, the greatest first.
+
+    Examples
+    --------
+    >>> known = {"confidence": 0.95, "n": 9, "n_effective": 9.0, "method": "told"}
+    >>> show_hosts({
+    ...     "elm": Estimate(value=0.97, low=0.9, high=1.02, **known),
+    ...     "oak": Estimate(value=1.03, low=0.98, high=1.1, **known),
+    ... })
+    'oak 1.03 [0.98, 1.1], elm 0.97 [0.9, 1.02] times their mean'
+    """
+    shown = (
+        f"{name} {found.value:.3g} [{found.low:.3g}, {found.high:.3g}]"
+        for name, found in sorted(hosts.items(), key=lambda effect: -effect[1].value)
+    )
+    return f"{', '.join(shown)} times their mean"
