@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +41,7 @@ from benchrigor.session.stop_rules import (
 )
 from benchrigor.settings import FEWEST_ROUNDS
 from benchrigor.stats import fit_wps, merge_subsessions
-from benchrigor.stats.changepoints.named_detector import takes_longest
+from benchrigor.stats.changepoints.named_detector import detector_named, takes_longest
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator, RupturesDetector
 from benchrigor.stats.estimators.estimation import (
     adapt,
@@ -163,11 +163,28 @@ class Material:
             detector=self.detector if takes_longest(self.detector) else None,
         )
 
+    def analyse(self, options: Options) -> Analysis:
+        """Analyse all readings by these options."""
+        detector = detector_named(options.detector)
+        material = replace(self, options=options, detector=detector)
+        if detector is not None and self.kind is Kind.INVOCATIONS:
+            # A detector is given the invocations one by one.
+            phases = [phase for s in self.series for phase in cut(s, material.policy, detector)]
+            material = replace(material, phases=tuple(phases))
+        return look(material)
 
-M = TypeVar("M", bound=Material)
+    def by_time(self) -> Material:
+        """Return it with rates averaged over time, unless their metric says otherwise."""
+        is_auto = self.metric.averaging == "auto" and self.metric.kind is Quantity.RATE
+        if not is_auto:
+            return self
+        metric = replace(self.metric, averaging="arithmetic")
+        sentence = "A reading of a rate is 0 or less: all are averaged over time (arithmetic)."
+        notice = Notice.warning(Code.RATE_OF_0, sentence)
+        return replace(self, metric=metric, weights=None, notices=(*self.notices, notice))
 
 
-def leave_out_disturbed(material: M, by_series: Sequence[Groups]) -> M:
+def leave_out_disturbed(material: Material, by_series: Sequence[Groups]) -> Material:
     """Leave the disturbed readings out of each series, by its groups, unless the options keep them.
 
     Of various work a group is a round. A restarted round in which hardly any reading is undisturbed
@@ -199,7 +216,7 @@ def leave_out_disturbed(material: M, by_series: Sequence[Groups]) -> M:
     )
 
 
-def _selected_rounds(material: M, rounds: Groups) -> M:
+def _selected_rounds(material: Material, rounds: Groups) -> Material:
     """Leave disturbed rounds of various work out if enough others remain for a line."""
     counts = np.ones(rounds.sizes.size, dtype=bool)
     counts[list(material.left_out)] = False

@@ -149,7 +149,7 @@ class Traces:
             elif kind == Kind.INVOCATIONS and self._detector is not None:
                 # Before the readings are added, because a detector may fail. Rounds of one reading
                 # each so far are taken for single readings, and a longer one ends that.
-                policy = replace(self._material(trace).policy, kind=kind)
+                policy = replace(self.material(trace).policy, kind=kind)
                 trace.phases += cut(
                     self._readings_that_count(values, groups), policy, self._detector
                 )
@@ -274,7 +274,7 @@ class Traces:
     def _analyse(self, trace: Trace) -> None:
         """Analyse a trace, once for the same readings."""
         if trace.analysis is None or trace.analysed < trace.n:
-            trace.analysis, trace.analysed = look(self._material(trace)), trace.n
+            trace.analysis, trace.analysed = look(self.material(trace)), trace.n
             stable = any(phase.n >= MIN_FOR_VARIANCE for phase in trace.analysis.phases)
             are_enough = len(trace.chunks) >= trace.first_check
             if trace.analysis.kind is Kind.INVOCATIONS and are_enough and not stable:
@@ -289,7 +289,7 @@ class Traces:
             return False
         if trace.kind is Kind.INVOCATIONS:
             return True
-        return not may_move(self._material(trace).series[0], known.n_effective)
+        return not may_move(self.material(trace).series[0], known.n_effective)
 
     def reports(self) -> dict[str, Analysis]:
         """Return the full analyses by metric, made once for the same readings."""
@@ -300,7 +300,7 @@ class Traces:
         if trace.report is None or trace.reported < trace.n:
             fresh, trace.reported = trace.analysed == trace.n, trace.n
             try:
-                trace.report = report(self._material(trace), trace.analysis if fresh else None)
+                trace.report = report(self.material(trace), trace.analysis if fresh else None)
             except DetectorFailed as error:
                 notice = Notice.refusal(Code.DETECTOR_FAILED, f"No phases: {error}.")
                 trace.report = self._describe(trace, notice)
@@ -308,7 +308,7 @@ class Traces:
 
     def _describe(self, trace: Trace, why: Notice) -> Analysis:
         """Describe the readings of a trace that cannot be analysed."""
-        observed = observed_of(self._material(trace))
+        observed = observed_of(self.material(trace))
         return Analysis(
             metric=trace.metric, kind=trace.kind, n=trace.n, notices=(why,), observed=observed
         )
@@ -371,7 +371,7 @@ class Traces:
             if metric.must_satisfy and metric.name not in enough
         )
 
-    def _material(self, trace: Trace) -> Material:
+    def material(self, trace: Trace) -> Material:
         """Return a trace as the chain of analysis takes it."""
         kind, notices = trace.kind, tuple[Notice, ...]()
         weights = np.array(trace.weights) if len(trace.weights) == trace.n else None

@@ -17,16 +17,16 @@ from benchrigor.model.interference import Light
 from benchrigor.model.notice import Evidence, weakening
 from benchrigor.model.recorded import FILE, PROCESSES
 from benchrigor.model.text import is_broken_off, say_end
-from benchrigor.session.analysis_chain import tell_of_modes
+from benchrigor.session.analysis_chain import Material, tell_of_modes
 from benchrigor.session.conditions.red_rounds import is_disturbed
-from benchrigor.session.replays.recorded_run import Recording, is_bare, recording_of
+from benchrigor.session.replays.recorded_run import is_bare, recording_of
 from benchrigor.stats.comparison.two_sample import Question
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
 from benchrigor.stats.statistics.variance_components import INVOCATION_MEANS
 from benchrigor.units import Quantity
 
-T = TypeVar("T", RunRecord, Recording)
+T = TypeVar("T", RunRecord, Material)
 
 _MOST = 0.5  # a larger share of failed runs makes the times those of errors
 # A comparison judges these by itself.
@@ -47,7 +47,7 @@ class Source:
 
     label: str
     run: RunRecord | None
-    recorded: Recording
+    recorded: Material
 
     @property
     def session_notices(self) -> tuple[Notice, ...]:
