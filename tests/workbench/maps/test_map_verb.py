@@ -91,7 +91,7 @@ def test_the_output_of_a_command_may_have_several_responses(folder):
 [response]
 command = "{sys.executable} printing.py {{threads}}"
 read = ["rate:op/s=regex:rate (\\\\S+)", "p99:ms=regex:p99 (\\\\d+)"]
-budget = "1s"
+budget = "200ms"
 """
     result = folder.map(text, "--json")
     assert result.exit_code == 0, result.stderr
@@ -390,7 +390,7 @@ def test_a_command_that_was_interrupted_goes_on(cli, folder):
     """Ctrl-C ends it with what there is, which is no answer yet."""
     slow = f"{sys.executable} -c 'import time, random; time.sleep(.1); print(random.gauss(9, 1))'"
     command = f'[response]\ncommand = "{slow} {{threads}}"\nread = "rate:op/s=regex:(.+)"\n'
-    text = f'{TWO}{FULL}{command}budget = "4s"\n'
+    text = f'{TWO}{FULL}{command}budget = "2s"\n'
     with measuring(folder, text) as running:
         wait_for(lambda: any(1 < each["rounds"] < 9 for each in folder.journal.runs()))
         running.send_signal(signal.SIGINT)
