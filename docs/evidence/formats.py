@@ -40,7 +40,7 @@ from shared.watching import within
 script = Script(__doc__)
 SEED = 20401127
 DATA = Path(__file__).parents[2] / "tests" / "formats" / "data"
-FEW = {Code.SHORT_RUN, Code.FEW_READINGS, Code.FEW_EFFECTIVE, Code.FEW_INVOCATIONS}
+FEW = {Code.SHORT_RUN, Code.FEW_READINGS, Code.FEW_EFFECTIVE, Code.FEW_INVOCATIONS, Code.TOO_WIDE}
 WITH_FAILURES = {"jmeter.csv", "k6.csv", "k6.ndjson", "vegeta.csv", "vegeta.json"}
 
 
@@ -117,10 +117,12 @@ def round_trip(run: Run) -> None:
 def is_deserved(path: Path, record: RunRecord, code: Code) -> bool:
     """Whether a warning is of what the file really lacks."""
     size = record.readings().size
+    different = {str(each.unit_readings) for each in record.rounds}
     return {
         Code.NO_RAW_READINGS: not record.rounds,
         Code.TOO_FEW_READINGS: size < 2,
         Code.FAILED_RUNS: path.name in WITH_FAILURES,
+        Code.CONSTANT: len(different) == 1 < len(record.rounds),
     }.get(code, code in FEW and (size < 100 or len(record.rounds) in range(2, 10)))
 
 
@@ -348,7 +350,7 @@ def batch_of(seed: int, number: int) -> list[str]:
 @script.section("Damaged files of all formats, read and compared", seed=SEED)
 def mutants(run: Run) -> None:
     """Print how many damaged files made a traceback, and each cause once."""
-    count = run.runs(10_000, 500) // 250
+    count = run.runs(20_000, 500) // 250
     found = run.repeated(partial(batch_of, run.seed), count)
     faults = [fault for several in found for fault in several]
     run.say(f"{250 * count:,} files: {run.bar('tracebacks', len(faults), '==', 0)}")
