@@ -117,12 +117,11 @@ def round_trip(run: Run) -> None:
 def is_deserved(path: Path, record: RunRecord, code: Code) -> bool:
     """Whether a warning is of what the file really lacks."""
     size = record.readings().size
-    different = {str(each.unit_readings) for each in record.rounds}
     return {
         Code.NO_RAW_READINGS: not record.rounds,
         Code.TOO_FEW_READINGS: size < 2,
         Code.FAILED_RUNS: path.name in WITH_FAILURES,
-        Code.CONSTANT: len(different) == 1 < len(record.rounds),
+        Code.CONSTANT: len({str(each.unit_readings) for each in record.rounds}) == 1,
     }.get(code, code in FEW and (size < 100 or len(record.rounds) in range(2, 10)))
 
 
@@ -202,9 +201,8 @@ def mutant(seed: int, index: int) -> tuple[str, dict[str, bytes]]:
 def damage_of(rng: random.Random, raw: bytes) -> bytes:
     """Damage a file somehow."""
     text = raw.decode("utf-8", "replace")
-    kinds: list[Callable[[random.Random, str], str | None]] = [in_json, in_json, in_json]
-    damage = rng.choice([*kinds, in_lines, in_cells, in_whole])
-    done = damage(rng, text)
+    kinds: list[Callable[[random.Random, str], str | None]] = [in_lines, in_cells, in_whole]
+    done = rng.choice([in_json, in_json, in_json, *kinds])(rng, text)
     done = in_cells(rng, text) if done is None else done
     return done.encode("utf-8", "surrogatepass" if "\ud800" in done else "replace")
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from benchrigor.cli import sources
 from benchrigor.errors import InvalidInput
+from benchrigor.formats import readings
 
 ROWS = [f"{index},{index / 7!r},a b" for index in range(5_000)]
 TEXT = "\n".join(["n,time,who", *ROWS, ""])
@@ -16,13 +16,17 @@ def long_file(tmp_path, text: str, **how) -> str:
     return str(path)
 
 
+def read(path: str, column: str | None) -> list[float]:
+    return readings.Columns(column=column).read(path).series[0].tolist()
+
+
 def both(path: str, monkeypatch, column: str | None = "time"):
     """Read a file as it is read, and carefully."""
     found = []
     for head in (1 << 16, 10**9):
-        monkeypatch.setattr(sources, "_HEAD", head)
+        monkeypatch.setattr(readings, "_HEAD", head)
         try:
-            found.append(sources.read_rounds(path, column).series[0].tolist())
+            found.append(read(path, column))
         except InvalidInput as error:
             found.append(str(error))
     return found
@@ -42,10 +46,9 @@ def both(path: str, monkeypatch, column: str | None = "time"):
     ids=["plain", "windows", "mark", "blank", "semicolon", "tab", "no header"],
 )
 def test_a_plain_table_is_read_without_the_careful_reader(text, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(sources, "_text", None)
+    monkeypatch.setattr(readings, "_text", None)
     column = "1" if "time" not in text else "time"
-    (series,) = sources.read_rounds(long_file(tmp_path, text), column).series
-    assert series.tolist() == [index / 7 for index in range(5_000)]
+    assert read(long_file(tmp_path, text), column) == [index / 7 for index in range(5_000)]
 
 
 ODD = {
@@ -82,31 +85,29 @@ def test_any_row_of_many_is_what_the_careful_reader_says(kind, odd, tmp_path, mo
 
 
 def test_where_a_part_ends_does_not_matter(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(sources, "_text", None)
+    monkeypatch.setattr(readings, "_text", None)
     whole = "n,time\n" + "".join(f"{n},{n / 3:.3f}\n" for n in range(150_000))
     for column, values in (
         ("n", range(150_000)),
         ("time", (round(n / 3, 3) for n in range(150_000))),
     ):
-        found = sources.read_rounds(long_file(tmp_path, whole), column).series[0]
-        assert found.tolist() == [*values]
+        assert read(long_file(tmp_path, whole), column) == [*values]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_flat_json_lines_are_read_without_the_careful_reader(end, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(sources, "_text", None)
+    monkeypatch.setattr(readings, "_text", None)
     path = long_file(tmp_path, end.join([*LINES, ""]))
-    assert sources.read_rounds(path, "n").series[0].tolist() == [*range(5_000)]
-    assert sources.read_rounds(path, "time").series[0].tolist() == [n / 7 for n in range(5_000)]
+    assert read(path, "n") == [*range(5_000)]
+    assert read(path, "time") == [n / 7 for n in range(5_000)]
 
 
 @pytest.mark.parametrize("style", [".9g", ".3f", ".15g", ".16f", "g", ".0f", ".6e"])
 def test_digits_are_read_as_python_reads_them(style, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(sources, "_text", None)
-    monkeypatch.setattr(sources, "_HEAD", 1 << 14)
+    monkeypatch.setattr(readings, "_text", None)
+    monkeypatch.setattr(readings, "_HEAD", 1 << 14)
     values = np.random.default_rng(3).lognormal(0.0, 10.0, 4_000)
     cells = [format(value, style) for value in values]
     for more in ([], ["7", "1.", ".5", "007", "9007199254740993", "0.1234567890123456"]):
         text = "time,n\n" + "".join(f"{cell},1\n" for cell in [*cells, *more])
-        found = sources.read_rounds(long_file(tmp_path, text), "time").series[0]
-        assert found.tolist() == [*map(float, [*cells, *more])]
+        assert read(long_file(tmp_path, text), "time") == [*map(float, [*cells, *more])]

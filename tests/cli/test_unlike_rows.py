@@ -6,7 +6,7 @@ import time
 import pytest
 from tests.texts.causes.cli_files import TWO, table
 
-from benchrigor.cli.sources import read_rounds
+from benchrigor.formats.readings import Columns
 
 CSV = "who,t\na,1\nb,100\na,N/A\na,2\na,3\n"
 PER_LINE = "".join(
@@ -41,7 +41,7 @@ LIKE = {
 def test_what_is_one_series_is_read(text, tmp_path) -> None:
     (tmp_path / "f").write_text(text)
     column = "1" if text.startswith(("#n", ",")) else "time"
-    (series,) = read_rounds(str(tmp_path / "f"), column).series
+    (series,) = Columns(column=column).read(str(tmp_path / "f")).series
     assert series.tolist() == [1.0, 2.5, 3.0]
 
 
@@ -159,5 +159,5 @@ def test_the_time_for_a_long_table_grows_as_its_rows(tmp_path) -> None:
     path = tmp_path / "f"
     path.write_text("time,unit\n" + "12,ms\n13,ms\n" * 50_000)
     begun_s = time.process_time()
-    assert read_rounds(str(path), "time").series[0].size == 100_000
+    assert Columns(column="time").read(str(path)).series[0].size == 100_000
     assert time.process_time() - begun_s < 15.0  # 30 s if each row looked at all others

@@ -169,7 +169,7 @@ def test_what_fortran_and_windows_write_is_read(tmp_path: Path) -> None:
         "nominal:step , computation: flops, duration_s\r\n"
         " init      ,  0.1000000000E+03 ,    1.5000000000E+00\r\n"
         "\r\n"
-        " 12        ,  0.2000000000E+03 ,    2.5000000000E+00",
+        " 12        ,  0.2000000000E+03 ,    2.5000000000E+00\r\n 13, 3.",
     )
     assert profile.duration_s.tolist() == [1.5, 2.5]
     assert profile.computation["flops"].tolist() == [100.0, 200.0]

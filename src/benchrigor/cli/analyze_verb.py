@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -13,14 +14,21 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.output import print_json, report_of, say, summary
 from benchrigor.cli.picture import plot_option, write_picture
-from benchrigor.cli.recordings import Columns, chosen, recorded_file, recorded_runs
-from benchrigor.cli.sources import name_of, read_columns
+from benchrigor.cli.recordings import (
+    chosen,
+    readings_options,
+    recorded_file,
+    recorded_runs,
+    say_unfinished,
+)
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
+from benchrigor.formats.readings import Columns, name_of
 from benchrigor.model import Options, RunRecord
 from benchrigor.report import explain as explanation
 from benchrigor.report import plot_trace
 from benchrigor.report.run_table import tabulate
+from benchrigor.session.replays.file_results import analyse_file
 from benchrigor.session.replays.recorded_run import record_of_pairs
 from benchrigor.session.traces import SPEED
 
@@ -30,7 +38,7 @@ from benchrigor.session.traces import SPEED
     usual="--column --round --unit --work --target --confidence --statistic --trim --explain "
     "--details --plot --json",
 )
-@shared.readings_options
+@readings_options
 @click.option("--work", metavar="COLUMN", help="Work amount of each round; --unit is theirs.")
 @shared.setting("target", "Half-width wanted; exit code 3 when it is not reached.", default=None)
 @shared.settings(
@@ -43,10 +51,8 @@ from benchrigor.session.traces import SPEED
 def analyze(
     *,
     source: str,
-    column: str | None,
-    by: str | None,
+    columns: Columns,
     work: str | None,
-    unit: str | None,
     explained: bool,
     picture: Path | None,
     as_json: bool,
@@ -75,20 +81,21 @@ def analyze(
     """  # noqa: D301  # click wants the backspace itself
     given |= {"target_given": True, "analysis": "auto" if work is None else "wps"}
     options = Options(**given)
-    columns = Columns(column=column, by=by, unit=unit)
-    records = recorded_runs(source, options, column=column) if work is None else None
-    if records is not None and len(records) > 1 and column is None and not (explained or picture):
+    analyse = partial(analyse_file, options=options)
+    records = recorded_runs(source, columns, analyse) if work is None else None
+    are_all = columns.column is None and not (explained or picture)
+    if records is not None and len(records) > 1 and are_all:
         _show_all(records, as_json=as_json)
     if records is not None:
-        record = chosen(records, source, column)
-        columns.check(record, source)
+        record = chosen(records, source, columns)
     elif work is None:
         record = recorded_file(source, columns, options)
-    elif by is not None:
+    elif columns.by is not None:
         raise InvalidInput("--work and --round are both given: each pair of --work is a round")
     else:
-        amounts, seconds = read_columns(source, [work, column])
-        metric = replace(SPEED, unit=f"{unit or ''}/s")
+        pairs = columns.read_pairs(source, work)
+        amounts, seconds = say_unfinished(pairs, source).series
+        metric = replace(SPEED, unit=f"{columns.unit or ''}/s")
         record = record_of_pairs(amounts, seconds, options, metric, name=name_of(source))
     if as_json:
         print_json(summary(record))

@@ -13,10 +13,10 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.output import print_result
 from benchrigor.cli.picture import plot_option, write_picture
-from benchrigor.cli.recordings import Columns, rounds_in
-from benchrigor.cli.sources import name_of
+from benchrigor.cli.recordings import readings_options, rounds_in
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
+from benchrigor.formats.readings import Columns, name_of
 from benchrigor.layout import Part, page, wrapped
 from benchrigor.model import Notice, Options, RunRecord, StablePhase, codec
 from benchrigor.model.text import counted, false_alarms, many
@@ -27,7 +27,7 @@ from benchrigor.session.replays.recorded_phases import record_with_changes
 
 
 @click.command(cls=Verb)
-@shared.readings_options
+@readings_options
 @shared.share_option("--level", "1%", "Chance of any false change point.")
 @click.option(
     "--min-segment",
@@ -42,9 +42,7 @@ from benchrigor.session.replays.recorded_phases import record_with_changes
 def changes(
     *,
     source: str,
-    column: str | None,
-    by: str | None,
-    unit: str | None,
+    columns: Columns,
     level: float,
     min_segment: int | None,
     detector: str,
@@ -69,7 +67,6 @@ def changes(
       benchrigor changes readings.csv --min-segment 5
       benchrigor changes starts.csv --column time --round start --json
     """  # noqa: D301  # click wants the backspace itself
-    columns = Columns(column=column, by=by, unit=unit)
     rounds, metric = rounds_in(source, columns)
     if rounds.trials is not None:
         raise InvalidInput(f"{name_of(source)} holds counts, expected readings")

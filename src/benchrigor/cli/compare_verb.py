@@ -14,11 +14,12 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.exits import code_of, leave
 from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result
-from benchrigor.cli.recordings import Columns, recordings
+from benchrigor.cli.recordings import columns_options, recordings
 from benchrigor.cli.suite_files import code_of_suites, compared_files, compile_filter
 from benchrigor.cli.tables import table_options
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput, NotComparable
+from benchrigor.formats.readings import Columns
 from benchrigor.layout import Page, Part, page, row, table, wrapped
 from benchrigor.model import Code, Comparison, Decision, Estimate, RunRecord
 from benchrigor.model.checks import refuse
@@ -105,7 +106,7 @@ class _Side:
     help="Compare the benchmarks in whose names this regular expression is found.",
 )
 @click.option("--paired", is_flag=True, help="Compare files line by line, runs of ab in pairs.")
-@shared.columns_options
+@columns_options
 @shared.store_option
 @shared.details_option
 @table_options
@@ -117,9 +118,8 @@ def compare(
     detector: str | None,
     same_machine: bool,
     pattern: str | None,
-    columns: tuple[str, ...],
-    by: str | None,
-    unit: str | None,
+    columns: Columns,
+    chosen: tuple[str, ...],
     store: Path | None,
     fail_on: str | None,
     as_json: bool,
@@ -160,11 +160,10 @@ def compare(
     options: dict[str, Any] = {"metric": metric, "detector": detector}
     found = compile_filter(pattern)
     wanted = found and found.search
-    sources, labels, named = _with_columns(sources, columns)
-    chosen_by = (Columns(column=column, by=by, unit=unit) for column in named)
+    sources, labels, named = _with_columns(sources, chosen)
     read = [
-        recordings(source, each, store=store, wanted=wanted)
-        for source, each in zip(sources, chosen_by, strict=True)
+        recordings(source, replace(columns, column=column), store=store, wanted=wanted)
+        for source, column in zip(sources, named, strict=True)
     ]
     if pattern is not None or any(len(runs) > 1 for runs in read):
         every = dict.fromkeys(repr(run.name) for runs in read for run in runs)

@@ -16,6 +16,7 @@ from benchrigor.cli.verb_help import Verb
 from benchrigor.cli.writing_files import force_option, refuse_those_there, write_files
 from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
+from benchrigor.formats.readings import Columns
 from benchrigor.model import RunRecord
 from benchrigor.model.text import many
 from benchrigor.report.writers.formats import FORMATS, format_of, write_records
@@ -86,7 +87,7 @@ def _records(source: str, store: Path | None) -> list[RunRecord]:
     """Read all benchmarks of a file or folder, or a stored run."""
     if source == "-":
         raise InvalidInput("'-' is no path here, expected a file, a folder or a stored run")
-    records = all_runs(source, store=store)
+    records = all_runs(source, Columns(), store=store)
     if records is None:
         raise InvalidInput(f"{source} is of no known tool, expected results of one, or a run")
     special = next(filter(is_special, records), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
@@ -22,8 +22,6 @@ from benchrigor.storage import Journal, default_path
 from benchrigor.units import positive_seconds_of, share_of
 
 _STORE = "benchrigor.store"
-_IGNORED = "benchrigor.ignored_lines"
-_MISSING, _WHERE = "benchrigor.missing", "benchrigor.where"
 _JSON = "benchrigor.json"
 _DETAILS = "benchrigor.details"
 
@@ -60,7 +58,7 @@ class OutputPath(click.Path):
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def _together(*options: Decorator) -> Decorator:
+def together(*options: Decorator) -> Decorator:
     """Make one decorator of several; help shows their options in this order."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,7 +72,7 @@ def _together(*options: Decorator) -> Decorator:
 def settings(*names: str, **own: Mapping[str, Any]) -> Decorator:
     """Add the options of settings, by default of all of `Options`; ``own`` is as of `setting`."""
     names = names or tuple(name for name, row in SETTINGS.items() if row.help and name in _DEFAULTS)
-    return _together(*(setting(name, **own.get(name, {})) for name in names))
+    return together(*(setting(name, **own.get(name, {})) for name in names))
 
 
 def setting(name: str, text: str = "", *, usual: str = "", **own: Any) -> Decorator:
@@ -93,7 +91,7 @@ def setting(name: str, text: str = "", *, usual: str = "", **own: Any) -> Decora
 def settings_of(rows: Mapping[str, Setting], *names: str, **flags: str) -> Decorator:
     """Add the options of settings of a table, by default of all; ``flags`` differ from its own."""
     flags = {name: typed_name(name, rows) for name in rows} | flags
-    return _together(*(_option(flags[name], name, rows[name], {}) for name in names or rows))
+    return together(*(_option(flags[name], name, rows[name], {}) for name in names or rows))
 
 
 def _option(flag: str, name: str, row: Setting, own: Mapping[str, Any]) -> Decorator:
@@ -155,7 +153,7 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-process_options = _together(
+process_options = together(
     click.option(
         "--inherit-env",
         multiple=True,
@@ -166,7 +164,7 @@ process_options = _together(
     click.option("--cpus", type=_numbers, metavar="LIST", help="Processors that it may run on."),
 )
 
-fresh_options = _together(
+fresh_options = together(
     click.option(
         "--python",
         metavar="PROGRAM",
@@ -199,90 +197,6 @@ def _remembered(key: str, otherwise: Any) -> Any:
     return otherwise if context is None else context.meta.get(key, otherwise)
 
 
-def ignored_lines() -> int:
-    """Return the number of lines to skip at the start of files of readings."""
-    return int(_remembered(_IGNORED, 0))
-
-
-def skips_missing() -> bool:
-    """Return whether to skip rows without a reading."""
-    return bool(_remembered(_MISSING, "fail") == "skip")
-
-
-def _condition(text: str) -> tuple[str, str]:
-    column, equals, value = text.partition("=")
-    if not (column and equals):
-        raise click.BadParameter(f"{text!r} selects no rows, expected COLUMN=VALUE")
-    return column, value
-
-
-def rows_to_read() -> Sequence[tuple[str, str]]:
-    """Return pairs of a column and the cell that rows must have in it."""
-    return tuple(_remembered(_WHERE, ()))
-
-
-_COLUMN = (
-    "Name or number (from 0) of the CSV column, key of the JSON objects, path in JSON "
-    "(results.0.times), or name of the benchmark in what another tool wrote."
-)
-_rows_options = _together(
-    click.option(
-        "--ignore-lines",
-        type=click.IntRange(min=0),
-        metavar="N",
-        default=0,
-        expose_value=False,  # readers of files ask for it
-        callback=_remember(_IGNORED),
-        help="Do not read the first N lines of a file.",
-    ),
-    click.option(
-        "--missing",
-        type=click.Choice(["fail", "skip"]),
-        default="fail",
-        show_default=True,
-        expose_value=False,
-        callback=_remember(_MISSING),
-        help="What to do with a row whose reading is empty or N/A.",
-    ),
-    click.option(
-        "--where",
-        type=_condition,
-        multiple=True,
-        metavar="COLUMN=VALUE",
-        expose_value=False,
-        callback=_remember(_WHERE),
-        help="Read only rows with this value in this column; repeat it to narrow further.",
-    ),
-)
-
-column_option = _together(click.option("--column", help=_COLUMN), _rows_options)
-
-round_option = click.option(
-    "--round",
-    "by",
-    metavar="COLUMN",
-    help="Column, or key, that says of which restarted round a reading is: each has its own "
-    "warm-up.",
-)
-
-DESCRIPTION = "UNIT[,WORD]..."
-
-unit_option = click.option(
-    "--unit",
-    metavar=DESCRIPTION,
-    help="Unit of a file's readings, and words on what they are: lower, higher; arithmetic, "
-    "harmonic; time, rate, share, other; ±2% (half-width wanted).",
-)
-
-column_options = _together(column_option, round_option, unit_option)
-
-columns_options = _together(
-    click.option("--column", "columns", multiple=True, help=f"{_COLUMN} Once, or once for each."),
-    *(_rows_options, round_option, unit_option),
-)
-
-readings_options = _together(click.argument("source", default="-"), column_options)
-
 store_option = click.option(
     "--store",
     type=OutputPath(dir_okay=False, path_type=Path),
@@ -291,7 +205,7 @@ store_option = click.option(
     help="File that keeps the runs.  [default: in the user's data folder]",
 )
 
-kept_options = _together(
+kept_options = together(
     click.option("--no-store", is_flag=True, help="Keep nothing."), store_option
 )
 

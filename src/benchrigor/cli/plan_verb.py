@@ -10,8 +10,9 @@ import click
 
 from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_result
-from benchrigor.cli.recordings import Columns, recording
+from benchrigor.cli.recordings import column_options, recording
 from benchrigor.cli.verb_help import Verb
+from benchrigor.formats.readings import Columns
 from benchrigor.session.replays.file_results import analyse_file
 from benchrigor.session.sample_size import plan as planned
 
@@ -37,15 +38,13 @@ from benchrigor.session.sample_size import plan as planned
 )
 @shared.setting("detector", usual="that of the run; ranks for a file", default=None)
 @shared.metric_option
-@shared.column_options
+@column_options
 @shared.store_option
 @shared.json_option
 def plan(
     source: str,
     *,
-    column: str | None,
-    by: str | None,
-    unit: str | None,
+    columns: Columns,
     detector: str | None,
     store: Path | None,
     as_json: bool,
@@ -67,7 +66,7 @@ def plan(
       benchrigor plan 3f2a --half-width 1% --half-width 0.1% --json
       benchrigor plan starts.csv --column time --round start --unit ms
     """  # noqa: D301  # click wants the backspace itself
-    record = recording(source, Columns(column=column, by=by, unit=unit), store=store)
+    record = recording(source, columns, store=store)
     if detector is not None:
         (record,) = analyse_file([record], source, replace(record.options, detector=detector))
     sizes = planned(record, **options)

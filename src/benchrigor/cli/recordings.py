@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import fields
+from functools import partial, wraps
 from pathlib import Path
+from typing import Any
 
-from benchrigor.cli.options import existing_store, ignored_lines, rows_to_read, skips_missing
+import click
+
+from benchrigor.cli.options import existing_store, together
+from benchrigor.cli.output import remark
 from benchrigor.cli.record_kinds import is_special, module_for
-from benchrigor.cli.sources import RecordedRounds, has_path, name_of, read_rounds
 from benchrigor.errors import InvalidInput, StoreFailed
+from benchrigor.formats.readings import Columns, RecordedRounds, has_path, name_of
 from benchrigor.formats.recognition import Result, results_in
 from benchrigor.model import Metric, Options, RunRecord
 from benchrigor.model.checks import refuse
@@ -27,38 +32,103 @@ from benchrigor.storage.project_settings import metric_named
 
 _RUN_ID = re.compile(r"[0-9a-f]+")
 _SOME = 10  # names that an error lists
+_analyse = partial(analyse_file, options=None)
+
+_COLUMN = (
+    "Name or number (from 0) of the CSV column, key of the JSON objects, path in JSON "
+    "(results.0.times), or name of the benchmark in what another tool wrote."
+)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
-    """The place of readings in a file, and their unit."""
+def _condition(text: str) -> tuple[str, str]:
+    column, equals, value = text.partition("=")
+    if not (column and equals):
+        raise click.BadParameter(f"{text!r} selects no rows, expected COLUMN=VALUE")
+    return column, value
 
-    column: str | None = None
-    by: str | None = None
-    unit: str | None = None
 
-    def read(self, source: str) -> tuple[RecordedRounds, Metric]:
-        """Read the readings, and their metric as ``unit``, the project or the cells describe it."""
-        is_numbered = self.column is None or self.column.isdigit()
-        name = "readings" if is_numbered else str(self.column)
-        unit = metric_named(name, self.unit).unit
-        rounds = read_rounds(source, self.column, self.by, unit)
-        is_asked = bool(self.unit and describe_metric(name, self.unit).unit)
-        if unit and rounds.unit not in {"", unit} and not is_asked:
-            raise InvalidInput(
-                f"{source} has readings in {rounds.unit!r}, and pyproject.toml describes {name} in "
-                f"{unit!r}: choose one with --unit"
-            )
-        return rounds, metric_named(name, self.unit, unit=rounds.unit)
+def _gathered(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb one `Columns` for the options that say where readings stand."""
 
-    def check(self, record: RunRecord, source: str) -> None:
-        """Refuse options for facts that are in the file of a tool."""
-        given = {"--round": self.by, "--unit": self.unit}
-        refuse(
-            f"{option} is given, but {source} is of {record.subject['tool']}, which says it itself"
-            for option, value in given.items()
-            if value is not None and "tool" in record.subject
+    @wraps(command)
+    def verb(**given: Any) -> Any:
+        own = {each.name: given.pop(each.name) for each in fields(Columns) if each.name in given}
+        return command(columns=Columns(**own), **given)
+
+    return verb
+
+
+_place_options = together(
+    click.option(
+        "--ignore-lines",
+        "ignored",
+        type=click.IntRange(min=0),
+        metavar="N",
+        default=0,
+        help="Do not read the first N lines of a file.",
+    ),
+    click.option(
+        "--missing",
+        "skips_missing",
+        callback=lambda _context, _option, value: value == "skip",
+        type=click.Choice(["fail", "skip"]),
+        default="fail",
+        show_default=True,
+        help="What to do with a row whose reading is empty or N/A.",
+    ),
+    click.option(
+        "--where",
+        type=_condition,
+        multiple=True,
+        metavar="COLUMN=VALUE",
+        help="Read only rows with this value in this column; repeat it to narrow further.",
+    ),
+    click.option(
+        "--round",
+        "by",
+        metavar="COLUMN",
+        help="Column, or key, that says of which restarted round a reading is: each has its own "
+        "warm-up.",
+    ),
+    click.option(
+        "--unit",
+        metavar="UNIT[,WORD]...",
+        help="Unit of a file's readings, and words on what they are: lower, higher; arithmetic, "
+        "harmonic; time, rate, share, other; ±2% (half-width wanted).",
+    ),
+    _gathered,
+)
+
+column_options = together(click.option("--column", help=_COLUMN), _place_options)
+
+columns_options = together(
+    click.option("--column", "chosen", multiple=True, help=f"{_COLUMN} Once, or once for each."),
+    _place_options,
+)
+
+readings_options = together(click.argument("source", default="-"), column_options)
+
+
+def read_with_metric(source: str, columns: Columns) -> tuple[RecordedRounds, Metric]:
+    """Read the readings, and their metric as ``unit``, the project or the cells describe it."""
+    is_numbered = columns.column is None or columns.column.isdigit()
+    name = "readings" if is_numbered else str(columns.column)
+    unit = metric_named(name, columns.unit).unit
+    rounds = say_unfinished(columns.read(source, unit), source)
+    is_asked = bool(columns.unit and describe_metric(name, columns.unit).unit)
+    if unit and rounds.unit not in {"", unit} and not is_asked:
+        raise InvalidInput(
+            f"{source} has readings in {rounds.unit!r}, and pyproject.toml describes {name} in "
+            f"{unit!r}: choose one with --unit"
         )
+    return rounds, metric_named(name, columns.unit, unit=rounds.unit)
+
+
+def say_unfinished(rounds: RecordedRounds, source: str) -> RecordedRounds:
+    """Say on stderr that the last line of a file has not ended."""
+    if rounds.unfinished is not None:
+        remark(f"{name_of(source)} {rounds.unfinished}")
+    return rounds
 
 
 def recording(source: str, columns: Columns, *, store: Path | None) -> RunRecord:
@@ -67,10 +137,10 @@ def recording(source: str, columns: Columns, *, store: Path | None) -> RunRecord
     ``source`` is a file (results of a tool, a saved record, CSV or JSON), a folder of results, "-"
     for standard input, or else the id of a stored run, or its beginning.
     """
-    record = recorded_run(source, columns.column, store=store)
-    if record is None:
+    records = all_runs(source, columns, store=store)
+    if records is None:
         return recorded_file(source, columns, Options())
-    columns.check(record, source)
+    record = chosen(records, source, columns)
     if is_special(record):
         raise InvalidInput(
             f"{source} is {module_for(record).NOUN}, expected readings of one workload: "
@@ -87,22 +157,18 @@ def recordings(
     wanted: Callable[[str], object] | None = None,
 ) -> list[RunRecord]:
     """Read all benchmarks of a file that no column chooses from, not analysed; else as one."""
-    if source != "-" and not is_there(Path(source)):
+    found = recorded_runs(source, columns, arrange_file, wanted)
+    if found is not None and columns.column is not None:
+        found = [chosen(found, source, columns)]
+    if found is None or any(map(is_special, found)):
         return [recording(source, columns, store=store)]
-    found = _read(source, arrange_file, wanted, columns.column)
-    if found is None:
-        return [recorded_file(source, columns, Options())]
-    if columns.column is not None:
-        found = [chosen(found, source, columns.column)]
-    if any(map(is_special, found)):
-        return [recording(source, columns, store=store)]  # which refuses it
-    columns.check(found[0], source)
+    _check_options(found[0], source, columns)
     return found
 
 
 def recorded_file(source: str, columns: Columns, options: Options) -> RunRecord:
     """Make a run of the readings of a file."""
-    rounds, metric = columns.read(source)
+    rounds, metric = read_with_metric(source, columns)
     return record_of_readings(
         rounds.series, options, metric, name=name_of(source), weights=rounds.trials
     )
@@ -110,15 +176,14 @@ def recorded_file(source: str, columns: Columns, options: Options) -> RunRecord:
 
 def rounds_in(source: str, columns: Columns) -> tuple[RecordedRounds, Metric]:
     """Read the readings of a column, or of a benchmark of a tool, and their metric."""
-    records = recorded_runs(source, column=columns.column)
+    records = recorded_runs(source, columns)
     if records is None:
-        return columns.read(source)
-    record = chosen(records, source, columns.column)
-    columns.check(record, source)
+        return read_with_metric(source, columns)
+    record = chosen(records, source, columns)
     found = recording_of(record)
     labels = tuple(map(str, range(len(found.series)))) if len(found.series) > 1 else ()
-    told = record.session_notices
-    return RecordedRounds(series=found.series, labels=labels, notices=told), found.metric
+    notices = record.session_notices
+    return RecordedRounds(series=found.series, labels=labels, notices=notices), found.metric
 
 
 def recorded_run(source: str, name: str | None = None, *, store: Path | None) -> RunRecord | None:
@@ -126,16 +191,15 @@ def recorded_run(source: str, name: str | None = None, *, store: Path | None) ->
 
     ``name`` says which benchmark of a file is meant.
     """
-    records = all_runs(source, name, store=store)
-    if records is None:
-        return None
-    return records[0] if _is_in_store(source) else chosen(records, source, name)
+    columns = Columns(column=name)
+    records = all_runs(source, columns, store=store)
+    return None if records is None else chosen(records, source, columns)
 
 
-def all_runs(source: str, name: str | None = None, *, store: Path | None) -> list[RunRecord] | None:
-    """Read all runs of a file or folder, or one from the store; None as from `recorded_run`."""
+def all_runs(source: str, columns: Columns, *, store: Path | None) -> list[RunRecord] | None:
+    """Read all runs of a file or folder, or one from the store; None as from `recorded_runs`."""
     if not _is_in_store(source):
-        return recorded_runs(source, column=name)
+        return recorded_runs(source, columns)
     if not _RUN_ID.fullmatch(source):
         raise InvalidInput(f"{source} is neither a file nor the id of a stored run")
     return [stored_run(source, store)]
@@ -145,10 +209,12 @@ def _is_in_store(source: str) -> bool:
     return source != "-" and not is_there(Path(source))
 
 
-def chosen(records: Sequence[RunRecord], source: str, name: str | None) -> RunRecord:
-    """Return the run that is meant, the only one if no name is given."""
+def chosen(records: Sequence[RunRecord], source: str, columns: Columns) -> RunRecord:
+    """Return the run that is meant, the only one if no column names it; from the store, its own."""
+    name = None if _is_in_store(source) else columns.column
     named = [record for record in records if name in (None, record.name)]
     if len(named) == 1:
+        _check_options(named[0], source, columns)
         return named[0]
     names = list(dict.fromkeys(record.name for record in records))
     some = ", ".join(map(repr, names[:_SOME])) + (", ..." if len(names) > _SOME else "")
@@ -156,39 +222,37 @@ def chosen(records: Sequence[RunRecord], source: str, name: str | None) -> RunRe
     raise InvalidInput(f"{source} has the benchmarks {some}: choose one with --column{found}")
 
 
+def _check_options(record: RunRecord, source: str, columns: Columns) -> None:
+    """Refuse options for facts that are in the file of a tool."""
+    given = {"--round": columns.by, "--unit": columns.unit}
+    refuse(
+        f"{option} is given, but {source} is of {record.subject['tool']}, which says it itself"
+        for option, value in given.items()
+        if value is not None and "tool" in record.subject
+    )
+
+
 def recorded_runs(
-    source: str, options: Options | None = None, *, column: str | None = None
+    source: str,
+    columns: Columns,
+    arrange: Callable[[Sequence[Result], str], list[RunRecord]] = _analyse,
+    wanted: Callable[[str], object] | None = None,
 ) -> list[RunRecord] | None:
     """Read all runs of a file or folder, or those with a name; None if no known tool wrote it.
 
-    None also if ``column`` is not a benchmark in it but a path to other readings. A pipe can be
+    None also if the column is not a benchmark in it but a path to other readings. A pipe can be
     read only once, so it counts as readings, and so does an empty file, and a file from which
-    options leave out lines or rows.
+    lines or rows are left out.
     """
-
-    def arrange(found: Sequence[Result], place: str) -> list[RunRecord]:
-        named = [result for result in found if result.name == column]
-        return analyse_file(named or found, place, options)
-
-    return _read(source, arrange, None, column)
-
-
-def _read(
-    source: str,
-    arrange: Callable[[Sequence[Result], str], list[RunRecord]],
-    wanted: Callable[[str], object] | None,
-    column: str | None,
-) -> list[RunRecord] | None:
-    path = Path(source)
+    path, column = Path(source), columns.column
     is_full = is_there(path, Path.is_file) and path.stat().st_size > 0
-    are_rows = ignored_lines() or rows_to_read() or skips_missing()
-    if source == "-" or not (is_full or is_there(path, Path.is_dir)) or are_rows:
+    if source == "-" or not (is_full or is_there(path, Path.is_dir)) or columns.leaves_out:
         return None
     found = results_in(source, wanted if column is None else column.__eq__)
-    is_named = any(result.name == column for result in found or ())
-    if found is None or (not is_named and has_path(source, column)):
+    named = [result for result in found or () if result.name == column]
+    if found is None or (not named and has_path(source, column)):
         return None
-    return arrange(found, source)
+    return arrange(named or found, source)
 
 
 def stored_run(run_id: str | None, store: Path | None) -> RunRecord:

@@ -12,6 +12,7 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model.series import short
+from benchrigor.model.text_tables.rows import LastLine
 
 _MOST_DIGITS = 300
 _HUGE = re.compile(rf"\d{{{_MOST_DIGITS}}}")
@@ -21,11 +22,11 @@ _FEWEST_WHOLE = 2  # lines before one that is unfinished
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """The data of a JSON text; ``unfinished`` is the number and text of a last line cut off."""
+    """The data of a JSON text; ``unfinished`` is a last line cut off."""
 
     data: Any
     are_lines: bool = False
-    unfinished: tuple[int, str] | None = None
+    unfinished: LastLine | None = None
 
 
 def loads(text: str) -> Any:
@@ -57,7 +58,7 @@ def _json_documents(text: str) -> Parsed:
         except ValueError:
             if "\n" in text[at:] or len(items) < _FEWEST_WHOLE:
                 raise
-            unfinished = text.count("\n", 0, at) + 1, text[at:]
+            unfinished = LastLine(number=text.count("\n", 0, at) + 1, text=text[at:])
             return Parsed(data=items, are_lines=True, unfinished=unfinished)
         items.append(item)
         at = _below_space(text, end)

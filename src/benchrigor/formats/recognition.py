@@ -34,7 +34,7 @@ from benchrigor.model import Code, Notice, RunRecord
 from benchrigor.model.codec import is_there
 from benchrigor.model.recorded import Recorded
 from benchrigor.model.secret_values import hide_secrets
-from benchrigor.model.series import short
+from benchrigor.model.text_tables.rows import LastLine, whole_lines
 
 Result = Recorded | RunRecord
 
@@ -113,9 +113,8 @@ def _from_json(text: str, place: str) -> _Found:
     found = parse_json(text, place)
     if found.are_lines:
         tool = next((tool for tool in _LINES if tool.are_format(found.data)), None)
-        cut = () if found.unfinished is None else (_note_unfinished(*found.unfinished),)
         read = tool.read_lines if tool else _documents
-        return read(found.data, place), cut
+        return read(found.data, place), _notes_of(found.unfinished)
     return _document(found.data, text, place), ()
 
 
@@ -153,16 +152,17 @@ def _from_text(text: str, place: str) -> _Found:
     tool = next((tool for tool in _TEXTS if tool.is_text(text)), None)
     if tool is None:
         return None, ()
-    whole, end, last = text.rpartition("\n")
-    if not last or not end:
+    whole, last = whole_lines(text)
+    if not whole:  # one line, of which more could not be used
         return tool.read_text(text, place), ()
-    return tool.read_text(whole + end, place), (_note_unfinished(text.count("\n") + 1, last),)
+    return tool.read_text(whole, place), _notes_of(last)
 
 
-def _note_unfinished(line: int, rest: str) -> Notice:
+def _notes_of(last: LastLine | None) -> tuple[Notice, ...]:
     """Say that a last line is cut off, as by a tool that was killed."""
-    sentence = f"Line {line} has no end and is not used: {short(rest)}."
-    return Notice.note(Code.UNFINISHED_LINE, sentence, line=line)
+    if last is None:
+        return ()
+    return (Notice.note(Code.UNFINISHED_LINE, f"At the end, {last}.", line=last.number),)
 
 
 def _with_notices(

@@ -14,8 +14,7 @@ import click
 
 from benchrigor import stats
 from benchrigor.cli import options as shared
-from benchrigor.cli.guessed_tables import report_unfinished
-from benchrigor.cli.output import print_result
+from benchrigor.cli.output import print_result, remark
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.recordings import recorded_run
 from benchrigor.cli.verb_help import Verb
@@ -26,6 +25,7 @@ from benchrigor.interference.report import render_composite, render_interference
 from benchrigor.layout import join_pages
 from benchrigor.model import Code, Interference, RunRecord, SegmentProfile, codec
 from benchrigor.model.checks import refuse
+from benchrigor.model.text_tables.rows import whole_lines
 from benchrigor.report.lost_time_text import Pressure, pressure_of_profile, pressure_of_run
 from benchrigor.session.conditions.red_rounds import check_light, measured_interference
 
@@ -140,11 +140,11 @@ def _read_runs(sources: Sequence[str], store: Path | None) -> list[_Run]:
 def _load(source: str) -> SegmentProfile:
     try:
         profile = SegmentProfile.load(source)
-        *lines, last = readable(source).read_bytes().split(b"\n")
+        _, last = whole_lines(readable(source).read_bytes().decode(errors="replace"))
     except OSError as error:
         raise InvalidInput(f"{source} is no segment profile: {error.strerror}") from error
-    if last:
-        report_unfinished(source, len(lines) + 1, last.decode(errors="replace"), is_used=True)
+    if last is not None:
+        remark(f"{source} {last}")
     return profile
 
 

@@ -25,6 +25,7 @@ _FIELDS = {
 }
 _TEXTS = ("program", "run")
 _COUNTS = ("process", "processes")
+_COUNT = Numbers(least=0, most=1e9, counts=True)
 _BOOLS = {"True": True, "False": False}
 
 
@@ -69,7 +70,7 @@ def read(file: IO[str], *, name: str) -> dict[str, Any]:
             fields[_FIELDS[kind]][title] = values
         else:
             fields[kind] = values
-    return {**_about(about, name), **fields}
+    return {**_about(table), **fields}
 
 
 def _heads(header: Sequence[str], name: str) -> list[tuple[str, str]]:
@@ -97,17 +98,15 @@ def _labels(texts: list[str]) -> Sequence[str | int | float]:
     return values if are_alike else texts
 
 
-def _about(about: dict[str, str], name: str) -> dict[str, Any]:
+def _about(table: CommentedCsv) -> dict[str, Any]:
     """Return the fields of the profile in the comment lines; the other lines become facts."""
-    known: dict[str, Any] = {key: about.pop(key) for key in (*_TEXTS, *_COUNTS) if key in about}
-    for key in filter(known.__contains__, _COUNTS):
-        if not known[key].isdecimal():
-            raise InvalidInput(
-                f"{name}: {key} is {known[key]!r}, expected a whole number from 0 on"
-            )
-        known[key] = int(known[key])
-    facts = {key: _BOOLS.get(text, _plain(text)) for key, text in about.items()}
-    return {**known, "facts": facts}
+    known: dict[str, Any] = {
+        key: table.comments[key] if key in _TEXTS else int(table.number(key, _COUNT) or 0)
+        for key in (*_TEXTS, *_COUNTS)
+        if key in table.comments
+    }
+    others = {key: text for key, text in table.comments.items() if key not in known}
+    return {**known, "facts": {key: _BOOLS.get(text, _plain(text)) for key, text in others.items()}}
 
 
 def _plain(text: str) -> str | int | float:

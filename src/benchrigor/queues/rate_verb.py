@@ -14,7 +14,6 @@ from benchrigor.cli.exits import ExitCode
 from benchrigor.cli.options import details_option, json_option, setting, wants_details
 from benchrigor.cli.output import print_result, remark
 from benchrigor.cli.picture import plot_option, write_picture
-from benchrigor.cli.sources import name_of
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.model import codec
@@ -86,14 +85,11 @@ def rate(
       benchrigor rate pipeline.csv --end parse --plot parse.png
       ./sampler | benchrigor rate - --json
     """  # noqa: D301  # click wants the backspace itself
-    stdin = nullcontext(Recording(sys.stdin, name=name_of(source))) if source == "-" else None
+    stdin = nullcontext(Recording(sys.stdin, name="standard input")) if source == "-" else None
     with stdin or Recording.open(source) as recording:
         ends = rate_recording(recording, target=target, **asked)
     if recording.unfinished is not None:
-        remark(
-            f"{recording.name}, line {recording.unfinished}: the last line is not finished and "
-            "does not count"
-        )
+        remark(f"{recording.name} {recording.unfinished}")
     if picture and len(ends) > 1:
         names = ", ".join(found.name for found in ends)
         raise InvalidInput(f"--plot draws one end, found {names}: choose one with --end")
@@ -103,7 +99,7 @@ def rate(
         as_json=as_json,
         name=recording.name,
         unit=unit,
-        unfinished_line=recording.unfinished,
+        unfinished_line=recording.unfinished and recording.unfinished.number,
         ends=[*map(_document, ends)],
     )
     if picture:

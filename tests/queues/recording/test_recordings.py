@@ -132,8 +132,8 @@ def test_windows_lines_a_byte_order_mark_and_blank_lines_are_read(tmp_path: Path
 @pytest.mark.parametrize("torn", ["0.1,4", "0.1,41,0", "0.", "0.1,41,\x00", "0.1"])
 def test_a_last_line_that_was_not_finished_does_not_count_and_is_named(torn: str) -> None:
     recording = Recording([HEADER, "0.1,40,0\n", "0.1,39,0\n", torn], name="run.csv")
-    ((_, found),) = recording.periods()
-    assert (found.items.tolist(), recording.unfinished) == ([40.0, 39.0], 4)
+    (found,) = [periods.items.tolist() for _, periods in recording.periods()]
+    assert (found, recording.unfinished and recording.unfinished.number) == ([40.0, 39.0], 4)
 
 
 def test_what_is_written_reads_as_it_was(tmp_path: Path) -> None:

@@ -295,7 +295,7 @@ CAUSES: dict[str, Callable[[], object]] = {
         Pick.parse,
         *("", "x", "x=", "x=12", "=column:1", "x:=column:1", "x=columns:1", "x=regex:"),
         *("x:column:1", "x=regex:(", "x=regex:(a)(b)", "x=column:one", "x=column:-1"),
-        "x=column:\u00b2",
+        *("x=column:\u00b2", f"x=column:{5_000 * '9'}"),
     ),
     "what is no reading": lambda: failures(
         printed("took 1,5 s\n", "x=regex:took ([0-9.]+)"),

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model.series import short
 from benchrigor.model.text_tables.plain_columns import load_columns
 from benchrigor.model.text_tables.rows import (
+    LastLine,
     Row,
     equally_wide,
     is_number,
@@ -37,6 +37,7 @@ class Numbers:
 
     least: float = -_LARGEST
     most: float = _LARGEST
+    counts: bool = False  # Whether only whole numbers fit
     may_miss: bool = False  # Whether NaN stands for a number that is not known
     # Whether whole numbers stay integers: nanoseconds since 1970 have more digits than a float.
     whole: bool = False
@@ -55,6 +56,8 @@ class Numbers:
     def fit(self, values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Return which numbers are within the limits."""
         fits = (values >= self.least) & (values <= self.most)
+        if self.counts:
+            fits &= values == np.floor(values)
         return np.asarray(fits | (self.may_miss & np.isnan(values)))
 
     @property
@@ -62,7 +65,7 @@ class Numbers:
         """The values that the column may hold, in words."""
         if self.most == _LARGEST:
             return "a finite number"
-        return f"a number from {self.least:g} to {self.most:g}"
+        return f"a {'whole ' * self.counts}number from {self.least:g} to {self.most:g}"
 
 
 class Labels:
@@ -100,15 +103,13 @@ class CommentedCsv:
     run.csv line 4 has '2' for time, expected 1
     """
 
-    def __init__(self, lines: Iterable[str], *, name: str, whole_lines: bool = False) -> None:
+    def __init__(self, lines: Iterable[str], *, name: str) -> None:
         self.name = name
         self.comments: dict[str, str] = {}
         self.head: Row = (0, [])
         self.line = 0  # Number of the last line read, first the header
-        # Number of a last line without its line break; with ``whole_lines`` it does not count, else
-        # it must not end within a number.
-        self.unfinished: int | None = None
-        self._lines, self._whole_lines = iter(lines), whole_lines
+        self.unfinished: LastLine | None = None  # It does not count
+        self._lines = iter(lines)
         self._line_of: dict[str, int] = {}
         while not self.header and (read := self._next_lines(1)):
             self._read_head(read)
@@ -117,6 +118,15 @@ class CommentedCsv:
     def header(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(self.head[1])
+
+    def number(self, comment: str, kind: Numbers) -> float | None:
+        """Return the number in a comment, read as a cell; None without such a comment."""
+        if (text := self.comments.get(comment)) is None:
+            return None
+        values = kind.coded([text])
+        if not kind.fit(values).all():
+            raise misfit(self.place_of(comment), text, kind.expected, comment)
+        return float(values[0])
 
     def place_of(self, comment: str) -> str:
         """Return file and line of a comment, for errors."""
@@ -127,8 +137,7 @@ class CommentedCsv:
         while lines := self._next_lines(LINES_AT_ONCE):
             first = self.line - len(lines) + 1
             if not lines[-1].endswith("\n"):
-                self.unfinished = self.line
-                self._end(lines, ends_in_number=isinstance([*columns.values()][-1], Numbers))
+                self.unfinished = LastLine(number=self.line, text=lines.pop())
             if not all(map(str.isspace, lines)):
                 yield Part(self, lines, columns, first)
 
@@ -152,16 +161,6 @@ class CommentedCsv:
             raise InvalidInput(f"{self.name} cannot be read: {error.strerror}") from error
         self.line += len(lines)
         return lines
-
-    def _end(self, lines: list[str], *, ends_in_number: bool) -> None:
-        """Drop a last line without its line break, or refuse one that shows that it was cut."""
-        if self._whole_lines:
-            lines.pop()
-        elif ends_in_number and lines[-1].rstrip().endswith("."):
-            raise InvalidInput(
-                f"{self.name} line {self.line} is unfinished: {short(lines[-1])} ends in a point "
-                "and has no line break; leave the line out, or write the file again"
-            )
 
 
 class Part:

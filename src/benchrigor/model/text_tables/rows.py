@@ -5,13 +5,35 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import IO, Any
 
 from benchrigor.errors import InvalidInput
+from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 
 Row = tuple[int, list[str]]  # the number of the line in which it begins, and its cells
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastLine(OneLine):
+    """A last line without its line break: its writer was killed, or is still writing."""
+
+    number: int
+    text: str
+    is_used: bool = False
+
+    def __str__(self) -> str:
+        how = "has no line break, is perhaps unfinished, but used"
+        how = how if self.is_used else "is unfinished and not used"
+        return f"line {self.number} {how}: {short(self.text)}"
+
+
+def whole_lines(text: str) -> tuple[str, LastLine | None]:
+    """Return the lines of a text that have ended, and the last one if it has not."""
+    whole, end, last = text.rpartition("\n")
+    return whole + end, LastLine(number=text.count("\n") + 1, text=last) if last else None
 
 
 def rows_of(

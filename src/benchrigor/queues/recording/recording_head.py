@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from benchrigor.errors import InvalidInput
 from benchrigor.model.series import short
 from benchrigor.model.text_tables.commented import CommentedCsv, Labels, Numbers
-from benchrigor.model.text_tables.rows import is_number
 from benchrigor.queues.rates import LARGEST
 
 TITLE, VERSION = "benchrigor queue recording", "1"
 COUNTERS = ("delta", "cumulative")
 
-_MOST = 1e9  # limit of servers, and of the seconds of a period
+_SERVERS = Numbers(least=1, most=1e9, counts=True)
+_PERIOD_S = Numbers(least=1e-9, most=1e9)
 _REQUIRED = (
     ("t_ns", "t_s", "period_ns", "period_s"),
     ("items",),
@@ -61,9 +61,9 @@ class RecordingHead:
         return cls(
             columns=table.header,
             counters=about.get("counters"),
-            servers=int(_number(table, "servers", whole=True) or 1),
+            servers=int(table.number("servers", _SERVERS) or 1),
             unit=about.get("unit", ""),
-            period_s=_number(table, "period_s", whole=False),
+            period_s=table.number("period_s", _PERIOD_S),
         )
 
     @property
@@ -133,15 +133,3 @@ def _kind(column: str) -> Numbers | Labels:
     if role == "t_s":
         return Numbers(least=-LARGEST, most=LARGEST, whole=column == "t_ns")
     return Numbers(least=0.0, most=LARGEST, may_miss=role in {"cpu_s", "delay_s"})
-
-
-def _number(table: CommentedCsv, key: str, *, whole: bool) -> float | None:
-    """Return the number in a comment, above 0; None without such a comment."""
-    text = table.comments.get(key)
-    if text is None:
-        return None
-    number = float(text) if is_number(text) and (text.isdecimal() or not whole) else 0.0
-    if not 0.0 < number < _MOST:
-        expected = f"{'a whole number from 1 on' if whole else 'seconds above 0'}, below {_MOST:g}"
-        raise InvalidInput(f"{table.place_of(key)}: {key} {short(text)}, expected {expected}")
-    return number

@@ -55,7 +55,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.files import readable
 from benchrigor.model.series import Floats, Ints, short
 from benchrigor.model.text_tables.commented import CommentedCsv, Labels, Part
-from benchrigor.model.text_tables.rows import one_line, write_head
+from benchrigor.model.text_tables.rows import LastLine, one_line, write_head
 from benchrigor.queues.periods import Periods
 from benchrigor.queues.recording.recording_head import (
     COUNTERS,
@@ -106,7 +106,7 @@ class Recording:
 
     def __init__(self, lines: Iterable[str], *, name: str) -> None:
         self.name = name
-        self._table = CommentedCsv(lines, name=name, whole_lines=True)
+        self._table = CommentedCsv(lines, name=name)
         self.head = RecordingHead.of(self._table)
         self._ends: dict[str, _EndReader] = {}
 
@@ -127,8 +127,8 @@ class Recording:
         return tuple(self._ends)
 
     @property
-    def unfinished(self) -> int | None:
-        """Number of a last line without its line break, which does not count."""
+    def unfinished(self) -> LastLine | None:
+        """A last line without its line break, which does not count."""
         return self._table.unfinished
 
     def periods(self) -> Iterator[tuple[str, Periods]]:

@@ -21,6 +21,7 @@ from benchrigor.model.codec import value_at
 from benchrigor.model.metric import A_DURATION, Metric, describe_metric
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.secret_values import hide_secrets
+from benchrigor.model.series import short
 from benchrigor.model.text import many, show_value
 from benchrigor.model.text_tables.rows import cells_in, is_number
 from benchrigor.units import Quantity, has_time_unit, rest_of_duration, time_in
@@ -458,7 +459,7 @@ def _whole(line: str, match: re.Match[str], meant: set[str], is_duration: bool) 
 
 def _in_column(where: str, *, is_duration: bool) -> Finder:
     if not re.fullmatch("[0-9]{1,6}", where):
-        raise InvalidInput(f"column is {where!r}, expected its number, counted from 0")
+        raise InvalidInput(f"column is {short(where)}, expected its number, counted from 0")
     column = int(where)
 
     def find(line: str) -> list[float | str]:
@@ -506,8 +507,7 @@ def _number(item: Any, pick: Pick, line: str) -> float:
 
 
 def _wrong_output(item: Any, pick: Pick, line: str, expected: str) -> WorkloadFailed:
-    shown = hide_secrets(str(item)[:1_000])[:80]
     return WorkloadFailed(
-        f"{line}: {shown!r} is picked for metric {pick.metric!r}, expected {expected} "
-        f"(pick: {pick})"
+        f"{line}: {hide_secrets(str(item)[:1_000])[:80]!r} is picked for metric {pick.metric!r}, "
+        f"expected {expected} (pick: {pick})"
     )

@@ -1,31 +1,43 @@
-"""Tables whose form nobody told: separator, header and a cut end are guessed; and JSON as one."""
+"""Tables whose form nobody told: separator, header, units, and a cut end are guessed; or JSON.
+
+A cell is a number, a time with its unit, counts of trials, or empty.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
-from benchrigor.cli.cells import (
-    READABLE,
-    are_times,
-    begins_like_number,
-    is_like_number,
-    is_missing,
-    unit_at_end,
-)
-from benchrigor.cli.output import remark
 from benchrigor.errors import InvalidInput
 from benchrigor.formats.json_text import parse_json
+from benchrigor.formats.recognition import TOOLS
 from benchrigor.model.codec import value_at
 from benchrigor.model.series import short
-from benchrigor.model.text_tables.rows import Row, is_number, rows_of, wrong_width
-from benchrigor.units import has_time_unit
+from benchrigor.model.text_tables.rows import (
+    LastLine,
+    Row,
+    is_number,
+    misfit,
+    rows_of,
+    wrong_width,
+)
+from benchrigor.units import Quantity, has_time_unit, quantity_of, time_in
 
+READABLE = f"columns of cells, JSON, or results of {', '.join(TOOLS)}"
+_UNITS = frozenset({"unit", "units"})  # names of the column that has the unit of the readings
+_SOME = 5  # labels that an error lists
+COUNT = re.compile(r"[0-9]{1,15}/[0-9]{1,15}")  # successes/trials
+# Texts that people read as numbers: with a decimal comma, with marks between thousands.
+_LIKE_NUMBER = re.compile(r"[-+\u2212]?[\d.,'\u2019_\u00a0\u202f]*\d(e[-+]?\d+)?", re.IGNORECASE)
+_BEGINS_LIKE_NUMBER = re.compile(r"\W*\d")
+_BEFORE_UNIT = re.compile(r".*[\d.]\s*")
 _FEWEST_WHOLE = 2  # lines before one that is unfinished
 _MANY = 20  # with this number of lines, a whole last one is rarely the shortest
 _FEWEST = 2  # rows of a table under a text
@@ -42,8 +54,8 @@ class Table:
     columns: Mapping[str, list[Any]]
     rows: Sequence[int]  # numbers of lines, or of items in JSON
     is_json: bool = False
-    mark: str = ""
-    is_narrowed: bool = False  # whether an empty last column is left out
+    mark: str = ""  # what separates the cells of all rows, and nothing else does
+    unfinished: LastLine | None = None
 
     def place(self, row: int) -> str:
         """Return the place of a row, for errors."""
@@ -90,8 +102,6 @@ def table_in(text: str, asked: Sequence[str | None], name: str) -> Table:
 
 def _from_json(text: str, asked: Sequence[str | None], name: str) -> Table:
     found = parse_json(text, name)
-    if found.unfinished is not None:
-        report_unfinished(name, *found.unfinished, is_used=False)
     data = with_paths(found.data, asked)
     if isinstance(data, dict):
         columns = {key: value for key, value in data.items() if isinstance(value, list)}
@@ -100,7 +110,8 @@ def _from_json(text: str, asked: Sequence[str | None], name: str) -> Table:
     else:
         columns = {"0": data}
     most = max(map(len, columns.values()), default=0)
-    return Table(name=name, columns=columns, rows=range(most), is_json=True)
+    rows = range(most)
+    return Table(name=name, columns=columns, rows=rows, is_json=True, unfinished=found.unfinished)
 
 
 def with_paths(data: Any, keys: Sequence[str | None]) -> Any:
@@ -117,7 +128,7 @@ def with_paths(data: Any, keys: Sequence[str | None]) -> Any:
 
 
 def _from_csv(text: str, asked: Sequence[str | None], name: str) -> Table:
-    rows, mark, is_narrowed = _rows(text, name)
+    rows, mark, unfinished = _rows(text, name)
     (line, first), (_, second) = rows[0], rows[1 if len(rows) > 1 else 0]
     has_header = _is_header(first, second if len(rows) > 1 else ())
     if has_header and len(rows) == 1:
@@ -136,11 +147,11 @@ def _from_csv(text: str, asked: Sequence[str | None], name: str) -> Table:
     below = rows[1:] if has_header else rows
     columns = {key: [cells[at] for _, cells in below] for at, key in enumerate(names)}
     lines = [line for line, _ in below]
-    return Table(name=name, columns=columns, rows=lines, mark=mark, is_narrowed=is_narrowed)
+    return Table(name=name, columns=columns, rows=lines, mark=mark, unfinished=unfinished)
 
 
-def _rows(text: str, name: str) -> tuple[list[Row], str, bool]:
-    """Return rows, what separates their cells, and whether an empty last column is left out.
+def _rows(text: str, name: str) -> tuple[list[Row], str, LastLine | None]:
+    """Return rows, what separates their cells, and a last line that has not ended.
 
     The rows are not blank and have the same width.
     """
@@ -157,16 +168,16 @@ def _rows(text: str, name: str) -> tuple[list[Row], str, bool]:
     is_alone = all(len(row) == 1 for _, row in kept[1:])
     if mark == " " and is_alone and not any(map(is_like_number, first)):
         kept[0] = (place, [" ".join(first)])  # a name of several words
-    number, row = kept[-1]
+    (number, row), unfinished = kept[-1], None
     if not text.endswith("\n") and number == len(lines):
         is_cut = len(kept) > _FEWEST_WHOLE and _is_cut([cells for _, cells in kept])
-        report_unfinished(name, number, mark.join(row), is_used=not is_cut)
+        unfinished = LastLine(number=number, text=mark.join(row), is_used=not is_cut)
         kept = kept[:-1] if is_cut else kept
     _check_width(kept, mark, name)
-    is_narrowed = len(kept[0][1]) > 1 and not any(cells[-1] for _, cells in kept)
-    if is_narrowed:  # all lines end in a separator
-        kept = [(line, cells[:-1]) for line, cells in kept]
-    return kept, mark, is_narrowed
+    width = len(kept[0][1])
+    if width > 1 and not any(cells[-1] for _, cells in kept):  # all lines end in a separator
+        return [(line, cells[:-1]) for line, cells in kept], "", unfinished
+    return kept, mark if mark != " " or width == 1 else "", unfinished
 
 
 def _is_header(first: Sequence[str], second: Sequence[str]) -> bool:
@@ -233,14 +244,6 @@ def _is_cut(rows: Sequence[list[str]]) -> bool:
     return len(others) >= _MANY and sum(map(len, last)) < min(sizes)
 
 
-def report_unfinished(name: str, number: int, line: str, *, is_used: bool) -> None:
-    """Say that a last line has no line break at its end, as when its writer was cut off."""
-    how = "is unfinished and not used"
-    if is_used:
-        how = "has no line break, is perhaps unfinished, but used"
-    remark(f"{name} line {number} {how}: {short(line)}")
-
-
 def _check_commas(text: str, line: int, name: str) -> None:
     """Refuse lines that are one number with a comma, or several whole numbers."""
     lines = [stripped for line in text.splitlines() if (stripped := line.strip())]
@@ -271,3 +274,137 @@ def _check_width(rows: Sequence[Row], mark: str, name: str) -> None:
     for row in rows:
         if len(row[1]) != widths[0]:
             raise wrong_width(row, rows[0], name, f"; {cure}{above}{other}")
+
+
+def is_like_number(cell: str) -> bool:
+    """Return whether people take a cell for a number, or for counts; _1 is a name."""
+    if "\t" in cell or cell.startswith("_"):
+        return False
+    return any((is_number(cell), COUNT.fullmatch(cell), _LIKE_NUMBER.fullmatch(cell.strip())))
+
+
+def begins_like_number(cell: str) -> bool:
+    """Return whether a cell begins with a number, such as 12ms, $5 and 0x10."""
+    return _BEGINS_LIKE_NUMBER.match(cell) is not None
+
+
+def unit_in(columns: Mapping[str, Sequence[object]], used: Sequence[str], name: str) -> str:
+    """Return the unit that a column names, "" if none does; refuse rows that another tells apart.
+
+    Labels tell rows apart that come back, or that name benchmarks, unless they name the rounds.
+    Other labels in blocks may be phases of one series. No number has two units.
+    """
+    unit = ""
+    for (key, cells), before in zip(columns.items(), ["", *columns], strict=False):
+        if {int, float}.issuperset(map(type, cells)):
+            continue
+        several = dict.fromkeys(map(str, cells))
+        are_units = before in used and _are_several_times(list(several))
+        is_unit = are_units or key.lower() in _UNITS
+        if not are_units and (not _are_texts(cells) or (key in used and not is_unit)):
+            continue
+        if len(several) == 1:
+            unit = str(cells[0]) if is_unit and "," not in str(cells[0]) else unit
+            continue
+        comes_back = len(several) < sum(1 for _ in groupby(cells))
+        is_apart = comes_back or key.lower() in {"benchmark", "name"}
+        if is_unit or (is_apart and 2 * len(several) <= len(cells)):
+            some = ", ".join(map(repr, list(several)[:_SOME]))
+            cure = "" if is_unit else f", or tell rounds apart with --round {key}"
+            raise InvalidInput(
+                f"{name} has rows of several {key}: {some}. Choose some with --where "
+                f"{key}={cells[0]}{cure}"
+            )
+    return unit
+
+
+def _are_several_times(cells: Sequence[str]) -> bool:
+    """Return whether the first is a unit of time, and another one is, too."""
+    is_time = (quantity_of(cell) is Quantity.TIME for cell in cells)
+    return next(is_time, False) and any(is_time)
+
+
+def may_be_units(key: str, cell: object, *, is_beside: bool) -> bool:
+    """Return whether a column may have units, by its name or by a cell beside a reading."""
+    return key.lower() in _UNITS or (is_beside and quantity_of(str(cell)) is Quantity.TIME)
+
+
+def _are_texts(cells: Sequence[object]) -> bool:
+    """Return whether cells are words or truths, none of them empty, a number or a time."""
+    if not all(isinstance(cell, str | bool) and cell != "" for cell in cells):
+        return False
+    return not any(is_like_number(word) or has_time_unit(word) for word in set(map(str, cells)))
+
+
+def may_be_labels(cells: Sequence[object], raw: bytes, first: int) -> bool:
+    """Return whether labels in a column may come back, of which only the first cells are known.
+
+    ``first`` is the line in which the rows begin.
+    """
+    several = set(map(str, cells))
+    if len(several) == len(cells) or all(map(is_like_number, several)):
+        return False
+    (only, *others) = several
+    as_written = max(raw.count(form.encode()) for form in (only, json.dumps(only)[1:-1]))
+    return bool(others) or as_written <= raw.count(b"\n") - first
+
+
+def is_missing(cell: object) -> bool:
+    """Return whether a cell stands for a missing reading."""
+    return cell is None or (isinstance(cell, str) and cell.strip().lower() in {"", "n/a", "na"})
+
+
+def figures_of(cells: Sequence[object], place: Callable[[int], str]) -> Sequence[Any]:
+    """Return the numbers in the cells of rows; if all are counts or times, their texts."""
+    if {int, float}.issuperset(map(type, cells)):
+        return cells
+    figures = [_figure(cell, place, row) for row, cell in enumerate(cells)]
+    if set(map(type, figures)) != {float}:
+        kinds = [_kind(figure) for figure in figures]
+        for row, (cell, kind) in enumerate(zip(cells, kinds, strict=True)):
+            if kind != kinds[0]:
+                raise misfit(place(row), cell, f"{kinds[0]}, as in {place(0)}")
+    return figures
+
+
+def _figure(cell: object, place: Callable[[int], str], row: int) -> float | str:
+    """Return the number in a cell, or its counts or its time as they are."""
+    expected = "a number"
+    if isinstance(cell, str):
+        if is_number(cell):
+            if math.isfinite(number := float(cell)):
+                return number
+            expected = "a finite number"
+        elif COUNT.fullmatch(cell) or has_time_unit(cell):
+            return cell
+        elif begins_like_number(cell):
+            expected = "a number of digits and a decimal point, such as 1234.5"
+    elif isinstance(cell, float) or type(cell) is int:
+        return float(cell)
+    raise misfit(place(row), cell, expected + "; --missing skip leaves it out" * is_missing(cell))
+
+
+def _kind(figure: float | str) -> str:
+    if isinstance(figure, float):
+        return "a number without a unit"
+    return "counts of trials" if COUNT.fullmatch(figure) else "a time with its unit"
+
+
+def are_times(cells: Sequence[object]) -> bool:
+    """Return whether there are cells, and all are times with their units."""
+    return bool(cells) and all(isinstance(cell, str) and has_time_unit(cell) for cell in cells)
+
+
+def times_in(unit: str, cells: Sequence[str], name: str) -> list[float]:
+    """Return times with units of their own in one unit."""
+    if not has_time_unit(f"1{unit}"):
+        raise InvalidInput(
+            f"{name} has {short(cells[0])}, a time, and readings in {unit!r} are asked for: "
+            "expected a unit of time, such as ms"
+        )
+    return [time_in(unit, cell) for cell in cells]
+
+
+def unit_at_end(cell: str) -> str:
+    """Return the letters at the end of a cell, ms of 487.5ms."""
+    return _BEFORE_UNIT.sub("", cell)
