@@ -2,14 +2,16 @@ import ast
 import inspect
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-import click
 import pytest
 
 import benchrigor as br
-from benchrigor.cli import main
+from benchrigor.settings import SETTINGS
 
 LAZY = [
     "benchrigor",
@@ -47,19 +49,56 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         br.mesure  # noqa: B018  # the access is the test
 
 
-def test_two_percent_within_ten_seconds_is_the_default_of_every_door() -> None:
-    def default(function: object, name: str) -> object:
-        return inspect.signature(function).parameters[name].default  # type: ignore[arg-type]
+# Doors, and their parameters that are no settings.
+DOORS: dict[Callable[..., object], str] = {
+    br.Options: "",
+    br.Session: "options metrics name subject store rules clock meter next_work before_round "
+    "after_round progress",
+    br.measure: "func name setup teardown store progress metric clock over_s loop_factory sync "
+    "items memory instructions",
+    br.measure_async: "func options",  # those of `measure`
+    br.measure_many: "functions options",  # likewise
+    br.measure_pair: "baseline candidate setup teardown store progress began clock",
+    br.compare_runs: "baseline candidate metric direction paired store",
+    br.plan: "known change power half_widths metric",
+    br.CommandWorkload: "argv picks accept_exit cwd env grace_s hooks stdin stdout ignore_failure "
+    "cpu_times memory warm_up clock meter",
+    br.InterpreterWorkload: "target args kwargs python cwd env inherit_env cpus inside path inner",
+}
+OF_THE_FIXTURE = {
+    "__call__": "func args kwargs",
+    "pedantic": "target args kwargs setup teardown rounds warmup_rounds iterations",
+    "compare": "old new",
+    "ratio": "baseline candidate",
+}
+# Defaults other than those of the table.
+OTHERWISE = {
+    (br.Session, "detector"): None,  # an object; the option has the name
+    ("compare", "margin"): None,  # that of the test
+    (br.measure_pair, "target"): None,  # half the margin
+    (br.compare_runs, "statistic"): None,  # that of the runs
+    (br.compare_runs, "detector"): None,  # likewise
+    (br.plan, "confidence"): None,  # that of the pilot
+    (br.plan, "margin"): 0.0,  # any change is to be seen
+}
 
-    assert (default(br.Options, "target"), default(br.measure, "target")) == (0.02, 0.02)
-    doors = (br.Options, br.measure, br.measure_pair)
-    assert [default(each, "budget_s") for each in doors] == [10.0] * 3
-    assert default(br.Options, "min_seconds") == 1.0
-    assert (default(br.measure_pair, "margin"), default(br.measure_pair, "target")) == (0.01, None)
-    run = main.get_command(click.Context(main), "run")
-    assert run is not None
-    by_verb = {each.name: each.default for each in run.params}
-    assert (by_verb["target"], by_verb["budget_s"]) == ("2%", "10")
+
+def test_every_door_names_the_settings_as_their_table_does_and_has_its_defaults(
+    bench: Any,
+) -> None:
+    own = {field.name: field.default for field in fields(br.Options)}
+    table = {name: own.get(name, row.default) for name, row in SETTINGS.items()}
+    assert own.keys() <= SETTINGS.keys()
+    doors: dict[Any, tuple[Any, str]] = {door: (door, others) for door, others in DOORS.items()}
+    doors |= {name: (getattr(bench, name), others) for name, others in OF_THE_FIXTURE.items()}
+    for door, (function, others) in doors.items():
+        parameters = inspect.signature(function).parameters.values()
+        given = {each.name: each.default for each in parameters}
+        settings = given.keys() - set(others.split())
+        assert (settings - SETTINGS.keys(), set(others.split()) - given.keys()) == (set(), set())
+        for name in settings:
+            assert given[name] == OTHERWISE.get((door, name), table[name]), (door, name)
+    assert (own["target"], own["budget_s"], own["min_seconds"]) == (0.02, 10.0, 1.0)
 
 
 @pytest.mark.parametrize("lobby", LAZY)

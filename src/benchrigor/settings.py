@@ -7,6 +7,7 @@ their own. pytest loads them in every run, so they import hardly anything.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -60,6 +61,12 @@ def _statistic(text: str) -> str:
     """Check the name of a statistic."""
     quantile_of(text)
     return text
+
+
+def _timeout(text: str) -> float | None:
+    """Read a time limit; None for no limit."""
+    limit_s = time_limit_of(text)
+    return None if limit_s == math.inf else limit_s
 
 
 def _cut(text: str) -> str | tuple[float, ...]:
@@ -235,7 +242,11 @@ SETTINGS = {
         usual="as many as the clock needs",
         places=_EVERYWHERE,
     ),
-    "timeout": Setting(LIMIT, "A command or call that runs longer is ended, and has failed."),
+    "timeout_s": Setting(
+        Kind("DURATION", _timeout),
+        "A command or call that runs longer is ended, and has failed.",
+        flag="timeout",
+    ),
     "margin": Setting(
         _CHANGE,
         "Change that does not matter; 0 for the classical test.",
@@ -248,8 +259,8 @@ SETTINGS = {
 
 
 def typed_name(name: str, rows: Mapping[str, Setting] = SETTINGS) -> str:
-    """Return the name of a setting as users type it."""
-    return rows[name].flag or name.replace("_", "-")
+    """Return the name of a setting, or of another option, as users type it."""
+    return (name in rows and rows[name].flag) or name.replace("_", "-")
 
 
 def names_by_key(names: Iterable[str], rows: Mapping[str, Setting] = SETTINGS) -> dict[str, str]:

@@ -64,7 +64,7 @@ from benchrigor.workloads.worktrees import Checkout, is_changed, worktrees
 @shared.setting("margin")
 @shared.setting("target", "Half-width of the ratio wanted.", usual="half the margin", default=None)
 @shared.settings(
-    "confidence", "statistic", "detector", "budget_s", "preset", "gc", "batch", "timeout"
+    "confidence", "statistic", "detector", "budget_s", "preset", "gc", "batch", "timeout_s"
 )
 @fail_on_option
 @shared.setting("seed")
@@ -140,13 +140,11 @@ def _check(words: Sequence[str], given: dict[str, Any]) -> None:
     for text in (*words, given["build"] or ""):
         words_of(text, by_shell=given["shell"])
     if False in kinds:
-        wrong = [
-            name for name in ("fresh", "python", "inherit_env", "cpus", "batch") if given[name]
-        ]
-        refuse(f"--{name.replace('_', '-')} is for functions" for name in wrong)
+        wrong = shared.flags_given(given, "fresh", "python", "inherit_env", "cpus", "batch")
+        refuse(f"{flag} is for functions" for flag in wrong)
     elif not (given["fresh"] or given["python"] or given["rev"]):
-        wrong = [name for name in ("inherit_env", "cpus", "timeout") if given[name]]
-        refuse(f"--{name.replace('_', '-')} goes with --fresh" for name in wrong)
+        wrong = shared.flags_given(given, "inherit_env", "cpus", "timeout_s")
+        refuse(f"{flag} goes with --fresh" for flag in wrong)
 
 
 _Make = Callable[[Any, dict[str, Any]], Comparison]
@@ -192,7 +190,7 @@ def _process(
         clock, argv = WallClock(), words_of(word, by_shell=given["shell"])
         if not argv:
             raise InvalidInput(f"{word!r} is no command, expected a program and its arguments")
-        limit = given["timeout"]
+        limit = given["timeout_s"]
         return CommandWorkload(argv, cwd=cwd, timeout_s=limit, clock=clock, meter=meter_for(clock))
     return InterpreterWorkload(
         word,
@@ -204,7 +202,7 @@ def _process(
         cpus=given["cpus"],
         inner=given["batch"],
         gc=given["gc"],
-        timeout_s=given["timeout"],
+        timeout_s=given["timeout_s"],
     )
 
 

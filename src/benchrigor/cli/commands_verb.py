@@ -124,7 +124,7 @@ class _Command(NamedTuple):
 )
 @click.option("--ignore-failure", is_flag=True, help="Count runs that fail apart, and go on.")
 @click.option("--memory", is_flag=True, help="Tell the peak memory, from a run of its own.")
-@shared.setting("timeout")
+@shared.setting("timeout_s")
 @shared.setting("margin", "Change that does not matter, with --baseline.")
 @shared.setting(
     "target",
@@ -304,7 +304,7 @@ def _workload(command: _Command, given: Mapping[str, Any]) -> CommandWorkload:
         ignore_failure=given["ignore_failure"],
         memory=given["memory"],
         cpu_times=True,
-        timeout_s=given["timeout"],
+        timeout_s=given["timeout_s"],
         warm_up=given["warmup"] or 0,
         clock=clock,
         meter=meter_for(clock),

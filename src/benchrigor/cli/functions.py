@@ -40,9 +40,8 @@ def chosen_function(
     """Return how the function that the words name is measured; a Notice says if it is in here."""
     target = words[0]
     problems = [
-        f"--{name.replace('_', '-')} is for commands, and {target} is a function"
-        for name in _FOR_COMMANDS
-        if given[name]
+        f"{flag} is for commands, and {target} is a function"
+        for flag in shared.flags_given(given, *_FOR_COMMANDS)
     ]
     refuse(problems, trailing_words(words))
     given = {**given, "speed": speed, "in_turn": in_turn}
@@ -50,9 +49,8 @@ def chosen_function(
     if why is None:
         return _in_interpreters(target, given)
     refuse(
-        f"--{name.replace('_', '-')} is for fresh interpreters: {why}"
-        for name in ("fresh", *shared.FRESH)
-        if given[name]
+        f"{flag} is for fresh interpreters: {why}"
+        for flag in shared.flags_given(given, "fresh", *shared.FRESH)
     )
     notice = Notice.note(Code.THIS_PROCESS_ONLY, f"Measured in this process: {why}.")
     return *_in_process(target, given, speed), notice
@@ -64,7 +62,7 @@ def _in_process(
     timing = {
         "gc": given["gc"] or "on",
         "batch": given["batch"],
-        "timeout_s": given["timeout"],
+        "timeout_s": given["timeout_s"],
         "cwd": str(Path.cwd()),
     }
     workload = function_target(target, **timing, fresh=given["rounds"] == "restarted")
@@ -91,7 +89,7 @@ def _in_interpreters(target: str, given: Mapping[str, Any]) -> Chosen:
         target,
         inner=given["batch"],
         gc=given["gc"] or "on",
-        timeout_s=given["timeout"],
+        timeout_s=given["timeout_s"],
         **{name: given[name] for name in shared.FRESH},
     )
     return workload, metrics_for(()), {**workload.describe(), "name": target}
@@ -127,4 +125,4 @@ def _for_one_process(given: Mapping[str, Any]) -> Iterator[str]:
         yield "--rounds continuous"
     if given["speed"] and not given["work"]:
         yield "--analysis wps"
-    yield from (f"--{name}" for name in ("work", "pieces", "over", "timeout") if given[name])
+    yield from shared.flags_given(given, "work", "pieces", "over", "timeout_s")

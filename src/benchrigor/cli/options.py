@@ -250,6 +250,11 @@ def is_given(option: str) -> bool:
     return source is ParameterSource.COMMANDLINE
 
 
+def flags_given(given: Mapping[str, Any], *names: str) -> list[str]:
+    """Return those of some options that are given a value, as they are typed."""
+    return [f"--{typed_name(name)}" for name in names if given[name]]
+
+
 def given_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that are fields of `Options`, and whether a target is typed."""
     named = {name: given[name] for name in _DEFAULTS if name in given}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -68,7 +67,7 @@ _THOROUGH_S = 60.0
     help="Exit code that is no failure; may be given again.  [default: 0]",
 )
 @shared.shell_option
-@shared.settings("timeout", "gc", "batch", gc={"default": None})
+@shared.settings("timeout_s", "gc", "batch", gc={"default": None})
 @click.option(
     "--in-process",
     is_flag=True,
@@ -125,8 +124,6 @@ def run(words: tuple[str, ...], **given: Any) -> None:
     is_function = names_function(words[0]) and not is_there(Path(words[0]))
     targets = words if is_function and all(map(names_function, words)) else words[:1]
     options = _options(given, in_turn=len(targets) > 1)
-    if given["timeout"] == math.inf:  # none
-        given["timeout"] = None
     over_s = given["over"]
     if over_s and over_s < options.budget_s:
         raise InvalidInput(
@@ -192,10 +189,11 @@ def _in_turn(
 
 
 def _command(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None) -> Chosen:
-    for name in ("gc", "batch", "pieces", "over", "fresh", "in_process", *shared.FRESH):
-        if given[name]:
-            flag = name.replace("_", "-")
-            raise InvalidInput(f"--{flag} is for functions, and {words[0]} is a command")
+    wrong = ("gc", "batch", "pieces", "over", "fresh", "in_process", *shared.FRESH)
+    refuse(
+        f"{flag} is for functions, and {words[0]} is a command"
+        for flag in shared.flags_given(given, *wrong)
+    )
     words = tuple(command_words(words, shell=given["shell"]))
     flag = "--work" if given["work"] else "--analysis wps"
     if (given["work"] or speed) and not any("{work}" in word for word in words):
@@ -209,7 +207,7 @@ def _command(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None
         list(words),
         picks=picks,
         accept_exit=given["accept_exit"] or (0,),
-        timeout_s=given["timeout"],
+        timeout_s=given["timeout_s"],
         clock=clock,
         meter=meter_for(clock),
     )
