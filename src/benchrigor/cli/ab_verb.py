@@ -12,10 +12,10 @@ from typing import Any
 import click
 
 from benchrigor.cli import options as shared
-from benchrigor.cli.compare_verb import fail_on_option, report_comparison
+from benchrigor.cli.compare_verb import fail_on_option, print_comparison
 from benchrigor.cli.driving import gentle_interrupt
 from benchrigor.cli.exits import code_of, leave
-from benchrigor.cli.output import live_line, print_result, remark
+from benchrigor.cli.output import live_line, remark
 from benchrigor.cli.tables import table_options
 from benchrigor.cli.targets import imported, names_function
 from benchrigor.cli.verb_help import Verb
@@ -27,11 +27,11 @@ from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.shell_words import words_of
 from benchrigor.model.text import many
 from benchrigor.protocols import Workload
-from benchrigor.report.tables.figures import figures_of_pair
 from benchrigor.session import measure_pair
 from benchrigor.session.pairs.measuring_processes import measure_processes
 from benchrigor.session.pairs.pair_engine import PairEngine
 from benchrigor.session.session import meter_for
+from benchrigor.session.stored_runs import BASELINE, CANDIDATE
 from benchrigor.workloads import CommandWorkload, InterpreterWorkload
 from benchrigor.workloads.worktrees import Checkout, is_changed, worktrees
 
@@ -217,13 +217,7 @@ def _in_turn(made: Sequence[Any], given: dict[str, Any]) -> _Make:
 
 def _tell(comparison: Comparison, labels: Sequence[str], given: dict[str, Any]) -> None:
     """Print the comparison, and leave with the exit code of its verdict."""
-    print_result(
-        lambda: report_comparison(comparison, labels),
-        as_json=given["as_json"],
-        figures=lambda: figures_of_pair(comparison, labels),
-        comparison=comparison,
-        baseline=labels[0],
-        candidate=labels[1],
-    )
+    sides = dict(zip((BASELINE, CANDIDATE), labels, strict=True))
+    print_comparison(comparison, labels, as_json=given["as_json"], **sides)
     missed = shared.is_given("target") and comparison.reason is not StopReason.SATISFIED
     leave(code_of(comparison, given["fail_on"], target_missed=missed))

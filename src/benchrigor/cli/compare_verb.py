@@ -20,25 +20,18 @@ from benchrigor.cli.tables import table_options
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput, NotComparable
 from benchrigor.formats.readings import Columns
-from benchrigor.layout import Page, Part, page, row, table, wrapped
-from benchrigor.model import Code, Comparison, Decision, Estimate, RunRecord
+from benchrigor.layout import Page, Part, page, table
+from benchrigor.model import Code, Comparison, Estimate, RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
-from benchrigor.model.comparison import SuiteComparison, show_difference
+from benchrigor.model.comparison import SuiteComparison
 from benchrigor.model.notice import is_of_modes
 from benchrigor.model.run import Provenance
-from benchrigor.model.sentence import show_change
 from benchrigor.model.text import (
-    counted,
     first_few,
-    many,
-    percent,
-    say_end,
-    show_chance,
-    show_duration,
     show_estimate,
 )
-from benchrigor.report.comparison_text import family_page, show_basis, show_more
+from benchrigor.report.comparison_text import family_page
 from benchrigor.report.notice_lines import chosen, marked, warnings
 from benchrigor.report.short_page import comparison_page
 from benchrigor.report.tables.figures import figures_of_pair, figures_of_ranking, figures_of_suites
@@ -188,12 +181,10 @@ def compare(
     stored = StoredRuns(opened) if opened is not None and known else None
     given = {side.label: side.given for side in sides}
     comparison = compare_named(given, question, stored=stored, **options)
-    labels = [*given]
-    print_result(
-        lambda: report_comparison(comparison, labels),
+    print_comparison(
+        comparison,
+        [*given],
         as_json=as_json,
-        figures=lambda: figures_of_pair(comparison, labels),
-        comparison=comparison,
         baseline=sides[0].origin,
         candidate=sides[1].origin,
         warnings=[str(notice) for notice in comparison.notices if notice.code in _WARNINGS],
@@ -232,11 +223,6 @@ def _check_machine(runs: Iterable[RunRecord]) -> None:
 def _side(source: str, label: str, given: RunRecord, metric: str | None) -> _Side:
     """Return a side; both files of a tool have the same benchmarks, so their labels name them."""
     given = given if label == source else replace(given, name=label)
-    side = _side_of(source, given, metric)
-    return replace(side, label=label) if "tool" in given.subject else side
-
-
-def _side_of(source: str, given: RunRecord, metric: str | None = None) -> _Side:
     is_file = is_bare(given)
     analysis = given.analysis(None if is_file else metric)
     if analysis is None:
@@ -244,7 +230,8 @@ def _side_of(source: str, given: RunRecord, metric: str | None = None) -> _Side:
     origin = {"source": source, "run_id": given.run_id, "name": given.name}
     origin |= {"metric": analysis.metric.name, "unit": analysis.metric.unit}
     origin["host"] = given.provenance.host if given.provenance else None
-    return _Side(label=label_of(given), given=given, origin=origin, is_file=is_file)
+    label = label if "tool" in given.subject else label_of(given)
+    return _Side(label=label, given=given, origin=origin, is_file=is_file)
 
 
 def _with_columns(
@@ -301,35 +288,18 @@ def _unit(sides: Sequence[_Side]) -> str:
     return next((side.origin["unit"] for side in sides if side.origin["unit"]), "")
 
 
-def report_comparison(comparison: Comparison, labels: Sequence[str]) -> Page:
-    """Return the page of a comparison of two sides with these names, or all that is known."""
-    comparison = replace(comparison, names=tuple(labels))
-    if not wants_details():
-        return comparison_page(comparison)
-    unit, noun = comparison.readings_in, comparison.unit
-    lines = wrapped(str(comparison), hanging=2, style="bold")
-    verdict = f"{comparison.verdict} (margin {percent(comparison.margin)})"
-    lines += row("verdict", [verdict], width=_LABEL)
-    estimates = (comparison.baseline, comparison.candidate)
-    for role, label, estimate in zip(("baseline", "candidate"), labels, estimates, strict=True):
-        if estimate is not None:
-            size = many(estimate.n, noun) if noun else f"n={counted(estimate.n)}"
-            text = f"{label}: {_show_estimate(estimate, unit)}, {size}"
-            lines += row(role, [text], width=_LABEL)
-    lines += row("difference", [show_difference(comparison)], width=_LABEL)
-    if comparison.median_ratio is not None:
-        change = show_change(comparison.median_ratio, unit, comparison.direction)
-        lines += row("median", [f"of the ratios of pairs: {change}"], width=_LABEL)
-    if comparison.p_value is not None:
-        chance = f"{show_chance(comparison.p_value).lstrip('=')} (of no difference at all)"
-        lines += row("p-value", [chance], width=_LABEL)
-    lines += row("data", [show_basis(comparison), show_more(comparison)], width=_LABEL)
-    if comparison.reason is not None:
-        ending = say_end(Decision(stop=True, reason=comparison.reason))
-        spent = comparison.elapsed_s
-        took = "" if spent is None else f"after {show_duration(spent)}"
-        lines += row("ended", [f"{ending}, {took}" if took else ending], width=_LABEL)
-    return page([*lines, *(line for notice in comparison.notices for line in marked(notice))])
+def print_comparison(
+    comparison: Comparison, labels: Sequence[str], *, as_json: bool, **fields: Any
+) -> None:
+    """Print the page of a comparison of two sides with these names, or all that is known."""
+    named = replace(comparison, names=tuple(labels))
+    print_result(
+        lambda: comparison_page(named, whole=wants_details()),
+        as_json=as_json,
+        figures=lambda: figures_of_pair(comparison, labels),
+        comparison=comparison,
+        **fields,
+    )
 
 
 def _show_estimate(estimate: Estimate, unit: str) -> str:

@@ -22,8 +22,7 @@ from benchrigor.storage import Journal, default_path
 from benchrigor.units import positive_seconds_of, share_of
 
 _STORE = "benchrigor.store"
-_JSON = "benchrigor.json"
-_DETAILS = "benchrigor.details"
+_JSON = "benchrigor.as_json"
 
 
 class Typed(click.ParamType):  # type: ignore[type-arg]  # not generic in older clicks
@@ -181,20 +180,16 @@ metric_option = click.option(
 )
 
 
-def _remember(key: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
-    """Return the callback that keeps an option for those who ask for it by this key."""
-
-    def keep(context: click.Context, _option: click.Parameter, value: Any) -> Any:
-        context.meta[key] = value
-        return value
-
-    return keep
+def _remember(context: click.Context, option: click.Parameter, value: Any) -> Any:
+    """Keep an option for those who ask for it by its name."""
+    context.meta[f"benchrigor.{option.name}"] = value
+    return value
 
 
-def _remembered(key: str, otherwise: Any) -> Any:
+def _remembered(name: str, otherwise: Any) -> Any:
     """Return an option of the current verb; something else without a verb, or the option."""
     context = click.get_current_context(silent=True)
-    return otherwise if context is None else context.meta.get(key, otherwise)
+    return otherwise if context is None else context.meta.get(f"benchrigor.{name}", otherwise)
 
 
 store_option = click.option(
@@ -225,21 +220,21 @@ json_option = click.option(
     "as_json",
     is_flag=True,
     is_eager=True,  # so that the problem with another option is shown as JSON
-    callback=_remember(_JSON),
+    callback=_remember,
     help="Print JSON, for programs.",
 )
 
 
 def wants_details() -> bool:
     """Return whether the current verb is to print the whole report."""
-    return bool(_remembered(_DETAILS, False))
+    return bool(_remembered("details", False))
 
 
 details_option = click.option(
     "--details",
     is_flag=True,
     expose_value=False,  # printers of reports ask for it
-    callback=_remember(_DETAILS),
+    callback=_remember,
     help="Print all that is known, not one page.",
 )
 

@@ -6,13 +6,14 @@ The rest is in the whole report, `render`, and in `explain`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from benchrigor.layout import Line, Page, Part, page, row
 from benchrigor.model import (
     Analysis,
     Code,
     Comparison,
+    Decision,
     Estimate,
     Notice,
     Options,
@@ -24,13 +25,16 @@ from benchrigor.model.analysis import Kind
 from benchrigor.model.comparison import show_difference
 from benchrigor.model.notice import Severity, is_of_modes
 from benchrigor.model.run_line import AT_FULL_SPEED, just_now
+from benchrigor.model.sentence import show_change
 from benchrigor.model.text import (
     PEAK_MEMORY,
     counted,
     many,
     no_number,
     percent,
+    say_end,
     show_added,
+    show_chance,
     show_duration,
     show_estimate,
     show_interval,
@@ -45,6 +49,7 @@ from benchrigor.report.notice_lines import (
     chosen,
     chosen_of_run,
     is_undisturbed,
+    marked,
     warnings,
 )
 from benchrigor.session.conditions.red_rounds import is_disturbed
@@ -94,14 +99,21 @@ def run_page(record: RunRecord) -> Page:
     return page([head, *rows[:MOST_ROWS], *warnings(_notices(record), reason=reason)])
 
 
-def comparison_page(comparison: Comparison) -> Page:
+def comparison_page(comparison: Comparison, *, whole: bool = False) -> Page:
     """Return the page of a comparison: its sentence, up to eight rows, and what to do.
 
     Parameters
     ----------
     comparison
         Of two sides.
+    whole
+        With all that is known instead.
     """
+    more: list[Part] = []
+    told = warnings(chosen(_without_missed_targets(comparison)), of_pairs=comparison.paired)
+    if whole:
+        more = [part for label, text in _more(comparison) for part in row(label, [text], width=11)]
+        told = [part for notice in comparison.notices for part in marked(notice)]
     return page(
         [
             Line(str(comparison), hanging=2, style="bold"),
@@ -109,10 +121,24 @@ def comparison_page(comparison: Comparison) -> Page:
             *row("why", [_why(comparison)], width=11),
             *_sides(comparison),
             *row("difference", [show_difference(comparison)], width=11),
+            *more,
             *row("data", [_evidence(comparison), _times_apart(comparison)], width=11),
-            *warnings(chosen(_without_missed_targets(comparison)), of_pairs=comparison.paired),
+            *told,
         ]
     )
+
+
+def _more(comparison: Comparison) -> Iterator[tuple[str, str]]:
+    """Yield what only the whole page of a comparison has."""
+    if comparison.median_ratio is not None:
+        unit, way = comparison.readings_in, comparison.direction
+        change = show_change(comparison.median_ratio, unit, way)
+        yield "median", f"of the ratios of pairs: {change}"
+    if comparison.p_value is not None:
+        chance = show_chance(comparison.p_value).lstrip("=")
+        yield "p-value", f"{chance} (of no difference at all)"
+    if comparison.reason is not None:
+        yield "ended", say_end(Decision(stop=True, reason=comparison.reason))
 
 
 def _verdict(comparison: Comparison) -> list[Part]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.session.telling import codes, following
 
-from benchrigor.errors import InvalidInput, PlanMismatch
+from benchrigor.errors import PlanMismatch
 from benchrigor.model import Code, Comparison, Delays, Estimate, Progress, StopReason, Verdict
 from benchrigor.session.pairs import pair_engine
 from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
@@ -19,7 +19,10 @@ MOST = 40_000
 
 def tell(engine: PairEngine, plan: Any, old: object, new: object, **given: Any) -> None:
     told_round = PairRound(
-        plan=plan, baseline=old, candidate=new, **{"elapsed_ns": 1_000 * plan.pairs, **given}
+        plan=plan,
+        baseline=np.asarray(old),
+        candidate=np.asarray(new),
+        **{"elapsed_ns": 1_000 * plan.pairs, **given},
     )
     engine.tell(told_round)
 
@@ -75,17 +78,6 @@ def test_each_pair_has_both_sides_and_blocks_of_either_kind_are_as_many() -> Non
         assert (blocks[:, 1] == blocks[:, 2]).all()
         leading = int((blocks[:, 0] == "baseline").sum())
         assert abs(2 * leading - len(blocks)) <= 1
-
-
-def test_all_that_is_wrong_with_a_plan_is_told_at_once_and_it_stays_open() -> None:
-    engine = PairEngine(seed=1)
-    plan = engine.ask()
-    with pytest.raises(InvalidInput) as caught:
-        tell(engine, plan, [1.0, math.nan], [1.0, 1.0, 1.0], elapsed_ns=-1)
-    wrong = [each.split(" ")[2] for each in caught.value.problems]
-    assert wrong == ["baseline_values[1]", "candidate_values", "elapsed_ns"]
-    assert engine.ask() is plan
-    assert engine.pairs == 0
 
 
 def test_more_can_be_better() -> None:

@@ -122,8 +122,8 @@ def compare_in_turn(baseline: RunRecord, candidate: RunRecord, question: Questio
             continue
         one, two = ([series_of(finished)] if by_round else values_of(finished) for finished in pair)
         engine.add(one, two, pair[0].delays, paces_of([pair]) if by_round else ())
-    names = (baseline.name, candidate.name)
-    return replace(engine.result(), elapsed_s=None, names=names)
+    engine.names = (baseline.name, candidate.name)
+    return replace(engine.result(), elapsed_s=None)
 
 
 def paces_of(pairs: Iterable[Sequence[Round]]) -> Paces:

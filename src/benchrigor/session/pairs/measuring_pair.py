@@ -145,16 +145,13 @@ def measure_pair(
     subjects = [{"kind": "function", "gc": gc, "batch": batch}] * 2
     # A reference would come between the readings of a pair.
     sides = sides_of(engine, workloads, subjects, clock=clock, store=store, reference=False)
-
-    def result() -> Comparison:
-        return replace(engine.result(), readings_in="s", names=names_of(workloads))
-
-    with ended_by_errors(engine, result), note_stops(), ExitStack() as stack:
+    engine.names = names_of(workloads)
+    with ended_by_errors(engine, engine.result), note_stops(), ExitStack() as stack:
         sessions = {} if store is None else stack.enter_context(sides)[0]
         of_means = statistic == "mean"
         runner = _PairRunner(workloads, clock, gc=gc, of_means=of_means, sessions=sessions)
         drive(engine, runner, clock, Hooks(progress=progress))
-    return result()
+    return engine.result()
 
 
 class _PairRunner:

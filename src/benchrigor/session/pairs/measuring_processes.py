@@ -96,14 +96,11 @@ def measure_processes(
     if began is not None:
         began(engine)
     sides = sides_of(engine, workloads, subjects, clock=clock, store=store, reference=True)
-
-    def result() -> Comparison:
-        return replace(engine.result(), readings_in="s", names=names_of(workloads))
-
-    with ended_by_errors(engine, result), sides as (sessions, perform):
+    engine.names = names_of(workloads)
+    with ended_by_errors(engine, engine.result), sides as (sessions, perform):
         carry_out = _Processes(sessions, perform, workloads, clock)
         drive(engine, carry_out, clock, Hooks(progress=progress))
-    return result()
+    return engine.result()
 
 
 class _Processes:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -25,8 +24,7 @@ from benchrigor.model import (
     StopReason,
 )
 from benchrigor.model.analysis import Kind
-from benchrigor.model.checks import as_share, attempt, wrong_values
-from benchrigor.model.series import Floats, as_invocations, as_series
+from benchrigor.model.checks import as_share, attempt
 from benchrigor.protocols import StopRule
 from benchrigor.session.controller import FIGURE_READINGS, Controller, check_seed
 from benchrigor.session.outcomes import warn_not_converged
@@ -98,32 +96,6 @@ class PairRound:
     paces: Paces = ()  # of invocations, if all have a reference
     by_turns: bool = False  # whether the processes of a pair took their readings by turns
 
-    def __post_init__(self) -> None:
-        problems: list[str] = []
-        wanted = self.plan.pairs
-        for name in (BASELINE, CANDIDATE):
-            read: Any = as_series if self.plan.readings is None else _invocations
-            series = attempt(problems, partial(read, name=f"{name}_values"), getattr(self, name))
-            object.__setattr__(self, name, series)
-            if series is None:
-                continue
-            if self.cut and name == BASELINE:
-                wanted = min(len(series), wanted)
-            if len(series) != wanted:
-                wrong = f"{name}_values are {len(series)}"
-                problems.append(f"{wrong}, expected {wanted} as planned")
-        took = self.elapsed_ns
-        whole = isinstance(took, Integral) and not isinstance(took, bool) and took >= 0
-        expected = "whole nanoseconds of 0 or more"
-        problems += wrong_values([("elapsed_ns", took, whole, expected)])
-        if problems:
-            raise InvalidInput([f"plan {self.plan.index}: {problem}" for problem in problems])
-
-
-def _invocations(values: Any, *, name: str) -> tuple[Floats, ...]:
-    """Check series; there are none if the time was up."""
-    return as_invocations(values, name=name) if len(values) else ()
-
 
 class PairEngine(Controller[PairPlan, PairRound]):
     """A comparison without I/O: `ask` plans the order of readings, `tell` takes them.
@@ -165,6 +137,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
             raise InvalidInput(problems)
         super().__init__(checked)
         self.command_line = ""  # measures both sides again; kept with both runs
+        self.names: tuple[str, ...] = ()  # of both sides for people
         policy = Policy(
             statistic=statistic_for(checked.statistic),
             confidence=checked.confidence,
@@ -272,6 +245,8 @@ class PairEngine(Controller[PairPlan, PairRound]):
             reason=None if self._decision is None else self._decision.reason,
             elapsed_s=self._elapsed_ns / 1e9,
             observed=self._so_far.observe() if ratio is None and self.pairs else {},
+            readings_in="s",
+            names=self.names,
         )
 
     def _wanted_at(self, ratio: float) -> float:

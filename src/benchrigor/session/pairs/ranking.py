@@ -41,11 +41,7 @@ def compare_with(
     policy = Policy(confidence=shared[baseline].options.confidence)
     question = Question(policy=policy, margin=margin, direction="lower")
     compared = {
-        name: replace(
-            compare_in_turn(shared[baseline], run, question),
-            readings_in="s",
-            names=(baseline, name),
-        )
+        name: replace(compare_in_turn(shared[baseline], run, question), names=(baseline, name))
         for name, run in shared.items()
         if name != baseline
     }
