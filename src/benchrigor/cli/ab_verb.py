@@ -218,6 +218,6 @@ def _in_turn(made: Sequence[Any], given: dict[str, Any]) -> _Make:
 def _tell(comparison: Comparison, labels: Sequence[str], given: dict[str, Any]) -> None:
     """Print the comparison, and leave with the exit code of its verdict."""
     sides = dict(zip((BASELINE, CANDIDATE), labels, strict=True))
-    print_comparison(comparison, labels, as_json=given["as_json"], **sides)
+    print_comparison(comparison, labels, **sides)
     missed = shared.is_given("target") and comparison.reason is not StopReason.SATISFIED
     leave(code_of(comparison, given["fail_on"], target_missed=missed))

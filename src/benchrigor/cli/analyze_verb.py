@@ -55,7 +55,6 @@ def analyze(
     work: str | None,
     explained: bool,
     picture: Path | None,
-    as_json: bool,
     **given: Any,
 ) -> None:
     """Estimate the mean or a quantile of recorded readings, warm-up and cool-down removed.
@@ -85,7 +84,7 @@ def analyze(
     records = recorded_runs(source, columns, analyse) if work is None else None
     are_all = columns.column is None and not (explained or picture)
     if records is not None and len(records) > 1 and are_all:
-        _show_all(records, as_json=as_json)
+        _show_all(records)
     if records is not None:
         record = chosen(records, source, columns)
     elif work is None:
@@ -97,7 +96,7 @@ def analyze(
         amounts, seconds = say_unfinished(pairs, source).series
         metric = replace(SPEED, unit=f"{columns.unit or ''}/s")
         record = record_of_pairs(amounts, seconds, options, metric, name=name_of(source))
-    if as_json:
+    if shared.wants_json():
         print_json(summary(record))
     else:
         say(explanation(record) if explained else report_of(record))
@@ -106,9 +105,9 @@ def analyze(
     leave(code_for(record))
 
 
-def _show_all(records: Sequence[RunRecord], *, as_json: bool) -> NoReturn:
+def _show_all(records: Sequence[RunRecord]) -> NoReturn:
     """Show the benchmarks of a file as a table, and leave."""
-    if as_json:
+    if shared.wants_json():
         print_json([summary(record) for record in records])
     else:
         say(tabulate(records))

@@ -47,7 +47,6 @@ def changes(
     min_segment: int | None,
     detector: str,
     picture: Path | None,
-    as_json: bool,
 ) -> None:
     """Find the change points and phases of recorded readings.
 
@@ -91,7 +90,7 @@ def changes(
             "rounds": [{"round": label, **codec.encode(phase)} for label, phase in named],
             "notices": codec.encode(record.notices),
         }
-    print_result(lambda: page(_report(record, rounds.labels)), as_json=as_json, **fields)
+    print_result(lambda: page(_report(record, rounds.labels)), **fields)
     if picture:
         title = click.format_filename(record.name, shorten=True)
         write_picture(plot_trace(replace(record, name=title)), picture)

@@ -355,7 +355,6 @@ def _tell(
     lines += _show_detail(records, notices)
     print_result(
         lambda: page(lines),
-        as_json=given["as_json"],
         figures=lambda: figures_of_commands(records, estimates, ratios, family, notices),
         **told,
     )

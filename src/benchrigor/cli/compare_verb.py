@@ -115,7 +115,6 @@ def compare(
     chosen: tuple[str, ...],
     store: Path | None,
     fail_on: str | None,
-    as_json: bool,
     confidence: float,
     **asked: Any,
 ) -> None:
@@ -168,13 +167,13 @@ def compare(
             _check_machine(run for runs in read for run in runs)
         files = [*zip(labels, read, strict=True)]
         suites = compared_files(files, found, question, **options)
-        _tell_suites(suites, fail_on, as_json=as_json)
+        _tell_suites(suites, fail_on)
     sides = [_side(*one, metric) for one in zip(sources, labels, chain(*read), strict=True)]
     _check(sides, sources, metric=metric, paired=question.paired)
     if same_machine:
         _check_machine(side.given for side in sides)
     if len(sides) > 2:
-        _rank(sides, question, as_json=as_json, **options)
+        _rank(sides, question, **options)
         return
     opened = None if any(side.is_file for side in sides) else shared.open_store(store)
     known = opened is not None and is_there(opened.path)
@@ -184,7 +183,6 @@ def compare(
     print_comparison(
         comparison,
         [*given],
-        as_json=as_json,
         baseline=sides[0].origin,
         candidate=sides[1].origin,
         warnings=[str(notice) for notice in comparison.notices if notice.code in _WARNINGS],
@@ -192,7 +190,7 @@ def compare(
     leave(code_of(comparison, fail_on))
 
 
-def _tell_suites(suites: SuiteComparison, fail_on: str | None, *, as_json: bool) -> NoReturn:
+def _tell_suites(suites: SuiteComparison, fail_on: str | None) -> NoReturn:
     """Print the table of several files, and leave with the exit code of all verdicts."""
 
     def show() -> Page:
@@ -204,7 +202,7 @@ def _tell_suites(suites: SuiteComparison, fail_on: str | None, *, as_json: bool)
                 parts += marked(notice, f"{name} in {file}: ")
         return page(parts)
 
-    print_result(show, as_json=as_json, figures=lambda: figures_of_suites(suites), suites=suites)
+    print_result(show, figures=lambda: figures_of_suites(suites), suites=suites)
     leave(code_of_suites(suites, fail_on))
 
 
@@ -288,14 +286,11 @@ def _unit(sides: Sequence[_Side]) -> str:
     return next((side.origin["unit"] for side in sides if side.origin["unit"]), "")
 
 
-def print_comparison(
-    comparison: Comparison, labels: Sequence[str], *, as_json: bool, **fields: Any
-) -> None:
+def print_comparison(comparison: Comparison, labels: Sequence[str], **fields: Any) -> None:
     """Print the page of a comparison of two sides with these names, or all that is known."""
     named = replace(comparison, names=tuple(labels))
     print_result(
         lambda: comparison_page(named, whole=wants_details()),
-        as_json=as_json,
         figures=lambda: figures_of_pair(comparison, labels),
         comparison=comparison,
         **fields,
@@ -308,7 +303,7 @@ def _show_estimate(estimate: Estimate, unit: str) -> str:
     return f"{show_estimate(estimate, unit)}{label}"
 
 
-def _rank(sides: Sequence[_Side], question: Question, *, as_json: bool, **options: Any) -> None:
+def _rank(sides: Sequence[_Side], question: Question, **options: Any) -> None:
     """Print the places of more than two sides."""
     places, notices = rank_runs({side.label: side.given for side in sides}, question, **options)
     rows = [("", "name", "estimate", "interval")]
@@ -327,7 +322,6 @@ def _rank(sides: Sequence[_Side], question: Question, *, as_json: bool, **option
         lines += warnings(chosen(every))
     print_result(
         lambda: page(lines),
-        as_json=as_json,
         figures=lambda: figures_of_ranking(
             places, every, statistic=question.statistic, unit=_unit(sides)
         ),

@@ -43,7 +43,6 @@ def convert(
     metric: str | None,
     force: bool,
     store: Path | None,
-    as_json: bool,
 ) -> None:
     """Write results in the format of another tool.
 
@@ -80,7 +79,7 @@ def convert(
         remark(sentence)
     done = f"{output}: {many(document.size, 'benchmark')} for {to}"
     told: dict[str, Any] = {"file": str(output), "format": to, "remarks": document.remarks}
-    print_result(lambda: page([done]), as_json=as_json, **told)
+    print_result(lambda: page([done]), **told)
 
 
 def _records(source: str, store: Path | None) -> list[RunRecord]:

@@ -23,7 +23,7 @@ _CODES = {
 @click.command(cls=Verb)
 @shared.details_option
 @shared.json_option
-def doctor(*, as_json: bool) -> None:
+def doctor() -> None:
     """Look whether this machine is fit to be measured on; no setting is changed.
 
     It does fixed work for a second, and looks at the clock, at what else runs, at the settings of
@@ -41,7 +41,6 @@ def doctor(*, as_json: bool) -> None:
     verdict = verdict_of(findings)
     print_result(
         lambda: render_findings(findings, whole=shared.wants_details()),
-        as_json=as_json,
         verdict=verdict,
         findings=codec.encode(findings),
     )

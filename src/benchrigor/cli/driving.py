@@ -26,7 +26,6 @@ def drive_and_print(
     begin: Callable[[Callable[[Progress], object]], Session],
     workload: Workload,
     *,
-    as_json: bool,
     over_s: float | None = None,
 ) -> None:
     """Run a session, print its result, and end with its exit code.
@@ -41,7 +40,7 @@ def drive_and_print(
         line.follow(session.name, session.options)
         with gentle_interrupt([session], workload, line), redirect_stdout(sys.stderr):
             record = session.run(workload, over_s=over_s)
-    print_record(record, as_json=as_json)
+    print_record(record)
     leave(code_for(record))
 
 
@@ -49,14 +48,13 @@ def drive_in_turn(
     begin: Callable[[Callable[[Progress], object]], Runs],
     options: Options,
     *,
-    as_json: bool,
     seed: int,
     over_s: float | None,
 ) -> None:
     """Run sessions in turn, print a line per session, and end with the worst exit code."""
     records, error = driven_in_turn(begin, options, seed=seed, over_s=over_s)
     if records:
-        print_records(records, as_json=as_json)
+        print_records(records)
     if error is not None:
         raise error
     leave(max(map(code_for, records.values())))

@@ -154,7 +154,7 @@ def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> i
         fields: dict[str, Any] = {"error": {"type": type(error).__name__, "message": message}}
         ids = [run.run_id for run in unfinished]
         fields |= {"run_id": ids[0]} if len(ids) == 1 else {"run_ids": ids} if ids else {}
-        print_result(str, as_json=True, **fields)
+        print_result(str, **fields)
     if usage:
         raise escaped_usage(usage)
     # The call of `os._exit` is in a frame of ours, and the message names it.

@@ -33,7 +33,6 @@ def explain(
     column: str | None,
     reading: int | None,
     store: Path | None,
-    as_json: bool,
 ) -> None:
     """Explain step by step how the number of a run came about.
 
@@ -57,16 +56,15 @@ def explain(
             f"{source} is of no known tool: `benchrigor analyze --explain` reads columns"
         )
     if is_special(record):
-        module_for(record).explain(record, as_json=as_json)
+        module_for(record).explain(record)
         return
     if reading is not None:
         told = explain_reading(record, reading, metric)
-        print_result(lambda: told["sentence"], as_json=as_json, run_id=record.run_id, **told)
+        print_result(lambda: told["sentence"], run_id=record.run_id, **told)
         return
     chosen = record.analysis(metric)
     print_result(
         lambda: explanation(record, metric),
-        as_json=as_json,
         run_id=record.run_id,
         name=record.name,
         analysis=None if chosen is None else outline(chosen),

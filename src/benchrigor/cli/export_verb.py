@@ -30,9 +30,7 @@ from benchrigor.report.csv_tables import TABLES
 @force_option
 @shared.store_option
 @shared.json_option
-def export(
-    source: str | None, *, folder: Path, force: bool, store: Path | None, as_json: bool
-) -> None:
+def export(source: str | None, *, folder: Path, force: bool, store: Path | None) -> None:
     """Write a run as CSV files, for other programs.
 
     RUN is a stored run (the beginning of its id is enough) or a saved record; without one it is the
@@ -58,4 +56,4 @@ def export(
     refuse_those_there([*paths.values()], force=force)
     write_files({path: csv_text(TABLES[name](record)) for name, path in paths.items()})
     written = [str(path) for path in paths.values()]
-    print_result(lambda: page(written), as_json=as_json, run_id=record.run_id, files=written)
+    print_result(lambda: page(written), run_id=record.run_id, files=written)

@@ -25,7 +25,7 @@ _INDENT = 10 * " "
 @click.argument("query", default="")
 @shared.store_option
 @shared.json_option
-def list_runs(query: str, store: Path | None, as_json: bool) -> None:
+def list_runs(query: str, store: Path | None) -> None:
     """List the stored runs whose id or name holds QUERY, newest first.
 
     \b
@@ -35,7 +35,7 @@ def list_runs(query: str, store: Path | None, as_json: bool) -> None:
     """  # noqa: D301  # click wants the backspace itself
     opened = shared.existing_store(store)
     runs = opened.runs(query)
-    if as_json:
+    if shared.wants_json():
         print_json(runs)
     elif runs:
         say(page(line for run in runs for line in _entry(run)))

@@ -22,7 +22,7 @@ from benchrigor.storage import Journal, default_path
 from benchrigor.units import positive_seconds_of, share_of
 
 _STORE = "benchrigor.store"
-_JSON = "benchrigor.as_json"
+_PRINTED = "benchrigor.printed"
 
 
 class Typed(click.ParamType):  # type: ignore[type-arg]  # not generic in older clicks
@@ -205,20 +205,26 @@ kept_options = together(
 )
 
 
+def wants_json() -> bool:
+    """Return whether the current verb is to print JSON."""
+    return bool(_remembered("as_json", False))
+
+
 def awaits_json() -> bool:
     """Return whether the current verb is to print JSON and has not done so yet."""
-    return bool(click.get_current_context().meta.get(_JSON))
+    return wants_json() and not click.get_current_context().meta.get(_PRINTED)
 
 
 def note_json() -> None:
     """Remember that the current verb has printed its JSON: later errors print no more."""
-    click.get_current_context().meta[_JSON] = False
+    click.get_current_context().meta[_PRINTED] = True
 
 
 json_option = click.option(
     "--json",
     "as_json",
     is_flag=True,
+    expose_value=False,  # printers of results ask for it
     is_eager=True,  # so that the problem with another option is shown as JSON
     callback=_remember,
     help="Print JSON, for programs.",

@@ -17,7 +17,7 @@ import click
 
 from benchrigor import control_characters
 from benchrigor.cli import tables
-from benchrigor.cli.options import hint, note_json, wants_details
+from benchrigor.cli.options import hint, note_json, wants_details, wants_json
 from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError
 from benchrigor.layout import Page, Part, page
@@ -77,7 +77,6 @@ def print_json(document: object) -> None:
 def print_result(
     show: Callable[[], object],
     *,
-    as_json: bool,
     figures: Callable[[], Figures] | None = None,
     next_verb: str = "",
     **fields: object,
@@ -87,7 +86,7 @@ def print_result(
     ``figures`` go to the files of `tables.table_options`; ``next_verb`` goes on with the run of a
     field ``run_id``, if it is kept.
     """
-    if as_json:
+    if wants_json():
         print_json({**codec.versions(), **fields})
     elif figures is None or not tables.is_replaced():
         shown = show()
@@ -99,9 +98,9 @@ def print_result(
         tables.write_tables(figures, say)
 
 
-def print_record(record: RunRecord, *, as_json: bool) -> None:
+def print_record(record: RunRecord) -> None:
     """Print the report of a run, or its summary as JSON."""
-    if as_json:
+    if wants_json():
         print_json(summary(record))
         return
     say(report_of(record))
@@ -128,9 +127,9 @@ def report_of(record: RunRecord) -> Page:
     return render(record) if wants_details() else run_page(record)
 
 
-def print_records(records: Mapping[str, RunRecord], *, as_json: bool) -> None:
+def print_records(records: Mapping[str, RunRecord]) -> None:
     """Print a table of several runs, and how they compare with the first; or all as JSON."""
-    if as_json:
+    if wants_json():
         print_json({name: summary(record) for name, record in records.items()})
         return
     from benchrigor.report import render  # noqa: PLC0415  # not before the first call

@@ -47,7 +47,6 @@ def plan(
     columns: Columns,
     detector: str | None,
     store: Path | None,
-    as_json: bool,
     **options: Any,
 ) -> None:
     """Plan how much to measure to see a change, from an earlier measurement.
@@ -70,4 +69,4 @@ def plan(
     if detector is not None:
         (record,) = analyse_file([record], source, replace(record.options, detector=detector))
     sizes = planned(record, **options)
-    print_result(lambda: sizes, as_json=as_json, run_id=record.run_id, plan=sizes)
+    print_result(lambda: sizes, run_id=record.run_id, plan=sizes)

@@ -31,9 +31,7 @@ from benchrigor.session.stored_runs import AGAIN, PAIR, PART_OF
 @shared.store_option
 @shared.details_option
 @shared.json_option
-def resume(
-    run_id: str, *, log: Path | None, store: Path | None, as_json: bool, **limits: Any
-) -> None:
+def resume(run_id: str, *, log: Path | None, store: Path | None, **limits: Any) -> None:
     """Take up a run that was killed, stopped or ran out of budget.
 
     The beginning of RUN_ID is enough. Finished rounds count, each once. Limits are those of the
@@ -66,7 +64,7 @@ def resume(
         )
         no_limit = None if budget_s == math.inf else budget_s
         budget = {} if budget_s is None else {"budget_s": no_limit}
-        special.resume(before, opened, budget, as_json=as_json)
+        special.resume(before, opened, budget)
     workload = workload_of(before)
     new = {name: limit for name, limit in limits.items() if limit is not None}
     told = before.options
@@ -85,4 +83,4 @@ def resume(
         return session
 
     with logged_to(log):
-        drive_and_print(begin, workload, as_json=as_json)
+        drive_and_print(begin, workload)

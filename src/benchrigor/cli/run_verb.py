@@ -130,10 +130,9 @@ def run(words: tuple[str, ...], **given: Any) -> None:
             f"--over is {show_duration(over_s)}, expected as long as --budget at least, "
             f"{show_duration(options.budget_s)}"
         )
-    ending = {"as_json": given["as_json"]}
     store = shared.store_to_keep(given)
     if len(targets) > 1:
-        _in_turn(targets, given, options, store, over_s=over_s, **ending)
+        _in_turn(targets, given, options, store, over_s=over_s)
         return
     speed = _metric_of_work(given, options)
     choose = chosen_function if is_function else _command
@@ -149,7 +148,7 @@ def run(words: tuple[str, ...], **given: Any) -> None:
         store=store,
     )
     with logged_to(given["log"]):
-        drive_and_print(lambda line: begin(progress=line), workload, over_s=over_s, **ending)
+        drive_and_print(lambda line: begin(progress=line), workload, over_s=over_s)
 
 
 def _begin_with_notices(notices: Iterable[Notice], *given: Any, **more: Any) -> Session:
@@ -165,7 +164,8 @@ def _in_turn(
     given: dict[str, Any],
     options: Options,
     store: Journal | None,
-    **ending: Any,
+    *,
+    over_s: float | None,
 ) -> None:
     """Measure several functions in turn."""
     twice = sorted({target for target in targets if targets.count(target) > 1})
@@ -185,7 +185,7 @@ def _in_turn(
         return runs
 
     with logged_to(given["log"]):
-        drive_in_turn(begin, options, seed=seed, **ending)
+        drive_in_turn(begin, options, seed=seed, over_s=over_s)
 
 
 def _command(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None) -> Chosen:

@@ -25,7 +25,7 @@ from benchrigor.report.tables.figures import figures_of_run
 @plot_option
 @table_options
 @shared.json_option
-def show(run_id: str | None, store: Path | None, picture: Path | None, as_json: bool) -> None:
+def show(run_id: str | None, store: Path | None, picture: Path | None) -> None:
     """Show the report of a stored run.
 
     The beginning of RUN_ID is enough; without one it is the last run. With --json the whole
@@ -42,12 +42,12 @@ def show(run_id: str | None, store: Path | None, picture: Path | None, as_json: 
     special = module_for(record) if is_special(record) else None
     if special is not None and are_wanted():
         raise InvalidInput(f"--markdown and --csv are for runs, and this is {special.NOUN}")
-    if as_json:
+    if shared.wants_json():
         print_json(record.to_dict())
     elif special is not None:
         special.show(record)
     elif not is_replaced():
-        print_record(record, as_json=False)
+        print_record(record)
     if special is None:
         write_tables(lambda: figures_of_run(record), say)
     if picture:

@@ -63,5 +63,4 @@ def timeit(lines: tuple[str, ...], **given: Any) -> None:
     drive_and_print(
         lambda line: begin(progress=line),
         statement_target(subject),
-        as_json=given["as_json"],
     )

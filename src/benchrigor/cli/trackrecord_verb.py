@@ -33,7 +33,7 @@ _NOTHING = (
 @click.option("--name", default="", help="Only runs whose name holds this.")
 @shared.store_option
 @shared.json_option
-def track_record(name: str, store: Path | None, as_json: bool) -> None:
+def track_record(name: str, store: Path | None) -> None:
     """Show how often the intervals of stored runs held.
 
     Runs of the same thing on one machine are taken in pairs, the first with the second, the
@@ -52,10 +52,10 @@ def track_record(name: str, store: Path | None, as_json: bool) -> None:
       benchrigor track-record --store ci.sqlite --json
     """  # noqa: D301  # click wants the backspace itself
     records = track_records(pair_runs(_complete(shared.existing_store(store), name)))
-    if records or as_json:
+    if records or shared.wants_json():
         documents = [{**codec.encode(record), "share": record.share} for record in records]
         text = partial(join_pages, map(_section, records))
-        print_result(text, as_json=as_json, track_records=documents)
+        print_result(text, track_records=documents)
     else:
         sentence = _NOTHING.format(of=f" of {name!r}" if name else "")
         remark(sentence)

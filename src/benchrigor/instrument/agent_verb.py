@@ -59,7 +59,6 @@ def agent(
     tls: tuple[Path, Path] | None,
     thresholds: Path | None,
     config: Path | None,
-    as_json: bool,
 ) -> None:
     """Serve this machine's state to those who ask for it.
 
@@ -90,7 +89,6 @@ def agent(
             remark(said)
         print_result(
             lambda: f"serving {served.url} until it is interrupted (Ctrl-C)",
-            as_json=as_json,
             url=served.url,
             node=served.service.node,
         )

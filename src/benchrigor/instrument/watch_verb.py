@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from benchrigor.cli.exits import ExitCode
-from benchrigor.cli.options import json_option, note_json
+from benchrigor.cli.options import json_option, note_json, wants_json
 from benchrigor.cli.output import say
 from benchrigor.cli.verb_help import Verb
 from benchrigor.instrument.data.node import NodeCondition, NodeView
@@ -50,7 +50,6 @@ def watch(
     token: str | None,
     authority: Path | None,
     once: bool,
-    as_json: bool,
 ) -> None:
     """Show the state of nodes that run an agent.
 
@@ -67,11 +66,11 @@ def watch(
     with Hub(nodes, token=token, authority=authority) as hub:
         views = hub.pull()
         if once:
-            _print(views, as_json=as_json)
+            _print(views)
             ctx.exit(_exit_code(views))
-        if as_json or not sys.stdout.isatty():
+        if wants_json() or not sys.stdout.isatty():
             while True:
-                _print(views, as_json=as_json)
+                _print(views)
                 views = _after_a_second(hub)
         _watch(hub, views)
 
@@ -93,8 +92,8 @@ def _after_a_second(hub: Hub) -> tuple[NodeView, ...]:
     return hub.pull()
 
 
-def _print(views: Sequence[NodeView], *, as_json: bool) -> None:
-    if as_json:
+def _print(views: Sequence[NodeView]) -> None:
+    if wants_json():
         document = {**codec.versions(), "nodes": codec.encode(views)}
         say(json.dumps(document, allow_nan=False))
         note_json()

@@ -66,7 +66,6 @@ def interference(
     composite: bool,
     store: Path | None,
     picture: Path | None,
-    as_json: bool,
 ) -> None:
     """Estimate what share of a run's time is interference, with a traffic light.
 
@@ -91,11 +90,11 @@ def interference(
     runs = _read_runs(sources, store)
     _check_picture(picture, runs, composite=composite)
     if composite:
-        _print_composite(runs, as_json=as_json)
+        _print_composite(runs)
         return
     profile = _merge({path: _load(path) for path in reference}) if reference else None
     estimates = [_estimate(run, profile) for run in runs]
-    _print_runs(runs, estimates, as_json=as_json)
+    _print_runs(runs, estimates)
     if picture and runs[0].profile is not None:
         write_picture(plot_interference(runs[0].profile, estimates[0], title=runs[0].name), picture)
 
@@ -209,7 +208,7 @@ def _check_picture(picture: Path | None, runs: Sequence[_Run], *, composite: boo
         raise InvalidInput(f"--plot draws the segment profile of one run, found {names}")
 
 
-def _print_runs(runs: Sequence[_Run], estimates: Sequence[Interference], *, as_json: bool) -> None:
+def _print_runs(runs: Sequence[_Run], estimates: Sequence[Interference]) -> None:
     pairs = list(zip(runs, estimates, strict=True))
     rows = [
         {"name": run.name, "total_percent": estimate.total_percent, **codec.encode(estimate)}
@@ -220,10 +219,10 @@ def _print_runs(runs: Sequence[_Run], estimates: Sequence[Interference], *, as_j
         render_interference(estimate, name=run.name, pressure=run.pressure, whole=whole)
         for run, estimate in pairs
     )
-    print_result(lambda: join_pages(texts), as_json=as_json, runs=rows)
+    print_result(lambda: join_pages(texts), runs=rows)
 
 
-def _print_composite(runs: Sequence[_Run], *, as_json: bool) -> None:
+def _print_composite(runs: Sequence[_Run]) -> None:
     profiles = [run.profile for run in runs if run.profile is not None]
     if len(profiles) < len(runs):
         others = ", ".join(run.name for run in runs if run.profile is None)
@@ -233,4 +232,4 @@ def _print_composite(runs: Sequence[_Run], *, as_json: bool) -> None:
     program, whole = profiles[0].program, shared.wants_details()
     text = partial(render_composite, composite, name=program, runs=names, whole=whole)
     fields = {"names": names, **codec.encode(composite)}
-    print_result(text, as_json=as_json, **fields)
+    print_result(text, **fields)

@@ -44,7 +44,6 @@ def rate(
     source: str,
     target: float,
     picture: Path | None,
-    as_json: bool,
     **asked: Any,
 ) -> None:
     """Show the service rate of a stage: its speed while it does not wait.
@@ -96,7 +95,6 @@ def rate(
     unit = recording.head.unit or "items"
     print_result(
         lambda: "\n\n".join(_text(found, recording.name, unit, target) for found in ends),
-        as_json=as_json,
         name=recording.name,
         unit=unit,
         unfinished_line=recording.unfinished and recording.unfinished.number,

@@ -133,7 +133,6 @@ def peak(
     plan_only: bool,
     picture: Path | None,
     store: Path | None,
-    as_json: bool,
     **given: Any,
 ) -> None:
     """Find the greatest load at which a server keeps its limits.
@@ -188,10 +187,10 @@ def peak(
     generator |= {"cwd": str(Path.cwd()), "accuracy_given": accuracy_given}
     offering = generator_of(generator, planned.limits)
     if dry_run:
-        announce(planned, search, as_json=as_json)
+        announce(planned, search)
         return
     if plan_only:
-        plan_lengths(planned, offering, budget_s=given["budget_s"], as_json=as_json)
+        plan_lengths(planned, offering, budget_s=given["budget_s"])
         return
     run = PeakRun(
         planned,
@@ -201,9 +200,7 @@ def peak(
         provenance=machine.provenance(full=True),
         store=shared.open_store(store),
     )
-    carry_out(
-        run, planned, offering, accuracy_given=accuracy_given, as_json=as_json, picture=picture
-    )
+    carry_out(run, planned, offering, accuracy_given=accuracy_given, picture=picture)
 
 
 def _way(words: Sequence[str], given: Mapping[str, Any]) -> str:

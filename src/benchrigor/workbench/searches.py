@@ -93,7 +93,7 @@ def peak_of(record: RunRecord) -> PeakRate:
     return search.result()
 
 
-def announce(search: PeakSearch, options: Mapping[str, Any], *, as_json: bool) -> None:
+def announce(search: PeakSearch, options: Mapping[str, Any]) -> None:
     """Print the expected cost of a search."""
     expected = expected_costs(options)
     first = search.ask()
@@ -113,14 +113,10 @@ def announce(search: PeakSearch, options: Mapping[str, Any], *, as_json: bool) -
         lines += row("expected", [f"{n} trials, {took}: simulated with {peaks}", *ended])
         return page(lines)
 
-    print_result(
-        text, as_json=as_json, first=first, trials=trials, seconds=seconds, statuses=statuses
-    )
+    print_result(text, first=first, trials=trials, seconds=seconds, statuses=statuses)
 
 
-def plan_lengths(
-    search: PeakSearch, generator: Prepared, *, budget_s: float | None, as_json: bool
-) -> None:
+def plan_lengths(search: PeakSearch, generator: Prepared, *, budget_s: float | None) -> None:
     """Run pilot trials of several lengths at the first load, and print the costs by length."""
     first = search.ask()
     assert first is not None  # noqa: S101  # it has not begun
@@ -160,7 +156,6 @@ def plan_lengths(
     said = f"the response at {load} within {accuracy} at {confidence}; near the peak it takes more"
     print_result(
         lambda: page([*str(plan).splitlines(), said]),
-        as_json=as_json,
         **{**wanted, "load": first.load, "setup_s": setup_s, **asdict(plan)},
     )
 
@@ -190,7 +185,6 @@ def carry_out(
     generator: Prepared,
     *,
     accuracy_given: bool,
-    as_json: bool,
     picture: Path | None = None,
 ) -> NoReturn:
     """Carry out a search, with a line per trial on stderr, and end with its exit code."""
@@ -198,9 +192,9 @@ def carry_out(
         found = find_peak(run, generator, after=partial(say_trial, budget_s=search.goal.budget_s))
     except (BenchrigorError, KeyboardInterrupt):
         if search.result().trials:  # print the result so far
-            print_peak(search.result(), run_id=run.kept.run_id, as_json=as_json)
+            print_peak(search.result(), run_id=run.kept.run_id)
         raise
-    print_peak(found, run_id=run.kept.run_id, as_json=as_json)
+    print_peak(found, run_id=run.kept.run_id)
     if picture is not None:
         write_picture(plot_peak(found, title=run.record().name), picture)
     leave(_code(found, accuracy_given=accuracy_given))
@@ -227,7 +221,7 @@ def find_peak(
 
 def show(record: RunRecord) -> None:
     """Print the report of a stored search."""
-    print_peak(peak_of(record), run_id=record.run_id, as_json=False)
+    print_peak(peak_of(record), run_id=record.run_id)
 
 
 def draw(record: RunRecord) -> Axes:
@@ -235,41 +229,37 @@ def draw(record: RunRecord) -> Axes:
     return plot_peak(peak_of(record), title=record.name)
 
 
-def explain(record: RunRecord, *, as_json: bool) -> None:
+def explain(record: RunRecord) -> None:
     """Print how a stored search reached its result."""
     found = peak_of(record)
     print_result(
         lambda: explain_peak(found, record.name),
-        as_json=as_json,
         run_id=record.run_id,
         name=record.name,
         peak=codec.encode(found),
     )
 
 
-def resume(
-    record: RunRecord, store: Journal, budget: Mapping[str, float | None], *, as_json: bool
-) -> NoReturn:
+def resume(record: RunRecord, store: Journal, budget: Mapping[str, float | None]) -> NoReturn:
     """Resume a stored search, with a new budget for all of it if one is given."""
     search = search_of(record, **budget)
     accuracy_given = record.subject["generator"].get("accuracy_given", False)
     if record.decision is not None and not budget:  # it is over: no server is needed
-        print_peak(peak_of(record), run_id=record.run_id, as_json=as_json)
+        print_peak(peak_of(record), run_id=record.run_id)
         leave(_code(peak_of(record), accuracy_given=accuracy_given))
     refuse_hidden(record)
     generator = generator_of(record.subject["generator"], search.limits)
     run = PeakRun.resumed(search, record, store)
-    carry_out(run, search, generator, accuracy_given=accuracy_given, as_json=as_json)
+    carry_out(run, search, generator, accuracy_given=accuracy_given)
 
 
-def print_peak(found: PeakRate, *, run_id: str | None, as_json: bool) -> None:
+def print_peak(found: PeakRate, *, run_id: str | None) -> None:
     """Print the report of a search, or its fields as JSON."""
     fields = {name: getattr(found, name) for name in found.__dataclass_fields__}
     if found.load is not None and found.load.is_bracket:
         fields["load"] = {**codec.encode(found.load), "confidence": None}
     print_result(
         lambda: page(peak_lines(found, whole=wants_details())),
-        as_json=as_json,
         next_verb="explain",
         run_id=run_id,
         **fields,

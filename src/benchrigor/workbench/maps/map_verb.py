@@ -60,7 +60,6 @@ def map_(
     shell: bool,
     picture: Path | None,
     store: Path | None,
-    as_json: bool,
 ) -> None:
     """Measure how a peak, a metric of a command or a function depends on factors.
 
@@ -101,7 +100,7 @@ def map_(
         check_budget(read)
     if dry_run:
         search.recall(earlier, own=False)
-        announce(search, read, as_json=as_json)
+        announce(search, read)
         return
     check_ready(read, cwd)
     run = MapRun(
@@ -113,10 +112,10 @@ def map_(
         provenance=provenance,
         store=opened,
     )
-    leave(carry_out(run, read, cwd, opened, best=best, as_json=as_json, picture=picture))
+    leave(carry_out(run, read, cwd, opened, best=best, picture=picture))
 
 
-def announce(search: SurfaceMap, file: MapFile, *, as_json: bool) -> None:
+def announce(search: SurfaceMap, file: MapFile) -> None:
     """Print the samples of a map in order, and their expected durations."""
     samples = search.planned()
     costs = _costs_of(file, samples[0]) if samples else []
@@ -124,7 +123,6 @@ def announce(search: SurfaceMap, file: MapFile, *, as_json: bool) -> None:
     seconds: dict[str, Any] = plan_seconds(search, samples, expected_s)
     print_result(
         lambda: plan_page(search, samples, expected_s, hosts=file.hosts.at_once),
-        as_json=as_json,
         samples=codec.encode(samples),
         sample_s=expected_s,
         configurations=len(search.space.grid()),

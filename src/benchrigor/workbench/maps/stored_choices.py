@@ -45,7 +45,7 @@ _ACCURACY = 0.05  # of answers
 _CALL = "benchrigor.workbench.maps.map_hosts:measure_points"
 
 
-def choose(record: RunRecord, file: MapFile, store: Journal, *, as_json: bool) -> ExitCode:
+def choose(record: RunRecord, file: MapFile, store: Journal) -> ExitCode:
     """Choose among the leading points of a map, within the rest of its budget; return the code."""
     metric, surface = record.metrics[0], surface_of(record)
     left_s = None if file.budget_s is None else file.budget_s - (record.elapsed_s or 0.0)
@@ -70,7 +70,7 @@ def choose(record: RunRecord, file: MapFile, store: Journal, *, as_json: bool) -
         provenance=record.provenance,
         store=store,
     )
-    return _carry_out(run, file, subject, store, as_json=as_json)
+    return _carry_out(run, file, subject, store)
 
 
 def is_begun(record: RunRecord, store: Journal) -> bool:
@@ -102,7 +102,7 @@ def _choice_of(subject: Mapping[str, Any], file: MapFile) -> BestChoice:
 
 
 def _carry_out(
-    run: ChoiceRun, file: MapFile, subject: Mapping[str, Any], store: Journal, *, as_json: bool
+    run: ChoiceRun, file: MapFile, subject: Mapping[str, Any], store: Journal
 ) -> ExitCode:
     try:
         with _taking(run, file, subject, store) as take:
@@ -110,9 +110,9 @@ def _carry_out(
             run.carry_out(take, hosts=hosts, deadline_s=file.deadline_s, after=_say_turn)
     except (BenchrigorError, KeyboardInterrupt):
         if run.record().rounds:
-            _print(run.record(), run.choice.result(), as_json=as_json)
+            _print(run.record(), run.choice.result())
         raise
-    _print(run.record(), run.choice.result(), as_json=as_json)
+    _print(run.record(), run.choice.result())
     return _code(run.choice.result())
 
 
@@ -207,10 +207,9 @@ def choice_page(choice: Choice, record: RunRecord, *, whole: bool = False) -> Pa
     return page([*lines, *marked_all(choice.notices, whole=whole)])
 
 
-def _print(record: RunRecord, choice: Choice, *, as_json: bool, whole: bool = False) -> None:
+def _print(record: RunRecord, choice: Choice, *, whole: bool = False) -> None:
     print_result(
         lambda: choice_page(choice, record, whole=whole or wants_details()),
-        as_json=as_json,
         next_verb="resume" if record.decision is None else "explain",
         run_id=record.run_id,
         name=record.name,
@@ -229,7 +228,7 @@ def _choice_in(record: RunRecord) -> Choice:
 
 def show(record: RunRecord) -> None:
     """Print the report of a stored choice."""
-    _print(record, _choice_in(record), as_json=False)
+    _print(record, _choice_in(record))
 
 
 def draw(record: RunRecord) -> NoReturn:
@@ -237,23 +236,21 @@ def draw(record: RunRecord) -> NoReturn:
     raise InvalidInput(f"{record.run_id} is {NOUN}, which has no picture: draw its map")
 
 
-def explain(record: RunRecord, *, as_json: bool) -> None:
+def explain(record: RunRecord) -> None:
     """Print the whole report of a stored choice."""
-    _print(record, _choice_in(record), as_json=as_json, whole=True)
+    _print(record, _choice_in(record), whole=True)
 
 
-def resume(
-    record: RunRecord, store: Journal, budget: Mapping[str, float | None], *, as_json: bool
-) -> NoReturn:
+def resume(record: RunRecord, store: Journal, budget: Mapping[str, float | None]) -> NoReturn:
     """Resume a stored choice, with a new budget for all of its turns if one is given."""
     if not budget and record.decision is not None:
-        _print(record, _choice_in(record), as_json=as_json)
+        _print(record, _choice_in(record))
         leave(_code(_choice_in(record)))
     refuse_hidden(record)
     subject = {**record.subject, **budget}
     file = map_of(subject["file"])
     run = ChoiceRun.resume(_choice_of(subject, file), record, store)
-    leave(_carry_out(run, file, subject, store, as_json=as_json))
+    leave(_carry_out(run, file, subject, store))
 
 
 def _code(choice: Choice) -> ExitCode:

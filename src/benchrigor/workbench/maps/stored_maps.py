@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from benchrigor.cli.exits import ExitCode, leave
-from benchrigor.cli.options import wants_details
+from benchrigor.cli.options import wants_details, wants_json
 from benchrigor.cli.output import print_result, remark, say
 from benchrigor.cli.picture import write_picture
 from benchrigor.cli.targets import refuse_hidden
@@ -46,7 +46,7 @@ _MOST_PREDICTED = 1_000  # points with predictions in JSON
 
 def show(record: RunRecord) -> None:
     """Print the report of a stored map."""
-    print_map(record, as_json=False, whole=wants_details())
+    print_map(record, whole=wants_details())
 
 
 def draw(record: RunRecord) -> Axes:
@@ -54,29 +54,27 @@ def draw(record: RunRecord) -> Axes:
     return plot_map(surface_of(record), unit=record.metrics[0].unit, title=record.name)
 
 
-def explain(record: RunRecord, *, as_json: bool) -> None:
+def explain(record: RunRecord) -> None:
     """Print the whole report of a stored map."""
-    print_map(record, as_json=as_json, whole=True)
+    print_map(record, whole=True)
 
 
-def resume(
-    record: RunRecord, store: Journal, budget: Mapping[str, float | None], *, as_json: bool
-) -> NoReturn:
+def resume(record: RunRecord, store: Journal, budget: Mapping[str, float | None]) -> NoReturn:
     """Resume a stored map, with a new budget for all of it if one is given."""
     file = replace(map_of(record.subject["file"]), **budget)  # type: ignore[arg-type]
     is_best = record.subject.get("best", False)
     if not budget and record.decision is not None:  # only a choice is left to measure
         is_best = is_best and not is_begun(record, store)
-        if not (is_best and as_json):
-            print_map(record, as_json=as_json)
-        leave(_end(record, file, store, best=is_best, as_json=as_json))
+        if not (is_best and wants_json()):
+            print_map(record)
+        leave(_end(record, file, store, best=is_best))
     refuse_hidden(record)
     begun = unfinished_samples(store, record)
     samples = [sample for sample, _ in begun.values()]
     run = MapRun.resume(search_for(file), record, store, begun=samples)
     earlier = {number: run_of_it for number, (_, run_of_it) in begun.items()}
-    given: dict[str, Any] = {"earlier": earlier, "best": is_best, "as_json": as_json}
-    leave(carry_out(run, file, record.subject["cwd"], store, **given))
+    cwd = record.subject["cwd"]
+    leave(carry_out(run, file, cwd, store, earlier=earlier, best=is_best))
 
 
 def carry_out(
@@ -87,7 +85,6 @@ def carry_out(
     *,
     earlier: Mapping[int, RunRecord] = MappingProxyType({}),
     best: bool,
-    as_json: bool,
     picture: Path | None = None,
 ) -> ExitCode:
     """Carry out a map, and then a choice of the ``best``; return the exit code.
@@ -118,17 +115,17 @@ def carry_out(
                     remark(f"after the last sample: {step}")
     except (BenchrigorError, KeyboardInterrupt):
         if run.record().rounds:  # print the results so far
-            print_map(run.record(), as_json=as_json)
+            print_map(run.record())
         raise
     record = run.record()
-    if not (best and as_json):
-        print_map(record, as_json=as_json, whole=wants_details())
+    if not (best and wants_json()):
+        print_map(record, whole=wants_details())
     if picture is not None and _code(record, file) is not ExitCode.NOTHING_MEASURED:
         write_picture(draw(record), picture)
-    return _end(record, file, store, best=best, as_json=as_json)
+    return _end(record, file, store, best=best)
 
 
-def print_map(record: RunRecord, *, as_json: bool, whole: bool = False) -> None:
+def print_map(record: RunRecord, *, whole: bool = False) -> None:
     """Print the report of a map, or its parts as JSON."""
     surface = surface_of(record)
     units = {metric.name: metric.unit for metric in record.metrics}
@@ -138,11 +135,11 @@ def print_map(record: RunRecord, *, as_json: bool, whole: bool = False) -> None:
         return page([surface_page(surface, record.name, units, whole=whole), *steps])
 
     fields: dict[str, Any] = {"run_id": record.run_id, "name": record.name}
-    if as_json:
+    if wants_json():
         grid = Space(map_of(record.subject["file"]).factors).grid()
         fields |= _fields(surface, [*units], grid[:_MOST_PREDICTED])
     verb = "resume" if record.decision is None else "explain"
-    print_result(text, as_json=as_json, next_verb=verb, **fields)
+    print_result(text, next_verb=verb, **fields)
 
 
 def _steps(record: RunRecord) -> Iterator[Part]:
@@ -175,11 +172,9 @@ def _fields(surface: Surface, responses: Sequence[str], grid: Sequence[Point]) -
     return {**fields, "responses": answers}
 
 
-def _end(
-    record: RunRecord, file: MapFile, store: Journal, *, best: bool, as_json: bool
-) -> ExitCode:
+def _end(record: RunRecord, file: MapFile, store: Journal, *, best: bool) -> ExitCode:
     """Return the exit code of a finished map, or of a choice of the ``best`` after it."""
-    return choose(record, file, store, as_json=as_json) if best else _code(record, file)
+    return choose(record, file, store) if best else _code(record, file)
 
 
 def _code(record: RunRecord, file: MapFile) -> ExitCode:
