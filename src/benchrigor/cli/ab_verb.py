@@ -160,21 +160,21 @@ def _label_sides(words: Sequence[str], given: dict[str, Any]) -> Iterator[tuple[
                 remark("what is not committed here is in neither revision")
             python = given["python"][0] if given["python"] else None
             made = [_process(words[0], given, python=python, at=checkout) for checkout in checkouts]
-            yield [f"{words[0]} at {commit}" for commit in given["rev"]], _in_turn(made, given)
+            yield [f"{words[0]} at {commit}" for commit in given["rev"]], _in_turn(made)
         return
     if len(given["python"]) == 2:
         made = [_process(words[0], given, python=python) for python in given["python"]]
-        yield [f"{words[0]} under {python}" for python in given["python"]], _in_turn(made, given)
+        yield [f"{words[0]} under {python}" for python in given["python"]], _in_turn(made)
         return
     python = given["python"][0] if given["python"] else None
     if given["fresh"] or python or not names_function(words[0]):
         made = [_process(word, given, python=python) for word in words]
-        yield list(words), _in_turn(made, given)
+        yield list(words), _in_turn(made)
         return
     functions = [imported(word, str(Path.cwd())) for word in words]
 
     def measure(line: Any, options: dict[str, Any]) -> Comparison:
-        timing = {"gc": given["gc"], "batch": given["batch"], "store": shared.store_to_keep(given)}
+        timing = {"gc": given["gc"], "batch": given["batch"], "store": shared.store_to_keep()}
         old, new = functions
         return measure_pair(old, new, progress=line, **timing, **options)
 
@@ -206,10 +206,10 @@ def _process(
     )
 
 
-def _in_turn(made: Sequence[Any], given: dict[str, Any]) -> _Make:
+def _in_turn(made: Sequence[Any]) -> _Make:
     def measure(line: Any, options: dict[str, Any]) -> Comparison:
         old, new = (workload.describe() for workload in made)
-        store = shared.store_to_keep(given)
+        store = shared.store_to_keep()
         return measure_processes(*made, subjects=(old, new), store=store, progress=line, **options)
 
     return measure

@@ -175,7 +175,7 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     seed = check_seed(given["seed"])
     asked = shared.given_options(given) | _exactly(given["runs"])
     options = Options(rounds="restarted", **asked)
-    store = shared.store_to_keep(given)
+    store = shared.store_to_keep()
     workloads = {label: _workload(command, given) for label, command in chosen.items()}
 
     def begin(line: Callable[[Progress], object]) -> dict[str, tuple[Session, Workload]]:

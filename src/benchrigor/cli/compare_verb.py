@@ -113,7 +113,6 @@ def compare(
     pattern: str | None,
     columns: Columns,
     chosen: tuple[str, ...],
-    store: Path | None,
     fail_on: str | None,
     confidence: float,
     **asked: Any,
@@ -154,7 +153,7 @@ def compare(
     wanted = found and found.search
     sources, labels, named = _with_columns(sources, chosen)
     read = [
-        recordings(source, replace(columns, column=column), store=store, wanted=wanted)
+        recordings(source, replace(columns, column=column), wanted=wanted)
         for source, column in zip(sources, named, strict=True)
     ]
     if pattern is not None or any(len(runs) > 1 for runs in read):
@@ -175,7 +174,7 @@ def compare(
     if len(sides) > 2:
         _rank(sides, question, **options)
         return
-    opened = None if any(side.is_file for side in sides) else shared.open_store(store)
+    opened = None if any(side.is_file for side in sides) else shared.open_store()
     known = opened is not None and is_there(opened.path)
     stored = StoredRuns(opened) if opened is not None and known else None
     given = {side.label: side.given for side in sides}

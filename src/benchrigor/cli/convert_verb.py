@@ -42,7 +42,6 @@ def convert(
     to: str | None,
     metric: str | None,
     force: bool,
-    store: Path | None,
 ) -> None:
     """Write results in the format of another tool.
 
@@ -69,7 +68,7 @@ def convert(
     """  # noqa: D301  # click wants the backspace itself
     to = to or format_of(str(output))
     refuse_those_there([output], force=force)
-    records = _records(source, store)
+    records = _records(source)
     document = write_records(records, to, metric)
     content = document.text.encode(errors="backslashreplace")
     if output.name.lower().endswith(".gz"):
@@ -82,11 +81,11 @@ def convert(
     print_result(lambda: page([done]), **told)
 
 
-def _records(source: str, store: Path | None) -> list[RunRecord]:
+def _records(source: str) -> list[RunRecord]:
     """Read all benchmarks of a file or folder, or a stored run."""
     if source == "-":
         raise InvalidInput("'-' is no path here, expected a file, a folder or a stored run")
-    records = all_runs(source, Columns(), store=store)
+    records = all_runs(source, Columns())
     if records is None:
         raise InvalidInput(f"{source} is of no known tool, expected results of one, or a run")
     special = next(filter(is_special, records), None)

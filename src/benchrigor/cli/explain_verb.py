@@ -27,12 +27,7 @@ from benchrigor.report.explanation import explain_reading
 @shared.store_option
 @shared.json_option
 def explain(
-    source: str | None,
-    *,
-    metric: str | None,
-    column: str | None,
-    reading: int | None,
-    store: Path | None,
+    source: str | None, *, metric: str | None, column: str | None, reading: int | None
 ) -> None:
     """Explain step by step how the number of a run came about.
 
@@ -48,9 +43,7 @@ def explain(
       benchrigor explain hyperfine.json --column "sleep 1"
     """  # noqa: D301  # click wants the backspace itself
     is_stored = source is None or not is_there(Path(source))
-    record = (
-        stored_run(source, store) if is_stored else recorded_run(str(source), column, store=store)
-    )
+    record = stored_run(source) if is_stored else recorded_run(str(source), column)
     if record is None:
         raise InvalidInput(
             f"{source} is of no known tool: `benchrigor analyze --explain` reads columns"

@@ -30,7 +30,7 @@ from benchrigor.report.csv_tables import TABLES
 @force_option
 @shared.store_option
 @shared.json_option
-def export(source: str | None, *, folder: Path, force: bool, store: Path | None) -> None:
+def export(source: str | None, *, folder: Path, force: bool) -> None:
     """Write a run as CSV files, for other programs.
 
     RUN is a stored run (the beginning of its id is enough) or a saved record; without one it is the
@@ -49,7 +49,7 @@ def export(source: str | None, *, folder: Path, force: bool, store: Path | None)
       benchrigor export -o results
       benchrigor export record.json -o results --force
     """  # noqa: D301  # click wants the backspace itself
-    record = stored_run(None, store) if source is None else recorded_run(source, store=store)
+    record = stored_run(None) if source is None else recorded_run(source)
     if record is None:
         raise InvalidInput(f"{source} is no saved record, expected one that show --json printed")
     paths = {name: folder / name for name in TABLES}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import click
@@ -25,7 +24,7 @@ _INDENT = 10 * " "
 @click.argument("query", default="")
 @shared.store_option
 @shared.json_option
-def list_runs(query: str, store: Path | None) -> None:
+def list_runs(query: str) -> None:
     """List the stored runs whose id or name holds QUERY, newest first.
 
     \b
@@ -33,7 +32,7 @@ def list_runs(query: str, store: Path | None) -> None:
       benchrigor list
       benchrigor list gzip --json
     """  # noqa: D301  # click wants the backspace itself
-    opened = shared.existing_store(store)
+    opened = shared.existing_store()
     runs = opened.runs(query)
     if shared.wants_json():
         print_json(runs)

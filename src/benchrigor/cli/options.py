@@ -21,7 +21,6 @@ from benchrigor.settings import FLAG, SETTINGS, STATISTIC, Kind, Setting, typed_
 from benchrigor.storage import Journal, default_path
 from benchrigor.units import positive_seconds_of, share_of
 
-_STORE = "benchrigor.store"
 _PRINTED = "benchrigor.printed"
 
 
@@ -197,11 +196,20 @@ store_option = click.option(
     type=OutputPath(dir_okay=False, path_type=Path),
     envvar="BENCHRIGOR_STORE",
     show_envvar=True,
+    expose_value=False,  # what opens it asks for it
+    callback=_remember,
     help="File that keeps the runs.  [default: in the user's data folder]",
 )
 
 kept_options = together(
-    click.option("--no-store", is_flag=True, help="Keep nothing."), store_option
+    click.option(
+        "--no-store",
+        is_flag=True,
+        expose_value=False,
+        callback=_remember,
+        help="Keep nothing.",
+    ),
+    store_option,
 )
 
 
@@ -276,21 +284,19 @@ def name_options(message: str, params: Iterable[click.Parameter]) -> str:
 _NAMED = re.compile(r"(?m:(?:^|(?<=^- )|(?<=, but )))\w+(?=(?:\[\d+\])? (?:is|has|goes) )")
 
 
-def open_store(path: Path | None) -> Journal:
-    """Open the store at ``path``, or the default one; the first run makes it."""
-    if is_given("store"):
-        click.get_current_context().meta[_STORE] = path
-    return Journal(path or default_path())
+def open_store() -> Journal:
+    """Open the store of the current verb; the first run makes it."""
+    return Journal(_remembered("store", None) or default_path())
 
 
-def store_to_keep(given: Mapping[str, Any]) -> Journal | None:
+def store_to_keep() -> Journal | None:
     """Open the store of a verb with `kept_options`, unless it is to keep nothing."""
-    return None if given["no_store"] else open_store(given["store"])
+    return None if _remembered("no_store", False) else open_store()
 
 
-def existing_store(path: Path | None) -> Journal:
+def existing_store() -> Journal:
     """Open a store to read from it, which must not make one."""
-    store = open_store(path)
+    store = open_store()
     try:
         store.path.stat()
     except FileNotFoundError:
@@ -312,8 +318,8 @@ def command_line() -> str:
 
 def hint(verb: str, *words: str) -> str:
     """Return the command line that goes on with a run, in the current store."""
-    store = click.get_current_context().meta.get(_STORE)
-    return _line([verb, *words, *(["--store", str(store)] if store else [])])
+    store = ["--store", str(_remembered("store", None))] if is_given("store") else []
+    return _line([verb, *words, *store])
 
 
 def _line(words: Iterable[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
@@ -46,7 +45,6 @@ def plan(
     *,
     columns: Columns,
     detector: str | None,
-    store: Path | None,
     **options: Any,
 ) -> None:
     """Plan how much to measure to see a change, from an earlier measurement.
@@ -65,7 +63,7 @@ def plan(
       benchrigor plan 3f2a --half-width 1% --half-width 0.1% --json
       benchrigor plan starts.csv --column time --round start --unit ms
     """  # noqa: D301  # click wants the backspace itself
-    record = recording(source, columns, store=store)
+    record = recording(source, columns)
     if detector is not None:
         (record,) = analyse_file([record], source, replace(record.options, detector=detector))
     sizes = planned(record, **options)

@@ -131,13 +131,13 @@ def say_unfinished(rounds: RecordedRounds, source: str) -> RecordedRounds:
     return rounds
 
 
-def recording(source: str, columns: Columns, *, store: Path | None) -> RunRecord:
+def recording(source: str, columns: Columns) -> RunRecord:
     """Read a run, or make one of the readings of a file.
 
     ``source`` is a file (results of a tool, a saved record, CSV or JSON), a folder of results, "-"
     for standard input, or else the id of a stored run, or its beginning.
     """
-    records = all_runs(source, columns, store=store)
+    records = all_runs(source, columns)
     if records is None:
         return recorded_file(source, columns, Options())
     record = chosen(records, source, columns)
@@ -153,7 +153,6 @@ def recordings(
     source: str,
     columns: Columns,
     *,
-    store: Path | None,
     wanted: Callable[[str], object] | None = None,
 ) -> list[RunRecord]:
     """Read all benchmarks of a file that no column chooses from, not analysed; else as one."""
@@ -161,7 +160,7 @@ def recordings(
     if found is not None and columns.column is not None:
         found = [chosen(found, source, columns)]
     if found is None or any(map(is_special, found)):
-        return [recording(source, columns, store=store)]
+        return [recording(source, columns)]
     _check_options(found[0], source, columns)
     return found
 
@@ -186,23 +185,23 @@ def rounds_in(source: str, columns: Columns) -> tuple[RecordedRounds, Metric]:
     return RecordedRounds(series=found.series, labels=labels, notices=notices), found.metric
 
 
-def recorded_run(source: str, name: str | None = None, *, store: Path | None) -> RunRecord | None:
+def recorded_run(source: str, name: str | None = None) -> RunRecord | None:
     """Read a run from results of a tool or the store; None for standard input and other files.
 
     ``name`` says which benchmark of a file is meant.
     """
     columns = Columns(column=name)
-    records = all_runs(source, columns, store=store)
+    records = all_runs(source, columns)
     return None if records is None else chosen(records, source, columns)
 
 
-def all_runs(source: str, columns: Columns, *, store: Path | None) -> list[RunRecord] | None:
+def all_runs(source: str, columns: Columns) -> list[RunRecord] | None:
     """Read all runs of a file or folder, or one from the store; None as from `recorded_runs`."""
     if not _is_in_store(source):
         return recorded_runs(source, columns)
     if not _RUN_ID.fullmatch(source):
         raise InvalidInput(f"{source} is neither a file nor the id of a stored run")
-    return [stored_run(source, store)]
+    return [stored_run(source)]
 
 
 def _is_in_store(source: str) -> bool:
@@ -255,9 +254,9 @@ def recorded_runs(
     return arrange(named or found, source)
 
 
-def stored_run(run_id: str | None, store: Path | None) -> RunRecord:
+def stored_run(run_id: str | None) -> RunRecord:
     """Load a run by the beginning of its id, or the last one, analysed also if it was cut off."""
-    opened = existing_store(store)
+    opened = existing_store()
     chosen = run_id
     if chosen is None:
         chosen = next((run["run_id"] for run in opened.runs()), None)

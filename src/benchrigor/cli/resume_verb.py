@@ -31,7 +31,7 @@ from benchrigor.session.stored_runs import AGAIN, PAIR, PART_OF
 @shared.store_option
 @shared.details_option
 @shared.json_option
-def resume(run_id: str, *, log: Path | None, store: Path | None, **limits: Any) -> None:
+def resume(run_id: str, *, log: Path | None, **limits: Any) -> None:
     """Take up a run that was killed, stopped or ran out of budget.
 
     The beginning of RUN_ID is enough. Finished rounds count, each once. Limits are those of the
@@ -42,7 +42,7 @@ def resume(run_id: str, *, log: Path | None, store: Path | None, **limits: Any) 
       benchrigor resume 3f2a
       benchrigor resume 3f2a --budget 5m
     """  # noqa: D301  # click wants the backspace itself
-    opened = shared.existing_store(store)
+    opened = shared.existing_store()
     before = opened.load(run_id)
     if PAIR in before.subject:
         again = before.subject.get(AGAIN) or "benchrigor ab"

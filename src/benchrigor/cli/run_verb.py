@@ -130,7 +130,7 @@ def run(words: tuple[str, ...], **given: Any) -> None:
             f"--over is {show_duration(over_s)}, expected as long as --budget at least, "
             f"{show_duration(options.budget_s)}"
         )
-    store = shared.store_to_keep(given)
+    store = shared.store_to_keep()
     if len(targets) > 1:
         _in_turn(targets, given, options, store, over_s=over_s)
         return

@@ -25,7 +25,7 @@ from benchrigor.report.tables.figures import figures_of_run
 @plot_option
 @table_options
 @shared.json_option
-def show(run_id: str | None, store: Path | None, picture: Path | None) -> None:
+def show(run_id: str | None, picture: Path | None) -> None:
     """Show the report of a stored run.
 
     The beginning of RUN_ID is enough; without one it is the last run. With --json the whole
@@ -38,7 +38,7 @@ def show(run_id: str | None, store: Path | None, picture: Path | None) -> None:
       benchrigor show 3f2a --plot trace.png
       benchrigor show 3f2a --json > record.json
     """  # noqa: D301  # click wants the backspace itself
-    record = stored_run(run_id, store)
+    record = stored_run(run_id)
     special = module_for(record) if is_special(record) else None
     if special is not None and are_wanted():
         raise InvalidInput(f"--markdown and --csv are for runs, and this is {special.NOUN}")

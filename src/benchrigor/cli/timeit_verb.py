@@ -58,7 +58,7 @@ def timeit(lines: tuple[str, ...], **given: Any) -> None:
         name=subject["name"],
         subject=subject,
         seed=given["seed"],
-        store=shared.store_to_keep(given),
+        store=shared.store_to_keep(),
     )
     drive_and_print(
         lambda line: begin(progress=line),

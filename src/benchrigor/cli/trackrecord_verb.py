@@ -6,7 +6,6 @@ import platform
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import click
 
@@ -33,7 +32,7 @@ _NOTHING = (
 @click.option("--name", default="", help="Only runs whose name holds this.")
 @shared.store_option
 @shared.json_option
-def track_record(name: str, store: Path | None) -> None:
+def track_record(name: str) -> None:
     """Show how often the intervals of stored runs held.
 
     Runs of the same thing on one machine are taken in pairs, the first with the second, the
@@ -51,7 +50,7 @@ def track_record(name: str, store: Path | None) -> None:
       benchrigor track-record --name gzip
       benchrigor track-record --store ci.sqlite --json
     """  # noqa: D301  # click wants the backspace itself
-    records = track_records(pair_runs(_complete(shared.existing_store(store), name)))
+    records = track_records(pair_runs(_complete(shared.existing_store(), name)))
     if records or shared.wants_json():
         documents = [{**codec.encode(record), "share": record.share} for record in records]
         text = partial(join_pages, map(_section, records))

@@ -64,7 +64,6 @@ def interference(
     sources: tuple[str, ...],
     reference: tuple[str, ...],
     composite: bool,
-    store: Path | None,
     picture: Path | None,
 ) -> None:
     """Estimate what share of a run's time is interference, with a traffic light.
@@ -87,7 +86,7 @@ def interference(
       benchrigor interference 3f2a --json
     """  # noqa: D301  # click wants the backspace itself
     _check(sources, reference, composite=composite)
-    runs = _read_runs(sources, store)
+    runs = _read_runs(sources)
     _check_picture(picture, runs, composite=composite)
     if composite:
         _print_composite(runs)
@@ -113,14 +112,12 @@ def _check(sources: Sequence[str], reference: Sequence[str], *, composite: bool)
     refuse(problems)
 
 
-def _read_runs(sources: Sequence[str], store: Path | None) -> list[_Run]:
+def _read_runs(sources: Sequence[str]) -> list[_Run]:
     """Read runs, and merge the profiles of the processes of one run."""
     runs: list[_Run | dict[str, SegmentProfile]] = []
     processes: dict[tuple[str, str], dict[str, SegmentProfile]] = {}
     for source in sources:
-        record = (
-            None if codec.is_there(Path(source), Path.is_dir) else recorded_run(source, store=store)
-        )
+        record = None if codec.is_there(Path(source), Path.is_dir) else recorded_run(source)
         if record is not None:
             estimate = _of_record(record, source)
             pressure = pressure_of_run(record)

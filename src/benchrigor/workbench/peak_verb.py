@@ -132,7 +132,6 @@ def peak(
     dry_run: bool,
     plan_only: bool,
     picture: Path | None,
-    store: Path | None,
     **given: Any,
 ) -> None:
     """Find the greatest load at which a server keeps its limits.
@@ -198,7 +197,7 @@ def peak(
         options={**search, "limits": codec.encode(limits)},
         generator=generator,
         provenance=machine.provenance(full=True),
-        store=shared.open_store(store),
+        store=shared.open_store(),
     )
     carry_out(run, planned, offering, accuracy_given=accuracy_given, picture=picture)
 

@@ -59,7 +59,6 @@ def map_(
     best: bool,
     shell: bool,
     picture: Path | None,
-    store: Path | None,
 ) -> None:
     """Measure how a peak, a metric of a command or a function depends on factors.
 
@@ -92,7 +91,7 @@ def map_(
     """  # noqa: D301  # click wants the backspace itself
     read = read_map(file, by_shell=shell)
     search = search_for(read)
-    opened = shared.open_store(store)
+    opened = shared.open_store()
     provenance = machine.provenance(full=True)
     cwd = str(Path.cwd())
     earlier = reusable(opened, read, provenance, cwd) if reuse else []
