@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -13,7 +12,7 @@ import click
 from benchrigor.cli import options as shared
 from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.output import print_json, report_of, say, summary
-from benchrigor.cli.picture import plot_option, write_picture
+from benchrigor.cli.picture import plot_option, wants_picture, write_picture
 from benchrigor.cli.recordings import (
     chosen,
     readings_options,
@@ -54,7 +53,6 @@ def analyze(
     columns: Columns,
     work: str | None,
     explained: bool,
-    picture: Path | None,
     **given: Any,
 ) -> None:
     """Estimate the mean or a quantile of recorded readings, warm-up and cool-down removed.
@@ -82,7 +80,7 @@ def analyze(
     options = Options(**given)
     analyse = partial(analyse_file, options=options)
     records = recorded_runs(source, columns, analyse) if work is None else None
-    are_all = columns.column is None and not (explained or picture)
+    are_all = columns.column is None and not (explained or wants_picture())
     if records is not None and len(records) > 1 and are_all:
         _show_all(records)
     if records is not None:
@@ -100,8 +98,7 @@ def analyze(
         print_json(summary(record))
     else:
         say(explanation(record) if explained else report_of(record))
-    if picture:
-        write_picture(plot_trace(record), picture)
+    write_picture(lambda: plot_trace(record))
     leave(code_for(record))
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from pathlib import Path
 
 import click
 
 from benchrigor.cli import options as shared
 from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.output import print_result
-from benchrigor.cli.picture import plot_option, write_picture
+from benchrigor.cli.picture import plot_option, wants_picture, write_picture
 from benchrigor.cli.recordings import readings_options, rounds_in
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
@@ -46,7 +45,6 @@ def changes(
     level: float,
     min_segment: int | None,
     detector: str,
-    picture: Path | None,
 ) -> None:
     """Find the change points and phases of recorded readings.
 
@@ -69,7 +67,7 @@ def changes(
     rounds, metric = rounds_in(source, columns)
     if rounds.trials is not None:
         raise InvalidInput(f"{name_of(source)} holds counts, expected readings")
-    if picture and rounds.labels:
+    if wants_picture() and rounds.labels:
         raise InvalidInput("--plot draws one series, and --round divides it: leave one of them out")
     record = record_with_changes(
         rounds.series,
@@ -91,9 +89,8 @@ def changes(
             "notices": codec.encode(record.notices),
         }
     print_result(lambda: page(_report(record, rounds.labels)), **fields)
-    if picture:
-        title = click.format_filename(record.name, shorten=True)
-        write_picture(plot_trace(replace(record, name=title)), picture)
+    title = click.format_filename(record.name, shorten=True)
+    write_picture(lambda: plot_trace(replace(record, name=title)))
     leave(code_for(record))
 
 

@@ -179,13 +179,13 @@ metric_option = click.option(
 )
 
 
-def _remember(context: click.Context, option: click.Parameter, value: Any) -> Any:
+def remember(context: click.Context, option: click.Parameter, value: Any) -> Any:
     """Keep an option for those who ask for it by its name."""
     context.meta[f"benchrigor.{option.name}"] = value
     return value
 
 
-def _remembered(name: str, otherwise: Any) -> Any:
+def remembered(name: str, otherwise: Any) -> Any:
     """Return an option of the current verb; something else without a verb, or the option."""
     context = click.get_current_context(silent=True)
     return otherwise if context is None else context.meta.get(f"benchrigor.{name}", otherwise)
@@ -197,7 +197,7 @@ store_option = click.option(
     envvar="BENCHRIGOR_STORE",
     show_envvar=True,
     expose_value=False,  # what opens it asks for it
-    callback=_remember,
+    callback=remember,
     help="File that keeps the runs.  [default: in the user's data folder]",
 )
 
@@ -206,7 +206,7 @@ kept_options = together(
         "--no-store",
         is_flag=True,
         expose_value=False,
-        callback=_remember,
+        callback=remember,
         help="Keep nothing.",
     ),
     store_option,
@@ -215,7 +215,7 @@ kept_options = together(
 
 def wants_json() -> bool:
     """Return whether the current verb is to print JSON."""
-    return bool(_remembered("as_json", False))
+    return bool(remembered("as_json", False))
 
 
 def awaits_json() -> bool:
@@ -234,21 +234,21 @@ json_option = click.option(
     is_flag=True,
     expose_value=False,  # printers of results ask for it
     is_eager=True,  # so that the problem with another option is shown as JSON
-    callback=_remember,
+    callback=remember,
     help="Print JSON, for programs.",
 )
 
 
 def wants_details() -> bool:
     """Return whether the current verb is to print the whole report."""
-    return bool(_remembered("details", False))
+    return bool(remembered("details", False))
 
 
 details_option = click.option(
     "--details",
     is_flag=True,
     expose_value=False,  # printers of reports ask for it
-    callback=_remember,
+    callback=remember,
     help="Print all that is known, not one page.",
 )
 
@@ -286,12 +286,12 @@ _NAMED = re.compile(r"(?m:(?:^|(?<=^- )|(?<=, but )))\w+(?=(?:\[\d+\])? (?:is|ha
 
 def open_store() -> Journal:
     """Open the store of the current verb; the first run makes it."""
-    return Journal(_remembered("store", None) or default_path())
+    return Journal(remembered("store", None) or default_path())
 
 
 def store_to_keep() -> Journal | None:
     """Open the store of a verb with `kept_options`, unless it is to keep nothing."""
-    return None if _remembered("no_store", False) else open_store()
+    return None if remembered("no_store", False) else open_store()
 
 
 def existing_store() -> Journal:
@@ -318,7 +318,7 @@ def command_line() -> str:
 
 def hint(verb: str, *words: str) -> str:
     """Return the command line that goes on with a run, in the current store."""
-    store = ["--store", str(_remembered("store", None))] if is_given("store") else []
+    store = ["--store", str(remembered("store", None))] if is_given("store") else []
     return _line([verb, *words, *store])
 
 

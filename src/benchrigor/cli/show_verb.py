@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from benchrigor.cli import options as shared
@@ -25,7 +23,7 @@ from benchrigor.report.tables.figures import figures_of_run
 @plot_option
 @table_options
 @shared.json_option
-def show(run_id: str | None, picture: Path | None) -> None:
+def show(run_id: str | None) -> None:
     """Show the report of a stored run.
 
     The beginning of RUN_ID is enough; without one it is the last run. With --json the whole
@@ -50,5 +48,4 @@ def show(run_id: str | None, picture: Path | None) -> None:
         print_record(record)
     if special is None:
         write_tables(lambda: figures_of_run(record), say)
-    if picture:
-        write_picture(plot_trace(record) if special is None else special.draw(record), picture)
+    write_picture(lambda: plot_trace(record) if special is None else special.draw(record))

@@ -15,7 +15,7 @@ import click
 from benchrigor import stats
 from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_result, remark
-from benchrigor.cli.picture import plot_option, write_picture
+from benchrigor.cli.picture import plot_option, wants_picture, write_picture
 from benchrigor.cli.recordings import recorded_run
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
@@ -64,7 +64,6 @@ def interference(
     sources: tuple[str, ...],
     reference: tuple[str, ...],
     composite: bool,
-    picture: Path | None,
 ) -> None:
     """Estimate what share of a run's time is interference, with a traffic light.
 
@@ -87,15 +86,15 @@ def interference(
     """  # noqa: D301  # click wants the backspace itself
     _check(sources, reference, composite=composite)
     runs = _read_runs(sources)
-    _check_picture(picture, runs, composite=composite)
+    _check_picture(runs, composite=composite)
     if composite:
         _print_composite(runs)
         return
     profile = _merge({path: _load(path) for path in reference}) if reference else None
     estimates = [_estimate(run, profile) for run in runs]
     _print_runs(runs, estimates)
-    if picture and runs[0].profile is not None:
-        write_picture(plot_interference(runs[0].profile, estimates[0], title=runs[0].name), picture)
+    if (drawn := runs[0].profile) is not None:
+        write_picture(lambda: plot_interference(drawn, estimates[0], title=runs[0].name))
 
 
 def _check(sources: Sequence[str], reference: Sequence[str], *, composite: bool) -> None:
@@ -199,8 +198,8 @@ def _estimate(run: _Run, reference: SegmentProfile | None) -> Interference:
     return run.interference
 
 
-def _check_picture(picture: Path | None, runs: Sequence[_Run], *, composite: bool) -> None:
-    if picture and (composite or len(runs) > 1 or runs[0].profile is None):
+def _check_picture(runs: Sequence[_Run], *, composite: bool) -> None:
+    if wants_picture() and (composite or len(runs) > 1 or runs[0].profile is None):
         names = ", ".join(run.name for run in runs) + (", --composite" if composite else "")
         raise InvalidInput(f"--plot draws the segment profile of one run, found {names}")
 

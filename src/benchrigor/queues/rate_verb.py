@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
 import click
@@ -13,7 +12,7 @@ import click
 from benchrigor.cli.exits import ExitCode
 from benchrigor.cli.options import details_option, json_option, setting, wants_details
 from benchrigor.cli.output import print_result, remark
-from benchrigor.cli.picture import plot_option, write_picture
+from benchrigor.cli.picture import plot_option, wants_picture, write_picture
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.model import codec
@@ -43,7 +42,6 @@ def rate(
     *,
     source: str,
     target: float,
-    picture: Path | None,
     **asked: Any,
 ) -> None:
     """Show the service rate of a stage: its speed while it does not wait.
@@ -89,7 +87,7 @@ def rate(
         ends = rate_recording(recording, target=target, **asked)
     if recording.unfinished is not None:
         remark(f"{recording.name} {recording.unfinished}")
-    if picture and len(ends) > 1:
+    if wants_picture() and len(ends) > 1:
         names = ", ".join(found.name for found in ends)
         raise InvalidInput(f"--plot draws one end, found {names}: choose one with --end")
     unit = recording.head.unit or "items"
@@ -100,11 +98,11 @@ def rate(
         unfinished_line=recording.unfinished and recording.unfinished.number,
         ends=[*map(_document, ends)],
     )
-    if picture:
+    if wants_picture():
         (only,) = ends
         title = _title(only, recording.name)
         stretches = only.outline.stretches()
-        write_picture(plot_rates(only.rates, stretches, unit=unit, title=title), picture)
+        write_picture(lambda: plot_rates(only.rates, stretches, unit=unit, title=title))
     click.get_current_context().exit(_code(ends))
 
 

@@ -131,7 +131,6 @@ def peak(
     words: tuple[str, ...],
     dry_run: bool,
     plan_only: bool,
-    picture: Path | None,
     **given: Any,
 ) -> None:
     """Find the greatest load at which a server keeps its limits.
@@ -199,7 +198,7 @@ def peak(
         provenance=machine.provenance(full=True),
         store=shared.open_store(),
     )
-    carry_out(run, planned, offering, accuracy_given=accuracy_given, picture=picture)
+    carry_out(run, planned, offering, accuracy_given=accuracy_given)
 
 
 def _way(words: Sequence[str], given: Mapping[str, Any]) -> str:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from benchrigor.cli.exits import ExitCode, leave
@@ -185,7 +184,6 @@ def carry_out(
     generator: Prepared,
     *,
     accuracy_given: bool,
-    picture: Path | None = None,
 ) -> NoReturn:
     """Carry out a search, with a line per trial on stderr, and end with its exit code."""
     try:
@@ -195,8 +193,7 @@ def carry_out(
             print_peak(search.result(), run_id=run.kept.run_id)
         raise
     print_peak(found, run_id=run.kept.run_id)
-    if picture is not None:
-        write_picture(plot_peak(found, title=run.record().name), picture)
+    write_picture(lambda: plot_peak(found, title=run.record().name))
     leave(_code(found, accuracy_given=accuracy_given))
 
 

@@ -113,10 +113,7 @@ def _digits(figure: Figure) -> dict[str, object]:
     known, ratio = figure.estimate, figure.ratio
     return {
         **{name: escaped(getattr(figure, name)) for name in _TEXTS},
-        "value": known and known.value,
-        "low": known and known.low,
-        "high": known and known.high,
-        "confidence": known and known.confidence,
+        **{name: getattr(known, name, None) for name in ("value", "low", "high", "confidence")},
         "unit": escaped(figure.unit),
         "n": known and known.n,
         "method": known and known.method,

@@ -12,7 +12,6 @@ from typing import Any
 from benchrigor.clocks import WallClock
 from benchrigor.errors import WorkloadFailed
 from benchrigor.model import Code, Comparison, Notice, Progress, Round, RoundPlan
-from benchrigor.model.series import Floats
 from benchrigor.protocols import Clock, Store, Workload
 from benchrigor.session.conditions.stopped import was_stopped
 from benchrigor.session.loop import Hooks, drive, ended_by_errors
@@ -127,7 +126,6 @@ class _Processes:
     def __call__(self, plan: PairPlan) -> Callable[[int], PairRound]:
         """Run the processes of a block; a pair counts if both ran to their ends without a stop."""
         began_ns = self._clock.now_ns()
-        series: dict[str, list[Floats]] = {name: [] for name in self._sessions}
         rounds: dict[str, list[Round]] = {name: [] for name in self._sessions}
         notices: dict[tuple[str, Code], Notice] = {}
         busy_s, cut = 0.0, False
@@ -151,24 +149,22 @@ class _Processes:
                 cut = True
                 break
             busy_s += float(values_of(finished).sum()) * calls_per_reading(finished)
-            series[name].append(series_of(finished))
             rounds[name].append(finished)
             notices |= {(name, notice.code): notice for notice in finished.notices}
         pairs = [*zip(*rounds.values(), strict=False)]
-        stopped = [any(map(was_stopped, pair)) for pair in pairs]
-        counted = [place for place, is_stopped in enumerate(stopped) if not is_stopped]
+        counted = [pair for pair in pairs if not any(map(was_stopped, pair))]
         cut |= len(counted) < plan.pairs
 
         def finish(elapsed_ns: int) -> PairRound:
             return PairRound(
                 plan=plan,
                 elapsed_ns=elapsed_ns,
-                baseline=[series[BASELINE][place] for place in counted],
-                candidate=[series[CANDIDATE][place] for place in counted],
+                baseline=[series_of(one) for one, _ in counted],
+                candidate=[series_of(other) for _, other in counted],
                 cut=cut,
                 busy_s=busy_s,
-                notices=(*notices.values(), *([STOPPED_PAIR] if any(stopped) else [])),
-                paces=paces_of(pairs[place] for place in counted),
+                notices=(*notices.values(), *([STOPPED_PAIR] if len(counted) < len(pairs) else [])),
+                paces=paces_of(counted),
                 by_turns=bool(started),
             )
 

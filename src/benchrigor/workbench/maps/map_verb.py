@@ -58,7 +58,6 @@ def map_(
     reuse: bool,
     best: bool,
     shell: bool,
-    picture: Path | None,
 ) -> None:
     """Measure how a peak, a metric of a command or a function depends on factors.
 
@@ -111,7 +110,7 @@ def map_(
         provenance=provenance,
         store=opened,
     )
-    leave(carry_out(run, read, cwd, opened, best=best, picture=picture))
+    leave(carry_out(run, read, cwd, opened, best=best))
 
 
 def announce(search: SurfaceMap, file: MapFile) -> None:

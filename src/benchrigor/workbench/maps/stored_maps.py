@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -85,7 +84,6 @@ def carry_out(
     *,
     earlier: Mapping[int, RunRecord] = MappingProxyType({}),
     best: bool,
-    picture: Path | None = None,
 ) -> ExitCode:
     """Carry out a map, and then a choice of the ``best``; return the exit code.
 
@@ -120,8 +118,8 @@ def carry_out(
     record = run.record()
     if not (best and wants_json()):
         print_map(record, whole=wants_details())
-    if picture is not None and _code(record, file) is not ExitCode.NOTHING_MEASURED:
-        write_picture(draw(record), picture)
+    if _code(record, file) is not ExitCode.NOTHING_MEASURED:
+        write_picture(lambda: draw(record))
     return _end(record, file, store, best=best)
 
 
