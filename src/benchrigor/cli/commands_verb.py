@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -18,6 +18,7 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.compare_verb import fail_on_option
 from benchrigor.cli.driving import driven_in_turn
 from benchrigor.cli.exits import code_for, code_of_family, leave
+from benchrigor.cli.functions import Chosen
 from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result, summary
 from benchrigor.cli.parameter_values import parameter_values
@@ -26,22 +27,20 @@ from benchrigor.cli.verb_help import Verb
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed
 from benchrigor.layout import Line, Part, page, wrapped
-from benchrigor.model import Comparison, Metric, Notice, Options, Progress, RunRecord, Verdict
+from benchrigor.model import Comparison, Metric, Notice, Options, RunRecord, Verdict
 from benchrigor.model.checks import refuse
 from benchrigor.model.comparison import Family
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.shell_words import words_of
 from benchrigor.model.text import no_number
-from benchrigor.protocols import Workload
 from benchrigor.report import render
 from benchrigor.report.notice_lines import chosen, marked, warnings
 from benchrigor.report.tables.commands_table import command_table
 from benchrigor.report.tables.figures import figures_of_commands
 from benchrigor.secret_texts import HIDDEN, Veiled, hide_value
-from benchrigor.session.controller import check_seed, seed_of
 from benchrigor.session.measuring import TIME
 from benchrigor.session.pairs.ranking import Ranking, compare_with, notices_of_sides, rank_in_turn
-from benchrigor.session.session import Session, meter_for
+from benchrigor.session.session import meter_for
 from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.command_hooks import PLACES
@@ -172,30 +171,13 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
         raise InvalidInput("--baseline is given, and there is nothing else to compare with it")
     if position is None and given["fail_on"]:
         raise InvalidInput("--fail-on is for comparisons: give a --baseline too")
-    seed = check_seed(given["seed"])
     asked = shared.given_options(given) | _exactly(given["runs"])
     options = Options(rounds="restarted", **asked)
-    store = shared.store_to_keep()
-    workloads = {label: _workload(command, given) for label, command in chosen.items()}
-
-    def begin(line: Callable[[Progress], object]) -> dict[str, tuple[Session, Workload]]:
-        return {
-            label: (
-                Session(
-                    options,
-                    (TIME, *_CPU),
-                    name=label,
-                    subject={**workload.describe(), "name": label},
-                    seed=seed_of(seed, index),
-                    store=store,
-                    progress=line,
-                ),
-                workload,
-            )
-            for index, (label, workload) in enumerate(workloads.items())
-        }
-
-    records, error = driven_in_turn(begin, options, seed=seed, by_round=True)
+    runs: dict[str, Chosen] = {}
+    for label, command in chosen.items():
+        workload = _workload(command, given)
+        runs[label] = (workload, (TIME, *_CPU), {**workload.describe(), "name": label})
+    records, error = driven_in_turn(runs, options, seed=given["seed"], by_round=True)
     family = None
     if records:
         family = _tell(records, chosen, given, whole=len(records) == len(chosen))

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from types import FrameType
 from typing import Any
 
 from benchrigor.cli.exits import code_for, leave
-from benchrigor.cli.output import LiveLine, live_line, print_record, print_records
+from benchrigor.cli.functions import Chosen
+from benchrigor.cli.options import store_to_keep
+from benchrigor.cli.output import LiveLine, live_line, print_record
 from benchrigor.errors import BenchrigorError, WorkloadFailed
 from benchrigor.model import Options, Progress, RoundPlan, RunRecord
 from benchrigor.protocols import Recorder, Workload
 from benchrigor.session import Session
-from benchrigor.session.controller import Controller
-from benchrigor.session.turns.rotation import Runs, records_of, rotate
+from benchrigor.session.controller import Controller, check_seed, seed_of
+from benchrigor.session.turns.rotation import records_of, rotate
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.command_hooks import setting_up
 from benchrigor.workloads.processes.own_signals import end, handle
@@ -44,39 +46,36 @@ def drive_and_print(
     leave(code_for(record))
 
 
-def drive_in_turn(
-    begin: Callable[[Callable[[Progress], object]], Runs],
-    options: Options,
-    *,
-    seed: int,
-    over_s: float | None,
-) -> None:
-    """Run sessions in turn, print a line per session, and end with the worst exit code."""
-    records, error = driven_in_turn(begin, options, seed=seed, over_s=over_s)
-    if records:
-        print_records(records)
-    if error is not None:
-        raise error
-    leave(max(map(code_for, records.values())))
+def session_of(chosen: Chosen, options: Options, **given: Any) -> Session:
+    """Begin the session of a workload with its metrics, subject and Notices."""
+    _, metrics, subject, *notices = chosen
+    session = Session(options, metrics, subject=subject, **given)
+    for notice in notices:
+        session.note(notice)
+    return session
 
 
 def driven_in_turn(
-    begin: Callable[[Callable[[Progress], object]], Runs],
+    chosen: Mapping[str, Chosen],
     options: Options,
     *,
-    seed: int,
+    seed: int | None,
     over_s: float | None = None,
     by_round: bool = False,
 ) -> tuple[dict[str, RunRecord], BaseException | None]:
     """Run sessions in turn; return records with rounds, and the error that ended them early."""
+    drawn, store = check_seed(seed), store_to_keep()
+    error: BaseException | None = None
     with live_line() as line:
-        runs = begin(line)
+        runs: dict[str, tuple[Session, Workload]] = {}
+        for index, (name, one) in enumerate(chosen.items()):
+            given = {"name": name, "seed": seed_of(drawn, index), "store": store, "progress": line}
+            runs[name] = session_of(one, options, **given), one[0]
         line.follow("", options)
         sessions = [session for session, _ in runs.values()]
-        error: BaseException | None = None
         with gentle_interrupt(sessions, None, line), redirect_stdout(sys.stderr):
             try:
-                records = rotate(runs, seed=seed, over_s=over_s, by_round=by_round)
+                records = rotate(runs, seed=drawn, over_s=over_s, by_round=by_round)
             except (BenchrigorError, KeyboardInterrupt) as failed:
                 records, error = records_of(runs), failed
     return records, error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,23 +12,22 @@ import click
 
 from benchrigor.cli import options as shared
 from benchrigor.cli.amounts import amounts
-from benchrigor.cli.driving import drive_and_print, drive_in_turn
+from benchrigor.cli.driving import drive_and_print, driven_in_turn, session_of
+from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.functions import Chosen, chosen_function
+from benchrigor.cli.output import print_records
 from benchrigor.cli.session_log import log_option, logged_to
 from benchrigor.cli.targets import command_words, metrics_for, names_function
 from benchrigor.cli.verb_help import Verb
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Metric, Notice, Options, Progress
+from benchrigor.model import Metric, Options
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
 from benchrigor.model.text import show_duration
-from benchrigor.protocols import Workload
-from benchrigor.session.controller import check_seed, seed_of
-from benchrigor.session.session import Session, meter_for
+from benchrigor.session.session import meter_for
 from benchrigor.session.traces import SPEED
 from benchrigor.session.turns.measuring_many import pieces_for
-from benchrigor.storage import Journal
 from benchrigor.workloads import CommandWorkload, Pick
 
 _THOROUGH_S = 60.0
@@ -130,62 +128,41 @@ def run(words: tuple[str, ...], **given: Any) -> None:
             f"--over is {show_duration(over_s)}, expected as long as --budget at least, "
             f"{show_duration(options.budget_s)}"
         )
-    store = shared.store_to_keep()
     if len(targets) > 1:
-        _in_turn(targets, given, options, store, over_s=over_s)
+        _in_turn(targets, given, options, over_s)
         return
     speed = _metric_of_work(given, options)
     choose = chosen_function if is_function else _command
     workload, metrics, subject, *notices = choose(words, given, speed)
     begin = partial(
-        _begin_with_notices,
-        notices,
+        session_of,
+        (workload, _satisfying(metrics, speed, options), subject, *notices),
         options,
-        _satisfying(metrics, speed, options),
         name=given["name"] or subject["name"],
-        subject=subject,
         seed=given["seed"],
-        store=store,
+        store=shared.store_to_keep(),
     )
     with logged_to(given["log"]):
         drive_and_print(lambda line: begin(progress=line), workload, over_s=over_s)
 
 
-def _begin_with_notices(notices: Iterable[Notice], *given: Any, **more: Any) -> Session:
-    """Begin a session, and give it notices."""
-    session = Session(*given, **more)
-    for notice in notices:
-        session.note(notice)
-    return session
-
-
 def _in_turn(
-    targets: tuple[str, ...],
-    given: dict[str, Any],
-    options: Options,
-    store: Journal | None,
-    *,
-    over_s: float | None,
+    targets: tuple[str, ...], given: dict[str, Any], options: Options, over_s: float | None
 ) -> None:
-    """Measure several functions in turn."""
+    """Measure several functions in turn; print a line of each, and end with the worst exit code."""
     twice = sorted({target for target in targets if targets.count(target) > 1})
     refuse(
         [f"{target} is given {targets.count(target)} times, expected once" for target in twice],
         ["--name is for one function, and several are given"] if given["name"] else [],
     )
-    seed = check_seed(given["seed"])
     chosen = {target: chosen_function((target,), given, None, in_turn=True) for target in targets}
-
-    def begin(line: Callable[[Progress], object]) -> dict[str, tuple[Session, Workload]]:
-        runs = {}
-        for index, (name, (workload, metrics, subject, *notices)) in enumerate(chosen.items()):
-            own: dict[str, Any] = {"name": name, "subject": subject, "seed": seed_of(seed, index)}
-            own |= {"store": store, "progress": line}
-            runs[name] = _begin_with_notices(notices, options, metrics, **own), workload
-        return runs
-
     with logged_to(given["log"]):
-        drive_in_turn(begin, options, seed=seed, over_s=over_s)
+        records, error = driven_in_turn(chosen, options, seed=given["seed"], over_s=over_s)
+        if records:
+            print_records(records)
+        if error is not None:
+            raise error
+        leave(max(map(code_for, records.values())))
 
 
 def _command(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None) -> Chosen:
