@@ -17,9 +17,8 @@ from benchrigor.cli.driving import gentle_interrupt
 from benchrigor.cli.exits import code_of, leave
 from benchrigor.cli.output import live_line, remark
 from benchrigor.cli.tables import table_options
-from benchrigor.cli.targets import imported, names_function
+from benchrigor.cli.targets import command_target, imported, interpreter_target, names_function
 from benchrigor.cli.verb_help import Verb
-from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Comparison, Options, StopReason
 from benchrigor.model.checks import refuse
@@ -30,9 +29,7 @@ from benchrigor.protocols import Workload
 from benchrigor.session import measure_pair
 from benchrigor.session.pairs.measuring_processes import measure_processes
 from benchrigor.session.pairs.pair_engine import PairEngine
-from benchrigor.session.session import meter_for
 from benchrigor.session.stored_runs import BASELINE, CANDIDATE
-from benchrigor.workloads import CommandWorkload, InterpreterWorkload
 from benchrigor.workloads.worktrees import Checkout, is_changed, worktrees
 
 
@@ -187,22 +184,17 @@ def _process(
     """Make a workload that runs rounds in fresh processes."""
     cwd = None if at is None else str(at.folder)
     if not names_function(word):
-        clock, argv = WallClock(), words_of(word, by_shell=given["shell"])
+        argv = words_of(word, by_shell=given["shell"])
         if not argv:
             raise InvalidInput(f"{word!r} is no command, expected a program and its arguments")
-        limit = given["timeout_s"]
-        return CommandWorkload(argv, cwd=cwd, timeout_s=limit, clock=clock, meter=meter_for(clock))
-    return InterpreterWorkload(
+        return command_target(argv, given, cwd=cwd)
+    return interpreter_target(
         word,
+        given,
         python=python,
         cwd=cwd,
         inside=None if at is None else at.top,
         path=None if at is None else [str(at.folder), *at.path([re.split("[.:]", word)[0]])],
-        inherit_env=given["inherit_env"],
-        cpus=given["cpus"],
-        inner=given["batch"],
-        gc=given["gc"],
-        timeout_s=given["timeout_s"],
     )
 
 

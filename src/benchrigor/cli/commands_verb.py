@@ -23,8 +23,8 @@ from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result, summary
 from benchrigor.cli.parameter_values import parameter_values
 from benchrigor.cli.tables import table_options
+from benchrigor.cli.targets import command_target
 from benchrigor.cli.verb_help import Verb
-from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed
 from benchrigor.layout import Line, Part, page, wrapped
 from benchrigor.model import Comparison, Metric, Notice, Options, RunRecord, Verdict
@@ -40,7 +40,6 @@ from benchrigor.report.tables.figures import figures_of_commands
 from benchrigor.secret_texts import HIDDEN, Veiled, hide_value
 from benchrigor.session.measuring import TIME
 from benchrigor.session.pairs.ranking import Ranking, compare_with, notices_of_sides, rank_in_turn
-from benchrigor.session.session import meter_for
 from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.command_hooks import PLACES
@@ -277,19 +276,17 @@ def _workload(command: _Command, given: Mapping[str, Any]) -> CommandWorkload:
             )
         return words
 
-    clock, output = WallClock(), given["output"]
-    return CommandWorkload(
+    output = given["output"]
+    return command_target(
         argv(command.text),
+        given,
         hooks={place: argv(text) for place, text in command.hooks.items()},
         stdin=given["stdin"],
         stdout=None if output == "null" else output,
         ignore_failure=given["ignore_failure"],
         memory=given["memory"],
         cpu_times=True,
-        timeout_s=given["timeout_s"],
         warm_up=given["warmup"] or 0,
-        clock=clock,
-        meter=meter_for(clock),
     )
 
 

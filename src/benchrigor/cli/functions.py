@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from benchrigor.cli import options as shared
-from benchrigor.cli.targets import function_target, imported, metrics_for, trailing_words
+from benchrigor.cli.targets import (
+    function_target,
+    imported,
+    interpreter_target,
+    metrics_for,
+    trailing_words,
+)
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Metric, Notice
 from benchrigor.model.checks import refuse
@@ -18,7 +24,6 @@ from benchrigor.session.measuring import TIME
 from benchrigor.workloads import (
     AmountWorkload,
     CallableWorkload,
-    InterpreterWorkload,
     StepwiseWorkload,
 )
 from benchrigor.workloads.amount import takes_amount
@@ -85,13 +90,7 @@ def _in_process(
 def _in_interpreters(target: str, given: Mapping[str, Any]) -> Chosen:
     wrong = [option for option in _for_one_process(given) if option != "--timeout"]
     refuse(f"--fresh goes without {option}" for option in wrong)
-    workload = InterpreterWorkload(
-        target,
-        inner=given["batch"],
-        gc=given["gc"] or "on",
-        timeout_s=given["timeout_s"],
-        **{name: given[name] for name in shared.FRESH},
-    )
+    workload = interpreter_target(target, given, python=given["python"])
     return workload, metrics_for(()), {**workload.describe(), "name": target}
 
 

@@ -17,18 +17,16 @@ from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.functions import Chosen, chosen_function
 from benchrigor.cli.output import print_records
 from benchrigor.cli.session_log import log_option, logged_to
-from benchrigor.cli.targets import command_words, metrics_for, names_function
+from benchrigor.cli.targets import command_target, command_words, metrics_for, names_function
 from benchrigor.cli.verb_help import Verb
-from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Metric, Options
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
 from benchrigor.model.text import show_duration
-from benchrigor.session.session import meter_for
 from benchrigor.session.traces import SPEED
 from benchrigor.session.turns.measuring_many import pieces_for
-from benchrigor.workloads import CommandWorkload, Pick
+from benchrigor.workloads import Pick
 
 _THOROUGH_S = 60.0
 
@@ -179,15 +177,8 @@ def _command(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None
         *(Pick.parse(text) for text in given["read"]),
         *(Pick.parse(text, unit_readings=True) for text in given["read_units"]),
     ]
-    clock = WallClock()
-    workload = CommandWorkload(
-        list(words),
-        picks=picks,
-        accept_exit=given["accept_exit"] or (0,),
-        timeout_s=given["timeout_s"],
-        clock=clock,
-        meter=meter_for(clock),
-    )
+    codes = given["accept_exit"] or (0,)
+    workload = command_target(words, given, picks=picks, accept_exit=codes)
     return workload, metrics_for(picks, speed), {**workload.describe(), "name": shlex.join(words)}
 
 

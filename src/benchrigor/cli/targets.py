@@ -65,6 +65,22 @@ def command_words(words: Sequence[str], *, shell: bool) -> list[str]:
     return text if shell else list(words)
 
 
+def command_target(argv: Sequence[str], given: Mapping[str, Any], **own: Any) -> CommandWorkload:
+    """Make a workload of a command, with the time limit that is given."""
+    clock = WallClock()
+    timing: dict[str, Any] = {"clock": clock, "meter": meter_for(clock)}
+    return CommandWorkload(argv, timeout_s=given["timeout_s"], **timing, **own)
+
+
+def interpreter_target(
+    target: str, given: Mapping[str, Any], *, python: str | None, **own: Any
+) -> InterpreterWorkload:
+    """Make a workload of a function in fresh interpreters, by the options that are given."""
+    own |= {name: given[name] for name in ("inherit_env", "cpus", "timeout_s")}
+    gc = given["gc"] or "on"
+    return InterpreterWorkload(target, python=python, inner=given["batch"], gc=gc, **own)
+
+
 def function_target(
     target: str,
     *,
