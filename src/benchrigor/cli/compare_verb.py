@@ -156,21 +156,19 @@ def compare(
         recordings(source, replace(columns, column=column), wanted=wanted)
         for source, column in zip(sources, named, strict=True)
     ]
+    if same_machine:
+        _check_machine(chain(*read))
     if pattern is not None or any(len(runs) > 1 for runs in read):
         every = dict.fromkeys(repr(run.name) for runs in read for run in runs)
         problems = _wrong(labels, sources, [*every])
         if question.paired:
             problems.append("--paired is for two files of one benchmark: choose it with --column")
         refuse(problems)
-        if same_machine:
-            _check_machine(run for runs in read for run in runs)
         files = [*zip(labels, read, strict=True)]
         suites = compared_files(files, found, question, **options)
         _tell_suites(suites, fail_on)
     sides = [_side(*one, metric) for one in zip(sources, labels, chain(*read), strict=True)]
     _check(sides, sources, metric=metric, paired=question.paired)
-    if same_machine:
-        _check_machine(side.given for side in sides)
     if len(sides) > 2:
         _rank(sides, question, **options)
         return

@@ -14,7 +14,7 @@ from benchrigor.cli.functions import Chosen
 from benchrigor.cli.options import store_to_keep
 from benchrigor.cli.output import LiveLine, live_line, print_record
 from benchrigor.errors import BenchrigorError, WorkloadFailed
-from benchrigor.model import Options, Progress, RoundPlan, RunRecord
+from benchrigor.model import Options, RoundPlan, RunRecord
 from benchrigor.protocols import Recorder, Workload
 from benchrigor.session import Session
 from benchrigor.session.controller import Controller, check_seed, seed_of
@@ -25,20 +25,20 @@ from benchrigor.workloads.processes.own_signals import end, handle
 
 
 def drive_and_print(
-    begin: Callable[[Callable[[Progress], object]], Session],
+    begin: Callable[..., Session],
     workload: Workload,
     *,
     over_s: float | None = None,
 ) -> None:
     """Run a session, print its result, and end with its exit code.
 
-    ``begin`` makes the session from a listener to its progress. The output of a measured function
+    ``begin`` makes the session from ``progress``, a listener. The output of a measured function
     goes to stderr: stdout is for the result.
     """
     if isinstance(workload, CommandWorkload):
         workload = _Patient(workload)
     with live_line() as line:
-        session = begin(line)
+        session = begin(progress=line)
         line.follow(session.name, session.options)
         with gentle_interrupt([session], workload, line), redirect_stdout(sys.stderr):
             record = session.run(workload, over_s=over_s)

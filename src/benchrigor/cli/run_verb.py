@@ -141,7 +141,7 @@ def run(words: tuple[str, ...], **given: Any) -> None:
         store=shared.store_to_keep(),
     )
     with logged_to(given["log"]):
-        drive_and_print(lambda line: begin(progress=line), workload, over_s=over_s)
+        drive_and_print(begin, workload, over_s=over_s)
 
 
 def _in_turn(

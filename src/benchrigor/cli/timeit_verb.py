@@ -60,7 +60,4 @@ def timeit(lines: tuple[str, ...], **given: Any) -> None:
         seed=given["seed"],
         store=shared.store_to_keep(),
     )
-    drive_and_print(
-        lambda line: begin(progress=line),
-        statement_target(subject),
-    )
+    drive_and_print(begin, statement_target(subject))

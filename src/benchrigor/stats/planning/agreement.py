@@ -9,9 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import scipy
 
-from benchrigor.errors import InvalidInput
 from benchrigor.model import Analysis, Estimate, RunRecord
-from benchrigor.model.checks import refuse
 from benchrigor.model.track_record import RunPair, Standing, Tally, TrackRecord
 from benchrigor.stats.comparison.fieller_mover import Contrast, difference_of, uncertain_value
 from benchrigor.stats.statistics.proportion import estimate_proportion
@@ -42,11 +40,6 @@ def track_record(
     host
         Name of the machine.
 
-    Raises
-    ------
-    InvalidInput
-        Without pairs, with pairs of several confidences, or with too few or too many names.
-
     Notes
     -----
     The interval of the difference is MOVER (Zou & Donner 2008), or Welch (1947) if both are
@@ -63,7 +56,7 @@ def track_record(
     >>> record.held, record.pairs, round(record.low, 3), round(record.high, 3)
     (1, 2, 0.095, 0.905)
     """
-    confidence = _check(pairs, names)
+    confidence = pairs[0][0].confidence
     distances = [_distance(earlier, later) for earlier, later in pairs]
     held = sum(distance <= 1.0 for distance in distances)
     share = estimate_proportion(held, len(pairs))
@@ -214,19 +207,3 @@ def _tallies(names: Sequence[str], distances: list[float]) -> tuple[Tally, ...]:
         by_name[name].append(distance <= 1.0)
     tallies = [Tally(name=name, held=sum(held), pairs=len(held)) for name, held in by_name.items()]
     return tuple(sorted(tallies, key=lambda tally: (tally.share, -tally.pairs)))
-
-
-def _check(pairs: Sequence[tuple[Estimate, Estimate]], names: Sequence[str]) -> float:
-    """Return the confidence that all pairs share."""
-    if not pairs:
-        raise InvalidInput("pairs is empty, expected at least one pair of runs")
-    problems = []
-    confidences = sorted({earlier.confidence for earlier, _ in pairs})
-    if len(confidences) > 1:
-        problems.append(f"pairs have confidences {confidences}, expected one for all of them")
-    if names and len(names) != len(pairs):
-        problems.append(
-            f"there are {len(names)} names, expected one for each of {len(pairs)} pairs"
-        )
-    refuse(problems)
-    return confidences[0]
