@@ -21,16 +21,13 @@ from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput, NotComparable
 from benchrigor.formats.readings import Columns
 from benchrigor.layout import Page, Part, page, table
-from benchrigor.model import Code, Comparison, Estimate, RunRecord
+from benchrigor.model import Code, Comparison, RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
 from benchrigor.model.comparison import SuiteComparison
 from benchrigor.model.notice import is_of_modes
 from benchrigor.model.run import Provenance
-from benchrigor.model.text import (
-    first_few,
-    show_estimate,
-)
+from benchrigor.model.text import first_few, percent
 from benchrigor.report.comparison_text import family_page
 from benchrigor.report.notice_lines import chosen, marked, warnings
 from benchrigor.report.short_page import comparison_page
@@ -41,7 +38,6 @@ from benchrigor.session.pairs.run_comparison import compare_named, rank_runs
 from benchrigor.session.replays.recorded_run import is_bare
 from benchrigor.session.stored_runs import StoredRuns
 from benchrigor.stats.comparison.two_sample import Question
-from benchrigor.stats.estimators.pace import AT_FULL_SPEED
 from benchrigor.stats.statistics.statistic import Policy
 
 _LABEL = 11
@@ -294,22 +290,15 @@ def print_comparison(comparison: Comparison, labels: Sequence[str], **fields: An
     )
 
 
-def _show_estimate(estimate: Estimate, unit: str) -> str:
-    """Show an estimate, and say of one that was not measured so that it is at full speed."""
-    label = f" {AT_FULL_SPEED}" if estimate.method.startswith(AT_FULL_SPEED) else ""
-    return f"{show_estimate(estimate, unit)}{label}"
-
-
 def _rank(sides: Sequence[_Side], question: Question, **options: Any) -> None:
     """Print the places of more than two sides."""
     places, notices = rank_runs({side.label: side.given for side in sides}, question, **options)
-    rows = [("", "name", "estimate", "interval")]
-    for place in places:
-        value, _, interval = _show_estimate(place.estimate, _unit(sides)).partition(" [")
-        rows.append((f"{place.place}.", place.name, value, f"[{interval}"))
-    lines = table(rows, "><<<")
     own = (notice for place in places for notice in place.estimate.notices)
     every = [*notices, *(notice for notice in own if not is_of_modes(notice))]  # it has the names
+    figures = figures_of_ranking(places, every, statistic=question.statistic, unit=_unit(sides))
+    interval = f"{percent(question.policy.confidence, digits=10)} interval"
+    cells = ((row.place, row.name, *row.shown) for row in figures.rows)
+    lines = table([("", "name", "estimate", interval), *cells], "><<<")
     if wants_details():
         lines += [line for notice in notices for line in marked(notice)]
         for place in places:
@@ -319,9 +308,7 @@ def _rank(sides: Sequence[_Side], question: Question, **options: Any) -> None:
         lines += warnings(chosen(every))
     print_result(
         lambda: page(lines),
-        figures=lambda: figures_of_ranking(
-            places, every, statistic=question.statistic, unit=_unit(sides)
-        ),
+        figures=lambda: figures,
         places=places,
         sides=[side.origin for side in sides],
         warnings=[str(notice) for notice in notices],
