@@ -21,11 +21,7 @@ from benchrigor.model import Code, Metric, Notice
 from benchrigor.model.checks import refuse
 from benchrigor.protocols import Workload
 from benchrigor.session.measuring import TIME
-from benchrigor.workloads import (
-    AmountWorkload,
-    CallableWorkload,
-    StepwiseWorkload,
-)
+from benchrigor.workloads import AmountWorkload, CallableWorkload, StepwiseWorkload
 from benchrigor.workloads.amount import takes_amount
 from benchrigor.workloads.processes.process_group import missing_for_processes
 

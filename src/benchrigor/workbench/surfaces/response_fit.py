@@ -24,10 +24,7 @@ from benchrigor.workbench.surfaces.quadratic import (
     fit_quadratic,
     width_of_plane,
 )
-from benchrigor.workbench.surfaces.samples import (
-    Measured,
-    relative_error,
-)
+from benchrigor.workbench.surfaces.samples import Measured, relative_error
 
 AUTO = "auto"
 _WIDE = 2.0  # predictions are far off from this factor on
