@@ -325,7 +325,7 @@ def _tell(
         told["ratios"] = {name: ratio.ratio for name, ratio in ratios.items()}
         estimates = {place.name: place.estimate for place in ranking.places}
         places = {place.name: f"{place.place}." for place in ranking.places}
-        ordered = {name: records[name] for name in [*places, *(records.keys() - places.keys())]}
+        ordered = {name: records[name] for name in dict.fromkeys([*places, *records])}
         alike = (place.name for place in ranking.places if place.place == 1)
         undecided = dict.fromkeys(alike, Verdict.UNDECIDED)
         lines = [*_answers(ratios, undecided), *show(ordered, estimates, places)]

@@ -190,8 +190,8 @@ def _tell_suites(suites: SuiteComparison, fail_on: str | None) -> NoReturn:
         parts: list[Part] = [suite_page(suites)]
         for file, family in suites.families.items() if wants_details() else ():
             parts += ["", f"{file} against {suites.baseline}", family_page(family)]
-        for file in suites.refused.keys() - suites.families.keys() if wants_details() else ():
-            for name, notice in suites.refused[file].items():
+        for file, refused in suites.refused.items() if wants_details() else ():
+            for name, notice in refused.items() if file not in suites.families else ():
                 parts += marked(notice, f"{name} in {file}: ")
         return page(parts)
 
