@@ -48,6 +48,7 @@ from benchrigor.report.figure_text import show_amounts, show_figures, subsession
 from benchrigor.report.notice_lines import chosen, chosen_of_run, is_undisturbed, marked, warnings
 from benchrigor.session.conditions.red_rounds import is_disturbed
 from benchrigor.session.stop_rules import asked_half_width
+from benchrigor.stats.estimators import pace
 
 MOST_ROWS = 8
 _MOST_METRICS = 3
@@ -149,7 +150,10 @@ def _sides(comparison: Comparison) -> list[Part]:
     sides = (comparison.baseline, comparison.candidate)
     for role, name, side in zip(("baseline", "candidate"), names, sides, strict=True):
         if side is not None:
-            shown = show_estimate(side, comparison.readings_in) + " just now" * comparison.paired
+            is_moved = side.method.startswith(pace.AT_FULL_SPEED)
+            where = pace.AT_FULL_SPEED if is_moved else ""
+            when = "just now" if comparison.paired else where
+            shown = f"{show_estimate(side, comparison.readings_in)} {when}".strip()
             lines += row(role, [f"{name}: {shown}" if name else shown], width=11)
     return lines
 
