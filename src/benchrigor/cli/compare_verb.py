@@ -168,6 +168,13 @@ def compare(
     if len(sides) > 2:
         _rank(sides, question, **options)
         return
+    _compare_two(sides, question, fail_on, **options)
+
+
+def _compare_two(
+    sides: Sequence[_Side], question: Question, fail_on: str | None, **options: Any
+) -> None:
+    """Print the comparison of two sides, and leave with the exit code of its verdict."""
     opened = None if any(side.is_file for side in sides) else shared.open_store()
     known = opened is not None and is_there(opened.path)
     stored = StoredRuns(opened) if opened is not None and known else None

@@ -97,6 +97,20 @@ class PairRound:
     by_turns: bool = False  # whether the processes of a pair took their readings by turns
 
 
+def _question(options: Options, margin: float, direction: str | None, *, goes_on: bool) -> Question:
+    """Ask for the ratio of pairs; if more of them could follow, none has cooled down."""
+    policy = Policy(
+        statistic=statistic_for(options.statistic),
+        confidence=options.confidence,
+        trim=True,
+        detector=detector_named(options.detector),
+        goes_on=goes_on,
+    )
+    return Question(
+        statistic=options.statistic, policy=policy, margin=margin, direction=direction, paired=True
+    )
+
+
 class PairEngine(Controller[PairPlan, PairRound]):
     """A comparison without I/O: `ask` plans the order of readings, `tell` takes them.
 
@@ -138,16 +152,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
         super().__init__(checked)
         self.command_line = ""  # measures both sides again; kept with both runs
         self.names: tuple[str, ...] = ()  # of both sides for people
-        policy = Policy(
-            statistic=statistic_for(checked.statistic),
-            confidence=checked.confidence,
-            trim=True,
-            detector=detector_named(checked.detector),
-            goes_on=not by_round,  # more pairs could follow, so that none has cooled down
-        )
-        self._question = Question(
-            statistic=checked.statistic, policy=policy, margin=margin, direction=way, paired=True
-        )
+        self._question = _question(checked, margin, way, goes_on=not by_round)
         kind = Kind.READINGS if by_round else Kind.UNIT_READINGS
         floor = self._floor = min_evidence(checked, kind)
         self._rules: tuple[StopRule, ...] = (
