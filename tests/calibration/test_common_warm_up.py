@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchrigor.stats.phases.common_warm_up import common_phases
+from benchrigor.stats.phases.rounds_cut import common_phases
 from benchrigor.stats.statistics.statistic import Policy
 
 N = 200

@@ -7,7 +7,7 @@ import pytest
 from simulated.series import autoregressive
 
 from benchrigor.stats import detect_changes
-from benchrigor.stats.phases.stationarity import (
+from benchrigor.stats.phases.stability_rules import (
     movement_p_value,
     steps_beyond_noise,
 )

@@ -14,7 +14,7 @@ from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.model.codec import is_there
 from benchrigor.report import explain as explanation
-from benchrigor.report.explanation import explain_reading
+from benchrigor.report.reading_text import explain_reading
 
 
 @click.command(cls=Verb)

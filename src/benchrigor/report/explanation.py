@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-import numpy as np
-
-from benchrigor.errors import InvalidInput
 from benchrigor.layout import Part, page, wrapped
 from benchrigor.model import (
     Analysis,
     Estimate,
     Interference,
-    Round,
     RunRecord,
     StablePhase,
     WpsFit,
 )
 from benchrigor.model.analysis import Kind, LevelFit, PhaseReason
-from benchrigor.model.selection import Reason
 from benchrigor.model.text import (
     counted,
     false_alarms,
@@ -40,13 +34,13 @@ from benchrigor.report.figure_text import (
     show_figures,
     show_levels,
 )
-from benchrigor.report.lost_time_text import (
+from benchrigor.report.pace_text import (
+    explain_pace,
     explain_pressure,
     pressure_of_run,
     show_total,
     with_waiting,
 )
-from benchrigor.report.pace_text import explain_pace
 from benchrigor.report.text import (
     NOTABLE,
     cold,
@@ -59,7 +53,6 @@ from benchrigor.report.text import (
 from benchrigor.session.stop_rules import asked_half_width
 from benchrigor.stats.series.interval import scale
 from benchrigor.stats.series.subsessions import MERGED, SUBSESSIONS
-from benchrigor.stats.series.undisturbed import total_delay
 from benchrigor.stats.series.wall_time_blocks import BLOCKS
 from benchrigor.stats.statistics.proportion import WILSON, whole_of
 from benchrigor.stats.statistics.rate import HARMONIC
@@ -67,22 +60,6 @@ from benchrigor.units import Scale, scale_for
 
 _MOST_PHASES = 12
 _UNFITTED = (PhaseReason.CHANGING_PACE, PhaseReason.LONGEST_SEGMENT)  # beside no transients
-
-_WHY = {
-    Reason.KEPT: "It counts.",
-    Reason.WARM_UP: "It is left out with the warm-up.",
-    Reason.COOL_DOWN: "It is left out with the cool-down.",
-    Reason.MARGIN: "It is left out as a margin: beside a cut, or at a start that may be cold.",
-    Reason.RED_ROUND: "It is left out with its round, which lost too much time to interference.",
-    Reason.COLD: "It is left out as cold: it pays for what the next ones find in memory.",
-    Reason.PILOT: "Its round is left out: it found the amounts to run.",
-    Reason.SHORT: "Its round is left out: it was too short, or of too little work.",
-    Reason.CUT: "It is cut off, as was asked.",
-    Reason.SMALL_WORK: "Its round is left out: it had more overhead than work.",
-    Reason.FURTHER: "Its round is left out: its larger amount only tests the line.",
-    Reason.OTHER_LEVEL: "It is left out: its level is not that of the stable phase.",
-    Reason.UNSTEADY: "It does not count: its series has no stable phase.",
-}
 
 _Step = str | tuple[str, list[Part]]  # a sentence, or one with a table below it
 
@@ -125,82 +102,6 @@ def explain(record: RunRecord, metric: str | None = None) -> str:
         text, rows = (step, []) if isinstance(step, str) else step
         lines += [*wrapped(text, f"{number:>2}. "), *rows]
     return page(lines)
-
-
-def explain_reading(record: RunRecord, index: int, metric: str | None = None) -> dict[str, Any]:
-    """Explain why one reading counts, or does not.
-
-    Parameters
-    ----------
-    record
-        Of a finished or a running session.
-    index
-        Its place in ``record.readings(metric)``, from 0.
-    metric
-        Name; None for the first metric that must be satisfied.
-
-    Returns
-    -------
-    dict
-        metric, index, round, value, reason (the word of a `Reason`, None if an old record does not
-        tell), counts (how often it counts), and the sentence that says so.
-
-    Raises
-    ------
-    InvalidInput
-        When no metric has that name, or there is no such reading.
-
-    Examples
-    --------
-    >>> import benchrigor as br
-    >>> record = br.measure(dict, name="dict()", budget_s=0.05)
-    >>> explain_reading(record, 0)["reason"] in ("cold", "margin", "disturbed", "kept", "warm-up")
-    True
-    """
-    values, selection = record.readings(metric), record.selection(metric)
-    analysis = record.analysis(metric)
-    if analysis is None or not 0 <= index < values.size:
-        raise InvalidInput(
-            f"reading {index} is not there: {record.name} has {many(values.size, 'reading')}, "
-            "counted from 0"
-        )
-    taken = record.readings_by_round(metric)
-    begins = np.cumsum([0, *(part.size for _, part in taken)])
-    at = int(np.searchsorted(begins, index, side="right")) - 1
-    done, place = taken[at][0], index - int(begins[at])
-    reason = None if selection is None else Reason(selection.reasons[index])
-    counts = 0 if selection is None else int(selection.counts[index])
-    if reason is None:
-        why = "An earlier version stored this run, which did not keep why single rounds count."
-    elif reason is Reason.DISTURBED:
-        why = _say_disturbed(done, place)
-    else:
-        why = _WHY[reason]
-    if counts > 1:
-        why = f"It counts {counts} times: it also stands for disturbed readings of its length."
-    name, value = analysis.metric.name, float(values[index])
-    shown = show_value(value, analysis.metric.unit)
-    return {
-        "metric": name,
-        "index": index,
-        "round": done.plan.index,
-        "value": value,
-        "reason": reason and reason.word,
-        "counts": counts,
-        "sentence": f"Reading {index} of {name}, {shown} in round {done.plan.index}. {why}",
-    }
-
-
-def _say_disturbed(done: Round, place: int) -> str:
-    """Say how much delay was measured during a reading that is left out."""
-    if (delays := done.delays) is not None:
-        sizes = np.diff(delays.stops, prepend=0)
-        group = min(int(np.searchsorted(delays.stops, place, side="right")), sizes.size - 1)
-        delay_s, size = float(total_delay(delays)[group]), int(sizes[group])
-        if delay_s > 0.0:
-            during = "it" if size == 1 else f"its group of {size} readings"
-            return f"It does not count: {show_value(delay_s, 's')} of delay during {during}."
-    return "It does not count, so that readings of each length keep their share."
 
 
 def _of_readings(analysis: Analysis, record: RunRecord) -> list[_Step]:

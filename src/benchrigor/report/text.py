@@ -47,14 +47,14 @@ from benchrigor.report.figure_text import (
     show_levels,
     subsessions_of_rounds,
 )
-from benchrigor.report.lost_time_text import (
+from benchrigor.report.notice_lines import marked
+from benchrigor.report.pace_text import (
     pressure_of_run,
+    show_pace,
     show_pressure,
     show_total,
     with_waiting,
 )
-from benchrigor.report.notice_lines import marked
-from benchrigor.report.pace_text import show_pace
 from benchrigor.session.conditions.red_rounds import advice
 from benchrigor.session.stop_rules import asked_half_width
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION

@@ -41,8 +41,9 @@ from benchrigor.session.stop_rules import (
 )
 from benchrigor.settings import FEWEST_ROUNDS
 from benchrigor.stats import fit_wps, merge_subsessions
-from benchrigor.stats.changepoints.named_detector import detector_named, takes_longest
-from benchrigor.stats.changepoints.ruptures_adapter import Estimator, RupturesDetector
+from benchrigor.stats.changepoints.ruptures_adapter import (
+    takes_longest,
+)
 from benchrigor.stats.estimators.estimation import (
     adapt,
     estimate,
@@ -78,7 +79,7 @@ from benchrigor.stats.statistics.statistic import (
     statistic_for,
 )
 from benchrigor.stats.statistics.variance_components import split_variance
-from benchrigor.stats.wps.line_diagnostics import diagnose_further
+from benchrigor.stats.wps.lack_of_fit import diagnose_further
 from benchrigor.stats.wps.work_line import check_fit
 from benchrigor.units import Direction, Quantity
 
@@ -142,8 +143,8 @@ class Material:
         """What is estimated; the speed of various work is a line of its own."""
         if self.kind is Kind.WORK:
             return statistic_for(self.options.statistic)
-        name, is_share = self.options.statistic, self.is_share
-        return statistic_for(name, share=is_share, harmonic=self.is_harmonic)
+        asked, is_share = self.options.statistic, self.is_share
+        return statistic_for(asked, share=is_share, harmonic=self.is_harmonic)
 
     @property
     def policy(self) -> Policy:
@@ -163,20 +164,9 @@ class Material:
             detector=self.detector if takes_longest(self.detector) else None,
         )
 
-    def analyse(self, options: Options) -> Analysis:
-        """Analyse all readings by these options."""
-        detector = detector_named(options.detector)
-        material = replace(self, options=options, detector=detector)
-        if detector is not None and self.kind is Kind.INVOCATIONS:
-            # A detector is given the invocations one by one.
-            phases = [phase for s in self.series for phase in cut(s, material.policy, detector)]
-            material = replace(material, phases=tuple(phases))
-        return look(material)
-
     def by_time(self) -> Material:
         """Return it with rates averaged over time, unless their metric says otherwise."""
-        is_auto = self.metric.averaging == "auto" and self.metric.kind is Quantity.RATE
-        if not is_auto:
+        if self.metric.averaging != "auto" or self.metric.kind is not Quantity.RATE:
             return self
         metric = replace(self.metric, averaging="arithmetic")
         sentence = "A reading of a rate is 0 or less: all are averaged over time (arithmetic)."
@@ -320,19 +310,6 @@ def cut(series: Floats, policy: Policy, detector: Detector | None) -> tuple[Stab
         raise DetectorFailed(f"detector {detector!r}: {error}") from error
 
 
-def as_detector(detector: object) -> Detector | None:
-    """Adapt a ruptures estimator; return a Detector, or None for the built-in one, unchanged."""
-    is_class = isinstance(detector, type)
-    if detector is None or (isinstance(detector, Detector) and not is_class):
-        return detector
-    if isinstance(detector, Estimator) and not is_class:
-        return RupturesDetector(detector)
-    raise InvalidInput(
-        f"detector is {detector!r}, expected a function that returns the ChangePoints of readings, "
-        "or a ruptures estimator such as ruptures.Pelt()"
-    )
-
-
 def estimate_statistic(material: Material, analysis: Analysis) -> Analysis:
     """Trim, fit and combine the readings; times that are all 0 are not a measurement."""
     if material.metric.kind is Quantity.TIME and not any(row.any() for row in material.series):
@@ -427,9 +404,8 @@ def describe(material: Material, analysis: Analysis) -> Analysis:
 
 def tell_of_modes(material: Material, analysis: Analysis) -> Analysis:
     """Add the modes of a single series, and a Notice of several beside a mean."""
-    if material.kind not in (Kind.READINGS, Kind.UNIT_READINGS):
-        return analysis
-    if not material.statistic.follows_pace:
+    is_one = material.kind in (Kind.READINGS, Kind.UNIT_READINGS)
+    if not (is_one and material.statistic.follows_pace):
         return analysis
     (values,) = keep(material.series, analysis.phases)
     if values is None:

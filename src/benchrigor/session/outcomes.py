@@ -25,7 +25,7 @@ from benchrigor.model.text import (
 )
 from benchrigor.session.stop_rules import wanted_half_width
 from benchrigor.stats.phases.chosen_phase import say_changed, say_moving
-from benchrigor.stats.phases.trend import Trend
+from benchrigor.stats.phases.stability_rules import Trend
 
 _SAME_UNITS = 0.1  # rounds whose units per work differ by at most this share have the same units
 _MORE_TIME = 6.0  # times of a budget that gave no reading, to try next

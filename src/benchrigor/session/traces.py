@@ -17,7 +17,6 @@ from benchrigor.model.series import LARGEST, Floats
 from benchrigor.protocols import Detector
 from benchrigor.session.analysis_chain import (
     Material,
-    as_detector,
     cut,
     leave_out_disturbed,
     look,
@@ -29,10 +28,9 @@ from benchrigor.session.schedule.references_along import references_along, timed
 from benchrigor.session.schedule.series_of_pieces import by_piece, first_pieces, in_pieces
 from benchrigor.session.schedule.work_schedule import WorkSchedule
 from benchrigor.session.stop_rules import EARLY_LOOKS, agrees, min_evidence, next_check
-from benchrigor.stats.changepoints.named_detector import detector_named
-from benchrigor.stats.changepoints.ruptures_adapter import Estimator
+from benchrigor.stats.changepoints.ruptures_adapter import Estimator, as_detector, detector_named
 from benchrigor.stats.estimators.rough_figure import latest, rough_figure
-from benchrigor.stats.phases.trend import may_move
+from benchrigor.stats.phases.stability_rules import may_move
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.series.undisturbed import Groups, choose_undisturbed, groups_of, join_groups
 from benchrigor.stats.statistics.variance_components import MIN_PIECES

@@ -9,8 +9,7 @@ import pytest
 from simulated.series import autoregressive
 
 from benchrigor.stats import detect_changes
-from benchrigor.stats.phases.stationarity import steps_beyond_noise
-from benchrigor.stats.phases.trend import find_trend
+from benchrigor.stats.phases.stability_rules import find_trend, steps_beyond_noise
 
 
 @pytest.mark.parametrize("seed", range(10))

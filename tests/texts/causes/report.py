@@ -21,7 +21,7 @@ from benchrigor.model import (
     StopReason,
 )
 from benchrigor.report import explain, render
-from benchrigor.report.explanation import explain_reading
+from benchrigor.report.reading_text import explain_reading
 from benchrigor.report.run_table import tabulate
 from benchrigor.report.short_page import run_page
 from benchrigor.testing import FakeClock, StepWarmUp, SyntheticWorkload

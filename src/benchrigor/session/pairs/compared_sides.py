@@ -19,7 +19,7 @@ from benchrigor.model.recorded import FILE, PROCESSES
 from benchrigor.model.text import is_broken_off, say_end
 from benchrigor.session.analysis_chain import Material, tell_of_modes
 from benchrigor.session.conditions.red_rounds import is_disturbed
-from benchrigor.session.replays.recorded_run import is_bare, recording_of
+from benchrigor.session.replays.recorded_run import analyse, is_bare, recording_of
 from benchrigor.stats.comparison.two_sample import Question
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
@@ -95,7 +95,7 @@ class Source:
             method=LONG_RUN_VARIANCE,
         )
         # A side may be wide: the interval of the ratio says what that means.
-        analysis = replace(self.recorded, narrow=False).analyse(options)
+        analysis = analyse(replace(self.recorded, narrow=False), options)
         if analysis.estimate is None:
             why = analysis.notices[0]
             raise NotEstimable(replace(why, sentence=f"{self.label}: {why.sentence}"))

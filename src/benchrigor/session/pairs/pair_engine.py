@@ -49,7 +49,7 @@ from benchrigor.session.stop_rules import (
     when_satisfied,
 )
 from benchrigor.session.stored_runs import BASELINE, CANDIDATE
-from benchrigor.stats.changepoints.named_detector import detector_named
+from benchrigor.stats.changepoints.ruptures_adapter import detector_named
 from benchrigor.stats.comparison.samples import check_margin, direction_named
 from benchrigor.stats.comparison.two_sample import Question
 from benchrigor.stats.estimators.rough_figure import rough_figure

@@ -35,7 +35,7 @@ from benchrigor.session.stored_runs import (
     are_in_turn,
     paced_by,
 )
-from benchrigor.stats.changepoints.named_detector import detector_named
+from benchrigor.stats.changepoints.ruptures_adapter import detector_named
 from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.comparison.samples import refuse_zeros
 from benchrigor.stats.comparison.two_sample import Question, compare_samples

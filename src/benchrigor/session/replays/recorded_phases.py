@@ -15,7 +15,7 @@ from benchrigor.model.series import Floats, as_series
 from benchrigor.protocols import Detector
 from benchrigor.session.replays.recorded_run import record_of_readings
 from benchrigor.stats.changepoints.detector import detect_changes
-from benchrigor.stats.changepoints.named_detector import detector_named
+from benchrigor.stats.changepoints.ruptures_adapter import detector_named
 from benchrigor.stats.phases.stable_phase import find_stable_phase
 from benchrigor.stats.phases.trimming import beyond_noise
 

@@ -26,9 +26,10 @@ from benchrigor.model.recorded import FILE
 from benchrigor.model.selection import Reason
 from benchrigor.model.series import as_series
 from benchrigor.protocols import Detector, StopRule
-from benchrigor.session.analysis_chain import Material, report
+from benchrigor.session.analysis_chain import Material, cut, look, report
 from benchrigor.session.engine import Engine
 from benchrigor.session.traces import Traces, calls_per_reading
+from benchrigor.stats.changepoints.ruptures_adapter import detector_named
 
 
 def recording_of(
@@ -44,6 +45,17 @@ def recording_of(
         series=(as_series(readings, name=label),),
         recorded=True,
     )
+
+
+def analyse(material: Material, options: Options) -> Analysis:
+    """Analyse recorded readings by these options."""
+    detector = detector_named(options.detector)
+    material = replace(material, options=options, detector=detector)
+    if detector is not None and material.kind is Kind.INVOCATIONS:
+        # A detector is given the invocations one by one.
+        phases = [phase for s in material.series for phase in cut(s, material.policy, detector)]
+        material = replace(material, phases=tuple(phases))
+    return look(material)
 
 
 def record_of_readings(

@@ -15,7 +15,7 @@ from scipy import special
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.series import Floats
-from benchrigor.stats.phases.trend import find_trend
+from benchrigor.stats.phases.stability_rules import find_trend
 from benchrigor.stats.series.wall_time_blocks import block_starts
 from benchrigor.stats.statistics.order_statistics import quantile_value
 from benchrigor.stats.statistics.proportion import MIN_IN_TAIL

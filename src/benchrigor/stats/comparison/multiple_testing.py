@@ -14,7 +14,7 @@ from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.comparison import Family, Ranked
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.series import short
-from benchrigor.stats.changepoints.named_detector import detector_to_trim
+from benchrigor.stats.changepoints.ruptures_adapter import detector_to_trim
 from benchrigor.stats.comparison.fieller_mover import (
     Contrast,
     UncertainValue,

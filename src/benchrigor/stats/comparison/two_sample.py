@@ -21,7 +21,7 @@ from benchrigor.model.metric import quantile_named
 from benchrigor.model.notice import one_each
 from benchrigor.model.series import Floats, check_items
 from benchrigor.stats.changepoints.edm import name_averaging
-from benchrigor.stats.changepoints.named_detector import detector_to_trim
+from benchrigor.stats.changepoints.ruptures_adapter import detector_to_trim
 from benchrigor.stats.comparison.blocks_of_pairs import PairBlocks, blocks_of_pairs, by_blocks
 from benchrigor.stats.comparison.few_pairs import carried_by_few, median_ratio
 from benchrigor.stats.comparison.fieller_mover import (

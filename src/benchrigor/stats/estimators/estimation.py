@@ -17,18 +17,20 @@ from benchrigor.model.notice import Severity, one_each
 from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.changepoints.edm import name_averaging
-from benchrigor.stats.phases.chosen_phase import few_in_order
-from benchrigor.stats.phases.cold_readings import (
+from benchrigor.stats.phases.chosen_phase import choose_at_one_pace, few_in_order
+from benchrigor.stats.phases.rounds_cut import cut_rounds
+from benchrigor.stats.phases.stable_phase import longest_segment
+from benchrigor.stats.phases.trimming import (
     behind_cold,
     cold_first,
     first_piece,
     measured_from,
+    measured_phase,
+    phase_by_shares,
+    short_run,
+    trimmed,
     whole_piece,
 )
-from benchrigor.stats.phases.longest_segment import longest_segment
-from benchrigor.stats.phases.one_pace import choose_at_one_pace
-from benchrigor.stats.phases.rounds_cut import cut_rounds
-from benchrigor.stats.phases.trimming import measured_phase, phase_by_shares, short_run, trimmed
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION, MIN_FOR_VARIANCE
 from benchrigor.stats.series.wall_time_blocks import BLOCKS

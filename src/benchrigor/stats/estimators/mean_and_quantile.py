@@ -10,7 +10,7 @@ from benchrigor.model import Estimate
 from benchrigor.model.analysis import Kind
 from benchrigor.model.checks import refuse, wrong_choice, wrong_share
 from benchrigor.model.series import as_invocations, as_series
-from benchrigor.stats.changepoints.named_detector import detector_to_trim
+from benchrigor.stats.changepoints.ruptures_adapter import detector_to_trim
 from benchrigor.stats.estimators.estimation import estimate
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, check_confidence
 from benchrigor.stats.series.subsessions import SUBSESSIONS

@@ -1,21 +1,311 @@
-"""The cut of restarted rounds: the one that all have in common, or each its own."""
+"""The cut of restarted rounds: the one that all have in common, or each its own.
+
+The warm-up and cool-down that all invocations of a program have in common.
+
+Invocations that started equally warm up equally. What the noise of each hides they show together.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from benchrigor.model import ChangePoints, Code, Notice, StablePhase
-from benchrigor.model.analysis import PhaseReason
+import numpy as np
+import numpy.typing as npt
+
+from benchrigor.model import ChangePoints, Code, Notice, Phase, StablePhase
+from benchrigor.model.analysis import PhaseLabel, PhaseReason
 from benchrigor.model.notice import Severity
 from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES, detect_changes
-from benchrigor.stats.phases.common_warm_up import CommonCut, common_phases, stable_between
+from benchrigor.stats.phases.stability_rules import MAX_POINTS
 from benchrigor.stats.phases.trimming import beyond_noise, measured_phase
-from benchrigor.stats.series.level import MIN_FOR_VARIANCE
+from benchrigor.stats.series.interval import student_t
+from benchrigor.stats.series.level import MIN_FOR_VARIANCE, median_of
 from benchrigor.stats.series.long_run_variance import batch_means
 from benchrigor.stats.series.remembered import remembered
 from benchrigor.stats.statistics.statistic import Policy
+
+_LEVEL = 0.05  # chance of any false cut, over all windows: a false cut costs a few readings
+_REFUSAL_LEVEL = 0.01  # chance of refusing steady invocations: a false refusal costs the result
+_MIN_FOR_SPREAD = 5  # from so many invocations on, their own spread tests what they have in common
+_BEYOND_USUAL = 1.25
+_UNCLEAR_T = 1.0  # below this Student's t, readings behind the clearest step show no difference
+_ROUNDING = 1e-12
+_MOST_AT_ONCE = 2**16  # comparisons that are faster as one array than row by row
+
+Windows = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonCut:
+    """How many readings to cut at the start and at the end of each invocation."""
+
+    start: int
+    end: int
+    level: float | None
+    inflation: float = 1.0  # where change points found the cut
+    notices: tuple[Notice, ...] = ()
+
+
+def common_phases(series: Sequence[Floats], policy: Policy) -> tuple[StablePhase, ...]:
+    """Find the stable phase of each invocation, the same cut in all of them.
+
+    With two to four invocations `measured_phase` finds the cut in their average, reading by
+    reading. From five on the invocation is the unit of inference (`_cut_by_spread`). No margin is
+    added: `trimmed` leaves one out. Beyond 2047 readings batch means are tested, and the cut is a
+    multiple of their size.
+    """
+    if len(series) == 1:
+        return (measured_phase(series[0], policy),)
+    cut = _common_cut(series, policy)
+    if isinstance(cut, Notice):
+        return tuple(_unstable(values, cut) for values in series)
+    return tuple(stable_between(values, cut) for values in series)
+
+
+def _common_cut(series: Sequence[Floats], policy: Policy) -> CommonCut | Notice:
+    """Find the cut by all but very short invocations, or say why there is no steady state."""
+    typical = float(np.median([values.size for values in series]))
+    sizes = sorted(values.size for values in series if 2 * values.size >= typical)
+    spared = max(min(len(sizes) // 4, len(sizes) - _MIN_FOR_SPREAD), 0)
+    long = [values for values in series if values.size >= sizes[spared]]
+    if len(long) < _MIN_FOR_SPREAD:
+        return _cut_by_change_points(long, policy)
+    return _cut_by_spread(long, typical, policy)
+
+
+def _cut_by_spread(series: list[Floats], typical: float, policy: Policy) -> CommonCut | Notice:
+    """Cut what differs from the second half by a t test over invocations.
+
+    Each reading is scored by its rank among those between the half and three quarters of its
+    invocation, so tails and slow layouts weigh equally. The mean score of windows of 1, 2, 4, ...
+    readings is tested against 0 (Bonferroni over the windows, 0.05 in all). It must also exceed
+    1.25 times the largest mean of such a window in the reference: periodic work that all
+    invocations do in step is not a warm-up. The cut ends with the last window that differs.
+
+    There is no steady state if more than half is cut, or if the first and last third of the rest
+    differ significantly (0.01) and by more than a quarter of the half-width.
+    """
+    count, size = len(series), min(values.size for values in series)
+    batch = max(1, size // MAX_POINTS)
+    forward = np.array([batch_means(values[:size], batch) for values in series])
+    backward = np.array([batch_means(values[: -size - 1 : -1], batch) for values in series])
+    points = forward.shape[1]
+    half, quarter = points // 2, points // 4
+    at_start, at_end = _windows(half), _windows(quarter)
+    critical = student_t(count - 1.0, 1.0 - _LEVEL / max(len(at_start) + len(at_end), 1))
+    start = _last_that_differs(forward, at_start, slice(half, points - quarter), critical)
+    # The reference is next to the end, where a slow warm-up has faded most.
+    reference = slice(quarter, max(3 * points // 8, quarter + 1))
+    end = _last_that_differs(backward, at_end, reference, critical)
+    cut = CommonCut(start=start * batch, end=end * batch, level=_LEVEL)
+    if 2 * (cut.start + cut.end) > typical:
+        return Notice.refusal(
+            Code.NO_STABLE_PHASE,
+            f"{count} invocations have no steady state in common: of {typical:g} readings the "
+            f"first {cut.start} and the last {cut.end} differ from the rest, at most half may.",
+            reason=str(PhaseReason.NO_DOMINANT_SEGMENT),
+            invocations=count,
+            n=typical,
+            start=cut.start,
+            end=cut.end,
+        )
+    levels = np.array(
+        [median_of(readings[half * batch : readings.size - cut.end]) for readings in series]
+    )
+    error = float(levels.std(ddof=1)) / math.sqrt(count)
+    tolerance = student_t(count - 1.0, policy.confidence) * error / 4.0
+    return _still_moving(forward[:, half : points - end], half * batch, tolerance) or cut
+
+
+def _windows(span: int) -> Windows:
+    """Return (start, stop) of windows within the first ``span`` readings, shape (w, 2).
+
+    Widths are powers of 2, at least a quarter of the distance from the start: a finer end of the
+    warm-up is not needed, and few windows keep the test powerful.
+    """
+    windows: list[tuple[int, int]] = []
+    width = 1
+    while 2 * width <= max(span, 2):
+        starts = range(0, min(4 * width, span - width) + 1, max(width // 2, 1))
+        windows += [(start, start + width) for start in starts]
+        width *= 2
+    return np.array(windows, dtype=np.intp).reshape(-1, 2)
+
+
+def _last_that_differs(rows: Floats, windows: Windows, reference: slice, critical: float) -> int:
+    """Return where the last window ends that differs from the reference; 0 if none does.
+
+    Its readings behind its clearest step are not cut if they show no difference by themselves.
+    """
+    scores, step = _scores(rows, reference)
+    starts, stops = windows.T
+    widths = stops - starts
+    sums = _sums(scores)
+    studentised, means = _studentise((sums[:, stops] - sums[:, starts]) / widths, step / widths)
+    steady = _sums(scores[:, reference].mean(axis=0))
+    usual = np.array([np.abs(steady[w:] - steady[:-w]).max(initial=0.0) / w for w in widths])
+    differs = np.abs(means) > _BEYOND_USUAL * usual + _ROUNDING
+    differs &= np.abs(studentised) > critical
+    if not differs.any():
+        return 0
+    start, stop = max(windows[differs].tolist(), key=lambda ends: (ends[1], ends[0]))
+    profile = scores[:, start:stop].mean(axis=0)
+    split = start + 1 + int(np.argmax(np.abs(np.cumsum(profile - profile.mean()))))
+    behind = scores[:, split:stop].sum(axis=1)[:, None] / max(stop - split, 1)
+    shown, _ = _studentise(behind, step / np.array([stop - start]))
+    return split if abs(float(shown[0])) < _UNCLEAR_T else int(stop)
+
+
+def _still_moving(rows: Floats, first: int, tolerance: float) -> Notice | None:
+    """Refuse rows, which begin at reading ``first``, that still move by more than tolerated."""
+    third = max(rows.shape[1] // 3, 1)
+    scores, step = _scores(rows, slice(rows.shape[1] - third, None))
+    studentised, _ = _studentise(scores[:, :third].mean(axis=1)[:, None], step / np.array([third]))
+    before, after = np.median(rows[:, :third], axis=1), np.median(rows[:, -third:], axis=1)
+    significant = abs(float(studentised[0])) > student_t(len(rows) - 1.0, 1.0 - _REFUSAL_LEVEL)
+    if not significant or abs(float((after - before).mean())) <= tolerance:
+        return None
+    early, late = float(before.mean()), float(after.mean())
+    return Notice.refusal(
+        Code.NO_STABLE_PHASE,
+        f"{len(rows)} invocations have no steady state in common: after their first {first} "
+        f"readings they still {'rise' if late > early else 'fall'}, from {early:.4g} to "
+        f"{late:.4g}.",
+        reason=str(PhaseReason.STILL_MOVING),
+        invocations=len(rows),
+        first=first,
+        early=early,
+        late=late,
+    )
+
+
+def _scores(rows: Floats, reference: slice) -> tuple[Floats, float]:
+    """Score each reading by the share of its row's reference that is below it, less a half.
+
+    Also return the smallest step of the scores: one reading of the reference, or more where a
+    coarse clock makes readings equal.
+    """
+    ordered = np.sort(rows[:, reference], axis=1)
+    size = ordered.shape[1]
+    if rows.size * size <= _MOST_AT_ONCE:
+        each, others = rows[:, :, None], ordered[:, None, :]
+        below = (others < each).sum(axis=2) + (others <= each).sum(axis=2)
+    else:
+        pairs = zip(ordered, rows, strict=True)
+        below = np.array([_both_sides(known, row) for known, row in pairs])
+    scores = below / (2.0 * size) - 0.5
+    gaps = np.diff(np.sort(scores[:, reference], axis=1), axis=1)
+    return scores, float(gaps.max(axis=1, initial=1.0 / size).mean())
+
+
+def _both_sides(ordered: Floats, values: Floats) -> npt.NDArray[np.intp]:
+    below: npt.NDArray[np.intp] = np.searchsorted(ordered, values)
+    return below + np.searchsorted(ordered, values, side="right")
+
+
+def _studentise(values: Floats, steps: Floats) -> tuple[Floats, Floats]:
+    """Return Student's t and the mean of each column.
+
+    Few rows may agree by chance within one step of the scores, so the standard deviation is taken
+    to be half a step at least.
+    """
+    means: Floats = values.mean(axis=0)
+    spread = np.maximum(values.std(axis=0, ddof=1), steps / 2.0)
+    studentised: Floats = means * math.sqrt(len(values)) / spread
+    return studentised, means
+
+
+def _sums(values: Floats) -> Floats:
+    """Return running sums along the last axis, with a leading 0."""
+    return np.cumsum(np.insert(values, 0, 0.0, axis=-1), axis=-1)
+
+
+def _cut_by_change_points(series: list[Floats], policy: Policy) -> CommonCut | Notice:
+    """Find the stable phase of the invocations' average, aligned at the start and at the end."""
+    size = min(values.size for values in series)
+    first = _stable_average([values[:size] for values in series], policy)
+    last = first
+    if any(values.size > size for values in series):
+        last = _stable_average([values[values.size - size :] for values in series], policy)
+    refused = next((phase for phase in (first, last) if phase.start is None), None)
+    if refused is not None:
+        return refused.notices[0]
+    return CommonCut(
+        start=first.start or 0,
+        end=size - (last.stop or size),
+        level=first.change_points.level,
+        inflation=first.change_points.inflation,
+        notices=first.notices or last.notices,
+    )
+
+
+def _stable_average(rows: list[Floats], policy: Policy) -> StablePhase:
+    """Return the stable phase of the rows' average, with Notices that say so."""
+    phase = measured_phase(_average(rows), policy)
+    where = f" (in the average of {len(rows)} invocations)." if len(rows) > 1 else "."
+    notices = tuple(
+        replace(notice, sentence=notice.sentence.removesuffix(".") + where)
+        for notice in phase.notices
+    )
+    return replace(phase, notices=notices)
+
+
+def _average(rows: list[Floats]) -> Floats:
+    """Average rows reading by reading, as if all had the same level."""
+    aligned = np.array(rows)
+    levels = np.median(aligned, axis=1, keepdims=True)
+    shared = levels.mean()
+    relative = aligned * (shared / levels) if levels.min() > 0.0 else aligned - levels + shared
+    return np.asarray(relative.mean(axis=0))
+
+
+def stable_between(series: Floats, cut: CommonCut) -> StablePhase:
+    """Return the stable phase of an invocation that a cut leaves."""
+    stop = series.size - cut.end
+    if stop - cut.start < MIN_FOR_VARIANCE:
+        too_short = Notice.refusal(
+            Code.NO_STABLE_PHASE,
+            f"The invocation has {series.size} readings, of which the common cut removes "
+            f"{cut.start} at the start and {cut.end} at the end: fewer than {MIN_FOR_VARIANCE} are "
+            "left.",
+            reason=str(PhaseReason.FEW_EFFECTIVE),
+            n=series.size,
+            start=cut.start,
+            end=cut.end,
+        )
+        return _unstable(series, too_short)
+    borders = sorted({0, cut.start, stop, series.size})
+    labels = {0: PhaseLabel.WARM_UP, stop: PhaseLabel.COOL_DOWN, cut.start: PhaseLabel.STABLE}
+    return StablePhase(
+        start=cut.start,
+        stop=stop,
+        reason=PhaseReason.STABLE,
+        phases=tuple(_phase(series, first, end, labels[first]) for first, end in pairwise(borders)),
+        change_points=ChangePoints(
+            indices=tuple(borders[1:-1]), n=series.size, level=cut.level, inflation=cut.inflation
+        ),
+        notices=cut.notices,
+    )
+
+
+def _unstable(series: Floats, notice: Notice) -> StablePhase:
+    return StablePhase(
+        start=None,
+        stop=None,
+        reason=PhaseReason(str(notice.evidence["reason"])),
+        phases=(_phase(series, 0, series.size, PhaseLabel.OTHER),),
+        change_points=ChangePoints(indices=(), n=series.size, level=_LEVEL, inflation=1.0),
+        notices=(notice,),
+    )
+
+
+def _phase(series: Floats, start: int, stop: int, label: PhaseLabel) -> Phase:
+    return Phase(start=start, stop=stop, label=label, median=median_of(series[start:stop]))
+
 
 _BY_CHANCE, _FEW = 0.1, 2  # about one in fifty steady rounds seems to change
 # Neither warm-ups nor cool-downs are looked for in the middle. If more than one round does change

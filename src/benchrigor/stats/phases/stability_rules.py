@@ -2,6 +2,13 @@
 
 Every rule is one named statistic against one number. They are tried from the most to the least
 telling: a trend is also a series without a dominant segment.
+
+How stationary readings are: effective sample size by the slowest noise, movement, and steps.
+
+All look at the ranks of up to 2047 batch means, so that tails hardly matter and the cost does
+not grow with the number of readings.
+
+Whether readings climb or fall to the end, apart from the steps of a machine's pace.
 """
 
 from __future__ import annotations
@@ -9,12 +16,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
+import scipy
 
 from benchrigor.model import Code, Notice
 from benchrigor.model.analysis import PhaseReason
-from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
+from benchrigor.model.series import Floats, Ints
+from benchrigor.model.text import show_value
+from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION, TRANSIENTS, transient_basis
+from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance
 
 _WANTED = float(MIN_FOR_AUTOCORRELATION)  # effective sample size
 _UNIT_ROOT = 13.7 / 2  # effective sample size below which noise may be a random walk
@@ -206,3 +218,294 @@ def _unrest(phase: LongestPhase) -> str:
     shown = ", ".join(str(place) for place in phase.changes[:_MAX_SHOWN])
     more = len(phase.changes) - _MAX_SHOWN
     return f"changes inside, at {shown}" + (f" and {more} more" if more > 0 else "")
+
+
+MAX_POINTS = 1_024
+_WAVES = 2
+_LEVEL = 0.0002
+_MAX_STEPS = 12
+_BULK = (0.05, 0.95)
+_ROUNDING = 1e-12
+
+
+def effective_sample_size(series: Floats) -> float:
+    """Return the effective sample size of the batch means by the slowest noise of their ranks.
+
+    Infinite for fewer than 30 readings and for constant ones, of which nothing is known.
+    """
+    ranks = _ranks(series)
+    square = float(ranks @ ranks)
+    if ranks.size < MIN_FOR_AUTOCORRELATION or square == 0.0:
+        return math.inf
+    return square / long_run_variance(ranks).largest
+
+
+def movement_p_value(series: Floats) -> float:
+    """Return the p-value of slow movement; 1 for fewer than 30 readings and without noise.
+
+    An F test of the two slowest cosines against the long-run variance around them (Mueller & Watson
+    2008), with fading transients fitted beside them. With two degrees of freedom in the numerator
+    the F distribution is 1 - (1 + 2 F / nu)^(-nu/2).
+    """
+    ranks = _ranks(series)
+    m = ranks.size
+    if m < MIN_FOR_AUTOCORRELATION:
+        return 1.0
+    centres = (np.arange(m) + 0.5) / m
+    waves = np.cos(np.pi * np.outer(np.arange(1, _WAVES + 1), centres))
+    beside = np.vstack([np.ones(m), transient_basis(m, TRANSIENTS)])
+    fitted, _ = np.linalg.qr(np.vstack([beside, waves]).T)
+    weights = fitted.T @ ranks
+    residuals = ranks - fitted @ weights
+    square = float(residuals @ residuals)
+    if square <= _ROUNDING * float(ranks @ ranks):
+        return 1.0
+    noise = long_run_variance(residuals, fitted=weights.size)
+    # Noise is seldom less than white; an autoregression fitted to white noise says so at times.
+    # The bound makes up for an order that is chosen too low, so its freedom needs not.
+    variance = max(noise.largest, square / (m - weights.size))
+    moved = float(weights[-_WAVES:] @ weights[-_WAVES:]) / variance
+    freedom = noise.freedom_of_order
+    return float((1.0 + moved / freedom) ** (-freedom / 2.0))
+
+
+def steps_beyond_noise(series: Floats, places: Sequence[int]) -> tuple[tuple[int, ...], float]:
+    """Return the steps that slow noise does not explain, and the variance inflation.
+
+    ``places`` are the first indices of all levels after the first. Student's t compares the mean
+    ranks of neighbouring levels, by the long-run variance around all levels. Unless its p-value is
+    below 0.0002, the least significant step is dropped, and the others are tested again. Beyond
+    twelve steps the least significant ones are dropped in any case: a series that changes so often
+    is a process whose levels are noise. All steps stay if there are fewer than 30 readings, or if
+    steps are closer together than batches. A step between levels farther apart than the span of
+    either stays next to at most eleven others, since ranks do not show its size.
+    """
+    ranks = _ranks(series)
+    m, left, inflation = ranks.size, tuple(places), 1.0
+    clear = _clear_steps(series, left) if len(left) <= _MAX_STEPS else set()
+    while left:
+        borders = np.array([0, *(place * m // series.size for place in left), m])
+        counts = np.diff(borders)
+        if m < MIN_FOR_AUTOCORRELATION or counts.min() == 0 or counts.size >= m:
+            break
+        p_values, inflation = _step_p_values(ranks, borders[:-1], counts)
+        p_values[[place in clear for place in left]] = 0.0
+        weakest = int(np.argmax(p_values))
+        if p_values[weakest] < _LEVEL and len(left) <= _MAX_STEPS:
+            break
+        left = left[:weakest] + left[weakest + 1 :]
+    return left, inflation
+
+
+def _clear_steps(series: Floats, places: tuple[int, ...]) -> set[int]:
+    """Return the steps between levels farther apart than the span of either, without tails."""
+    borders = (0, *places, series.size)
+    spans = [np.quantile(series[start:stop], _BULK) for start, stop in pairwise(borders)]
+    return {
+        place
+        for place, (one, other) in zip(places, pairwise(spans), strict=True)
+        if max(other[0] - one[1], one[0] - other[1]) > max(np.ptp(one), np.ptp(other))
+    }
+
+
+def _step_p_values(ranks: Floats, starts: Ints, counts: Ints) -> tuple[Floats, float]:
+    """Return the p-value of each step between these levels; also the variance inflation."""
+    levels = np.add.reduceat(ranks, starts) / counts
+    residuals = ranks - np.repeat(levels, counts)
+    square = float(residuals @ residuals)
+    steps, shares = np.abs(np.diff(levels)), 1.0 / counts[1:] + 1.0 / counts[:-1]
+    if square <= _ROUNDING * float(ranks @ ranks):
+        # Without noise every step is certain; the smallest one is still the least significant.
+        weight = steps * np.sqrt(1.0 / shares)
+        return _LEVEL * 0.5 * weight.min() / weight, 1.0
+    noise = long_run_variance(residuals, fitted=counts.size)
+    white = square / (ranks.size - counts.size)
+    inflation = max(1.0, noise.largest / white)
+    tails = scipy.special.stdtr(
+        noise.freedom_of_order, -steps / np.sqrt(white * inflation * shares)
+    )
+    return np.asarray(2.0 * tails), inflation
+
+
+def _ranks(series: Floats) -> Floats:
+    """Return ranks about their mean, ties sharing theirs."""
+    points = batch_means(series, max(1, series.size // MAX_POINTS))
+    ordered = np.sort(points)
+    below = np.searchsorted(ordered, points) + np.searchsorted(ordered, points, side="right")
+    ranks: Floats = below / 2.0 - below.mean() / 2.0
+    return ranks
+
+
+_POINTS = 256
+_DEGREE = 3  # of the polynomial that stands for any smooth movement
+_MATERIAL = 0.02  # movement over the second half, relative to the level, that is one
+_TURNING = 1.25  # the way there and back, relative to the way gained, that is still one way
+_MOST_STEPS = 16  # next to more a ramp is what they leave over
+_PARTS = 16
+_ORDER = 0.8  # rank correlation of their medians with time
+_FAR, _ROUGH_ORDER = 8.0, 0.5  # ends further apart are of the work, if medians follow in order
+_FEWEST, _ERRORS, _LATE = 7, 3.0, 0.5  # of few readings in order
+_DOUBTFUL = 2.0  # standard errors of an order that may be a movement
+_EVIDENCE = 2.0  # difference of information criteria, in favour of a movement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trend:
+    """Where a movement begins and ends: medians of the first and the last tenth."""
+
+    first: float
+    last: float
+
+    def way(self, unit: str = "") -> str:
+        """Say from where to where it goes; a unit that both ends share is said once."""
+        first, last = (show_value(end, unit) for end in (self.first, self.last))
+        number, _, name = first.partition(" ")
+        start = number if last.endswith(f" {name}") else first
+        return f"{'rises' if self.last > self.first else 'falls'} from {start} to {last}"
+
+
+def find_trend(series: Floats, steps: Sequence[int]) -> Trend | None:
+    """Find a movement that goes on to the end of a series and is not a sequence of steps.
+
+    Three models of the medians of 256 to 511 batches are compared by the Bayesian information
+    criterion (Schwarz 1978), with the long-run variance as noise: levels between the ``steps``;
+    these levels and a ramp through all of them, as of a leak on a machine that changes its pace;
+    and a cubic polynomial, which is any smooth movement. A smooth one is a trend if over the second
+    half of the series it moves one way, by 2 % of the level or more. Fewer than 30 readings must be
+    in order.
+    """
+    if series.size < MIN_FOR_AUTOCORRELATION:
+        return ends_of(series) if _is_in_order(series) else None
+    points = _batch_medians(series)
+    m = points.size
+    if float(points.min()) == float(points.max()):
+        return None
+    if float(points.min()) > 0.0:
+        points = np.log(points)
+    else:  # relative to what they are of in size
+        points = points / float(np.median(np.abs(points)) or np.abs(points).max())
+    places = sorted({place * m // series.size for place in steps} - {0})
+    levels = np.repeat(np.arange(len(places) + 1), np.diff([0, *places, m]))
+    time = (np.arange(m) + 0.5) / m - 0.5
+    between = np.eye(len(places) + 1)[levels]
+    ramp = np.column_stack([between, time])
+    smooth = np.vander(time, _DEGREE + 1)
+    by_levels, by_ramp, by_smooth = (
+        _residuals(levels, points) for levels in (between, ramp, smooth)
+    )
+    price = math.log(m)
+    # A step costs its place and its height; of very many steps none may be worth it.
+    gains = {
+        "ramp": _gain(by_levels, by_ramp) - price if len(places) <= _MOST_STEPS else -math.inf,
+        "smooth": min(
+            _gain(by_levels, by_smooth) + (2 * len(places) - _DEGREE) * price,
+            _gain(points - points.mean(), by_smooth) - _DEGREE * price,
+        ),
+    }
+    best = max(gains, key=gains.__getitem__)
+    if gains[best] < _EVIDENCE:
+        return None
+    if best == "ramp":
+        slope = float(np.linalg.lstsq(ramp, points, rcond=None)[0][-1])
+        return ends_of(series) if abs(slope) / 2.0 >= _MATERIAL else None
+    return ends_of(series) if _goes_one_way(points - by_smooth, points) else None
+
+
+def _is_in_order(series: Floats) -> bool:
+    """Whether few readings are in an order that chance does not make, and a single step neither.
+
+    Kendall's (1938) test at three standard errors, which takes seven readings at least; the second
+    half must follow the order too, and move materially.
+    """
+    n = series.size
+    if n < _FEWEST:
+        return False
+    order = concordance(series.tolist())
+    half = series[n // 2 :]
+    late = concordance(half.tolist()) * math.copysign(1.0, order)
+    moved = abs(float(half[-2:].mean() - half[:2].mean()))
+    is_ordered = abs(order) >= _ERRORS * _order_error(n) and late >= _LATE
+    return is_ordered and moved >= _MATERIAL * abs(float(half.mean()))
+
+
+def may_move(series: Floats, n_effective: float) -> bool:
+    """Whether up to 500 readings climb or fall by Kendall's test at two standard errors.
+
+    Autocorrelation widens the error as it does that of a mean. A movement of one reading in twenty
+    series is chance: this says where to wait for more, not what moves.
+    """
+    n = series.size
+    widened = math.sqrt(max(n / n_effective, 1.0))
+    return abs(concordance(series.tolist())) >= _DOUBTFUL * _order_error(n) * widened
+
+
+def _order_error(n: int) -> float:
+    """Return the standard error of Kendall's rank correlation of readings in a random order."""
+    return math.sqrt(2.0 * (2 * n + 5) / (9.0 * n * (n - 1)))
+
+
+def _goes_one_way(path: Floats, points: Floats) -> bool:
+    """Whether a smooth movement goes on over the second half, and its points with it.
+
+    A polynomial bends beyond its readings, and a restless pace drifts: medians of sixteenths must
+    follow their order as well.
+    """
+    late = np.diff(path[path.size // 2 :])
+    moved = float(late.sum())
+    parts = _medians_of_parts(points)
+    least = min(moved, parts[-1] - parts[_PARTS // 2 - 1], key=abs)
+    one_way = float(np.abs(late).sum()) <= _TURNING * abs(moved)
+    order = concordance(parts) * math.copysign(1.0, moved)
+    return one_way and order >= _ORDER and abs(least) >= _MATERIAL and least * moved > 0.0
+
+
+def find_far_ends(series: Floats) -> Trend | None:
+    """Find a start and an end that are too far apart for the pace of a machine.
+
+    The medians of sixteenths between them must roughly follow in order: levels that come back are
+    no movement. Of fewer than 30 readings each end would be one or two, which a cold start or a
+    busy neighbour moves as far: `find_trend` judges these by their order.
+    """
+    if series.size < MIN_FOR_AUTOCORRELATION:
+        return None
+    ends = ends_of(series)
+    low, high = sorted((ends.first, ends.last))
+    is_ordered = abs(concordance(_medians_of_parts(series))) >= _ROUGH_ORDER
+    return ends if is_ordered and high > _FAR * low > 0.0 else None
+
+
+def ends_of(series: Floats) -> Trend:
+    """Return where a series begins and ends."""
+    tenth = max(1, series.size // 10)
+    return Trend(first=float(np.median(series[:tenth])), last=float(np.median(series[-tenth:])))
+
+
+def _medians_of_parts(series: Floats) -> list[float]:
+    """Return the medians of sixteenths, in order."""
+    return [float(np.median(part)) for part in np.array_split(series, _PARTS) if part.size]
+
+
+def _batch_medians(series: Floats) -> Floats:
+    """Return the medians of 256 to 511 batches, which brief disturbances leave alone."""
+    size = max(1, series.size // _POINTS)
+    count = series.size // size
+    medians: Floats = np.median(series[: count * size].reshape(count, size), axis=1)
+    return medians
+
+
+def _residuals(basis: Floats, points: Floats) -> Floats:
+    fitted, _ = np.linalg.qr(basis)
+    rest: Floats = points - fitted @ (fitted.T @ points)
+    return rest
+
+
+def _gain(simple: Floats, other: Floats) -> float:
+    """Return how much better the other residuals are, in units of the smaller long-run variance."""
+    noise = min(
+        max(long_run_variance(residuals).largest, float(residuals @ residuals) / residuals.size)
+        for residuals in (simple, other)
+    )
+    difference = float(simple @ simple) - float(other @ other)
+    if noise <= 0.0:
+        return math.copysign(math.inf, difference) if difference else 0.0
+    return difference / noise

@@ -1,4 +1,7 @@
-"""The stable phase: the longest stretch of one level, if it holds more than half the readings."""
+"""The stable phase: the longest stretch of one level, if it holds more than half the readings.
+
+The stable phase as Pilot takes it: the longest segment between change points, whole.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +21,48 @@ from benchrigor.model.selection import without_margins
 from benchrigor.model.series import Floats, as_series
 from benchrigor.model.text import counted
 from benchrigor.stats.changepoints.detector import MIN_SEGMENT, detect_changes
-from benchrigor.stats.changepoints.named_detector import detector_to_trim, takes_longest
-from benchrigor.stats.changepoints.unsettled import MIN_EFFECTIVE_TO_SEARCH
-from benchrigor.stats.phases.longest_segment import longest_segment
+from benchrigor.stats.changepoints.ruptures_adapter import detector_to_trim, takes_longest
+from benchrigor.stats.changepoints.variance_inflation import MIN_EFFECTIVE_TO_SEARCH
 from benchrigor.stats.phases.stability_rules import (
     LongestPhase,
+    effective_sample_size,
     explain_reason,
     find_reason,
     min_effective,
-)
-from benchrigor.stats.phases.stationarity import (
-    effective_sample_size,
     movement_p_value,
     steps_beyond_noise,
 )
+
+
+def longest_segment(series: Floats, points: ChangePoints) -> StablePhase:
+    """Take the longest segment, the first of several, if it holds more than half of the readings.
+
+    Pilot's rule (Li, Gupta, Miller & Long 2016, MASCOTS): segments before it are the warm-up, those
+    after it the cool-down. Neighbours that are alike are not joined, and nothing tests the segment.
+    """
+    borders = points.borders
+    index = int(np.diff(borders).argmax())
+    medians = tuple(float(np.median(part)) for part in np.split(series, points.indices))
+    longest = LongestPhase(
+        borders=borders, medians=medians, index=index, inflation=1.0, slow_effective=math.inf
+    )
+    reason, labels = PhaseReason.NO_DOMINANT_SEGMENT, [PhaseLabel.OTHER] * len(medians)
+    if longest.dominant:
+        reason = PhaseReason.LONGEST_SEGMENT
+        labels = [PhaseLabel.WARM_UP] * index + [PhaseLabel.STABLE]
+        labels += [PhaseLabel.COOL_DOWN] * (len(medians) - len(labels))
+    return StablePhase(
+        start=borders[index] if longest.dominant else None,
+        stop=borders[index + 1] if longest.dominant else None,
+        reason=reason,
+        phases=tuple(
+            Phase(start=start, stop=stop, label=label, median=median)
+            for (start, stop), label, median in zip(pairwise(borders), labels, medians, strict=True)
+        ),
+        change_points=points,
+        notices=() if longest.dominant else (explain_reason(reason, longest),),
+    )
+
 
 _MAX_SEARCHED = 16_384  # readings of the second search; of a longer phase every nth
 _LASTING = 10  # part of the phase that a level inside it must last: less is noise

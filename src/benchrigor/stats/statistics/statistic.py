@@ -12,7 +12,7 @@ from benchrigor.errors import NotEstimable
 from benchrigor.model import ChangePoints, Code, Estimate, Notice, quantile_named
 from benchrigor.model.analysis import Kind, LevelFit
 from benchrigor.model.series import Floats, Ints
-from benchrigor.stats.changepoints.named_detector import takes_longest
+from benchrigor.stats.changepoints.ruptures_adapter import takes_longest
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, estimate_level, refuse_wide
 from benchrigor.stats.series.level import (
     COMPLETE,

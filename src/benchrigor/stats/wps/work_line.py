@@ -1,7 +1,13 @@
-"""The line duration = overhead + work / speed, fitted to rounds of various amounts of work."""
+"""The line duration = overhead + work / speed, fitted to rounds of various amounts of work.
+
+The published subsessions of rounds of various work: their pairs are merged before the fit.
+
+Standard errors of a line from subsessions: it is fitted without each of them in turn.
+"""
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -16,8 +22,14 @@ from benchrigor.model.options import check_work
 from benchrigor.model.series import Floats, as_series, check_items, short
 from benchrigor.model.text import many
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, is_wide, reciprocal_of, scale
-from benchrigor.stats.series.subsessions import MERGED, SUBSESSIONS
-from benchrigor.stats.wps.grouped_jackknife import jackknife_errors, subsession_size
+from benchrigor.stats.series.long_run_variance import batch_means
+from benchrigor.stats.series.subsessions import (
+    MERGED,
+    MIN_MERGED,
+    SUBSESSIONS,
+    merge_subsessions,
+    refuse_correlated,
+)
 from benchrigor.stats.wps.hc3 import (
     ESTIMATORS,
     CoefficientError,
@@ -26,13 +38,97 @@ from benchrigor.stats.wps.hc3 import (
     is_determined,
     regress,
 )
-from benchrigor.stats.wps.lack_of_fit import find_lack_of_fit
-from benchrigor.stats.wps.line_diagnostics import (
+from benchrigor.stats.wps.lack_of_fit import (
     diagnose_lack_of_fit,
     diagnose_line,
     diagnose_outliers,
+    find_lack_of_fit,
 )
-from benchrigor.stats.wps.merged_pairs import least_squares_errors, merge_pairs
+
+
+def merge_pairs(work: Floats, durations: Floats, limit: float) -> tuple[Floats, Floats, int]:
+    """Merge adjacent rounds until times per work of neighbours hardly correlate.
+
+    Return the mean work and the mean duration of each subsession, and the rounds in each; rounds
+    left over at the end are dropped.
+    """
+    merged = merge_subsessions(durations / work, limit=limit)
+    if merged.size is None or merged.means.size < MIN_MERGED:
+        raise NotEstimable(refuse_correlated(merged, f"{work.size} rounds", n=work.size))
+    return batch_means(work, merged.size), batch_means(durations, merged.size), merged.size
+
+
+def least_squares_errors(
+    fit: Regression, combinations: npt.ArrayLike
+) -> tuple[CoefficientError, ...]:
+    """Return combinations of coefficients with the standard errors of ordinary least squares."""
+    freedom = float(fit.residuals.size - fit.design.shape[1])
+    variance = float(fit.residuals @ fit.residuals) / freedom
+    inverse = np.linalg.inv(fit.design.T @ fit.design)
+    return tuple(
+        CoefficientError(
+            value=float(row @ fit.coefficients),
+            standard_error=math.sqrt(variance * float(row @ inverse @ row)),
+            degrees_of_freedom=freedom,
+            inflation=1.0,
+        )
+        for row in np.asarray(combinations, dtype=np.float64)
+    )
+
+
+_DETERMINED = 1e-9  # of the determinant that must be left without a subsession
+
+
+def subsession_size(fit: Regression, limit: float) -> int:
+    """Return how many adjacent rounds to merge so that residuals of neighbours hardly correlate."""
+    merged = merge_subsessions(fit.residuals, limit=limit)
+    if merged.size is None or merged.means.size < MIN_MERGED:
+        n = fit.residuals.size
+        raise NotEstimable(refuse_correlated(merged, f"the residuals of {n} rounds", n=n))
+    return merged.size
+
+
+def jackknife_errors(
+    fit: Regression, combinations: npt.ArrayLike, size: int
+) -> tuple[CoefficientError, ...]:
+    """Return combinations of coefficients, with standard errors from subsessions of this size.
+
+    The variance is (h - 1)/h times the sum of squares of what the coefficients move by without
+    each of h groups of adjacent rounds (Kuensch 1989, blocks that do not overlap), and has h - k
+    degrees of freedom. Rounds left over at the end belong to the last group.
+    """
+    moves, single = _moves(fit, size), _moves(fit, 1)
+    errors = []
+    for row in np.asarray(combinations, dtype=np.float64):
+        grouped, plain = (
+            (len(moved) - 1.0) / len(moved) * float(np.sum((moved @ row) ** 2))
+            for moved in (moves, single)
+        )
+        errors.append(
+            CoefficientError(
+                value=float(row @ fit.coefficients),
+                standard_error=math.sqrt(grouped),
+                degrees_of_freedom=float(len(moves) - row.size),
+                inflation=max(grouped / plain, 1.0) if plain > 0.0 else 1.0,
+            )
+        )
+    return tuple(errors)
+
+
+def _moves(fit: Regression, size: int) -> Floats:
+    """Return by how much the coefficients move without each group, shape (h, k)."""
+    design, n = fit.design, fit.residuals.size
+    starts = np.arange(n // size) * size
+    scores = np.add.reduceat(design * fit.residuals[:, None], starts)
+    squares = np.add.reduceat(design[:, :, None] * design[:, None, :], starts)
+    whole = squares.sum(axis=0)
+    left = np.linalg.det(whole - squares)
+    if left.min() <= _DETERMINED * float(np.linalg.det(whole)):
+        sentence = f"The work of {n} rounds differs in one subsession of {size} only."
+        raise NotEstimable(Notice.refusal(Code.TOO_FEW_READINGS, sentence, n=n))
+    moves: Floats = np.linalg.solve(whole - squares, scores[:, :, None])[:, :, 0]
+    return moves
+
 
 WPS = "wps"  # the method of an estimate by work and duration begins so
 
@@ -105,7 +201,7 @@ def fit_wps(
     -----
     Work per second: Li et al. 2016. Standard errors are HC3, extended to autocorrelated noise
     (`benchrigor.stats.wps.hc3`), or those of a grouped jackknife, whose groups are subsessions
-    (`benchrigor.stats.wps.grouped_jackknife`). The interval of the speed is that of the reciprocal
+    (`benchrigor.stats.wps.work_line`). The interval of the speed is that of the reciprocal
     slope.
 
     Examples
