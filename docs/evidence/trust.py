@@ -526,7 +526,7 @@ def of_texts(rng: random.Random) -> Input:
         "share": lambda typed: SHARE.convert(typed, None, None),
         "trim": lambda typed: Typed("", SETTINGS["trim"].kind.read).convert(typed, None, None),
         "duration": lambda typed: WITH_UNIT.convert(typed, None, None),
-        "time limit": lambda it: Typed("", SETTINGS["timeout"].kind.read).convert(it, None, None),
+        "time limit": lambda it: Typed("", SETTINGS["timeout_s"].kind.read).convert(it, None, None),
         "amounts": amounts,
         "statistic": quantile_named,
         "metric": lambda typed: describe_metric("x", typed),

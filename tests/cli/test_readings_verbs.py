@@ -149,7 +149,7 @@ def test_changes_and_analyze_tell_the_same_phases_and_draw_the_same_picture(
 ):
     drawn = []
     for verb in (analyze_verb, changes_verb):
-        monkeypatch.setattr(verb, "write_picture", lambda axes, _path: drawn.append(axes))
+        monkeypatch.setattr(verb, "write_picture", lambda draw: drawn.append(draw()))
     path = series("readings.csv", [slow_start(*ONE_STORY[name])]).name
     words = (path, "--unit", "ms", "--plot", "t.png")
     changes, (analysis,) = told("changes", *words), told("analyze", *words)["analyses"]
