@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 
 from benchrigor import Limit, LoadResult, LoadTrial, PeakRate, PeakStatus
 from benchrigor.workbench import PeakSearch
-from benchrigor.workbench.loadgen.judging import judge
+from benchrigor.workbench.loadgen.open_loop import judge
 from benchrigor.workbench.loadgen.sending import Sent
 
 LIMITS = [Limit(metric="mean", at_most=1.0), Limit(metric="p99", at_most=1.0)]

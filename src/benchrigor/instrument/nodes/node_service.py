@@ -1,23 +1,27 @@
-"""The answers of an agent about its node, without the transport."""
+"""The answers of an agent about its node, without the transport.
+
+What probes counted since a reader far away has acknowledged.
+"""
 
 from __future__ import annotations
 
 import json
 import platform
+import secrets
 import threading
 import time
 import uuid
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchrigor.errors import InvalidInput, StoreFailed
 from benchrigor.files import make_private_folder, write_whole
 from benchrigor.instrument.data.node import NodeReport
 from benchrigor.instrument.data.probe_reading import ProbeReadings
-from benchrigor.instrument.nodes.probe_cursors import Part, ProbeCursors
-from benchrigor.instrument.probing.probe_registry import ProbeRegistry
+from benchrigor.instrument.probing.probe_registry import ProbeReader, ProbeRegistry
 from benchrigor.machine.alarms import Alarms
 from benchrigor.machine.host import capabilities
 from benchrigor.machine.states.health_checks import health
@@ -25,6 +29,70 @@ from benchrigor.machine.states.status_readers import StatusReader
 from benchrigor.machine.thresholds import Threshold, read_thresholds, tables_of
 from benchrigor.model import Health, Status
 from benchrigor.model.codec import encode
+
+MOST_READERS = 64  # beyond it, the one that asked longest ago is forgotten
+
+
+@dataclass(slots=True)
+class _Delivery:
+    """What was sent last to a reader, kept until its cursor comes back."""
+
+    reader: ProbeReader
+    number: int
+    sent: ProbeReadings
+
+
+class Part(NamedTuple):
+    """What probes counted, the cursor for the next part, and whether it is all since they began."""
+
+    cursor: str
+    probes: ProbeReadings
+    from_start: bool
+
+
+class ProbeCursors:
+    """Hands out the counts of probes in parts, which are kept until they are acknowledged.
+
+    A cursor names a part. A hub that sends it back has received the part, and gets the next one.
+    A hub that sends the previous cursor has not, and gets the same part again. So a lost answer
+    loses no events, and counts none twice. For an unknown cursor, the part holds everything since
+    the beginning, and says so.
+
+    Examples
+    --------
+    >>> registry = ProbeRegistry()
+    >>> parse, cursors = registry.probe("parse"), ProbeCursors(registry)
+    >>> parse.stop(parse.start())
+    >>> first = cursors.next_part("").cursor
+    >>> parse.stop(parse.start())
+    >>> second = cursors.next_part(first)
+    >>> again = cursors.next_part(first)  # the answer was lost
+    >>> again == second, again.probes["parse"].count, again.from_start
+    (True, 1, False)
+    """
+
+    def __init__(self, registry: ProbeRegistry) -> None:
+        self._registry = registry
+        self._lock = threading.Lock()
+        self._deliveries: OrderedDict[str, _Delivery] = OrderedDict()
+
+    def next_part(self, cursor: str) -> Part:
+        """Return the next cursor and its part; for a cursor that is not known, a new beginning."""
+        key, _, number = cursor.partition(".")
+        with self._lock:
+            delivery = self._deliveries.get(key)
+            if delivery is not None and number == str(delivery.number):
+                delivery.number += 1
+                delivery.sent = delivery.reader.since_last()
+            elif delivery is None or number != str(delivery.number - 1):
+                key, reader = secrets.token_hex(8), self._registry.reader()
+                delivery = _Delivery(reader, 1, reader.since_last())
+                self._deliveries[key] = delivery
+            self._deliveries.move_to_end(key)
+            while len(self._deliveries) > MOST_READERS:
+                self._deliveries.popitem(last=False)
+            return Part(f"{key}.{delivery.number}", delivery.sent, delivery.number == 1)
+
 
 _MOST_PROBES = 1_000  # in a report, for a hub reads up to 1 MiB
 

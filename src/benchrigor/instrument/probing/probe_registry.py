@@ -1,4 +1,7 @@
-"""The probes of a program by name, and their readers."""
+"""The probes of a program by name, and their readers.
+
+The cost of probes themselves, measured on empty events.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,74 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from heapq import nsmallest
+from itertools import repeat
 from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument.data.probe_reading import ProbeReading, ProbeReadings
 from benchrigor.instrument.probing.nesting import CLOCKS
-from benchrigor.instrument.probing.own_cost import calibrate, warn_of_own_cost
 from benchrigor.instrument.probing.probe_books import Book, new_sketch
 from benchrigor.instrument.probing.probe_cell import Bounds
 from benchrigor.instrument.probing.probes import Probe, ThreadsProbe
 from benchrigor.instrument.probing.reservoir import durations_of
+from benchrigor.model.notice import Code, Notice
+
+_BATCHES, _EVENTS = 21, 50
+_MUCH = 0.01  # of the run time
+
+
+def calibrate(probe: Probe) -> dict[str, float]:
+    """Return the median cost of an event in seconds, by its form; it takes a few milliseconds.
+
+    The cost of the loop around the events, and of the decorated call, is subtracted.
+    """
+
+    def call() -> None:
+        pass
+
+    def token() -> None:
+        probe.stop(probe.start())
+
+    def enter() -> None:
+        with probe:
+            pass
+
+    def again() -> None:
+        with probe.again():
+            pass
+
+    forms = {"token": token, "held": enter, "again": again, "decorated": probe(call)}
+    times_s = {name: _median_s(form) for name, form in {"": call, **forms}.items()}
+    return {name: max(times_s[name] - times_s[""], 0.0) for name in forms}
+
+
+def _median_s(event: Callable[[], object]) -> float:
+    batches_ns = []
+    for _ in range(_BATCHES):
+        begun_ns = time.perf_counter_ns()
+        for _ in repeat(None, _EVENTS):
+            event()
+        batches_ns.append(time.perf_counter_ns() - begun_ns)
+    return sorted(batches_ns)[_BATCHES // 2] / _EVENTS * 1e-9
+
+
+def warn_of_own_cost(readings: Iterable[ProbeReading], elapsed_s: float) -> tuple[Notice, ...]:
+    """Warn if probes took a notable share of the run time."""
+    given = tuple(readings)
+    cost_s = sum(probe.count * probe.own_cost_s for probe in given)
+    if cost_s <= _MUCH * elapsed_s:
+        return ()
+    from benchrigor.model.text import counted, percent  # noqa: PLC0415  # takes 30 ms
+
+    dearest = max(given, key=lambda probe: probe.count * probe.own_cost_s)
+    sentence = (
+        f"Probes themselves took about {percent(cost_s / elapsed_s, digits=2)} of the run "
+        f"time; {dearest.name} was used most, {counted(dearest.count)} times. Time larger "
+        "units of work, or switch it off."
+    )
+    figures = {"cost_s": cost_s, "elapsed_s": elapsed_s, "dearest": dearest.name}
+    return (Notice.warning(Code.PROBE_COST, sentence, **figures),)
+
 
 _LONGEST, _MOST_SAMPLES = 200, 1_000_000
 _UNSHOWN = {"Cc", "Cs", "Zl", "Zp"}  # control characters, halves of characters, ends of lines

@@ -22,8 +22,6 @@ from benchrigor.model.notice import one_each
 from benchrigor.model.series import Floats, check_items
 from benchrigor.stats.changepoints.edm import name_averaging
 from benchrigor.stats.changepoints.ruptures_adapter import detector_to_trim
-from benchrigor.stats.comparison.blocks_of_pairs import PairBlocks, blocks_of_pairs, by_blocks
-from benchrigor.stats.comparison.few_pairs import carried_by_few, median_ratio
 from benchrigor.stats.comparison.fieller_mover import (
     difference_of,
     further_units,
@@ -47,7 +45,15 @@ from benchrigor.stats.comparison.samples import (
     read_sample,
     refuse_zeros,
 )
-from benchrigor.stats.comparison.stable_pairs import StablePairs, stable_pairs
+from benchrigor.stats.comparison.stable_pairs import (
+    PairBlocks,
+    StablePairs,
+    blocks_of_pairs,
+    by_blocks,
+    carried_by_few,
+    median_ratio,
+    stable_pairs,
+)
 from benchrigor.stats.phases.trimming import short_run
 from benchrigor.stats.series.interval import check_confidence
 from benchrigor.stats.statistics.statistic import Policy, statistic_for
