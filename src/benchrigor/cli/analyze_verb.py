@@ -12,7 +12,6 @@ import click
 from benchrigor.cli import options as shared
 from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.output import print_json, report_of, say, summary
-from benchrigor.cli.picture import plot_option, wants_picture, write_picture
 from benchrigor.cli.recordings import (
     chosen,
     readings_options,
@@ -20,6 +19,7 @@ from benchrigor.cli.recordings import (
     recorded_runs,
     say_unfinished,
 )
+from benchrigor.cli.tables import plot_option, wants_picture, write_picture
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.formats.readings import Columns, name_of

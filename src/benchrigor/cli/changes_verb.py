@@ -11,8 +11,8 @@ import click
 from benchrigor.cli import options as shared
 from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.output import print_result
-from benchrigor.cli.picture import plot_option, wants_picture, write_picture
 from benchrigor.cli.recordings import readings_options, rounds_in
+from benchrigor.cli.tables import plot_option, wants_picture, write_picture
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.formats.readings import Columns, name_of
@@ -22,7 +22,7 @@ from benchrigor.model.text import counted, false_alarms, many
 from benchrigor.report import plot_trace
 from benchrigor.report.notice_lines import marked_all
 from benchrigor.report.text import phase_table
-from benchrigor.session.replays.recorded_phases import record_with_changes
+from benchrigor.session.replays.recorded_run import record_with_changes
 
 
 @click.command(cls=Verb)

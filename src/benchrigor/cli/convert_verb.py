@@ -12,8 +12,8 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_result, remark
 from benchrigor.cli.record_kinds import is_special, module_for
 from benchrigor.cli.recordings import all_runs
+from benchrigor.cli.tables import force_option, refuse_those_there, write_files
 from benchrigor.cli.verb_help import Verb
-from benchrigor.cli.writing_files import force_option, refuse_those_there, write_files
 from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
 from benchrigor.formats.readings import Columns

@@ -11,7 +11,7 @@ from benchrigor.cli.verb_help import Verb
 from benchrigor.model import codec
 from benchrigor.model.finding import Fitness, verdict_of
 from benchrigor.report.doctor_text import render_findings
-from benchrigor.session.fitness.examination import examine
+from benchrigor.session.fitness.findings import examine
 
 _CODES = {
     Fitness.OK: ExitCode.RESULT,

@@ -9,8 +9,8 @@ import click
 from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import recorded_run, stored_run
+from benchrigor.cli.tables import force_option, refuse_those_there, write_files
 from benchrigor.cli.verb_help import Verb
-from benchrigor.cli.writing_files import force_option, refuse_those_there, write_files
 from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
 from benchrigor.model.text_tables.rows import csv_text

@@ -6,10 +6,16 @@ import click
 
 from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_json, print_record, say
-from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.record_kinds import is_special, module_for
 from benchrigor.cli.recordings import stored_run
-from benchrigor.cli.tables import are_wanted, is_replaced, table_options, write_tables
+from benchrigor.cli.tables import (
+    are_wanted,
+    is_replaced,
+    plot_option,
+    table_options,
+    write_picture,
+    write_tables,
+)
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.report import plot_trace

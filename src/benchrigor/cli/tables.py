@@ -1,20 +1,94 @@
-"""Tables that verbs write next to, or in place of, their report: Markdown and CSV."""
+"""Tables that verbs write next to, or in place of, their report: Markdown and CSV.
+
+Files that a verb makes: all or none, and existing ones are replaced only with --force.
+
+The picture of the readings, for the verbs that have readings to show.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from benchrigor.cli.options import Decorator, awaits_json
+from benchrigor.cli.options import Decorator, awaits_json, remember, remembered
 from benchrigor.errors import InvalidInput
-from benchrigor.files import write_whole
+from benchrigor.files import replacing, write_whole
+from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
     from benchrigor.report.tables.figures import Figures
+
+
+force_option = click.option("--force", is_flag=True, help="Replace files that are there.")
+
+
+def refuse_those_there(paths: list[Path], *, force: bool) -> None:
+    """Raise InvalidInput for files that may not be replaced."""
+    if not force:
+        there = [path for path in paths if is_there(path)]
+        refuse([f"{path} is there already: --force replaces it" for path in there])
+
+
+def write_files(contents: Mapping[Path, str | bytes]) -> None:
+    """Write files, and make the folders of those that have none; InvalidInput if one cannot be."""
+    try:
+        with ExitStack() as replaced:
+            for path, content in contents.items():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                replaced.enter_context(replacing(path, content))
+    except OSError as error:
+        name = error.filename or next(iter(contents))
+        raise InvalidInput(f"{name} cannot be written: {error.strerror or error}") from error
+
+
+_SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def _check(context: click.Context, option: click.Parameter, path: Path | None) -> Any:
+    if path is not None and path.suffix.lower() not in _SUFFIXES:
+        raise click.BadParameter(f"'{path}' ends otherwise than in {', '.join(_SUFFIXES)}")
+    return remember(context, option, path)
+
+
+plot_option = click.option(
+    "--plot",
+    "picture",
+    type=click.Path(dir_okay=False, path_type=Path),
+    expose_value=False,  # what draws asks for it
+    callback=_check,
+    metavar="FILE",
+    help="Draw what was found into FILE: readings, segments or rates in time order, durations over "
+    "work, the trials of a search, or a map; png, svg or pdf, by its suffix.",
+)
+
+
+def wants_picture() -> bool:
+    """Return whether the current verb is to draw a picture."""
+    return remembered("picture", None) is not None
+
+
+def write_picture(draw: Callable[[], Axes]) -> None:
+    """Write a figure, if one is wanted; comes last, so that a failure loses no output."""
+    path = remembered("picture", None)
+    if path is None:
+        return
+    axes = draw()
+    try:
+        drawn = io.BytesIO()
+        cast("Figure", axes.figure).savefig(drawn, format=path.suffix[1:].lower())
+        write_whole(path, drawn.getvalue())
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written: {error.strerror or error}") from error
+
 
 _TABLES = "benchrigor.tables"
 _STDOUT = "-"

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from benchrigor.model.checks import refuse, wrong_whole
 from benchrigor.model.series import Floats, as_series
-from benchrigor.stats.interference.clustering import relative_distances
+from benchrigor.stats.interference.grouping import relative_distances
 
 _BLOCK = 2_048
 _MAX_BINS = 65_536  # as many as indices of two bytes can tell apart

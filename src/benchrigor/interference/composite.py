@@ -20,13 +20,13 @@ from benchrigor.model.text import many
 from benchrigor.stats.interference.diagnostics import MATERIAL
 from benchrigor.stats.interference.grouping import (
     MIN_IN_GROUP,
+    RunExcess,
     concatenate,
     group_by_code,
     group_codes,
     volumes_as_computation,
     without_delay,
 )
-from benchrigor.stats.interference.mad_threshold import RunExcess
 from benchrigor.stats.interference.one_run import differing_columns, profile_interference
 from benchrigor.stats.series.interval import check_confidence
 from benchrigor.stats.statistics.variance_components import combine_values

@@ -15,8 +15,8 @@ import click
 from benchrigor import stats
 from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_result, remark
-from benchrigor.cli.picture import plot_option, wants_picture, write_picture
 from benchrigor.cli.recordings import recorded_run
+from benchrigor.cli.tables import plot_option, wants_picture, write_picture
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.files import readable

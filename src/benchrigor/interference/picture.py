@@ -24,7 +24,7 @@ from benchrigor.report.plots.drawing import (
     name_axes,
     new_axes,
 )
-from benchrigor.stats.interference.mad_threshold import segment_thresholds
+from benchrigor.stats.interference.grouping import segment_thresholds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

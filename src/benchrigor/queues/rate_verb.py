@@ -12,7 +12,7 @@ import click
 from benchrigor.cli.exits import ExitCode
 from benchrigor.cli.options import details_option, json_option, setting, wants_details
 from benchrigor.cli.output import print_result, remark
-from benchrigor.cli.picture import plot_option, wants_picture, write_picture
+from benchrigor.cli.tables import plot_option, wants_picture, write_picture
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.model import codec

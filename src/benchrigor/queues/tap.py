@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 from benchrigor.errors import InvalidInput
-from benchrigor.queues.counting.ends import End
 from benchrigor.queues.counting.pages import NAME_BYTES, Page, check_name
-from benchrigor.queues.counting.writers import ItemBytes, Writer, is_size
+from benchrigor.queues.counting.writers import End, ItemBytes, Writer, is_size
 from benchrigor.queues.tapping.source_kinds import tap_source
 from benchrigor.queues.tapping.wrappers import Resize
 

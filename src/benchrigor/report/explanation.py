@@ -52,8 +52,8 @@ from benchrigor.report.text import (
 )
 from benchrigor.session.stop_rules import asked_half_width
 from benchrigor.stats.series.interval import scale
+from benchrigor.stats.series.level import BLOCKS
 from benchrigor.stats.series.subsessions import MERGED, SUBSESSIONS
-from benchrigor.stats.series.wall_time_blocks import BLOCKS
 from benchrigor.stats.statistics.proportion import WILSON, whole_of
 from benchrigor.stats.statistics.rate import HARMONIC
 from benchrigor.units import Scale, scale_for

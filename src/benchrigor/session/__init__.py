@@ -8,7 +8,7 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "engine": "Engine",
-        "fitness.examination": "examine",
+        "fitness.findings": "examine",
         "measuring": "measure measure_async",
         "pairs.measuring_pair": "measure_pair",
         "pairs.run_comparison": "compare_runs",
@@ -16,6 +16,6 @@ __getattr__, __dir__ = lazy_names(
         "sample_size": "plan",
         "session": "Session",
         "stop_rules": "default_rules",
-        "turns.measuring_many": "measure_many",
+        "turns.rotation": "measure_many",
     },
 )

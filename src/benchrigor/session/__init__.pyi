@@ -1,5 +1,5 @@
 from benchrigor.session.engine import Engine as Engine
-from benchrigor.session.fitness.examination import examine as examine
+from benchrigor.session.fitness.findings import examine as examine
 from benchrigor.session.measuring import measure as measure
 from benchrigor.session.measuring import measure_async as measure_async
 from benchrigor.session.pairs.measuring_pair import measure_pair as measure_pair
@@ -8,4 +8,4 @@ from benchrigor.session.replays.file_results import read_results as read_results
 from benchrigor.session.sample_size import plan as plan
 from benchrigor.session.session import Session as Session
 from benchrigor.session.stop_rules import default_rules as default_rules
-from benchrigor.session.turns.measuring_many import measure_many as measure_many
+from benchrigor.session.turns.rotation import measure_many as measure_many

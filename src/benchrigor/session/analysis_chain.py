@@ -56,9 +56,9 @@ from benchrigor.stats.estimators.estimation import (
 from benchrigor.stats.estimators.multimodality import (
     find_modes,
     merge_near_modes,
+    observe,
     tell_modes,
 )
-from benchrigor.stats.estimators.observation import observe
 from benchrigor.stats.phases.trimming import measured_phase, moved_on
 from benchrigor.stats.series.level import all_zero
 from benchrigor.stats.series.subsessions import MERGED

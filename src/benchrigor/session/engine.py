@@ -38,11 +38,12 @@ from benchrigor.session.conditions.red_rounds import (
     check_light,
     is_red,
     measured_interference,
+    report_stops,
     say_left_out,
     warn_of_loss,
     with_light,
+    with_stops,
 )
-from benchrigor.session.conditions.stopped import report_stops, with_stops
 from benchrigor.session.controller import FIGURE_READINGS, Controller
 from benchrigor.session.outcomes import (
     disagreement,

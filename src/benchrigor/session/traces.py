@@ -23,9 +23,14 @@ from benchrigor.session.analysis_chain import (
     observed_of,
     report,
 )
-from benchrigor.session.schedule.metric_trace import Trace
-from benchrigor.session.schedule.references_along import references_along, timed_round
-from benchrigor.session.schedule.series_of_pieces import by_piece, first_pieces, in_pieces
+from benchrigor.session.schedule.metric_trace import (
+    Trace,
+    by_piece,
+    first_pieces,
+    in_pieces,
+    references_along,
+    timed_round,
+)
 from benchrigor.session.schedule.work_schedule import WorkSchedule
 from benchrigor.session.stop_rules import EARLY_LOOKS, agrees, min_evidence, next_check
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator, as_detector, detector_named

@@ -22,7 +22,7 @@ __getattr__, __dir__ = lazy_names(
         "comparison.multiple_testing": "rank",
         "comparison.two_sample": "compare",
         "estimators.mean_and_quantile": "estimate_invocations estimate_mean estimate_quantile",
-        "estimators.observation": "observe",
+        "estimators.multimodality": "observe",
         "statistics.proportion": "estimate_proportion",
         "statistics.rate": "estimate_rate",
         "interference.one_run": "estimate_interference profile_interference",

@@ -24,7 +24,7 @@ from benchrigor.stats.estimators.mean_and_quantile import (
 )
 from benchrigor.stats.estimators.mean_and_quantile import estimate_mean as estimate_mean
 from benchrigor.stats.estimators.mean_and_quantile import estimate_quantile as estimate_quantile
-from benchrigor.stats.estimators.observation import observe as observe
+from benchrigor.stats.estimators.multimodality import observe as observe
 from benchrigor.stats.interference.one_run import estimate_interference as estimate_interference
 from benchrigor.stats.interference.one_run import profile_interference as profile_interference
 from benchrigor.stats.interference.traffic_light import light_of as light_of

@@ -28,8 +28,14 @@ from benchrigor.errors import InvalidInput, StoreFailed
 from benchrigor.model import Round, RunRecord, codec
 from benchrigor.model.series import Floats, short
 from benchrigor.protocols import Store
-from benchrigor.storage.checksums import checksum, wrong_in
-from benchrigor.storage.database import Connection, copy_of_outdated, open_to_read, open_to_write
+from benchrigor.storage.database import (
+    Connection,
+    checksum,
+    copy_of_outdated,
+    open_to_read,
+    open_to_write,
+    wrong_in,
+)
 
 # Replaces an array in the JSON: {"float64-le": [start, stop]} counts items of 8 bytes in the BLOB,
 # which are floats or whole numbers.

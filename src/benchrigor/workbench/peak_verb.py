@@ -15,7 +15,7 @@ import click
 
 from benchrigor import machine
 from benchrigor.cli import options as shared
-from benchrigor.cli.picture import plot_option
+from benchrigor.cli.tables import plot_option
 from benchrigor.cli.targets import command_words, names_function, trailing_words
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result, say
-from benchrigor.cli.picture import write_picture
+from benchrigor.cli.tables import write_picture
 from benchrigor.cli.targets import imported, refuse_hidden
 from benchrigor.clocks import WallClock
 from benchrigor.errors import BenchrigorError, InvalidInput, WorkloadFailed

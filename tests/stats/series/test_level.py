@@ -13,9 +13,8 @@ from scipy.linalg import toeplitz
 from simulated.series import autoregressive
 
 from benchrigor.stats import estimate_mean
-from benchrigor.stats.series.level import fit_level
+from benchrigor.stats.series.level import block_starts, fit_level
 from benchrigor.stats.series.long_run_variance import long_run_variance, spectral_fit
-from benchrigor.stats.series.wall_time_blocks import block_starts
 
 TRANSIENTS = (1 / 30, 1 / 7)
 COMPLETE = (*TRANSIENTS, -1 / 24)

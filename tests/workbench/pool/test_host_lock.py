@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from benchrigor.errors import WorkloadFailed
-from benchrigor.workbench.pool.host_lock import HostBusy, HostLock
-from benchrigor.workbench.pool.leases import Token
+from benchrigor.workbench.pool.leases import HostBusy, HostLock, Token
 
 MakeLock = Callable[..., HostLock]
 

@@ -14,8 +14,7 @@ import pytest
 
 from benchrigor.workbench.pool import on_host
 from benchrigor.workbench.pool.executors import LocalExecutor
-from benchrigor.workbench.pool.host_lock import HostBusy, HostLock
-from benchrigor.workbench.pool.leases import Token
+from benchrigor.workbench.pool.leases import HostBusy, HostLock, Token
 from benchrigor.workbench.pool.on_host import Job, Outcome, carry_out_job
 from benchrigor.workbench.pool.pool import Pool
 

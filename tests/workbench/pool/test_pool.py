@@ -12,7 +12,7 @@ import pytest
 
 from benchrigor.errors import WorkloadFailed
 from benchrigor.testing import FakeExecutor
-from benchrigor.workbench.pool.host_lock import HostBusy
+from benchrigor.workbench.pool.leases import HostBusy
 from benchrigor.workbench.pool.on_host import HOLD, Job, Outcome
 from benchrigor.workbench.pool.pool import Pool
 

@@ -15,9 +15,8 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.queues.counting.cells import blocked_until
-from benchrigor.queues.counting.ends import End, EndKey
-from benchrigor.queues.counting.owners import Owner, Used
 from benchrigor.queues.counting.pages import CELL_WORDS, Page
+from benchrigor.queues.counting.writers import End, EndKey, Owner, Used
 
 _ITEMS, _BYTES, _BLOCKED, _WAITING, _OWNER, _CLOSED, _CHECK = 0, 1, 3, 4, 5, 6, 7
 

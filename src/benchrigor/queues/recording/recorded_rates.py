@@ -11,8 +11,7 @@ from benchrigor.model.one_line import OneLine
 from benchrigor.queues.data.service import ServiceRate
 from benchrigor.queues.periods import Periods
 from benchrigor.queues.rates import METHODS, ServiceRateEstimator
-from benchrigor.queues.recording.outlines import Outline
-from benchrigor.queues.recording.recording_head import RecordingHead
+from benchrigor.queues.recording.recording_head import Outline, RecordingHead
 from benchrigor.queues.recording.recordings import Recording
 
 PUBLISHED = "published"

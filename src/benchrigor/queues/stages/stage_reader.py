@@ -12,8 +12,7 @@ import numpy as np
 from benchrigor.errors import InvalidInput
 from benchrigor.model.series import Floats
 from benchrigor.queues.counting.counter_samples import Integers, Span
-from benchrigor.queues.counting.ends import End
-from benchrigor.queues.counting.owners import Owner
+from benchrigor.queues.counting.writers import End, Owner
 from benchrigor.queues.periods import Periods
 from benchrigor.queues.stages.stage import HEAD, TAIL, Stage
 

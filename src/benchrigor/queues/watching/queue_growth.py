@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 
-from benchrigor.queues.counting.ends import Double, End
+from benchrigor.queues.counting.writers import Double, End
 from benchrigor.queues.stages.monitor_report import QueueGrowth
 from benchrigor.queues.stages.stage import HEAD, TAIL, Stage
 from benchrigor.queues.watching.sampler import PATIENCE_S, keep_sampling

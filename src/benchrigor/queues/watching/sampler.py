@@ -24,7 +24,7 @@ from benchrigor.queues.counting.counter_samples import (
     owners_of,
     spans_of,
 )
-from benchrigor.queues.counting.owners import Owner, Owners
+from benchrigor.queues.counting.writers import Owner, Owners
 from benchrigor.queues.data.service import RateReason
 from benchrigor.queues.period_calibrator import CalibratedPeriod, PeriodCalibrator
 from benchrigor.queues.periods import Periods, PooledPeriods

@@ -1,18 +1,182 @@
-"""Judge whether a machine is fit for measurements. No I/O."""
+"""Judge whether a machine is fit for measurements. No I/O.
+
+The status of the machine around the rounds of a session.
+
+One second of a machine: its pace of fixed work, its state, and its other work.
+"""
 
 from __future__ import annotations
 
 import math
+import os
 import statistics
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from benchrigor.machine.thresholds import Threshold
-from benchrigor.model import Capability, Code, Sample
-from benchrigor.model.checks import is_number
+import psutil  # type: ignore[import-untyped]
+
+from benchrigor.clocks import WallClock
+from benchrigor.machine import capabilities, health
+from benchrigor.machine.kernel_files import ROOT
+from benchrigor.machine.states.status_readers import StatusReader
+from benchrigor.machine.thresholds import Threshold, read_thresholds
+from benchrigor.model import Capability, Code, Options, Round, Sample, Status
+from benchrigor.model.checks import is_number, refuse, wrong_number
 from benchrigor.model.finding import Finding, Fitness
+from benchrigor.model.machine import OF_MACHINE
+from benchrigor.model.readings import Facts
 from benchrigor.model.text import percent, show_value
+from benchrigor.protocols import Clock
 from benchrigor.stats.interference.traffic_light import RED_ABOVE, YELLOW_FROM
+from benchrigor.workloads.processes.worker import Reference
+from benchrigor.workloads.timing import Stopwatch
+
+if TYPE_CHECKING:
+    from benchrigor.machine.states.status_readers import StatusReader
+
+
+_MOST_SHARE = 0.01  # of the time since the last reading, that a reading may cost
+_LEAST_BUDGET_S = 2.0  # of shorter sessions loading psutil, some 15 ms, would be more than that
+
+
+def watch_for(options: Options, clock: Clock) -> StatusWatch | None:
+    """Return a watch of the machine; None for simulated time and sessions too short for one."""
+    if not isinstance(clock, WallClock) or options.budget_s < _LEAST_BUDGET_S:
+        return None
+    from benchrigor.machine.states.status_readers import StatusReader  # noqa: PLC0415  # loads psutil
+
+    return StatusWatch(clock, StatusReader(short=True, clock=clock))
+
+
+class StatusWatch:
+    """Reads the status before and after rounds, at a cost of up to 1% of the time.
+
+    It reads for the first time when it is made, so that modules are loaded before round 0.
+    """
+
+    def __init__(self, clock: Clock, reader: StatusReader) -> None:
+        self._clock, self._reader = clock, reader
+        self._cost_ns = 0
+        self._read_ns = clock.now_ns()
+        self._look()
+
+    def before(self) -> int:
+        """Read the status; return the nanoseconds that passed."""
+        began_ns = self._clock.now_ns()
+        self._look()
+        return self._clock.now_ns() - began_ns
+
+    def after(self, finished: Round) -> Round:
+        """Add to the facts of a round what is known of the machine."""
+        status = self._look()
+        if status is None:
+            return finished
+        return replace(finished, facts={**finished.facts, **facts_of_status(status)})
+
+    def _look(self) -> Status | None:
+        """Read the status, unless that would cost too much."""
+        began_ns = self._clock.now_ns()
+        if self._cost_ns > _MOST_SHARE * (began_ns - self._read_ns):
+            return None
+        status = self._reader.read()
+        self._read_ns = self._clock.now_ns()
+        self._cost_ns = self._read_ns - began_ns
+        return status
+
+
+def facts_of_status(status: Status) -> Facts:
+    """Return the facts that a status gives a round: what is known, by the short names."""
+    from benchrigor.machine.states.status_readers import SHORT_NAMES  # noqa: PLC0415  # psutil
+
+    told = status.to_dict()
+    known = (name for name in ("span_s", *SHORT_NAMES) if told.get(name) is not None)
+    return {f"{OF_MACHINE}{name}": told[name] for name in known}
+
+
+_PARTS = 10
+_SEEN = 0.02  # of a processor
+_OF_PROGRAMS = {"under-used"}  # alarms that a function in one thread raises wherever it runs
+
+
+def examine(*, seconds: float = 1.0, root: Path = ROOT) -> tuple[Finding, ...]:
+    """Find out whether a machine is fit to be measured on; no setting is changed.
+
+    Fixed work is done in the meantime, as by the measured code.
+
+    Parameters
+    ----------
+    seconds
+        For how long.
+    root
+        Folder that holds ``proc`` and ``sys``.
+
+    Raises
+    ------
+    InvalidInput
+        When that is not a number of seconds above 0.
+    ClockFailed
+        When the clock stands still, or goes backwards.
+
+    Examples
+    --------
+    >>> [each.name for each in examine(seconds=0.02)][:3]
+    ['clock', 'clock cost', 'noise']
+    """
+    refuse(wrong_number("seconds", seconds))
+    watch = Stopwatch(WallClock())
+    reader, reference = StatusReader(root=root), Reference()
+    known = _processor_times()
+    reader.read()
+    began_s, used_s = time.perf_counter(), time.process_time()
+    work_s = [_mean_work_s(reference, seconds / _PARTS) for _ in range(_PARTS)]
+    took_s, own_s = time.perf_counter() - began_s, time.process_time() - used_s
+    status = reader.read()
+    later, span_s = _processor_times(), time.perf_counter() - began_s
+    others = [
+        (name, (used - known[key][1]) / span_s)
+        for key, (name, used) in later.items()
+        if key in known
+    ]
+    busy = status.value("cpu busy")
+    cores = psutil.cpu_count() or 1
+    return judge(
+        Examined(
+            resolution_s=watch.resolution_ns / 1e9,
+            cost_s=watch.cost_ns / 1e9,
+            shortest_s=watch.shortest_ns / 1e9,
+            capabilities=capabilities(root=root),
+            samples=(*status.samples, *health(root=root).samples),
+            processors=cores,
+            busy=max(busy * cores / 100.0 - own_s / took_s, 0.0) if is_number(busy) else None,
+            others=sorted((use for use in others if use[1] >= _SEEN), key=lambda use: -use[1]),
+            work_s=work_s,
+            thresholds=[each for each in read_thresholds() if each.code not in _OF_PROGRAMS],
+        )
+    )
+
+
+def _mean_work_s(reference: Reference, seconds: float) -> float:
+    """Return the mean time of the fixed work, done for that long."""
+    until_s, times = time.perf_counter() + seconds, list[int]()
+    while time.perf_counter() < until_s or not times:
+        times.append(reference.measure(lasting_ns=0))
+    return statistics.fmean(times) / 1e9
+
+
+def _processor_times() -> dict[tuple[int, float], tuple[str, float]]:
+    """Return name and processor time of all other visible processes."""
+    found = {}
+    for process in psutil.process_iter(["pid", "create_time", "name", "cpu_times"]):
+        told = process.info
+        if told["pid"] != os.getpid() and told["cpu_times"] is not None:
+            name = "".join(filter(str.isprintable, told["name"] or f"process {told['pid']}"))
+            used_s = told["cpu_times"].user + told["cpu_times"].system
+            found[told["pid"], told["create_time"] or 0.0] = name, used_s
+    return found
+
 
 _COARSE_S = (1e-3, 0.1)  # shortest reading that the clock resolves
 _SLOW_CLOCK_S = (1e-6, 1e-3)  # to read it

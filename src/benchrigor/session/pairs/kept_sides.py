@@ -16,7 +16,7 @@ from benchrigor.model import Code, Comparison, Notice, Round, RoundPlan, RunReco
 from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Floats
 from benchrigor.protocols import Clock, Store, Workload
-from benchrigor.session.conditions.stopped import was_stopped
+from benchrigor.session.conditions.red_rounds import was_stopped
 from benchrigor.session.controller import seed_of
 from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
 from benchrigor.session.pairs.pairs_so_far import Paces

@@ -13,7 +13,7 @@ from benchrigor.clocks import WallClock
 from benchrigor.errors import WorkloadFailed
 from benchrigor.model import Code, Comparison, Notice, Progress, Round, RoundPlan
 from benchrigor.protocols import Clock, Store, Workload
-from benchrigor.session.conditions.stopped import was_stopped
+from benchrigor.session.conditions.red_rounds import was_stopped
 from benchrigor.session.loop import Hooks, drive, ended_by_errors
 from benchrigor.session.pairs.kept_sides import (
     STOPPED_PAIR,

@@ -15,7 +15,7 @@ from benchrigor.session.stored_runs import BASELINE, CANDIDATE
 from benchrigor.stats.comparison.samples import refuse_zeros
 from benchrigor.stats.comparison.two_sample import Question, compare_pairs, compare_samples
 from benchrigor.stats.estimators.estimation import notice_of
-from benchrigor.stats.estimators.observation import observe
+from benchrigor.stats.estimators.multimodality import observe
 from benchrigor.stats.estimators.rough_figure import latest
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, too_few
 from benchrigor.stats.series.undisturbed import Groups, choose_undisturbed, groups_of, join_groups

@@ -11,7 +11,7 @@ from benchrigor.model import Code, Comparison, Notice, Round, RunRecord
 from benchrigor.model.comparison import Ranked
 from benchrigor.model.interference import Light
 from benchrigor.model.text import percent
-from benchrigor.session.conditions.stopped import report_stops
+from benchrigor.session.conditions.red_rounds import report_stops
 from benchrigor.session.pairs.kept_sides import compare_in_turn
 from benchrigor.stats.comparison.two_sample import Question
 from benchrigor.stats.interference.traffic_light import light_of

@@ -1,19 +1,95 @@
-"""The readings of one metric so far, and when the next look at them is due."""
+"""The readings of one metric so far, and when the next look at them is due.
+
+The readings of a run in pieces, as one series per piece.
+
+The references of successive rounds, along their readings.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
 
-from benchrigor.model import Analysis, Metric, StablePhase
+import numpy as np
+
+from benchrigor.model import Analysis, Metric, Notice, Options, References, StablePhase
 from benchrigor.model.analysis import Kind
+from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Floats
-from benchrigor.session.schedule.references_along import Timed
 from benchrigor.session.schedule.work_schedule import WorkSchedule
 from benchrigor.session.stop_rules import EARLY_LOOKS, next_check
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.series.undisturbed import Groups
+from benchrigor.stats.statistics.statistic import ReferencesAlong
+from benchrigor.stats.statistics.variance_components import MIN_PIECES, few_pieces
+
+T = TypeVar("T")
+
+
+def by_piece(
+    pieces: Sequence[int], parts: Sequence[T], join: Callable[[Sequence[T]], T]
+) -> list[T]:
+    """Join the successive parts of every piece."""
+    whole: dict[int, list[T]] = {}
+    for piece, part in zip(pieces, parts, strict=True):
+        whole.setdefault(piece, []).append(part)
+    return [parts[0] if len(parts) == 1 else join(parts) for parts in whole.values()]
+
+
+def first_pieces(options: Options) -> int:
+    """Return from how many pieces on their levels make an interval: one look before the last."""
+    return min(MIN_PIECES - 1, max(2, options.pieces - 1))
+
+
+def in_pieces(
+    series: Sequence[Floats], options: Options
+) -> tuple[Kind, tuple[Floats, ...], tuple[Notice, ...]]:
+    """Return kind and series of readings in pieces; few pieces are one series so far."""
+    if len(series) >= first_pieces(options):
+        return Kind.PIECES, tuple(series), ()
+    return Kind.UNIT_READINGS, (np.concatenate(series),), (few_pieces(len(series), options.pieces),)
+
+
+_UNDISTURBED = 0.9  # quantile of the shares: waiting for a processor only lowers them
+
+
+class Timed(NamedTuple):
+    """The references of a round, and how much of the readings between them was work."""
+
+    n: int  # readings of the round
+    references: References | None
+    busy: Floats  # share of the time between two references; empty if it was not measured
+
+
+def timed_round(values: Floats, references: References | None, calls: int) -> Timed:
+    """Take a round whose readings are durations of so many calls each."""
+    busy = np.empty(0)
+    if references is not None and references.stops[-1] > values.size:
+        references = None  # they lie between other readings of the round
+    if references is not None and references.busy is not None:
+        starts = np.append(0, references.stops[:-1])
+        took_s = np.add.reduceat(values[: references.stops[-1]], starts) * calls
+        busy = references.busy / np.maximum(took_s, 1e-12)
+    return Timed(values.size, references, busy)
+
+
+def references_along(rounds: Sequence[Timed]) -> ReferencesAlong | None:
+    """Return the references of rounds by their places among all readings; None without any."""
+    found = [round_ for round_ in rounds if round_.references is not None]
+    begun = np.cumsum([0, *(round_.n for round_ in rounds)])
+    placed = [
+        (start + round_.references.stops, round_.references.seconds[INTERPRETER])
+        for start, round_ in zip(begun, rounds, strict=False)
+        if round_.references is not None and INTERPRETER in round_.references.seconds
+    ]
+    if not placed:
+        return None
+    stops, seconds = (np.concatenate(column) for column in zip(*placed, strict=True))
+    busy = np.concatenate([round_.busy for round_ in found])
+    share = float(np.quantile(busy, _UNDISTURBED)) if busy.size else 1.0
+    return ReferencesAlong(stops=stops, log_s=np.log(seconds), busy=min(share, 1.0))
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,17 +1,51 @@
-"""Sessions that take turns, piece by piece, in an order drawn for every turn."""
+"""Sessions that take turns, piece by piece, in an order drawn for every turn.
+
+Runs that were measured in turn: a dict whose text is a ranked table.
+
+measure_many: time several functions in turn, so that all of them see the same minutes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+import math
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
+from inspect import signature
+from typing import Any
 
 import numpy as np
 
-from benchrigor.errors import BenchrigorError
-from benchrigor.model import Progress
+from benchrigor.errors import BenchrigorError, InvalidInput
+from benchrigor.model import Progress, RunRecord
+from benchrigor.model.checks import is_number, refuse
+from benchrigor.model.one_line import Reported
+from benchrigor.model.options import SHORTEST_PIECE_S
+from benchrigor.model.run_line import show_number
+from benchrigor.model.series import short
+from benchrigor.model.text import many
 from benchrigor.protocols import Workload
+from benchrigor.session.controller import check_seed, seed_of
+from benchrigor.session.measuring import measure, prepare
 from benchrigor.session.session import Session
-from benchrigor.session.turns.run_records import RunRecords
+
+
+class RunRecords(Reported, dict[str, RunRecord]):
+    """Records by name; ``print(records)`` ranks them, the best first.
+
+    Runs that do not differ beyond chance share a place, as in `benchrigor compare`. Runs without
+    an estimate have no place, and stand in the order given.
+    """
+
+    _page = "benchrigor.report.run_table:ranking_page"
+
+    def _line(self) -> str:
+        analyses = {name: run.analysis() for name, run in self.items()}
+        shown = (
+            f"{name} {'no number' if analysis is None else show_number(analysis, 'mean')}"
+            for name, analysis in analyses.items()
+        )
+        return f"{many(len(self), 'run')}: {', '.join(shown)}" if self else "no runs"
+
 
 Runs = Mapping[str, tuple[Session, Workload]]
 Turns = Generator[Progress, None, None]
@@ -84,3 +118,75 @@ def records_of(runs: Runs) -> RunRecords:
     """Return the records of all sessions that have finished a round."""
     records = {name: session.result() for name, (session, _) in runs.items()}
     return RunRecords({name: record for name, record in records.items() if record.rounds})
+
+
+_PIECES = 6  # by default, and fewer if they would be shorter than this
+_FEWEST = 4
+_GOOD_S = 0.2
+
+
+def measure_many(functions: Mapping[str, Callable[..., object]], **options: Any) -> RunRecords:
+    """Time functions in turn, in pieces that are spread over the whole time.
+
+    The pace of a machine may change from minute to minute. The levels of a function's pieces show
+    by how much, and give its interval by Student's t. All functions share the fast minutes: a
+    turn has a piece of every function, in a random order.
+
+    Parameters
+    ----------
+    functions
+        Functions by the name of their record.
+    **options
+        Options of `measure` without ``name``; they apply to all functions. ``budget_s`` is the
+        time for one function. ``pieces`` is 6 by default, down to 4 if pieces would be shorter
+        than 0.2 s. ``over_s`` spreads the turns over that time in seconds. For ``progress``,
+        `Progress.name` is the function under way.
+
+    Returns
+    -------
+    dict of RunRecord
+        By name, in the order given; ``print(records)`` shows them ranked.
+
+    Raises
+    ------
+    InvalidInput
+        When an argument is out of range, before any measurement.
+    WorkloadFailed, ClockFailed, StoreFailed
+        When a function fails. The other functions continue to their end, then the first error is
+        raised; its ``records`` hold the results by name, including rounds before the failure.
+    KeyboardInterrupt
+        On Ctrl-C, with the attribute ``records``.
+
+    Examples
+    --------
+    >>> from benchrigor.testing import FakeClock
+    >>> clock = FakeClock()
+    >>> nap = lambda us: lambda: clock.advance(us * 1000)
+    >>> records = measure_many({"short": nap(200), "long": nap(300)}, budget_s=2, clock=clock)
+    >>> {name: round(record.estimate().value, 6) for name, record in records.items()}
+    {'short': 0.0002, 'long': 0.0003}
+    """
+    if not isinstance(functions, Mapping) or not functions:
+        raise InvalidInput(f"functions is {short(functions)}, expected functions by name")
+    defaults = {p.name: p.default for p in signature(measure).parameters.values()}
+    wrong = options.keys() - (defaults.keys() - {"name", "func"})
+    refuse(f"{name!r} is no option of measure_many" for name in sorted(wrong))
+    pieces = pieces_for(options.get("budget_s", defaults["budget_s"]))
+    options = {**defaults, "pieces": pieces, **options}
+    seed, runs, problems = check_seed(options.pop("seed", None)), {}, list[str]()
+    for index, (name, func) in enumerate(functions.items()):
+        own = {"func": func, "name": name, "seed": seed_of(seed, index)}
+        try:
+            runs[name] = prepare({**options, **own})
+        except InvalidInput as error:
+            problems += [f"{name}: {problem}" for problem in error.problems]
+    refuse(problems)
+    return rotate(runs, seed=seed, over_s=options["over_s"])
+
+
+def pieces_for(budget_s: object) -> int:
+    """Return the default number of pieces of a budget: six, or down to four of a good length."""
+    if not is_number(budget_s) or not SHORTEST_PIECE_S <= budget_s < math.inf:
+        return 1  # it is wrong, or too short for two
+    good, most = (int(budget_s / length_s + 1e-9) for length_s in (_GOOD_S, SHORTEST_PIECE_S))
+    return min(_PIECES, max(_FEWEST, good), most)

@@ -28,8 +28,7 @@ from benchrigor.stats.phases.chosen_phase import choose_phase
 from benchrigor.stats.phases.stability_rules import find_trend
 from benchrigor.stats.phases.trimming import measured_part, measured_phase
 from benchrigor.stats.series.interval import exponential
-from benchrigor.stats.series.level import MIN_FOR_VARIANCE, TRANSIENTS, too_few
-from benchrigor.stats.series.wall_time_blocks import block_starts
+from benchrigor.stats.series.level import MIN_FOR_VARIANCE, TRANSIENTS, block_starts, too_few
 from benchrigor.stats.statistics.order_statistics import quantile_of, quantile_value
 from benchrigor.stats.statistics.proportion import MIN_IN_TAIL
 from benchrigor.stats.statistics.statistic import Policy

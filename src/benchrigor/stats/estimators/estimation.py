@@ -32,8 +32,7 @@ from benchrigor.stats.phases.trimming import (
     whole_piece,
 )
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
-from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION, MIN_FOR_VARIANCE
-from benchrigor.stats.series.wall_time_blocks import BLOCKS
+from benchrigor.stats.series.level import BLOCKS, MIN_FOR_AUTOCORRELATION, MIN_FOR_VARIANCE
 from benchrigor.stats.statistics.statistic import Policy, Several
 
 _SEVERAL = (Kind.INVOCATIONS, Kind.PIECES)  # of several series

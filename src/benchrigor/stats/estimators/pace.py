@@ -24,7 +24,7 @@ from benchrigor.model.text import percent
 from benchrigor.stats.estimators.headline import ASSUMED
 from benchrigor.stats.series.full_speed import NEAR, SENSITIVITY, SENSITIVITY_SD, fastest_level
 from benchrigor.stats.series.interval import PIECE_MEANS, satterthwaite, student_t
-from benchrigor.stats.series.wall_time_blocks import block_starts
+from benchrigor.stats.series.level import block_starts
 
 # The prior of the sensitivity, as a mixture of two kinds of work: their shares, means and standard
 # deviations. Of 48 workloads on two kinds of processors, 30 were limited by the interpreter, and

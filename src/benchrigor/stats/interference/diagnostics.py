@@ -12,9 +12,13 @@ from benchrigor.model import Code, Notice, SegmentProfile
 from benchrigor.model.interference import DELAY_ELSEWHERE
 from benchrigor.model.series import Floats, Ints
 from benchrigor.model.text import many
-from benchrigor.stats.interference.clustering import Labels
-from benchrigor.stats.interference.grouping import MIN_IN_GROUP, combination_codes, without_delay
-from benchrigor.stats.interference.mad_threshold import RunExcess
+from benchrigor.stats.interference.grouping import (
+    MIN_IN_GROUP,
+    Labels,
+    RunExcess,
+    combination_codes,
+    without_delay,
+)
 from benchrigor.stats.interference.traffic_light import probability_high
 
 MATERIAL = 10.0  # per cent of the time from which on something deserves a warning

@@ -1,7 +1,16 @@
-"""Groups of segments: clusters of computation, split by nominal features (Shah et al. 2018, 2)."""
+"""Groups of segments: clusters of computation, split by nominal features (Shah et al. 2018, 2).
+
+The threshold of each group, and the time of its segments beyond it.
+
+A segment of duration t is interfered with if t > median + 4 MAD, where MAD = median(|X_i -
+median(X)|) is not scaled; the interference is t - threshold (Shah et al. 2018, section 2).
+
+Clusters of amounts by relative distance (Shah et al. 2018, section 2; the cuts are ours).
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -11,8 +20,211 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import SegmentProfile
+from benchrigor.model.interference import SegmentGroup
 from benchrigor.model.series import Floats, Ints
-from benchrigor.stats.interference.clustering import Clusters, Labels, find_clusters
+
+_MADS = 4.0
+
+
+class RunExcess:
+    """The groups of a run, and their excess over the threshold; one item per group, in seconds."""
+
+    def __init__(self, profile: SegmentProfile) -> None:
+        codes, self.clusters = group_codes(profile)
+        self.profile, self.groups = profile, group_by_code(codes)
+        self.total_s = float(profile.duration_s.sum())
+        self.ordered = self.groups.sorted(without_delay(profile, self.groups.order))
+        self.durations = self.groups.sums(self.ordered)
+        if profile.delays:
+            self.durations += self.groups.sums(profile.delay_s[self.groups.order])
+        self.medians = self.groups.medians(self.ordered)
+        self.mads = self.groups.mads(self.ordered, self.medians)
+        self.thresholds = self.medians + _MADS * self.mads
+        excess = self.ordered - np.repeat(self.thresholds, self.groups.sizes)
+        self.flagged = self.groups.sums(excess > 0.0)
+        self.excess = self.groups.sums(np.maximum(excess, 0.0, out=excess))
+
+    @property
+    def excess_over_median(self) -> Floats:
+        """By how much the flagged segments of each group exceed its median."""
+        return np.asarray(self.excess + self.flagged * (self.thresholds - self.medians))
+
+    @property
+    def measured_percent(self) -> float:
+        """Measured delay in per cent of the run's wall time."""
+        return self.percent(self.profile.delay_s) if self.profile.delays else 0.0
+
+    @property
+    def unclustered_percent(self) -> float:
+        """Time of the segments in no group, in per cent of the run's wall time."""
+        if self.groups.order.size == self.profile.n:
+            return 0.0
+        return max(0.0, 100.0 - self.percent(self.durations))
+
+    def percent(self, seconds: float | Floats) -> float:
+        """Return the sum of some seconds in per cent of the run's wall time."""
+        return 100.0 * float(np.sum(seconds)) / self.total_s
+
+    def segment_groups(self) -> tuple[SegmentGroup, ...]:
+        """Return the groups for the reader, the one with most excess first."""
+        features = self.groups.features(self.profile)
+        return tuple(
+            SegmentGroup(
+                n=int(self.groups.sizes[g]),
+                **features[g],
+                median_s=float(self.medians[g]),
+                mad_s=float(self.mads[g]),
+                threshold_s=float(self.thresholds[g]),
+                duration_s=float(self.durations[g]),
+                flagged=int(self.flagged[g]),
+                excess_s=float(self.excess[g]),
+            )
+            for g in np.argsort(-self.excess, kind="stable").tolist()
+        )
+
+
+def segment_thresholds(profile: SegmentProfile, groups: Iterable[SegmentGroup]) -> Floats:
+    """Return the threshold of the group of each segment; NaN if it is in none of them."""
+    thresholds = np.full(profile.n, np.nan)
+    for group in groups:
+        inside = np.ones(profile.n, dtype=np.bool_)
+        for name, value in group.nominal.items():
+            inside &= profile.nominal[name] == value
+        for name, (low, high) in group.computation.items():
+            values = profile.computation.get(name, profile.nominal.get(name))
+            inside &= (values >= low) & (values <= high)
+        thresholds[inside] = group.threshold_s
+    return thresholds
+
+
+_THRESHOLD = 0.1
+# Nine tenths of a class with 6 % normal noise spread over less. The ends are left aside: segments
+# that are interfered with compute a little more, and belong in the group of the others.
+_SPREAD, _TAIL = 0.25, 0.05
+_STEPS, _WINDOW = 10, 3  # windows of three tenths of the threshold, a tenth apart
+# A valley has at most half of the values on either side, and fewer by 3.5 standard deviations: the
+# root of a count has one of 1/2
+_SHALLOW, _ROOTS = 0.5, 2.5
+_BLOCK = 64
+_FEW_BOUNDS = 64  # so many comparisons of all values cost less than a binary search of each
+
+Labels = npt.NDArray[np.integer[Any]]
+
+
+class Clusters(NamedTuple):
+    """The label of each value, and by label the chain of which a cluster is a piece."""
+
+    labels: Labels
+    chains: Ints
+
+    @property
+    def chained(self) -> bool:
+        """Whether any cluster is a piece of a chain."""
+        return int(self.chains[-1]) < self.chains.size - 1
+
+
+def find_clusters(series: Floats) -> Clusters:
+    """Cluster amounts of work by their relative distance; equal values share a cluster.
+
+    Neighbours in order of value belong together when they differ by less than 10 % of the smaller
+    one. Two cuts are against chains of neighbours whose ends are far apart: a cluster that spreads
+    over more than 10 % is cut at valleys, ranges of 3 % with at most half as many values as one on
+    either side; where nine tenths of it still spread over more than 25 %, it is a chain, and is cut
+    wherever a value lies farther than that from the first one of its piece.
+    """
+    ordered = np.sort(series)
+    starts = np.concatenate([[0], cluster_starts(ordered)])
+    starts = np.concatenate(_cut_clusters(ordered, starts, 0.0, _THRESHOLD, _valleys))
+    pieces = _cut_clusters(ordered, starts, _TAIL, _SPREAD, _links)
+    chains = np.repeat(np.arange(len(pieces)), [len(piece) for piece in pieces])
+    return Clusters(count_bounds(series, ordered[np.concatenate(pieces)[1:]]), chains)
+
+
+def cluster_starts(ordered: Floats) -> Ints:
+    """Return where values begin that are 10 % or more away from the one before (published)."""
+    # Within a block whose ends are near each other all neighbours are.
+    edges = ordered[np.minimum(np.arange(0, ordered.size + _BLOCK, _BLOCK), ordered.size - 1)]
+    blocks = np.flatnonzero(relative_distances(edges[:-1], edges[1:]) >= _THRESHOLD)
+    before = np.add.outer(blocks * _BLOCK, np.arange(_BLOCK)).ravel()
+    before = before[before < ordered.size - 1]
+    return before[relative_distances(ordered[before], ordered[before + 1]) >= _THRESHOLD] + 1
+
+
+def count_bounds(series: npt.NDArray[Any], bounds: npt.NDArray[Any]) -> Labels:
+    """Count, for each value, the bounds in ascending order that it has reached."""
+    if bounds.size > _FEW_BOUNDS:
+        return np.searchsorted(bounds, series, side="right")
+    labels = np.zeros(series.size, dtype=np.uint8)
+    for bound in bounds:
+        labels += series >= bound
+    return labels
+
+
+def relative_distances(low: Floats, high: Floats) -> Floats:
+    """Return the gaps between values over the smaller of them in size; 0 if they are equal."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        gaps = high - low
+        return np.where(gaps > 0.0, gaps / np.minimum(np.abs(low), np.abs(high)), 0.0)
+
+
+def _cut_clusters(
+    ordered: Floats,
+    starts: Ints,
+    tail: float,
+    limit: float,
+    find_cuts: Callable[[Floats], list[int]],
+) -> list[list[int]]:
+    """Cut each cluster whose ends, but for tails, are beyond the limit; return starts of pieces."""
+    stops = np.append(starts[1:], ordered.size)
+    tails = (tail * (stops - starts)).astype(np.int64)
+    far = relative_distances(ordered[starts + tails], ordered[stops - 1 - tails]) > limit
+    return [
+        [start, *(start + cut for cut in find_cuts(ordered[start:stop]))] if apart else [start]
+        for start, stop, apart in zip(starts.tolist(), stops.tolist(), far.tolist(), strict=True)
+    ]
+
+
+def _valleys(ordered: Floats) -> list[int]:
+    """Return where values begin beyond a stretch with hardly any; all have one sign."""
+    if ordered[0] < 0.0:
+        return [ordered.size - cut for cut in reversed(_valleys(-ordered[::-1]))]
+    step = math.log1p(_THRESHOLD) / _STEPS
+    steps = math.ceil((math.log(ordered[-1]) - math.log(ordered[0])) / step)
+    with np.errstate(over="ignore"):
+        edges = ordered[0] * np.exp(step * np.arange(1 - _WINDOW, steps + _WINDOW))
+    starts = np.searchsorted(ordered, edges)
+    counts = (starts[_WINDOW:] - starts[:-_WINDOW]).tolist()
+    cuts: list[int] = []
+    peak = least = sparsest = 0
+    for place, count in enumerate(counts):
+        if _is_less(least, peak) and _is_less(least, count):
+            low, high = int(starts[sparsest]) - 1, int(starts[sparsest + _WINDOW])
+            cuts.append(low + 1 + int(np.diff(ordered[low : high + 1]).argmax()))
+            peak = 0
+        if count > peak:
+            peak = least = count
+        elif count < least:
+            least, sparsest = count, place
+    return cuts
+
+
+def _is_less(count: int, than: int) -> bool:
+    """Whether a count is at most half of another, and significantly less."""
+    return count <= _SHALLOW * than and math.sqrt(than) - math.sqrt(count) >= _ROOTS
+
+
+def _links(ordered: Floats) -> list[int]:
+    """Return where values begin that lie too far from the first of the piece before."""
+    cuts: list[int] = []
+    start = 0
+    while True:
+        low = float(ordered[start])
+        limit = low * (1.0 + _SPREAD) if low > 0.0 else low / (1.0 + _SPREAD)
+        start += int(np.searchsorted(ordered[start:], limit, side="right"))
+        if start == ordered.size:
+            return cuts
+        cuts.append(start)
+
 
 MIN_IN_GROUP = 5  # smaller groups are not used for the estimate (published)
 _MAX_SMALL_CODE = 2**16 - 1  # numpy's stable sort of numbers of 16 bits takes linear time

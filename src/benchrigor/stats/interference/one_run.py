@@ -15,13 +15,13 @@ from benchrigor.model.checks import refuse
 from benchrigor.model.series import short
 from benchrigor.stats.interference import diagnostics
 from benchrigor.stats.interference.grouping import (
+    RunExcess,
     concatenate,
     group_by_code,
     group_codes,
     volumes_as_computation,
     without_delay,
 )
-from benchrigor.stats.interference.mad_threshold import RunExcess
 from benchrigor.stats.interference.traffic_light import light_of, probability_high
 
 

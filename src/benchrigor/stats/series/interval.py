@@ -16,8 +16,7 @@ from benchrigor.model.analysis import LevelFit
 from benchrigor.model.checks import refuse, wrong_number, wrong_share
 from benchrigor.model.series import short
 from benchrigor.model.text import say_too_wide, show_plainly
-from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
-from benchrigor.stats.series.wall_time_blocks import BLOCKS
+from benchrigor.stats.series.level import BLOCKS, MIN_FOR_AUTOCORRELATION
 
 PIECE_MEANS = "piece means"
 LONG_RUN_VARIANCE = "long-run-variance"

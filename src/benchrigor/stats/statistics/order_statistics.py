@@ -17,10 +17,10 @@ from benchrigor.stats.series.interval import estimate_level, student_t
 from benchrigor.stats.series.level import (
     MIN_FOR_AUTOCORRELATION,
     MIN_FOR_VARIANCE,
+    fit_blocks,
     fit_level,
     transient_basis,
 )
-from benchrigor.stats.series.wall_time_blocks import fit_blocks
 from benchrigor.stats.statistics.proportion import MIN_IN_TAIL, fit_indicators
 
 ORDER_STATISTICS = "order statistics"

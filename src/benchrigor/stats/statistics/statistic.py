@@ -15,15 +15,17 @@ from benchrigor.model.series import Floats, Ints
 from benchrigor.stats.changepoints.ruptures_adapter import takes_longest
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, estimate_level, refuse_wide
 from benchrigor.stats.series.level import (
+    BLOCKS,
     COMPLETE,
     MIN_FOR_VARIANCE,
     TRANSIENTS,
+    block_starts,
+    fit_blocks,
     fit_level,
     too_few,
 )
 from benchrigor.stats.series.remembered import remembered
 from benchrigor.stats.series.subsessions import SUBSESSIONS, fit_merged
-from benchrigor.stats.series.wall_time_blocks import BLOCKS, block_starts, fit_blocks
 from benchrigor.stats.statistics.order_statistics import quantile_of, quantile_value
 from benchrigor.stats.statistics.proportion import (
     MIN_IN_TAIL,

@@ -25,7 +25,7 @@ from benchrigor.model.text import show_duration
 from benchrigor.workbench.loadgen.http_requests import is_url
 from benchrigor.workbench.settings import STEPS
 from benchrigor.workbench.surfaces.factors import Point, Space
-from benchrigor.workbench.surfaces.placeholders import fill_places, places_in
+from benchrigor.workbench.surfaces.samples import fill_places, places_in
 from benchrigor.workloads.processes.command_line import CommandLine, last_lines, shown
 from benchrigor.workloads.processes.output_file import OutputFile
 from benchrigor.workloads.processes.process_group import ProcessGroup

@@ -41,7 +41,7 @@ from benchrigor.workbench.settings import (
 )
 from benchrigor.workbench.surfaces.designs import wrong_samples
 from benchrigor.workbench.surfaces.factors import Factor, Point, Space
-from benchrigor.workbench.surfaces.placeholders import fill_places, places_in
+from benchrigor.workbench.surfaces.samples import fill_places, places_in
 from benchrigor.workloads.processes.picking import Pick
 
 _OFFERED = ("load", "seconds")  # further places of a load generator's command

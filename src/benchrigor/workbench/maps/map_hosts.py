@@ -27,8 +27,7 @@ from benchrigor.workbench.pool.host_table import executor_for
 from benchrigor.workbench.pool.on_host import Refused
 from benchrigor.workbench.pool.pool import JobDone, Pool
 from benchrigor.workbench.surfaces.factors import show_point
-from benchrigor.workbench.surfaces.placeholders import fill_places
-from benchrigor.workbench.surfaces.samples import Measured, Sample
+from benchrigor.workbench.surfaces.samples import Measured, Sample, fill_places
 
 _MOST_S = 86_400.0  # the limit of a job, unless the file has one
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from benchrigor import machine
 from benchrigor.cli import options as shared
 from benchrigor.cli.exits import leave
 from benchrigor.cli.output import print_result
-from benchrigor.cli.picture import plot_option
+from benchrigor.cli.tables import plot_option
 from benchrigor.cli.targets import imported
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput

@@ -44,8 +44,7 @@ from benchrigor.workbench.planning.search import PeakSearch
 from benchrigor.workbench.searches import find_peak, generator_of, peak_of, search_options
 from benchrigor.workbench.settings import ADAPTIVE, LOADS
 from benchrigor.workbench.surfaces.factors import Point, Space, show_point
-from benchrigor.workbench.surfaces.placeholders import fill_places
-from benchrigor.workbench.surfaces.samples import Sample, lost_share, read_answer
+from benchrigor.workbench.surfaces.samples import Sample, fill_places, lost_share, read_answer
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.own_signals import measuring
 

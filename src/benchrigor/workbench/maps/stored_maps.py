@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.options import wants_details, wants_json
 from benchrigor.cli.output import print_result, remark, say
-from benchrigor.cli.picture import write_picture
+from benchrigor.cli.tables import write_picture
 from benchrigor.cli.targets import refuse_hidden
 from benchrigor.errors import BenchrigorError
 from benchrigor.layout import Part, page, wrapped

@@ -22,7 +22,7 @@ from benchrigor.control_characters import escaped
 from benchrigor.model import codec
 from benchrigor.model.series import short
 from benchrigor.model.text import show_duration
-from benchrigor.workbench.pool.host_lock import STALE_S
+from benchrigor.workbench.pool.leases import STALE_S
 from benchrigor.workbench.pool.on_host import BEGUN, KINDS, LOST, Job, Outcome
 
 MODULE = ("-m", "benchrigor.workbench.pool.on_host")

@@ -1,14 +1,28 @@
-"""The leases of hosts of a pool to jobs."""
+"""The leases of hosts of a pool to jobs.
+
+The lock of a host: a file on it that names its present owner.
+"""
 
 from __future__ import annotations
 
+import json
+import platform
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import takewhile
+from pathlib import Path
 from threading import Condition
+from typing import IO, Any
+from urllib.parse import quote
 
+import platformdirs
+
+from benchrigor.control_characters import escaped
+from benchrigor.errors import WorkloadFailed
 from benchrigor.model.one_line import OneLine
+from benchrigor.model.text import show_duration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -161,3 +175,172 @@ class LeaseTable:
         with self._changed:
             self._hosts = [name for name in self._hosts if name != host]
             self._changed.notify_all()
+
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+BEAT_S = 10.0  # from one sign of life to the next
+STALE_S = 60.0  # without a sign of life the owner has died
+_MOST = 10_000  # characters of a lock
+_FIELDS = {"owner": str, "numbers": dict, "at_s": float, "boot": str}
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+class HostBusy(WorkloadFailed):
+    """A host works for somebody else."""
+
+
+class LateToken(WorkloadFailed):
+    """A job comes after a later one of the same owner, which no longer waits for it."""
+
+
+class HostLock:
+    """Holds a machine for the owner of a token, under one of its names.
+
+    The file keeps the token after a job, so that other owners cannot come between two jobs of a
+    pool: until `free`, or for a minute by the machine's own monotonic clock. Locks from before a
+    restart of the machine are void. The file belongs to the machine, not to one of its names: hosts
+    may share the folder.
+
+    Parameters
+    ----------
+    host
+        The owner's name of the machine.
+    token
+        The token of the job.
+    alone
+        Whether the owner uses only this name for the machine.
+    folder
+        The folder of the file; None for the data folder of the user.
+    machine
+        The machine's own name; None to ask the system.
+    now_s
+        The clock.
+    boot
+        An id of the last start of the host; None to ask the system.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     lock = HostLock("elm", Token(owner="a1b2", number=1), folder=folder)
+    ...     lock.take()
+    ...     try:
+    ...         HostLock("elm", Token(owner="c3d4", number=1), folder=folder).take()
+    ...     except HostBusy as error:
+    ...         print(str(error).split(":")[0])
+    elm works for a1b2
+    """
+
+    def __init__(
+        self,
+        host: str,
+        token: Token,
+        *,
+        alone: bool = True,
+        folder: str | Path | None = None,
+        machine: str | None = None,
+        now_s: Callable[[], float] = time.monotonic,
+        boot: str | None = None,
+    ) -> None:
+        folder = folder or platformdirs.user_data_path("benchrigor", appauthor=False) / "hosts"
+        self._path = Path(folder) / f"{quote(machine or platform.node(), safe='')}.lock"
+        self._host, self._token, self._alone, self._now_s = host, token, alone, now_s
+        self._boot = boot or (_BOOT.read_text().strip() if _BOOT.exists() else "")
+        self.taken_over_from = ""  # the owner of a stale lock
+
+    def take(self) -> None:
+        """Hold the host.
+
+        Raises
+        ------
+        HostBusy
+            While it works for another owner.
+        LateToken
+            When it has worked for a later job of the same owner.
+        WorkloadFailed
+            When the file cannot be written, or the machine has another name for the same owner.
+        """
+        with self._file() as file:
+            held = _read(file)
+            if held and held["owner"] != self._token.owner:
+                self._refuse_or_take_over(held)
+                held = {}
+            numbers = dict(held.get("numbers", {}))
+            if numbers.get(self._host, 0) > self._token.number:
+                raise LateToken(f"{self._host} has worked for a later job of {held['owner']}")
+            if self._alone and (others := sorted({*numbers} - {self._host})):
+                raise WorkloadFailed(
+                    f"{self._host} and {escaped(others[0])} are one machine, expected each once"
+                )
+            self._write(file, numbers | {self._host: self._token.number})
+
+    def _refuse_or_take_over(self, held: dict[str, Any]) -> None:
+        silent_s = self._now_s() - held["at_s"]
+        if held["boot"] == self._boot and 0.0 <= silent_s < STALE_S:
+            raise HostBusy(
+                f"{self._host} works for {escaped(held['owner'])}: a sign of life "
+                f"{show_duration(silent_s)} ago, expected none for "
+                f"{show_duration(STALE_S)}: wait for it, or take another host"
+            )
+        self.taken_over_from = str(held["owner"])
+
+    def beat(self) -> bool:
+        """Give a sign of life; return whether the host is still held."""
+        with self._file() as file:
+            numbers = self._numbers(file)
+            is_ours = numbers.get(self._host) == self._token.number
+            if is_ours:
+                self._write(file, numbers)
+            return is_ours
+
+    def free(self) -> None:
+        """Free the host if it is held for this owner, and not for a later job of it."""
+        with self._file() as file:
+            numbers = self._numbers(file)
+            if self._host in numbers and numbers[self._host] <= self._token.number:
+                del numbers[self._host]
+                self._write(file, numbers)
+
+    def _numbers(self, file: IO[str]) -> dict[str, int]:
+        """Return the last token by the owner's names of the machine."""
+        held = _read(file)
+        return dict(held["numbers"]) if held.get("owner") == self._token.owner else {}
+
+    def _write(self, file: IO[str], numbers: Mapping[str, int]) -> None:
+        file.truncate(0)
+        if numbers:
+            held = {"owner": self._token.owner, "numbers": numbers, "boot": self._boot}
+            file.write(json.dumps(held | {"at_s": self._now_s()}))
+
+    @contextmanager
+    def _file(self) -> Iterator[IO[str]]:
+        """Open the file, and keep other processes from changing it."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open("a+", encoding="utf-8") as file:
+                if fcntl is not None:
+                    fcntl.flock(file, fcntl.LOCK_EX)
+                yield file
+        except OSError as error:
+            raise WorkloadFailed(
+                f"the lock of {self._host} cannot be written: {error}; expected a writable folder "
+                f"with space left: {self._path.parent}"
+            ) from error
+
+
+def _read(file: IO[str]) -> dict[str, Any]:
+    """Return the contents of a lock; empty if it is free, or the file is incomplete."""
+    file.seek(0)
+    try:
+        held: dict[str, Any] = json.loads(file.read(_MOST) or "{}")
+    except ValueError:
+        return {}
+    is_whole = isinstance(held, dict) and all(
+        isinstance(held.get(name), kind) for name, kind in _FIELDS.items()
+    )
+    is_whole = is_whole and all(isinstance(number, int) for number in held["numbers"].values())
+    return held if is_whole else {}

@@ -26,8 +26,7 @@ from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError, MissingExtra, StoreFailed, WorkloadFailed
 from benchrigor.model import codec
 from benchrigor.model.one_line import OneLine
-from benchrigor.workbench.pool.host_lock import BEAT_S, HostBusy, HostLock, LateToken
-from benchrigor.workbench.pool.leases import Token
+from benchrigor.workbench.pool.leases import BEAT_S, HostBusy, HostLock, LateToken, Token
 
 KINDS = ("done", "failed", "refused", "lost", "busy", "late")
 DONE, FAILED, REFUSED, LOST, BUSY, LATE = KINDS

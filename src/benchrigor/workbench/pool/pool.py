@@ -16,8 +16,7 @@ from benchrigor.errors import WorkloadFailed
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.text import show_duration
 from benchrigor.workbench.pool.executors import Executor
-from benchrigor.workbench.pool.host_lock import BEAT_S, HostBusy
-from benchrigor.workbench.pool.leases import Lease, LeaseTable
+from benchrigor.workbench.pool.leases import BEAT_S, HostBusy, Lease, LeaseTable
 from benchrigor.workbench.pool.on_host import (
     BUSY,
     DONE,

@@ -1,20 +1,156 @@
-"""The samples that a map asks for, and their results."""
+"""The samples that a map asks for, and their results.
+
+Places for the levels of factors, in commands, URLs and limits: ``{threads}``.
+
+Further answers of a surface: the best point, crossovers, leave-one-out predictions.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from benchrigor.errors import InvalidInput
+from benchrigor.model import Estimate
 from benchrigor.model.checks import refuse, wrong_choice, wrong_quantity, wrong_values
-from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Code, Notice
 from benchrigor.model.one_line import OneLine
-from benchrigor.model.series import short
+from benchrigor.model.series import Floats, short
 from benchrigor.model.text import many
 from benchrigor.stats.series.interval import student_t
-from benchrigor.workbench.surfaces.factors import Level
+from benchrigor.workbench.surfaces.factors import Level, Point
+
+# {{name}} is the text {name}, and ${name} belongs to a shell.
+_PLACE = re.compile(r"\{\{(?P<text>[^\W\d]\w*)\}\}|(?<!\$)\{(?P<name>[^\W\d]\w*)\}")
+
+
+def places_in(item: Any) -> Iterator[str]:
+    """Yield the names of places in a text, or in the texts of plain data.
+
+    Examples
+    --------
+    >>> [*places_in(["serve", "--threads={threads}", "${HOME}", "{{literally}}"])]
+    ['threads']
+    """
+    if isinstance(item, str):
+        yield from (found["name"] for found in _PLACE.finditer(item) if found["name"])
+    elif isinstance(item, Mapping | list | tuple):
+        for inner in item.values() if isinstance(item, Mapping) else item:
+            yield from places_in(inner)
+
+
+def fill_places(item: Any, point: Point, *, again: bool = False) -> Any:
+    """Return texts with the levels of a point in their places; other places stay as they are.
+
+    Arguments of a command are filled one by one, so a level with a space is still one argument.
+    Texts to be filled ``again`` later keep their ``{{name}}``.
+
+    Examples
+    --------
+    >>> fill_places(["serve", "{fs}", "{{fs}} {load}", "{gib}GiB"], {"fs": "my xfs", "gib": 2.0})
+    ['serve', 'my xfs', '{fs} {load}', '2GiB']
+    """
+    if isinstance(item, str):
+        return _PLACE.sub(lambda found: _level(found, point, again=again), item)
+    if isinstance(item, Mapping):
+        return {name: fill_places(inner, point, again=again) for name, inner in item.items()}
+    if isinstance(item, list | tuple):
+        return type(item)(fill_places(inner, point, again=again) for inner in item)
+    return item
+
+
+def _level(found: re.Match[str], point: Point, *, again: bool) -> str:
+    if found["text"]:
+        return found[0] if again else f"{{{found['text']}}}"
+    level = point.get(found["name"], found[0])
+    return str(int(level) if isinstance(level, float) and level.is_integer() else level)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Best(OneLine):
+    """The configuration with the best predicted answer.
+
+    Parameters
+    ----------
+    point
+        The levels by factor.
+    estimate
+        The model's prediction, which the luck of a single sample moves little.
+    regret
+        How much better, relative to its answer, the truly best point may be; from 0 on.
+    """
+
+    point: Point
+    estimate: Estimate
+    regret: Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crossover(OneLine):
+    """The level at which two configurations change places.
+
+    Parameters
+    ----------
+    factor
+        The varied factor, which both have in common.
+    at
+        Its level with equal answers.
+    below, above
+        The better one on either side.
+    probability
+        That they change places in this way within the range of the factor.
+    """
+
+    factor: str
+    at: Estimate
+    below: Point
+    above: Point
+    probability: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut(OneLine):
+    """The prediction of a measured point from all other points.
+
+    Parameters
+    ----------
+    point
+        The levels by factor.
+    measured
+        The measurement there.
+    predicted
+        The prediction from the other points; its interval is for a measurement there.
+    """
+
+    point: Point
+    measured: Estimate
+    predicted: Estimate
+
+
+def changes_of_sign(
+    difference: Floats, drawn: Floats
+) -> Iterable[tuple[float, Floats, float, bool]]:
+    """Yield changes of sign: place and drawn places in steps, probability, and direction."""
+    for index in np.flatnonzero((difference[:-1] > 0.0) != (difference[1:] > 0.0)):
+        is_first_better = bool(difference[index] > 0.0)
+        better = drawn > 0.0 if is_first_better else drawn <= 0.0
+        changes = better[:, :-1] & ~better[:, 1:]
+        far = np.where(changes, np.abs(np.arange(changes.shape[1]) - index), np.inf)
+        nearest = np.argmin(far, axis=1)
+        row = np.arange(len(drawn))
+        before, after = drawn[row, nearest], drawn[row, nearest + 1]
+        has_change = changes[row, nearest]
+        share = before / np.where(has_change, before - after, 1.0)
+        end = np.where(better[:, 0], difference.size - 1.0, 0.0)
+        places = np.where(has_change, nearest + share, end)
+        place = index + difference[index] / (difference[index] - difference[index + 1])
+        yield float(place), places, float(np.mean(has_change)), is_first_better
+
 
 Answer = Estimate | tuple[float, float, float]
 _WAYS = ("higher", "lower")

@@ -23,7 +23,6 @@ from benchrigor.stats.series.interval import (
     t_interval,
 )
 from benchrigor.units import Direction
-from benchrigor.workbench.surfaces.answers import Best, Crossover, LeftOut, changes_of_sign
 from benchrigor.workbench.surfaces.factors import Factor, Point, Space, show_point, spread
 from benchrigor.workbench.surfaces.gaussian_process import GaussianProcess
 from benchrigor.workbench.surfaces.quadratic import Quadratic
@@ -35,7 +34,11 @@ from benchrigor.workbench.surfaces.response_fit import (
     too_few,
 )
 from benchrigor.workbench.surfaces.samples import (
+    Best,
+    Crossover,
+    LeftOut,
     Measured,
+    changes_of_sign,
     direction_of,
     weak_samples,
 )
