@@ -45,8 +45,12 @@ def surface_of(
     *,
     step: int = 1,
     names: Sequence[str] = ("peak",),
+    **options: Any,
 ) -> Surface:
-    """Fit a surface to every ``step``-th point of a grid; ``lost`` has those without a peak."""
+    """Fit a surface to every ``step``-th point of a grid; ``lost`` has those without a peak.
+
+    ``options`` are those of `fit_surface`.
+    """
     rng, space = np.random.default_rng(1), Space(factors)
     samples = []
     for number, point in enumerate(space.grid()[::step]):
@@ -55,7 +59,7 @@ def surface_of(
         found = {} if without else {name: known(value) for name in names}
         sample = Sample(id=number, point=point)
         samples.append(Measured(sample=sample, estimates=found, cost_s=60.0, **(without or {})))
-    return fit_surface(space, samples)
+    return fit_surface(space, samples, **options)
 
 
 def with_lost() -> Surface:

@@ -158,8 +158,8 @@ def mostly_vague(point: dict[str, Any]) -> tuple[float, float, float]:
 
 
 def mapped_peaks(lost: dict[int, Any] | None = None, **options: Any) -> Surface:
-    """Return a map of peaks that are known."""
-    return surface_of([THREADS, FS], lost, **options)
+    """Return a map of known peaks, by a model whose digits are the same on all processors."""
+    return surface_of([THREADS, FS], lost, model="quadratic", **options)
 
 
 SAMPLE = Sample(id=4, point={"fs": "x\x1b[3m\nfs", "disks": 2})
@@ -321,6 +321,11 @@ CAUSES: dict[str, Callable[[], object]] = {
     "a map of two responses": lambda: str(
         surface_page(mapped_peaks(names=("peak", "goodput")), "a server", UNITS).at(80)
     ),
+    "a map by a Gaussian process": lambda: [
+        line
+        for line in str(surface_page(surface_of([THREADS, FS]), "a", UNITS).at(80)).splitlines()
+        if "Gaussian" in line
+    ],
     "lines of progress": lambda: (
         str(progress_line(Measured(sample=SAMPLE, **each), 5, n, left_s, "1/s").at(80))
         for each in (
