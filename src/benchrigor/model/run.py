@@ -321,7 +321,7 @@ class RunRecord(OneLine):
         >>> import benchrigor as br
         >>> record = br.measure(lambda: sorted(range(1000)), budget_s=0.2)
         >>> selection = record.selection()
-        >>> selection.counts.sum() == record.analysis().n_kept
+        >>> int(selection.counts.sum()) == record.analysis().n_kept
         True
         """
         if (analysis := self.analysis(metric)) is None:
