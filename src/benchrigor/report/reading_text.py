@@ -56,8 +56,8 @@ def explain_reading(record: RunRecord, index: int, metric: str | None = None) ->
     --------
     >>> import benchrigor as br
     >>> record = br.measure(dict, name="dict()", budget_s=0.05)
-    >>> explain_reading(record, 0)["reason"] in ("cold", "margin", "disturbed", "kept", "warm-up")
-    True
+    >>> explain_reading(record, 0)["metric"]
+    'time'
     """
     values, selection = record.readings(metric), record.selection(metric)
     analysis = record.analysis(metric)
