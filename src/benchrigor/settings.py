@@ -83,8 +83,15 @@ def _cut(text: str) -> str | tuple[float, ...]:
     return shares if len(shares) > 1 else shares * 2
 
 
+def _share_from_0(text: str) -> float:
+    """Read a share that may be 0."""
+    if (share := share_of(text)) < 0.0:
+        raise ValueError(f"{text!r} is below 0, expected 0 or more")
+    return share
+
+
 _WIDTH = Kind("SHARE", share_of, _is_above_0, "more than 0")
-_CHANGE = Kind("SHARE", share_of, lambda share: share >= 0.0, "0 or more")
+_CHANGE = Kind("SHARE", _share_from_0, lambda share: share >= 0.0, "0 or more")
 SHARE = Kind(
     "SHARE", share_of, lambda share: 0.0 < share < 1.0, "a number between 0 and 1, both excluded"
 )

@@ -45,6 +45,16 @@ def test_what_is_one_series_is_read(text, tmp_path) -> None:
     assert series.tolist() == [1.0, 2.5, 3.0]
 
 
+@pytest.mark.parametrize("names", [("parse", "parse_fast"), ("a", "b"), ("sort", "sort rev")])
+def test_a_large_file_of_two_things_is_refused_as_a_small_one_is(names, cli, tmp_path) -> None:
+    """What comes first may be a part of what comes later, or of the header."""
+    lines = (
+        f"{name},{10.0 - 5.0 * k}{n % 7}\n" for k, name in enumerate(names) for n in range(5_000)
+    )
+    (tmp_path / "f.csv").write_text("name,time\n" + "".join(lines))
+    assert cli("analyze", "f.csv", "--column", "time").exit_code == 2
+
+
 def test_rows_are_chosen_or_told_apart_as_rounds(cli, told, tmp_path) -> None:
     (tmp_path / "f.csv").write_text(table(TWO * 10))
     words = ("analyze", "f.csv", "--column", "time")

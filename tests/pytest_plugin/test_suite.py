@@ -248,6 +248,20 @@ def test_a_word_in_a_marker_that_nobody_knows_is_named(pytester):
     result.stdout.fnmatch_lines(["*marign*margin*"])
 
 
+def test_all_that_is_wrong_with_a_marker_is_named_before_anything_is_measured(pytester):
+    pytester.makepyfile("""
+        import pytest
+
+        @pytest.mark.bench(group=4, margin=-1, batch=0, statistic="x", target="2")
+        def test_it(bench):
+            bench(pow, 2, 3)
+    """)
+    result = pytester.runpytest(*QUICK)
+    result.assert_outcomes(errors=1)
+    for word in ("group", "margin", "batch", "statistic", "target"):
+        result.stdout.fnmatch_lines([f"*{word} of a benchmark*"])
+
+
 def test_names_cannot_write_to_the_terminal(pytester):
     pytester.makepyfile(r"""
         import pytest

@@ -345,8 +345,13 @@ def may_be_labels(cells: Sequence[object], raw: bytes, first: int) -> bool:
     if len(several) == len(cells) or all(map(is_like_number, several)):
         return False
     (only, *others) = several
-    as_written = max(raw.count(form.encode()) for form in (only, json.dumps(only)[1:-1]))
-    return bool(others) or as_written <= raw.count(b"\n") - first
+    if others:
+        return True
+    # Part of another label, or of a name, is no cell.
+    end = rb'[,;\t\r\n"]' if re.search(rb"[,;\t]", raw[:1000]) else rb'[\s"]'
+    forms = b"|".join(re.escape(form.encode()) for form in {only, json.dumps(only)[1:-1]})
+    found = re.finditer(rb"(?<=" + end + rb") *(?:" + forms + rb") *(?=" + end + rb")", raw)
+    return sum(1 for _ in found) <= raw.count(b"\n") - first
 
 
 def is_missing(cell: object) -> bool:

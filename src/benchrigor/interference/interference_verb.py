@@ -135,7 +135,7 @@ def _read_runs(sources: Sequence[str]) -> list[_Run]:
 def _load(source: str) -> SegmentProfile:
     try:
         profile = SegmentProfile.load(source)
-        _, last = whole_lines(readable(source).read_bytes().decode(errors="replace"))
+        _, last = whole_lines(readable(source).read_text(encoding="utf-8-sig", errors="replace"))
     except OSError as error:
         raise InvalidInput(f"{source} is no segment profile: {error.strerror}") from error
     if last is not None:

@@ -92,7 +92,7 @@ class TomlTables:
     def of_file(cls, path: str | Path) -> TomlTables:
         """Read a file; InvalidInput when it cannot be read, or is not TOML."""
         try:
-            text = readable(path).read_text(encoding="utf-8")
+            text = readable(path).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or error
             raise InvalidInput(f"{path} cannot be read: {why}") from error

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from benchrigor.errors import InvalidInput
 from benchrigor.lazy_names import lazy_names
 from benchrigor.settings import SETTINGS, settings_in, typed_name
 
@@ -120,7 +121,10 @@ def _suite_of(config: pytest.Config) -> Suite:
     from benchrigor.pytest_plugin.suite import Suite  # noqa: PLC0415  # for who asks for it
 
     if _SUITE not in config.stash:
-        config.stash[_SUITE] = Suite(config)
+        try:
+            config.stash[_SUITE] = Suite(config)
+        except InvalidInput as error:
+            raise pytest.UsageError(str(error)) from None
     return config.stash[_SUITE]
 
 

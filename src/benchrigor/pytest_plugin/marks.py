@@ -40,16 +40,30 @@ def settings_of(node: pytest.Item) -> tuple[dict[str, Any], set[str]]:
         for mark in reversed([*node.iter_markers(marker)]):
             found |= _read(mark.kwargs, marker)
             ignored |= _IGNORED & mark.kwargs.keys()
-    for word, name in NAMES.items():
-        if isinstance(found.get(word), str):
-            try:
-                found[word] = SETTINGS[name].kind.read(found[word])
-            except ValueError as error:
-                pytest.fail(f"{word} of a benchmark: {error}", pytrace=False)
+    if problems := _wrong(found):
+        pytest.fail("; ".join(problems), pytrace=False)
     is_fresh = config.getoption("bench_fresh") or config.getoption("bench_against")
     found["given_budget"] = found.get("budget", math.inf)
     found.setdefault("budget", _FRESH_BUDGET_S if is_fresh else _BUDGET_S)
     return {NAMES.get(word, word): value for word, value in found.items()}, ignored
+
+
+def _wrong(found: dict[str, Any]) -> list[str]:
+    """Read what is given as text, and return all problems with the settings of a benchmark."""
+    from benchrigor.model.checks import wrong_setting  # noqa: PLC0415  # for what is measured
+
+    problems = []
+    for word in NAMES.keys() & found.keys():
+        row = SETTINGS[NAMES[word]]
+        try:
+            if isinstance(found[word], str):
+                found[word] = row.kind.read(found[word])
+            problems += wrong_setting(f"{word} of a benchmark", row, found[word])
+        except ValueError as error:
+            problems.append(f"{word} of a benchmark: {error}")
+    if not isinstance(found.get("group", ""), str):
+        problems.append(f"group of a benchmark is {found['group']!r}, expected a text")
+    return problems
 
 
 def _read(keywords: Mapping[str, Any], marker: str) -> dict[str, Any]:

@@ -59,6 +59,10 @@ def read(text: str) -> dict[str, list[Any]]:
             "1000,100,0,7\n100001000,140,20000000,47\n200001000,180,20000000,87\n",
             {"period_s": [0.1] * 2, "items": [40] * 2, "blocked_s": [0.02, 0], "bytes": [40] * 2},
         ),
+        (
+            't_ns,end,items,blocked\n"1700000000000001000",p,5,0\n1700000000000002001,p,5,0\n',
+            {"period_s": [1001e-9]},
+        ),
         # The first row is where the first period begins.
         (
             "t_s,items,blocked\n5.0,99,1\n5.1,40,0\n5.3,41,3\n",

@@ -151,6 +151,8 @@ def test_several_metrics_are_read_in_one_pass() -> None:
         ('{"v": true}', "x=json:v", "True"),
         ('{"v": null}', "x=json:v", "None"),
         ('{"v": [1, 2]}', "x=json:v", "[1, 2]"),
+        ('{"v": "1_0"}', "x=json:v", "1_0"),
+        ("took 1_0 s", "x=regex:took ([^ ]+)", "1_0"),
         ('{"v": 1' + "0" * 400 + "}", "x=json:v", "1" + "0" * 79),
         ('"1', "x=column:0", '"1'),
         ('"x,8', "x=column:1", '"x,8'),

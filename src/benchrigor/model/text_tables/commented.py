@@ -10,6 +10,7 @@ import math
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +52,9 @@ class Numbers:
         """Return numbers; a text that is none becomes infinite, which never fits."""
         if isinstance(cells, np.ndarray):
             return cells
+        if self.whole and all(text.isascii() and text.strip().isdecimal() for text in cells):
+            with suppress(OverflowError):
+                return np.array([*map(int, cells)], dtype=np.int64)
         return np.array([float(text) if is_number(text) else math.inf for text in cells])
 
     def fit(self, values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -136,7 +140,7 @@ class CommentedCsv:
         """Yield successive rows; columns are keyed as the header names them."""
         while lines := self._next_lines(LINES_AT_ONCE):
             first = self.line - len(lines) + 1
-            if not lines[-1].endswith("\n"):
+            if not lines[-1].endswith(("\n", "\r")):
                 self.unfinished = LastLine(number=self.line, text=lines.pop())
             if not all(map(str.isspace, lines)):
                 yield Part(self, lines, columns, first)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -101,7 +102,9 @@ def rows_in(text: str, name: str) -> Iterator[Row]:
 def named_rows(text: str, name: str) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield the rows below a header: their places, and their cells by the names in it."""
     rows = rows_in(text, name)
-    _, header = next(rows)
+    first, header = next(rows)
+    if twice := [column for column, number in Counter(header).items() if number > 1]:
+        raise InvalidInput(f"{name} line {first} names {twice[0]!r} twice, expected it once")
     for line, cells in rows:
         yield f"{name} line {line}", dict(zip(header, cells, strict=True))
 

@@ -474,9 +474,11 @@ def _in_column(where: str, *, is_duration: bool) -> Finder:
             cells = quoted
         try:
             cell = cells[column]
-            return [cell.strip() if is_duration and has_time_unit(cell) else float(cell)]
-        except (IndexError, ValueError):
+        except IndexError:
             return []
+        if is_duration and has_time_unit(cell):
+            return [cell.strip()]
+        return [float(cell)] if is_number(cell) else []
 
     return find
 
@@ -498,7 +500,7 @@ def _number(item: Any, pick: Pick, line: str) -> float:
         if isinstance(item, str) and pick.measured.kind is Quantity.TIME:
             number = time_in(pick.unit, item)
         else:
-            number = math.nan if isinstance(item, bool) else float(item)
+            number = float(item) if is_number(str(item)) else math.nan
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
