@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import toml_tables as toml
+from benchrigor.model.checks import refuse, wrong_setting
 from benchrigor.model.metric import Metric, describe_metric
 from benchrigor.model.toml_tables import TomlTables
-from benchrigor.settings import settings_in, typed_name
+from benchrigor.settings import SETTINGS as ROWS
+from benchrigor.settings import Setting, settings_in, typed_name
 
 # Options that a project may give defaults for, by their names on the command line.
 SETTINGS = (*map(typed_name, settings_in("project")), "store")
 _OURS = ("tool", "benchrigor")
+_path = toml.reader_of(lambda value: isinstance(value, str), "the path of a file")
 _description = toml.reader_of(
     lambda value: isinstance(value, str), 'a description such as "req/s,higher,harmonic"'
 )
@@ -58,11 +62,24 @@ def defaults(folder: Path | None = None) -> Mapping[str, str]:
         When the file is not TOML, benchrigor is not a table in it, or a setting is not known.
     """
     tables = _tables(folder or Path.cwd())
-    given = tables.table(
-        _OURS, {**dict.fromkeys(SETTINGS, toml.as_it_is), "metrics": toml.table_of}
-    )
+    readers = {typed_name(name): _checked(ROWS[name]) for name in settings_in("project")}
+    given = tables.table(_OURS, {**readers, "store": _path, "metrics": toml.table_of})
     tables.refuse()
     return {name: str(value) for name, value in given.items() if name != "metrics"}
+
+
+def _checked(row: Setting) -> toml.Reader:
+    """Return what checks a value, and leaves it as it was typed: verbs read it once more."""
+
+    def check(name: str, value: Any) -> Any:
+        try:
+            read = row.kind.read(value) if isinstance(value, str) else value
+        except ValueError as error:
+            raise InvalidInput(f"{name}: {error}") from None
+        refuse(wrong_setting(name, row, read))
+        return value
+
+    return check
 
 
 def described_metrics(folder: Path) -> Mapping[str, str]:

@@ -303,6 +303,11 @@ CAUSES |= {
     "a setting of the project that nobody knows": lambda: project(
         "[tool.benchrigor]\nbugdet = 0.2\n", "timeit", "pass"
     ),
+    "all that is wrong with the settings of a project": lambda: project(
+        "[tool.benchrigor]\ntarget = 0\nconfidence = 95\nbudget = 'x'\nstore = []\n",
+        "timeit",
+        "pass",
+    ),
     "a project that describes nothing": lambda: project(
         "[tool]\nbenchrigor = 1\n", "analyze", "a.csv"
     ),
