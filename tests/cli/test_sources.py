@@ -126,6 +126,13 @@ def test_times_with_units_are_read_in_the_unit_that_is_asked_for(told, series):
     assert found("--round", "who") == ("s", 0.0125)
 
 
+def test_truths_are_chosen_as_json_writes_them(tmp_path):
+    rows = ('{"ok": true, "t": 1}', '{"ok": false, "t": 9}', '{"ok": true, "t": 2}')
+    (tmp_path / "f").write_text("\n".join(rows) + "\n")
+    chosen = Columns(column="t", where=(("ok", "true"),)).read(str(tmp_path / "f"))
+    assert chosen.series[0].tolist() == [1.0, 2.0]
+
+
 def test_a_path_selects_in_what_another_tool_wrote(told, tmp_path):
     times = [0.1, 0.2, 0.3, 0.25] * 10
     results = [{"command": "sleep 1", "times": times}, {"command": "a.b", "times": times[:20]}]

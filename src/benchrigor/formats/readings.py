@@ -33,7 +33,7 @@ from benchrigor.model import Notice
 from benchrigor.model.series import Floats, as_series
 from benchrigor.model.text import many
 from benchrigor.model.text_tables.plain_columns import columns_of, values_of
-from benchrigor.model.text_tables.rows import LastLine, misfit
+from benchrigor.model.text_tables.rows import IN_JSON, LastLine, misfit
 
 _HEAD = 1 << 16  # bytes that show how a long table is written
 
@@ -190,7 +190,7 @@ def _selected(table: Table, used: Sequence[str], readings: int, columns: Columns
     kept = [*range(n)]
     for key, value in columns.where:
         cells = table.columns[table.chosen([key], flag="--where")[0]]
-        kept = [row for row in kept if str(cells[row]) == value]
+        kept = [row for row in kept if value in (str(cells[row]), IN_JSON.get(repr(cells[row])))]
     if columns.skips_missing:
         several = [table.columns[key] for key in used[:readings]]
         kept = [row for row in kept if not any(is_missing(cells[row]) for cells in several)]

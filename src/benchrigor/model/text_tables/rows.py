@@ -112,11 +112,11 @@ def named_rows(text: str, name: str) -> Iterator[tuple[str, Mapping[str, str]]]:
 def misfit(place: str, cell: object, expected: str, column: str = "") -> InvalidInput:
     """Return the error for a cell that does not fit; null, true and false as JSON has them."""
     of = f" for {column}" if column else ""
-    shown = _IN_JSON.get(repr(cell)) or short(cell)
+    shown = IN_JSON.get(repr(cell)) or short(cell)
     return InvalidInput(f"{place} has {shown}{of}, expected {expected}")
 
 
-_IN_JSON = {"None": "null", "True": "true", "False": "false"}
+IN_JSON = {"None": "null", "True": "true", "False": "false"}
 
 
 def number_in(cell: str, place: str, column: str = "") -> float:
