@@ -93,7 +93,7 @@ def test_what_is_no_gate_or_compares_passes(saved):
         (GATE[0], "--bench-fail-on=worse", "--bench-margin=500%"),
         ("--bench-save=new", "--bench-compare=new", "--bench-fail-on=worse"),  # there is none yet
     ):
-        for _ in range(5):  # likewise
+        for _ in range(5):  # it may leave nothing to compare, too
             result = saved.runpytest(*QUICK, *options)
             if result.ret == 0:
                 break
