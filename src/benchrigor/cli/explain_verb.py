@@ -48,7 +48,7 @@ def explain(
         raise InvalidInput(
             f"{source} is of no known tool: `benchrigor analyze --explain` reads columns"
         )
-    if is_special(record):
+    if is_special(record) and reading is None:
         module_for(record).explain(record)
         return
     if reading is not None:

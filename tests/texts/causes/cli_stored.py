@@ -42,6 +42,7 @@ explain 069410de --metric speed
 explain 8f406f58 --reading 0
 explain 8f406f58 --reading 999
 explain 095491bb --reading 0
+explain 20a4f42a --reading 0
 resume 294973a2
 resume 8f406f58
 resume 069410de

@@ -1,4 +1,4 @@
-"""What is estimated of readings, a mean, a quantile or a share; and how it is to be estimated."""
+"""The statistic that is estimated (mean, quantile, share), and the policy of its estimate."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Found = tuple[Estimate, Fits]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Several:
-    """The series of invocations or pieces that have a value, with these values and the fits."""
+    """Series of invocations or pieces that have a value, with their values and fits."""
 
     series: Sequence[Floats]
     values: Sequence[float]
@@ -58,12 +58,12 @@ class Several:
 
     @property
     def unit(self) -> str:
-        """What they are."""
+        """The unit of inference."""
         return "piece" if self.policy.kind is Kind.PIECES else "invocation"
 
 
 class Statistic(Protocol):
-    """What is estimated of readings: all that depends on it is here.
+    """A statistic of readings: everything that depends on the statistic is here.
 
     Methods raise NotEstimable where the readings allow no number.
     """
@@ -73,20 +73,20 @@ class Statistic(Protocol):
     averages_rates: bool = False  # higher on a faster machine, whatever its metric says
 
     def of_series(self, series: Floats, policy: Policy, weights: Floats | None, /) -> Found:
-        """Estimate it of one series, whose readings have weights if these are not None."""
+        """Estimate the statistic of one series; weights may be None."""
         ...
 
     def of_each(self, series: Floats, policy: Policy, /) -> tuple[float, Fits]:
-        """Return its value of one of several series, with the fit behind it."""
+        """Return the value of one of several series, and the fit that gave it."""
         ...
 
     def of_several(self, several: Several, /) -> Estimate:
-        """Estimate it over invocations or pieces, from the value of each."""
+        """Estimate the statistic over invocations or pieces from their values."""
         ...
 
 
 class Mean(Statistic):
-    """The mean: of readings in order their level, beside what is left of transients."""
+    """The mean. Of successive readings it is their level, fitted with decaying transients."""
 
     def of_series(self, series: Floats, policy: Policy, weights: Floats | None) -> Found:
         """Estimate the level, or the mean by weights."""
