@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 from simulated.schedules import SPEED, Lasting, begun, drive
 
 from benchrigor.errors import WorkTooShort
@@ -121,6 +122,49 @@ def test_twelve_orders_of_magnitude_come_down_to_a_useful_range(name: str) -> No
         assert lasting(amounts.max()) >= 2.0 * lasting(amounts.min())
 
 
+def first_set(seed: int, order: str = "bisecting") -> np.ndarray:
+    """Return the amounts of the first set, from 1e7 to 2.3e8, as shares of this range."""
+    schedule = begun(10**7, 10**12, order=order, seed=seed)
+    work, _ = drive(schedule, line(), counted=QUICK_ROUNDS)
+    return (work[np.array(schedule.counted)] - 1e7) / 2.2e8
+
+
+@pytest.mark.parametrize("order", ["bisecting", "random"])
+def test_the_seed_orders_amounts_that_are_evenly_spaced(order: str) -> None:
+    one, same, other = (first_set(seed, order) for seed in (1, 1, 2))
+    assert list(one) == list(same)
+    assert list(one) != list(other)
+    assert np.sort(one) == pytest.approx(np.linspace(0.0, 1.0, QUICK_ROUNDS), abs=1e-6)
+    assert np.sort(one) == pytest.approx(np.sort(other))
+
+
+def test_bisecting_amounts_come_in_mirrored_pairs_of_which_the_seed_orders_the_finer() -> None:
+    finer = set[float]()
+    for seed in range(12):
+        shares = first_set(seed)
+        coarse = [1 / 2, 1 / 4, 3 / 4, 1 / 8, 7 / 8, 3 / 8, 5 / 8]
+        assert shares[:7] == pytest.approx(coarse, abs=0.1)
+        assert shares[7:15:2] + shares[8:15:2] == pytest.approx(np.ones(4), abs=0.05)
+        finer.add(round(shares[7], 2))
+        assert abs(stats.spearmanr(np.arange(QUICK_ROUNDS), shares).statistic) < 0.3
+    assert len(finer) >= 4
+
+
+@pytest.mark.parametrize("overhead_s", [0.0, 0.5])
+def test_no_amount_is_far_beyond_those_before(overhead_s: float) -> None:
+    for seed in range(3):
+        work, _ = drive(begun(1, 10**12, seed=seed), line(overhead_s), rounds=30, noise=0.1)
+        assert (work[1:] / np.maximum.accumulate(work)[:-1]).max() <= 8.0
+
+
+def test_rounds_that_are_hardly_long_enough_still_differ() -> None:
+    schedule = begun(0, 100)
+    work, _ = drive(schedule, lambda work: 0.0015 * work)  # 64 is too short, 67 is not
+    amounts = work[np.array(schedule.counted)]
+    assert len(set(amounts)) >= 20
+    assert amounts.min() <= 70
+
+
 @pytest.mark.parametrize("order", ["bisecting", "random"])
 def test_the_same_rounds_give_the_same_amounts(order: str) -> None:
     schedule = begun(0, 10**12, order=order, seed=3)
@@ -173,6 +217,16 @@ KNOWN: dict[str, tuple[list[tuple[Lasting, list[float]]], tuple[int, int], dict[
         [(lambda work: 0.5 - 1e-6 * work, [*range(1, 32), *range(40, 50)])],
         (31, 10),
         {Code.PILOT_ROUNDS: 31},
+    ),
+    "too short for most, from the amount known before": (
+        [({1: 0.01, 2: 0.2, 4: 0.01, 3: 0.01, 5: 0.2, 6: 0.2}.__getitem__, [1, 2, 4, 3, 5, 6])],
+        (4, 2),
+        {Code.SHORT_ROUNDS: 4},
+    ),
+    "half as long as wanted, and less": (
+        [({1: 0.2, 2: 0.3, 3: 0.3, 4: 0.3, 5: 0.05}.__getitem__, [1, 2, 3, 4, 5])],
+        (1, 4),
+        {Code.PILOT_ROUNDS: 1},
     ),
     "long with no more work than short ones": (
         [({100: 0.01, 50: 0.2, 200: 0.01}.__getitem__, [100, 50, 200])],
