@@ -147,6 +147,13 @@ def test_the_garbage_collector_is_held_back_as_asked_and_restored(
     assert gc.isenabled()
 
 
+def test_it_can_be_asked_to_end_after_the_round_under_way(clock: FakeClock) -> None:
+    engines: list[Any] = []
+    found = pair(clock, began=engines.append, progress=lambda _: engines[0].request_stop())
+    assert found.reason is br.StopReason.STOP_REQUESTED
+    assert found.ratio is not None
+
+
 def test_a_hook_that_fails_ends_it_with_the_ratio_so_far(clock: FakeClock) -> None:
     def broken(progress: br.Progress) -> None:
         if progress.readings > 100:

@@ -14,10 +14,20 @@ FULL_S, TRUE_S, SLOW = 4e-6, 1e-4, math.log(1.5)  # of the reference and of a re
 _GROUP, _SPELL = 5, 50  # readings between two references, and at one pace
 
 
-def paced_round(plan, rng, *, slow_share, n=2_000, metric="time", level_s=TRUE_S, **given):
+def paced_round(
+    plan,
+    rng,
+    *,
+    slow_share,
+    sensitivity=1.0,
+    n=2_000,
+    metric="time",
+    level_s=TRUE_S,
+    **given,
+):
     """Make readings whose pace changes every hundredth one, with a reference after each fifth."""
     slow = np.repeat(rng.random(n // 100) < slow_share, 100)
-    values = level_s * np.exp(SLOW * slow + rng.normal(0.0, 0.03, n))
+    values = level_s * np.exp(sensitivity * SLOW * slow + rng.normal(0.0, 0.03, n))
     stops = np.arange(_GROUP, n + 1, _GROUP)
     seconds = FULL_S * np.exp(SLOW * slow[stops - 1] + rng.normal(0.0, 0.02, stops.size))
     return _referred(plan, {metric: values}, stops, seconds, **given)

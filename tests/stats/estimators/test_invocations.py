@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 from tests.stats.told import analysed
 
+from benchrigor.errors import NotEstimable
 from benchrigor.model import Code
 from benchrigor.stats import estimate_invocations, estimate_mean
 from benchrigor.stats.statistics.variance_components import readings_per_invocation
@@ -49,6 +50,15 @@ def test_one_restless_invocation_of_many_counts_as_it_is() -> None:
     steady = [rng.normal(1.0, 0.05, 300) for _ in range(9)]
     restless = np.repeat([1.0, 2.0, 3.0], 100) + rng.normal(0.0, 0.01, 300)
     assert estimate_invocations([*steady, restless], trim=True).n == 10
+
+
+def test_what_is_refused_is_refused_each_time() -> None:
+    refusals = set[str]()
+    for _ in range(2):
+        with pytest.raises(NotEstimable) as caught:
+            estimate_invocations([[1.0], [2.0]], trim=True)
+        refusals.add(str(caught.value))
+    assert len(refusals) == 1
 
 
 def test_an_invocation_that_the_cut_swallows_does_not_count() -> None:

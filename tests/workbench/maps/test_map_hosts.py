@@ -8,6 +8,7 @@ import math
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -186,6 +187,25 @@ def test_the_margin_of_a_choice_is_that_of_the_file(folder, hosts, margin, never
 
     told = chosen(folder, hosts, equal, f"[best]\nmargin = {margin}\n")
     assert told["verdict"] != never
+
+
+def test_a_turn_that_waits_for_its_host_costs_nothing_and_holds_up_no_other(folder, hosts):
+    """While ash takes its first turn, elm takes both of its own, and the second of ash waits."""
+    elm_turns, elm_is_done = itertools.count(1), threading.Event()
+
+    def slow(job: Job) -> Outcome | None:
+        if "samples" in job.arguments and job.host == "elm" and next(elm_turns) == 2:
+            elm_is_done.set()
+        elif "samples" in job.arguments and not elm_is_done.is_set() and job.host == "ash":
+            assert elm_is_done.wait(30.0)
+            time.sleep(0.05)
+        return answers_of(job)
+
+    hosts.instead = slow
+    folder.map(f'{THREADS}{FULL}{RESPONSE}[hosts]\nnames = ["ash", "elm"]\n', "--best")
+    turns = folder.explained(folder.whole["run_id"])["turns"]
+    assert [each["turn"]["host"] for each in turns] == ["elm", "elm", "ash", "ash"]
+    assert turns[3]["cost_s"] < turns[2]["cost_s"]
 
 
 def test_no_further_turn_is_asked_of_a_lost_host(folder, hosts):
