@@ -55,17 +55,17 @@ class Bench:
         self.cells: dict[str, list[Any]] = defaultdict(list)
 
     def record(self, stage: str, block: Any) -> None:
-        for n in range(block.n):
+        for each in block.view(np.recarray):
             row = Row(
-                start_ms=round(float(block.start_s[n]) * 1e3, 6),
-                items=int(block.items[n]),
-                arrived=tuple(map(known, block.arrived[:, n].tolist())),
-                given=known(float(block.given[n])),
-                blocked_ms=round(float(block.blocked_s[n]) * 1e3, 6),
-                servers=block.servers,
-                cpu_ms=known(float(block.cpu_s[n]), 1e3),
-                delay_ms=known(float(block.delay_s[n]), 1e3),
-                length_ms=round(float(block.period_s[n]) * 1e3, 6),
+                start_ms=round(float(each.start_s) * 1e3, 6),
+                items=int(each["items"]),
+                arrived=tuple(map(known, each.arrived.tolist())),
+                given=known(float(each.given)),
+                blocked_ms=round(float(each.blocked_s) * 1e3, 6),
+                servers=int(each.servers),
+                cpu_ms=known(float(each.cpu_s), 1e3),
+                delay_ms=known(float(each.delay_s), 1e3),
+                length_ms=round(float(each.period_s) * 1e3, 6),
             )
             self.rows.setdefault(stage, []).append(row)
 

@@ -109,7 +109,7 @@ def test_it_tells_while_it_watches_and_records_what_counted(
         found = dict(recording.periods())
     # Between two phases, as on a busy machine, a period may belong to none.
     between = len(report.stages[0].rates) - 1
-    recorded = (found["work.tail"].n, found["work.tail"].items.sum())
+    recorded = (found["work.tail"].size, found["work.tail"].items.sum())
     assert recorded == after if between == 0 else after[0] <= recorded[0] <= after[0] + between
 
 
@@ -293,7 +293,7 @@ def test_when_the_program_is_killed_nothing_is_lost(tmp_path: Path) -> None:
     page.unlink(missing_ok=True)
     assert report["failure"] is None
     with Recording.open(record) as recording:
-        n = {end: each.n for end, each in recording.periods()}
+        n = {end: each.size for end, each in recording.periods()}
     assert n["work.tail"] == report["stages"][0]["rates"][-1]["periods"] >= 40
 
 

@@ -1,132 +1,108 @@
-"""Successive periods of a stage: as arrays, and pooled if they are many."""
+"""Successive periods of a stage: one table, from the sampler to estimators, files and pictures.
+
+A table is a structured array with a row for every period, or for every stretch of several. NaN is
+what is not known. Its fields add up, but for beginnings and servers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from benchrigor.model.one_line import OneLine
-from benchrigor.model.series import Floats
 from benchrigor.queues.rates import ServiceRateEstimator
 
-_UNKNOWN = np.nan
+_FIELDS = {  # and their values where nobody gives any
+    "start_s": 0.0,  # since watching began
+    "period_s": np.nan,  # the realised width
+    "servers": 1.0,  # threads or processes that serve side by side
+    "items": np.nan,
+    "blocked_s": 0.0,  # time that all servers together waited
+    "cpu_s": np.nan,
+    "delay_s": np.nan,  # time that the stage waited for a processor
+    "bytes": np.nan,
+    "given": np.nan,  # items written, of a stage that reads and writes
+    "whole": True,  # whether the same threads served all the time
+}
+# Of periods whose time of waiting is known, else 0: their items, and the time that was no waiting.
+_DERIVED = ("served", "busy_s")
+
+PeriodTable: TypeAlias = npt.NDArray[np.void]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Periods(OneLine):
-    """Successive periods of a stage; one number stands for all of them, NaN for unknown."""
+def table_of(*, arrived: Any = (), **columns: Any) -> PeriodTable:
+    """Return a table of its columns, shape (n,), or one number for all.
 
-    period_s: Any  # realised widths, in seconds, shape (n,) as all others
-    items: Any
-    blocked_s: Any = 0.0  # time that all servers together waited
-    # Whether the stage waited at all; if ``blocked_s`` is 0 its time is unknown.
-    blocked: Any = False
-    cpu_s: Any = _UNKNOWN
-    delay_s: Any = _UNKNOWN  # time that the stage waited for a processor
-    bytes: Any = _UNKNOWN
-    start_s: Any = 0.0  # beginnings of the periods, in seconds since watching began
-    given: Any = _UNKNOWN  # items written, of a stage that reads and writes
-    arrived: Any = ()  # items that entered the queues that the stage reads, shape (queues, n)
-    whole: Any = True  # whether the same threads served all the time
-    servers: int = 1
-
-    def __post_init__(self) -> None:
-        n = np.size(self.items)
-        for name in _COLUMNS:
-            values = np.asarray(getattr(self, name), dtype=_KINDS.get(name, np.float64))
-            object.__setattr__(self, name, np.broadcast_to(values, n))
-        queues = [np.broadcast_to(np.asarray(row, dtype=np.float64), n) for row in self.arrived]
-        object.__setattr__(self, "arrived", np.array(queues).reshape(len(queues), n))
-
-    @property
-    def n(self) -> int:
-        """How many periods there are."""
-        return int(self.items.size)
-
-    def part(self, which: Any) -> Periods:
-        """Return some of the periods, by a slice or by flags."""
-        return self._with(lambda values: values[..., which])
-
-    @classmethod
-    def end_to_end(cls, blocks: Sequence[Periods]) -> Periods:
-        """Put blocks with one number of servers one after the other."""
-        arrays: dict[str, Any] = {
-            name: np.concatenate([getattr(block, name) for block in blocks], axis=-1)
-            for name in _ARRAYS
-        }
-        return replace(blocks[0], **arrays)
-
-    def joined(self) -> Periods:
-        """Return all of them as one period."""
-        sums = self._with(lambda values: values.sum(axis=-1, keepdims=True))
-        return replace(sums, start_s=self.start_s[:1], whole=self.whole.all())
-
-    def without_times(self) -> Periods:
-        """Return the same, with processor times that are unknown."""
-        return replace(self, cpu_s=_UNKNOWN, delay_s=_UNKNOWN)
-
-    def tell(self, estimator: ServiceRateEstimator) -> None:
-        """Pass all of them to an estimator."""
-        estimator.tell_many(
-            self.items,
-            self.period_s,
-            self.blocked_s,
-            self.blocked,
-            cpu_s=self.cpu_s,
-            delay_s=self.delay_s,
-        )
-
-    def _with(self, change: Callable[[Any], Any]) -> Periods:
-        arrays: dict[str, Any] = {name: change(getattr(self, name)) for name in _ARRAYS}
-        return replace(self, **arrays)
+    ``arrived`` are the items that entered the queues which the stage reads, shape (queues, n).
+    """
+    fields: list[Any] = [(name, np.float64) for name in (*_FIELDS, *_DERIVED)]
+    fields.append(("arrived", np.float64, (len(arrived),)))
+    table = np.empty(np.size(columns["items"]), dtype=fields)
+    for name, value in _FIELDS.items():
+        table[name] = columns.get(name, value)
+    is_known = ~np.isnan(table["blocked_s"])
+    table["served"] = np.where(is_known, table["items"], 0.0)
+    busy_s = table["servers"] * table["period_s"] - table["blocked_s"]
+    table["busy_s"] = np.where(is_known, busy_s, 0.0)
+    for queue, items in enumerate(arrived):
+        table["arrived"][:, queue] = items
+    return table
 
 
-_KINDS = {"blocked": np.bool_, "whole": np.bool_}
-_ARRAYS = tuple(field.name for field in fields(Periods) if field.name != "servers")
-_COLUMNS = tuple(name for name in _ARRAYS if name != "arrived")
+def join(table: PeriodTable, starts: Any) -> PeriodTable:
+    """Join groups of successive rows, which begin at given ones, ascending from 0."""
+    numbers = table.view(np.float64).reshape(table.size, -1)
+    joined: PeriodTable = np.add.reduceat(numbers, starts, axis=0).view(table.dtype).ravel()
+    for name in ("start_s", "servers"):
+        joined[name] = table[name][starts]
+    return joined
+
+
+def tell_periods(estimator: ServiceRateEstimator, table: PeriodTable) -> None:
+    """Pass all periods of a table to an estimator for as many servers."""
+    estimator.tell_many(
+        table["items"],
+        table["period_s"],
+        np.nan_to_num(table["blocked_s"]),
+        np.isnan(table["blocked_s"]),
+        cpu_s=table["cpu_s"],
+        delay_s=table["delay_s"],
+    )
 
 
 class PooledPeriods:
-    """Sums over stretches of equally many periods; when they are too many, neighbours are pooled.
+    """Stretches of equally many periods; when they are too many, neighbours are joined.
 
-    The first row is when a stretch began, the others are sums.
+    Parameters
+    ----------
+    empty
+        A table without rows, of the queues that periods have.
     """
 
-    def __init__(self, rows: int, *, most: int = 256) -> None:
-        self._most, self._size = most, 1
-        # The stretches that are full, shape (rows, stretches).
-        self.full: Floats = np.zeros((rows, 0))
-        self._open, self._taken = self.full, 0
+    def __init__(self, empty: PeriodTable, *, most: int = 256) -> None:
+        self._most, self._size, self._taken = most, 1, 0
+        self.full = empty  # the stretches that are full
+        self._open = empty
 
-    def add(self, columns: Floats) -> None:
-        """Add successive periods, shape (rows, n)."""
-        while columns.shape[1]:
-            room = (self._most - self.full.shape[1]) * self._size - self._taken
-            self._fill(columns[:, :room])
-            columns = columns[:, room:]
+    def add(self, periods: PeriodTable) -> None:
+        """Add successive periods."""
+        while periods.size:
+            room = (self._most - self.full.size) * self._size - self._taken
+            self._fill(periods[:room])
+            periods = periods[room:]
 
-    def all(self) -> Floats:
+    def all(self) -> PeriodTable:
         """Return all stretches, including the one that is not full yet."""
-        return np.hstack([self.full, self._open])
+        return np.concatenate([self.full, self._open])
 
-    def _fill(self, columns: Floats) -> None:
+    def _fill(self, periods: PeriodTable) -> None:
         """Add periods, no more than there is room for."""
-        together = np.hstack([self._open, columns])
-        starts = np.arange(self._open.shape[1] - self._taken, together.shape[1], self._size)
-        sums = sum_up(together, np.maximum(starts, 0))
-        number, self._taken = divmod(self._taken + columns.shape[1], self._size)
-        self.full = np.hstack([self.full, sums[:, :number]])
-        self._open = sums[:, number:]
-        if self.full.shape[1] == self._most:
-            self.full = sum_up(self.full, np.arange(0, self._most, 2))
+        together = np.concatenate([self._open, periods])
+        starts = np.arange(self._open.size - self._taken, together.size, self._size)
+        sums = join(together, np.maximum(starts, 0))
+        number, self._taken = divmod(self._taken + periods.size, self._size)
+        self.full, self._open = np.concatenate([self.full, sums[:number]]), sums[number:]
+        if self.full.size == self._most:
+            self.full = join(self.full, np.arange(0, self._most, 2))
             self._size *= 2
-
-
-def sum_up(columns: Floats, starts: Any) -> Floats:
-    """Sum up groups of successive stretches, which begin at given columns."""
-    sums: Floats = np.add.reduceat(columns, starts, axis=1)
-    sums[0] = columns[0, starts]
-    return sums

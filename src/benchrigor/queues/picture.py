@@ -11,7 +11,7 @@ import numpy as np
 from benchrigor.model.series import Floats
 from benchrigor.model.text import counted, percent, show_estimate, show_value
 from benchrigor.queues.data.service import ServiceRate
-from benchrigor.queues.recording.recording_head import Stretches
+from benchrigor.queues.recording.recorded_rates import Stretches
 from benchrigor.queues.report import convergence, phases_of, speed_unit
 from benchrigor.report.plots.drawing import (
     CHANGE,

@@ -158,7 +158,7 @@ def test_what_is_written_reads_as_it_was(tmp_path: Path) -> None:
         ((end, found),) = recording.periods()
         assert (recording.head.period_s, recording.head.unit) == (0.05, "lines of")
     assert (end, found.period_s.tolist(), found.items.tolist()) == ("a,  b", [1e9], [12.0])
-    assert (found.cpu_s.tolist(), found.servers) == ([0.1], 2)
+    assert (found.cpu_s.tolist(), found.servers.tolist()) == ([0.1], [2])
 
 
 @given(
@@ -184,7 +184,7 @@ def test_every_number_and_name_comes_back(rows: list[tuple[int, int, float, str]
         told = [row for row in rows if " ".join(row[3].splitlines()).strip() == end]
         assert [n for part in parts for n in part.items.tolist()] == [row[1] for row in told]
         assert parts[0].cpu_s.tolist() == [row[2] for row in told]
-    assert sum(part.n for parts in found.values() for part in parts) == len(rows)
+    assert sum(part.size for parts in found.values() for part in parts) == len(rows)
 
 
 KILLED = """
@@ -203,7 +203,7 @@ def test_a_writer_that_is_killed_loses_no_row(tmp_path: Path) -> None:
     assert subprocess.run([sys.executable, "-c", KILLED, path], check=False).returncode == 9
     with Recording.open(path) as recording:
         ((_, found),) = recording.periods()
-    assert found.n == 100
+    assert found.size == 100
 
 
 def test_a_file_is_not_opened_for_columns_that_nobody_could_read(tmp_path: Path) -> None:

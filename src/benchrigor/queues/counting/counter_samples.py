@@ -14,14 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
+from benchrigor.model.series import Ints
 from benchrigor.queues.counting.cells import blocked_until
 from benchrigor.queues.counting.pages import CELL_WORDS, Page
 from benchrigor.queues.counting.writers import End, EndKey, Owner, Used
 
-_ITEMS, _BYTES, _BLOCKED, _WAITING, _OWNER, _CLOSED, _CHECK = 0, 1, 3, 4, 5, 6, 7
+_WORDS = ("items", "bytes", "events", "blocked_ns", "waiting", "owner", "closed", "check")
+_CELL = np.dtype([(name, np.uint64) for name in _WORDS])
 
-Integers = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
+CellTable = npt.NDArray[np.void]  # shape (samples, cells), with the words of a cell as fields
 Copies = tuple[bytes, ...]  # the words of the cells, page by page
 
 
@@ -50,21 +51,18 @@ class Cells:
                     self._found += 1
         return tuple([page.copy() for page in self._pages])
 
-    def words(self, copies: Sequence[Copies]) -> Words:
-        """Return the words of all cells, shape (copies, cells, 8); all copies have the same cells.
-
-        Cells that were found since are left out.
-        """
-        columns: dict[int, Words] = {}
+    def table(self, copies: Sequence[Copies]) -> CellTable:
+        """Return all cells in successive copies of the same cells, without those found since."""
+        columns: dict[int, npt.NDArray[np.uint64]] = {}
         for page, parts in zip(self._pages, zip(*copies, strict=True), strict=True):
             words = np.frombuffer(b"".join(parts), dtype=np.uint64)
             words = words.reshape(len(parts), -1, CELL_WORDS)
             for place, index in page.own:
                 if index < words.shape[1]:
-                    columns[place] = words[:, index, : _CHECK + 1]
+                    columns[place] = words[:, index, : len(_WORDS)]
         if not columns:
-            return np.zeros((len(copies), 0, _CHECK + 1), dtype=np.uint64)
-        return np.stack([columns[place] for place in sorted(columns)], axis=1)
+            return np.zeros((len(copies), 0), dtype=_CELL)
+        return np.stack([columns[place] for place in sorted(columns)], axis=1).view(_CELL)[..., 0]
 
 
 class _CopiedPage:
@@ -93,9 +91,9 @@ class _CopiedPage:
         return self._cells[: self._known * CELL_WORDS].tobytes()
 
 
-def owners_of(words: Words) -> list[Owner]:
-    """Return the process and thread that count in a cell, for words (cells, 8); 0 is unknown."""
-    return [Owner(word >> 32, word & 0xFFFFFFFF) for word in words[:, _OWNER].tolist()]
+def owners_of(cells: CellTable) -> list[Owner]:
+    """Return the process and thread that count in each of some cells; 0 is unknown."""
+    return [Owner(word >> 32, word & 0xFFFFFFFF) for word in cells["owner"].tolist()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,58 +107,56 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Span:
-    """Successive samples of the same cells, all with the same owners; shape (n, cells)."""
+    """Successive samples of the same cells, all with the same owners."""
 
-    at_ns: Integers  # times, shape (n,)
-    items: Integers
-    bytes: Integers
-    blocked_ns: Integers  # nanoseconds waited, including waits under way
-    waiting: Integers  # waits under way
+    at_ns: Ints  # times, shape (n,)
+    cells: CellTable  # shape (n, cells)
+    blocked_ns: Ints  # nanoseconds waited, including waits under way, of the same shape
     used: Sequence[Mapping[Owner, Used | None]]  # processor use of threads, per sample
     owners: Sequence[Owner]  # process and thread, per cell
     live: Sequence[bool]  # whether its owner still counts, per cell
-    closed: Sequence[bool]  # whether it is marked to count no more, per cell
     places: Mapping[EndKey, Sequence[int]]  # the indices of an end's cells
+
+    def of(self, ends: Iterable[End]) -> list[int]:
+        """Return the indices of the cells of some ends; cells found since are in no sample yet."""
+        found = (cell for end in ends for cell in self.places[end.key])
+        return [cell for cell in found if cell < len(self.owners)]
+
+    def total(self, word: str, cells: Sequence[int]) -> Ints:
+        """Return what a word of some cells sums up to, sample by sample."""
+        total: Ints = self.cells[word][:, cells].sum(axis=1).astype(np.int64)
+        return total
 
 
 def spans_of(
-    samples: Sequence[Sample],
-    words: Words,
-    places: Mapping[EndKey, Sequence[int]],
-    *,
-    gone: Collection[int] = (),
-    before: Integers,
+    samples: Sequence[Sample], cells: Cells, *, gone: Collection[int] = (), before: Ints
 ) -> Iterator[Span]:
-    """Yield the spans of successive samples with words of shape (samples, cells, 8).
+    """Yield the spans of successive samples.
 
     ``gone`` are processes that have ended, ``before`` the blocked time of the cells in the last
     sample before. The blocked time stays as it was if a wait began after the clock was read, or if
     the writer was killed between two stores.
     """
+    table = cells.table([sample.copies for sample in samples])
     at_ns = np.array([sample.at_ns for sample in samples], dtype=np.int64)
-    torn = words[:, :, _BLOCKED] ^ words[:, :, _WAITING] != words[:, :, _CHECK]
-    now_ns = at_ns.astype(np.uint64)[:, None]
-    blocked_ns = blocked_until(words[:, :, _BLOCKED], words[:, :, _WAITING], now_ns)
-    blocked_ns = np.where(torn, np.int64(0), blocked_ns.view(np.int64))
-    blocked_ns = np.maximum.accumulate(np.vstack([before, blocked_ns]))[1:]
-    status = words[:, :, _OWNER : _CLOSED + 1].reshape(len(samples), -1)
-    turns = np.flatnonzero((status[1:] != status[:-1]).any(axis=1)) + 1
-    # Cells that were found since are in no sample yet.
-    sampled = {key: [cell for cell in cells if cell < len(before)] for key, cells in places.items()}
+    blocked, waiting = table["blocked_ns"], table["waiting"]
+    blocked_ns = blocked_until(blocked, waiting, at_ns.astype(np.uint64)[:, None]).view(np.int64)
+    torn = blocked ^ waiting != table["check"]
+    floor = np.zeros((1, table.shape[1]), dtype=np.int64)
+    floor[0, : before.size] = before
+    blocked_ns = np.maximum.accumulate(np.vstack([floor, np.where(torn, 0, blocked_ns)]))[1:]
+    differs = [table[word][1:] != table[word][:-1] for word in ("owner", "closed")]
+    turns = np.flatnonzero(np.logical_or(*differs).any(axis=1)) + 1
     for start, stop in zip([0, *turns], [*turns, len(samples)], strict=True):
-        owners = owners_of(words[start])
-        closed = words[start, :, _CLOSED].astype(bool).tolist()
+        owners, closed = owners_of(table[start]), table["closed"][start].tolist()
         yield Span(
             at_ns=at_ns[start:stop],
-            items=words[start:stop, :, _ITEMS].astype(np.int64),
-            bytes=words[start:stop, :, _BYTES].astype(np.int64),
+            cells=table[start:stop],
             blocked_ns=blocked_ns[start:stop],
-            waiting=words[start:stop, :, _WAITING].astype(np.int64),
             used=[sample.used for sample in samples[start:stop]],
             owners=owners,
             live=[
                 not end and owner.pid not in gone for owner, end in zip(owners, closed, strict=True)
             ],
-            closed=closed,
-            places=sampled,
+            places=cells.places,
         )

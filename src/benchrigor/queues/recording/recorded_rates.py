@@ -2,19 +2,78 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model.one_line import OneLine
+from benchrigor.model.series import Floats
 from benchrigor.queues.data.service import ServiceRate
-from benchrigor.queues.periods import Periods
+from benchrigor.queues.periods import PeriodTable, PooledPeriods, join, table_of, tell_periods
 from benchrigor.queues.rates import METHODS, ServiceRateEstimator
-from benchrigor.queues.recording.recording_head import Outline, RecordingHead
+from benchrigor.queues.recording.recording_head import RecordingHead
 from benchrigor.queues.recording.recordings import Recording
 
 PUBLISHED = "published"
+_MOST = 4096  # stretches that are kept; joining halves their number
+_ROUNDING = 1e-9
+
+
+class Stretches(NamedTuple):
+    """Successive stretches of time, shape (n,)."""
+
+    start_s: Floats  # seconds since the first period
+    stop_s: Floats
+    # Items per second of the time in which the end did not wait; NaN if it always did.
+    rates: Floats
+    # Share of the time in which it waited, or of the periods if only these are known.
+    waiting: Floats
+
+
+class Outline:
+    """What an end did over time, in few enough stretches for memory and a picture."""
+
+    def __init__(self) -> None:
+        self._pooled = PooledPeriods(table_of(items=()), most=_MOST)
+        self._stop_s = 0.0
+
+    def add(self, periods: PeriodTable) -> None:
+        """Take more periods, which follow those before."""
+        stop_s = self._stop_s + np.cumsum(periods["period_s"])
+        periods["start_s"] = stop_s - periods["period_s"]
+        self._stop_s = float(stop_s[-1])
+        self._pooled.add(periods)
+
+    def stretches(self, most: int = 400) -> Stretches:
+        """Return the time in up to ``most`` stretches."""
+        table = self._pooled.all()
+        table = join(table, np.arange(0, table.size, max(1, -(-table.size // most))))
+        start_s, period_s, busy_s = table["start_s"], table["period_s"], table["busy_s"]
+        capacity_s = table["servers"] * period_s
+        is_busy = busy_s > _ROUNDING * capacity_s
+        served = table["served"] * table["servers"]
+        return Stretches(
+            start_s=start_s,
+            stop_s=start_s + period_s,
+            rates=np.divide(served, busy_s, out=np.full(table.size, np.nan), where=is_busy),
+            waiting=1.0 - busy_s / capacity_s,
+        )
+
+    def throughput(self, start_s: float, stop_s: float) -> tuple[float, float | None]:
+        """Return items per second between two times since the first period, and mean bytes of one.
+
+        Waiting is included. The bytes are None if they were not counted, or no item passed.
+        """
+        table = self._pooled.all()
+        middle_s = table["start_s"] + table["period_s"] / 2.0
+        inside = (middle_s >= start_s) & (middle_s <= stop_s)
+        window = table[inside if inside.any() else slice(None)]
+        wall_s, items, size = (float(window[name].sum()) for name in ("period_s", "items", "bytes"))
+        known = items > 0.0 and math.isfinite(size) and size > 0.0
+        return items / wall_s, size / items if known else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -86,7 +145,7 @@ def rate_recording(
         if name not in estimators:
             estimators[name] = _estimator(method, recording.head, periods, **wanted)
             outlines[name] = Outline()
-        periods.tell(estimators[name])
+        tell_periods(estimators[name], periods)
         outlines[name].add(periods)
     if end is not None and end not in recording.ends:
         raise InvalidInput(_unknown(end, recording))
@@ -102,19 +161,19 @@ def rate_recording(
 
 
 def _estimator(
-    method: str, head: RecordingHead, periods: Periods, **wanted: float
+    method: str, head: RecordingHead, periods: PeriodTable, **wanted: float
 ) -> ServiceRateEstimator:
     if method not in {*METHODS, PUBLISHED}:
         known = ", ".join((*METHODS, PUBLISHED))
         raise InvalidInput(f"method is {method!r}, expected one of {known}")
     published = method == PUBLISHED
     # As published, periods of other widths than the wanted one do not count.
-    wanted_s = head.period_s or float(np.median(periods.period_s))
+    wanted_s = head.period_s or float(np.median(periods["period_s"]))
     return ServiceRateEstimator(
         "quantile" if published else method,
         period_s=wanted_s if published else None,
         guards=not published,
-        servers=periods.servers,
+        servers=int(periods["servers"][0]),
         **wanted,
     )
 

@@ -56,7 +56,7 @@ from benchrigor.files import readable
 from benchrigor.model.series import Floats, Ints, short
 from benchrigor.model.text_tables.commented import CommentedCsv, Labels, Part
 from benchrigor.model.text_tables.rows import LastLine, one_line, write_head
-from benchrigor.queues.periods import Periods
+from benchrigor.queues.periods import PeriodTable, table_of
 from benchrigor.queues.recording.recording_head import (
     COUNTERS,
     TITLE,
@@ -131,8 +131,10 @@ class Recording:
         """A last line without its line break, which does not count."""
         return self._table.unfinished
 
-    def periods(self) -> Iterator[tuple[str, Periods]]:
+    def periods(self) -> Iterator[tuple[str, Any]]:
         """Yield the names of ends and their successive periods, part by part of the file.
+
+        These are record arrays, with NaN for what is not known.
 
         Raises
         ------
@@ -145,7 +147,7 @@ class Recording:
                 periods = self._reader(end).periods(part, rows)
                 if periods is not None:
                     is_empty = False
-                    yield end, periods
+                    yield end, periods.view(np.recarray)
         if is_empty:
             raise InvalidInput(self._too_few())
 
@@ -189,7 +191,7 @@ class _EndReader:
         self._last: dict[str, npt.NDArray[Any]] = {}
         self._servers: int | None = None
 
-    def periods(self, part: Part, rows: Ints) -> Periods | None:
+    def periods(self, part: Part, rows: Ints) -> PeriodTable | None:
         """Return the periods of these rows; None if the only row is the baseline."""
         if self._servers is None:
             self._check_counters(part, rows)
@@ -200,13 +202,13 @@ class _EndReader:
             return None
         period_s = gained["t_s" if "t_s" in gained else "period_s"]
         if "blocked_s" in gained:
-            gained["blocked"] = gained["blocked_s"]
-            gained["blocked_s"] = self._fit_waiting(part, rows, gained, servers * period_s)
-        return Periods(
+            blocked_s = self._fit_waiting(part, rows, gained, servers * period_s)
+        else:
+            blocked_s = np.where(gained["blocked"] > 0.0, np.nan, 0.0)
+        return table_of(
             period_s=period_s,
             items=gained["items"],
-            blocked_s=gained.get("blocked_s", 0.0),
-            blocked=gained["blocked"] > 0.0,
+            blocked_s=blocked_s,
             bytes=gained.get("bytes", gained["items"] * gained.get("item_bytes", np.nan)),
             cpu_s=gained.get("cpu_s", np.nan),
             delay_s=gained.get("delay_s", np.nan),

@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import groupby
 
 import numpy as np
 
@@ -14,11 +13,10 @@ from benchrigor.control_characters import escaped
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Estimate
 from benchrigor.model.one_line import OneLine
-from benchrigor.model.series import Floats
 from benchrigor.model.text import percent, show_estimate, show_value
 from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
 from benchrigor.queues.data.service import ServiceRate
-from benchrigor.queues.periods import Periods, PooledPeriods
+from benchrigor.queues.periods import PeriodTable, PooledPeriods, join, table_of, tell_periods
 from benchrigor.queues.rates import MOST_RATES, ServiceRateEstimator, in_bytes
 from benchrigor.queues.stages.stage import HEAD, TAIL, Stage
 from benchrigor.stats.statistics.rate import estimate_rate
@@ -26,7 +24,6 @@ from benchrigor.stats.statistics.rate import estimate_rate
 # Periods that a time with one number of servers must have for its rate to be kept.
 _FEWEST_PERIODS = 10
 _HELD = 1024  # periods that are held back one by one; more are joined
-_START, _WALL, _TAKEN, _GIVEN, _BYTES, _ARRIVED = range(6)
 _ROUNDING_S = 1e-9  # of the times of rates: they are sums of periods
 
 
@@ -134,35 +131,29 @@ class StageFigures:
 
     def __init__(self, stage: Stage, watching: Watching) -> None:
         self.name, self._stage, self.watching = stage.name, stage, watching
-        self._served = False
-        self._held: list[Periods] = []
-        self._past: deque[ServiceRate] = deque(maxlen=MOST_RATES)
-        self._servers = 0
         self._began_s = 0.0
+        self._past: deque[ServiceRate] = deque(maxlen=MOST_RATES)
         self._rate: ServiceRateEstimator | None = None
-        self._flows = PooledPeriods(_ARRIVED + len(stage.reads))
+        none = table_of(items=(), arrived=[()] * len(stage.reads))
+        self._flows = PooledPeriods(none)
+        # Periods from the last item on; before the first item there is no such table.
+        self._held: PeriodTable | None = None
         self.failure: str | None = None  # why the stage is watched no more
 
-    def tell(self, periods: Periods) -> list[Periods]:
-        """Take the next periods; return those that count now."""
-        counted = []
-        if not self._served:
-            served = np.flatnonzero(periods.items)
+    def tell(self, periods: PeriodTable) -> list[PeriodTable]:
+        """Take the next periods; return those that count now, by their number of servers."""
+        if self._held is None:
+            (served,) = np.nonzero(periods["items"])
             if not served.size:
                 return []
-            self._served = True
-            periods = periods.part(slice(int(served[0]) + 1, None))
-        served = np.flatnonzero(periods.items)
-        if served.size:
-            last = int(served[-1])
-            parts = map(_whole, (*self._held, periods.part(slice(last))))
-            counted = [part for part in parts if part.n]
-            self._held, periods = [], periods.part(slice(last, None))
-        self._held.append(periods)
-        if sum(part.n for part in self._held) > _HELD:
-            groups = groupby(map(_whole, self._held), key=lambda part: part.servers)
-            blocks = [Periods.end_to_end(list(group)) for _, group in groups]
-            self._held = [block.joined() for block in blocks if block.n]
+            periods = periods[served[0] + 1 :]
+            self._held = periods[:0]
+        held = np.concatenate([self._held, periods])
+        last = int(np.flatnonzero(held["items"])[-1]) if held["items"].any() else 0
+        counted, self._held = _complete(held[:last]), held[last:]
+        if self._held.size > _HELD:
+            joined = [join(part, [0]) for part in _complete(self._held)]
+            self._held = np.concatenate([held[:0], *joined])
         for part in counted:
             self._count(part)
         return counted
@@ -173,7 +164,7 @@ class StageFigures:
         now = _present(rates)
         flows = self._flows.full
         since_s = 0.0 if now is None else now.start_s
-        inputs = self._inputs(flows[:, flows[_START] >= since_s - _ROUNDING_S])
+        inputs = self._inputs(flows[flows["start_s"] >= since_s - _ROUNDING_S])
         arrivals, utilisation = self._sum(inputs), None
         last, silent_s = _last_with_arrivals(flows, [rate.start_s for rate in rates])
         if arrivals is not None and now is not None and now.estimate is not None:
@@ -183,7 +174,7 @@ class StageFigures:
             name=self.name,
             reads=tuple(end.name.removesuffix(HEAD) for end in self._stage.reads),
             writes=tuple(end.name.removesuffix(TAIL) for end in self._stage.writes),
-            servers=self._servers,
+            servers=0 if self._rate is None else self._rate.servers,
             rates=rates,
             inputs=inputs,
             arrivals=arrivals,
@@ -194,14 +185,14 @@ class StageFigures:
             failure=self.failure,
         )
 
-    def _count(self, periods: Periods) -> None:
-        if periods.servers != self._servers or self._rate is None:
+    def _count(self, periods: PeriodTable) -> None:
+        servers = int(periods["servers"][0])
+        if self._rate is None or servers != self._rate.servers:
             self._past.extend(rate for rate in self._current() if rate.periods >= _FEWEST_PERIODS)
-            self._servers, self._began_s = periods.servers, float(periods.start_s[0])
-            self._rate = self.watching.estimator(periods.servers)
-        periods.tell(self._rate)
-        own = (periods.start_s, periods.period_s, periods.items, periods.given, periods.bytes)
-        self._flows.add(np.vstack([*own, periods.arrived]))
+            self._began_s = float(periods["start_s"][0])
+            self._rate = self.watching.estimator(servers)
+        tell_periods(self._rate, periods)
+        self._flows.add(periods)
 
     def _current(self) -> list[ServiceRate]:
         """Return the rates with as many servers as now, in seconds since watching began."""
@@ -211,9 +202,9 @@ class StageFigures:
         rates = []
         for rate in self._rate.rates:
             start_s, stop_s = rate.start_s + self._began_s, rate.stop_s + self._began_s
-            window = flows[:, np.searchsorted(flows[_START], start_s - _ROUNDING_S) :]
-            window = window[:, window[_START] < stop_s]
-            size = window[_BYTES].sum() / max(window[_TAKEN].sum(), 1.0)
+            inside = (flows["start_s"] >= start_s - _ROUNDING_S) & (flows["start_s"] < stop_s)
+            window = flows[inside]
+            size = window["bytes"].sum() / max(window["items"].sum(), 1.0)
             item_bytes = float(size) if size > 0.0 else None  # unknown is not greater
             rates.append(in_bytes(replace(rate, start_s=start_s, stop_s=stop_s), item_bytes))
         return rates
@@ -223,46 +214,50 @@ class StageFigures:
         whole = inputs and len(inputs) == len(self._stage.reads)
         return sum_rates(inputs.values()) if whole else None
 
-    def _inputs(self, flows: Floats) -> dict[str, Estimate]:
+    def _inputs(self, flows: PeriodTable) -> dict[str, Estimate]:
         """Estimate items per second that enter the queues, by their names; without unknown ones."""
-        inputs = {}
-        for end, arrived in zip(self._stage.reads, flows[_ARRIVED:], strict=True):
+        inputs, wall_s = {}, flows["period_s"]
+        for end, arrived in zip(self._stage.reads, flows["arrived"].T, strict=True):
             if arrived.size and not np.isnan(arrived).any():
                 with suppress(NotEstimable):
-                    rate = estimate_rate(
-                        arrived / flows[_WALL],
-                        weights=flows[_WALL],
-                        confidence=self.watching.confidence,
-                    )
+                    confidence = self.watching.confidence
+                    rate = estimate_rate(arrived / wall_s, weights=wall_s, confidence=confidence)
                     inputs[end.name.removesuffix(HEAD)] = replace(rate, low=max(0.0, rate.low))
         return inputs
 
     def _filter_ratio(self) -> Estimate | None:
         """Estimate items in over items out; None if unknown."""
-        taken, given = self._flows.full[[_TAKEN, _GIVEN]]
+        taken, given = self._flows.full["items"], self._flows.full["given"]
         if given.size and not np.isnan(given).any():
             with suppress(NotEstimable):
                 return filter_ratio(taken, given, confidence=self.watching.confidence)
         return None
 
 
-def _last_with_arrivals(flows: Floats, phases: Sequence[float]) -> tuple[Floats, float]:
+def _complete(periods: PeriodTable) -> list[PeriodTable]:
+    """Return the periods with the same servers all the time, at least one, by their number."""
+    whole = periods[(periods["whole"] > 0.0) & (periods["servers"] > 0.0)]
+    parts = np.split(whole, np.flatnonzero(np.diff(whole["servers"])) + 1)
+    return [part for part in parts if part.size]
+
+
+def _last_with_arrivals(flows: PeriodTable, phases: Sequence[float]) -> tuple[PeriodTable, float]:
     """Return the stretches of the last phase with arrivals, and how long it has been silent since.
 
     ``phases`` are the times at which phases began. A silence of up to twice the length of an
     earlier one belongs to the arrivals.
     """
-    came = np.flatnonzero(flows[_ARRIVED:].sum(axis=0) > 0.0)  # unknown is not greater
+    came = np.flatnonzero(flows["arrived"].sum(axis=1) > 0.0)  # unknown is not greater
     if not came.size:
-        return flows[:, :0], 0.0
-    last = int(came[-1])
-    began_s = max((phase_s for phase_s in phases if phase_s <= flows[_START, last]), default=0.0)
-    first = int(np.searchsorted(flows[_START], began_s - _ROUNDING_S))
+        return flows[:0], 0.0
+    last, start_s = int(came[-1]), flows["start_s"]
+    began_s = max((phase_s for phase_s in phases if phase_s <= start_s[last]), default=0.0)
+    first = int(np.searchsorted(start_s, began_s - _ROUNDING_S))
     usual = np.diff(came[came >= first], prepend=first).max(initial=1)
-    silent = flows[_WALL, last + 1 :]
-    if silent.size <= 2 * usual and not np.isnan(flows[_ARRIVED:, last + 1 :]).any():
-        return flows[:, first:], 0.0
-    return flows[:, first : last + 1], float(silent.sum())
+    silent = flows[last + 1 :]
+    if silent.size <= 2 * usual and not np.isnan(silent["arrived"]).any():
+        return flows[first:], 0.0
+    return flows[first : last + 1], float(silent["period_s"].sum())
 
 
 def _present(rates: Sequence[ServiceRate]) -> ServiceRate | None:
@@ -276,8 +271,3 @@ def _present(rates: Sequence[ServiceRate]) -> ServiceRate | None:
             break
         now = before
     return now
-
-
-def _whole(periods: Periods) -> Periods:
-    """Return the periods with the same servers all the time, and at least one."""
-    return periods.part(periods.whole & (periods.servers > 0))

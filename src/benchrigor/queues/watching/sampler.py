@@ -27,7 +27,7 @@ from benchrigor.queues.counting.counter_samples import (
 from benchrigor.queues.counting.writers import Owner, Owners
 from benchrigor.queues.data.service import RateReason
 from benchrigor.queues.period_calibrator import CalibratedPeriod, PeriodCalibrator
-from benchrigor.queues.periods import Periods, PooledPeriods
+from benchrigor.queues.periods import PeriodTable, PooledPeriods, table_of
 from benchrigor.queues.recording.recordings import RecordingWriter
 from benchrigor.queues.stages.monitor_report import MonitorReport
 from benchrigor.queues.stages.stage import Stage
@@ -45,7 +45,9 @@ _GLANCE_NS = 100_000_000
 
 _COLUMNS = ("end", "servers", "period_s", "items", "blocked_s", "cpu_s", "delay_s", "bytes")
 
-Record = Callable[[str, Periods], None]  # takes the name of a stage, and periods of it that count
+Record = Callable[
+    [str, PeriodTable], None
+]  # takes the name of a stage, and periods of it that count
 
 
 class Sampler:
@@ -69,10 +71,9 @@ class Sampler:
         by_time = watching if watching.period_s else replace(watching, method="busy-time")
         self._pairs = [(StageReader(stage), StageFigures(stage, by_time)) for stage in stages]
         self._cells = Cells(end for reader, _ in self._pairs for end in reader.ends)
-        self._items = PooledPeriods(1 + len(stages))
+        self._items = PooledPeriods(table_of(items=(), arrived=[()] * len(stages)))
         self._first = next((number for number, stage in enumerate(stages) if stage.reads), None)
         self._samples: list[Sample] = []
-        self._pending: list[tuple[StageFigures, Periods]] = []
         self._sizes: list[int] = []
         self._threads: list[Owner] = []
         self._due_ns = 0
@@ -99,29 +100,19 @@ class Sampler:
                 self._due_ns = now_ns + _GLANCE_NS
             used = {owner: self.owners.used(owner) for owner in self._threads}
             self._samples.append(Sample(at_ns=now_ns, copies=copies, used=used))
-            if len(self._samples) + len(self._pending) >= _SAMPLES:
+            if len(self._samples) >= (_SAMPLES if self._search is None else _SOUGHT):
                 self.work_off()
-            elif self._search is not None and len(self._samples) >= _SOUGHT:
-                self._read_samples()
 
     def work_off(self) -> None:
         """Make periods of the samples so far, and rates of the periods."""
         with self.lock:
-            self._read_samples()
-            self._tell()
-
-    def _read_samples(self) -> None:
-        """Make periods of the samples that were taken."""
-        if self._samples:
             samples, self._samples = self._samples, []
-            words = self._cells.words([sample.copies for sample in samples])
-            before = np.zeros(words.shape[1], dtype=np.int64)
-            before[: self._blocked_ns.size] = self._blocked_ns
-            places = self._cells.places
-            for span in spans_of(samples, words, places, gone=self._gone, before=before):
-                self._take([self._read(*pair, span) for pair in self._pairs])
-                self._blocked_ns = span.blocked_ns[-1]
-                self.nobody_left = bool(span.live) and not any(span.live)
+            if samples:
+                before = self._blocked_ns
+                for span in spans_of(samples, self._cells, gone=self._gone, before=before):
+                    self._take([self._read(*pair, span) for pair in self._pairs])
+                    self._blocked_ns = span.blocked_ns[-1]
+                    self.nobody_left = bool(span.live) and not any(span.live)
 
     def report(self, *, cost_s: float = 0.0) -> MonitorReport:
         """Return the results from the samples worked off so far, and the cost."""
@@ -152,7 +143,7 @@ class Sampler:
 
     def _look_around(self, copies: Copies) -> None:
         """Check who counts, and who is gone; work off earlier samples with the former owners."""
-        owners = owners_of(self._cells.words([copies])[0])
+        owners = owners_of(self._cells.table([copies])[0])
         gone = self.owners.gone({owner.pid for owner in owners})
         sizes = list(map(len, copies))
         if gone != self._gone or sizes != self._sizes:
@@ -160,7 +151,7 @@ class Sampler:
         self._gone, self._sizes = gone, sizes
         self._threads = [owner for owner in dict.fromkeys(owners) if owner.tid]
 
-    def _read(self, reader: StageReader, figures: StageFigures, span: Span) -> Periods | None:
+    def _read(self, reader: StageReader, figures: StageFigures, span: Span) -> PeriodTable | None:
         if figures.failure is not None:
             return None
         try:
@@ -169,33 +160,31 @@ class Sampler:
             figures.failure = str(error)
             return None
 
-    def _take(self, read: Sequence[Periods | None]) -> None:
-        """Pass the periods on to the estimators, and to the search for a period."""
+    def _take(self, read: Sequence[PeriodTable | None]) -> None:
+        """Pass the periods on to estimators, recording, and the search for a period."""
         blocks = [periods for periods in read if periods is not None]
         if len(blocks) == len(read):
-            self._items.add(np.vstack([blocks[0].start_s, *(block.items for block in blocks)]))
+            items = [block["items"] for block in blocks]
+            start_s = blocks[0]["start_s"]
+            self._items.add(table_of(start_s=start_s, items=items[0], arrived=items))
         threads = Counter(thread for reader, _ in self._pairs for thread in reader.threads)
         for (reader, figures), periods in zip(self._pairs, read, strict=True):
-            if periods is not None and periods.n:
+            if periods is None or not periods.size:
+                continue
+            if any(threads[thread] > 1 for thread in reader.threads):
                 # The time of a thread that serves several stages cannot be divided among them.
-                alone = all(threads[thread] == 1 for thread in reader.threads)
-                self._pending.append((figures, periods if alone else periods.without_times()))
-        if self._search is not None and blocks:
-            self._seek(self._search, blocks)
-
-    def _tell(self) -> None:
-        """Pass pending periods to the estimators; record them, in a search only for "busy-time"."""
-        pending, self._pending = self._pending, []
-        for figures, periods in pending:
+                periods["cpu_s"] = periods["delay_s"] = np.nan
             for counted in figures.tell(periods):
                 if self._search is None or self._by_time:
                     self.record(figures.name, counted)
+        if self._search is not None and blocks:
+            self._seek(self._search, blocks)
 
-    def _seek(self, search: PeriodCalibrator, blocks: Sequence[Periods]) -> None:
+    def _seek(self, search: PeriodCalibrator, blocks: Sequence[PeriodTable]) -> None:
         """Pass periods to the search, with the waiting of the stage that waits least."""
-        widths = blocks[0].period_s.tolist()
-        blocked = np.min([block.blocked_s for block in blocks], axis=0) > 0.0
-        items = np.sum([block.items for block in blocks], axis=0)
+        widths = blocks[0]["period_s"].tolist()
+        blocked = np.min([block["blocked_s"] for block in blocks], axis=0) > 0.0
+        items = np.sum([block["items"] for block in blocks], axis=0)
         cost_s, self._seek_s = (self._spent_s - self._seek_s) / max(len(widths), 1), self._spent_s
         for period in zip(widths, blocked.tolist(), items.tolist(), strict=True):
             # Later ones were sampled with the old period; without items it is unknown whether the
@@ -208,7 +197,6 @@ class Sampler:
 
     def _adopt(self, found: CalibratedPeriod) -> None:
         """Go on with the period that was found; "busy-time" can use any."""
-        self._tell()
         self._search, self.period_s = None, found.period_s
         if self._by_time:
             self.period_s = found.period_s or _LIMITS["shortest_s"]
@@ -225,7 +213,7 @@ class Sampler:
     def _with_visits(self, number: int, known: WatchedStage) -> WatchedStage:
         """Add how many items the stage served per item of the first stage that reads."""
         if self._first is not None:
-            items = self._items.full[1:]
+            items = self._items.full["arrived"].T
             with suppress(InvalidInput, NotEstimable):
                 confidence = self._watching.confidence
                 visits = filter_ratio(items[number], items[self._first], confidence=confidence)
@@ -291,11 +279,11 @@ def period_log(path: Path | None, *, period_s: float | None) -> Iterator[Record]
     facts, usual = {"period_s": period_s}, dict[str, int]()
     with RecordingWriter.create(path, columns=_COLUMNS, counters="delta", facts=facts) as rows:
 
-        def record(stage: str, periods: Periods) -> None:
-            servers = periods.servers
+        def record(stage: str, periods: PeriodTable) -> None:
+            servers = int(periods["servers"][0])
             is_usual = servers == usual.setdefault(stage, servers)
             end = stage if is_usual else f"{stage} ({servers} servers)"
-            columns = [getattr(periods, name).tolist() for name in _COLUMNS[2:]]
+            columns = [periods[name].tolist() for name in _COLUMNS[2:]]
             for wall_s, items, *times, size in zip(*columns, strict=True):
                 known = 0 if math.isnan(size) else int(size)  # 0 if bytes are not counted
                 rows.add(end, servers, wall_s, int(items), *times, known)
@@ -303,5 +291,5 @@ def period_log(path: Path | None, *, period_s: float | None) -> Iterator[Record]
         yield record
 
 
-def _record_nothing(stage: str, periods: Periods) -> None:
+def _record_nothing(stage: str, periods: PeriodTable) -> None:
     """Leave periods unrecorded."""
