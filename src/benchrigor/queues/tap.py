@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -219,7 +219,7 @@ class Bound:
 
     def __init__(self, resize: Resize) -> None:
         self._resize = resize
-        self._left = 0
+        self._left = 0  # what the bound was set to last
         self._loans: dict[object, int] = {}
         self._ended = False
 
@@ -227,27 +227,17 @@ class Bound:
         """Raise the bound until the returned loan is given back; InvalidInput if it has none."""
         loan = object()
 
-        def raise_bound(bound: int) -> int:
-            if bound <= 0:
+        def add(own: int) -> None:
+            if own <= 0:
                 raise InvalidInput("the queue takes any number of items, expected one with maxsize")
-            self._void_unless_left(bound)
             self._loans[loan] = by
-            self._left = bound + by
-            return self._left
 
-        self._resize(raise_bound)
+        self._change(add)
         return loan
 
     def give_back(self, loan: object) -> None:
         """End a loan, unless the program has set the bound meanwhile."""
-
-        def lower_bound(bound: int) -> int:
-            self._void_unless_left(bound)
-            self._left = bound - self._loans.pop(loan, 0)
-            return self._left
-
-        if loan in self._loans:
-            self._resize(lower_bound)
+        self._change(lambda _: self._loans.pop(loan, None))
 
     def double(self, most: int) -> tuple[int, int] | None:
         """Double the bound until all loans end; return it before and after, None if it stays.
@@ -256,33 +246,32 @@ class Bound:
         """
         moved: list[tuple[int, int]] = []
 
-        def double_bound(bound: int) -> int:
-            self._void_unless_left(bound)
-            own = bound - sum(self._loans.values())
-            if self._ended or bound <= 0 or 2 * bound > most * own:
-                return bound
-            self._loans[object()] = bound
-            self._left = 2 * bound
-            moved.append((bound, self._left))
-            return self._left
+        def add(own: int) -> None:
+            bound = own + sum(self._loans.values())
+            if not self._ended and own > 0 and 2 * bound <= most * own:
+                self._loans[object()] = bound
+                moved.append((bound, 2 * bound))
 
-        self._resize(double_bound)
+        self._change(add)
         return moved[0] if moved else None
 
     def give_all_back(self) -> None:
         """End all loans, for good."""
+        self._ended = True
+        self._change(lambda _: self._loans.clear())
 
-        def end_doubling(bound: int) -> int:
-            self._ended = True
-            return bound
+    def _change(self, change: Callable[[int], object]) -> None:
+        """Change the loans, told the program's own bound, while no other thread can."""
 
-        self._resize(end_doubling)  # not in the middle of doubling
-        for loan in tuple(self._loans):
-            self.give_back(loan)
+        def move(bound: int) -> int:
+            if bound != self._left:
+                self._loans.clear()
+            own = bound - sum(self._loans.values())
+            change(own)
+            self._left = own + sum(self._loans.values())
+            return self._left
 
-    def _void_unless_left(self, bound: int) -> None:
-        if bound != self._left:
-            self._loans.clear()
+        self._resize(move)
 
 
 def _wrong_place(name: Any, page: Any) -> list[str]:
