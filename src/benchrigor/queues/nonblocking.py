@@ -29,8 +29,8 @@ from benchrigor.queues.data.service import RateReason, ServiceRate
 _SOUGHT, _SOUGHT_EACH = 128, 50
 _MOST_SOUGHT = 2048
 _SELDOM = 4  # a new window may decide again after this multiple of the periods that decided
-# Most joined periods that are worked off together: they fit into a processor's cache.
-_CHUNK = 4096
+_PIECE = 256  # most joined periods that are worked off together
+_CHUNK = 4096  # periods of a window that are kept one by one
 _TRIED = 400  # joined periods after which it decides again, if the rate is in doubt
 # Relative deviation from the period wanted from which on a realised one does not count.
 _WIDTH = 0.01
@@ -68,8 +68,9 @@ class NonBlocking:
             if not isinstance(rate, ServiceRate):
                 self._rates[number] = rate()
         ended = copy.copy(self)
-        ended._rates, ended._kept = self._rates.copy(), [*self._kept]  # noqa: SLF001  # its own
-        return ended._last_rates()  # noqa: SLF001  # class
+        ended._rates = self._rates.copy()  # noqa: SLF001  # its own class
+        ended._seen, ended._kept = [*self._seen], [*self._kept]  # noqa: SLF001
+        return ended._last_rates()  # noqa: SLF001
 
     def _last_rates(self) -> list[ServiceRate]:
         """Return the rates as if no more periods came; that changes it, and a copy is asked."""
@@ -82,19 +83,18 @@ class NonBlocking:
         return rates
 
     def _restart(self) -> None:
-        """Forget the window and its figures."""
-        self._window = np.zeros(0)
+        """Begin another window."""
+        self._counts = np.zeros(0)  # the last ones, of which the next quantile is
         self._mean = QuantileMean()
-        self._sums = np.zeros(4)
-        self._seen, self._kept = _EMPTY, [_CLOSED]
+        self._sums = np.zeros(4)  # periods, unblocked ones, counting ones, and items of these
+        self._seen, self._kept = [_EMPTY], [_CLOSED]  # all periods, and those that count
 
     def _step(self) -> bool:
         """Work off some of the periods that wait; return whether there were enough."""
         if not self._number and not self._seek():
             return False
         number = self._number
-        most = self._patience - self._tried if self._widening else _CHUNK
-        whole = min(self._waiting.shape[1] // number, most)
+        whole = min(self._waiting.shape[1] // number, self._patience - self._tried, _PIECE)
         if not whole:
             return False
         used = self._collect(join_periods(self._waiting[:, : whole * number], number))
@@ -117,110 +117,79 @@ class NonBlocking:
         number = min(wide, _MOST)
         period_s = float(np.sort(sought[Row.WALL])[sought.shape[1] // 2]) * number
         if self._reason is not None or period_s != self._period_s:
-            self._end()
+            self._end_window()  # without a rate
         self._number, self._reason, self._period_s = number, None, period_s
         self._since, self._tried = 0.0, 0
         return True
 
     def _collect(self, periods: Floats) -> int:
-        """Take periods until another number of them should be joined; return how many it took."""
+        """Take periods, up to the one with which the rate converges; return how many it took."""
         free = periods[Row.UNBLOCKED] > 0.0
         if self._period_s is not None and self._reason is None:
             free &= np.abs(periods[Row.WALL] / self._period_s - 1.0) <= _WIDTH
-        places, before = np.flatnonzero(free), self._window.size
-        counts = np.concatenate([self._window, periods[Row.ITEMS, places]])
-        # Ends of the periods that count, and of the last one.
-        after = np.concatenate([[0], places + 1, periods.shape[1:]])
-        unblocked = np.append(0.0, np.cumsum(periods[Row.UNBLOCKED]))[after]
-        used = np.minimum(np.arange(after.size), places.size)
-        items = np.append(0.0, np.cumsum(counts[before:]))[used]
-        sums = np.vstack([after, unblocked, used, items]) + self._sums[:, np.newaxis]
-        ends, base = self._ends_of_windows(counts, sums)
-        ended = ends[-1][0] if ends else 0
-        last = ended if not self._number else -1
-        stop, number = int(after[last]), int(used[last])
-        self._close_windows(periods[:, :stop], places[:number], ends)
-        first = before + ended if ends else 0
-        self._window = counts[first : before + number][1 - QUANTILE_COUNTS :]
-        self._sums = sums[:, last] - base
-        self._tried = int(self._sums[0]) if ends else self._tried + stop
+        places = np.flatnonzero(free)
+        counts = np.concatenate([self._counts, periods[Row.ITEMS, places]])
+        quantiles = window_quantiles(counts, normalised=self._guards).tolist()
+        self._mean, last = add_quantiles(self._mean, quantiles, relative=self._guards)
+        if last is not None:
+            counts = counts[: last + QUANTILE_COUNTS]
+            places = places[: counts.size - self._counts.size]
+            periods = periods[:, : places[-1] + 1]
+        self._counts = counts[1 - QUANTILE_COUNTS :]
+        self._keep(periods, places)
+        self._tried += periods.shape[1]
+        if last is not None:
+            self._converge()
         if self._tried >= self._patience:
             self._tried = 0
             if self._widening and self._doubt(self._sums) is not None:
                 self._number = 0
-        return stop
+        return int(periods.shape[1])
 
-    def _ends_of_windows(
-        self, counts: Floats, sums: Floats
-    ) -> tuple[list[tuple[int, QuantileMean]], Floats]:
-        """Return after how many counting periods the windows end, and the sums by the last one.
+    def _keep(self, periods: Floats, places: npt.NDArray[np.int64]) -> None:
+        """Add periods to the window; those at some places count."""
+        counting = as_observations(batches_of(periods[:, places]))
+        unblocked = periods[Row.UNBLOCKED].sum()
+        items = counting[Row.ITEMS].sum()
+        self._sums = self._sums + np.array([periods.shape[1], unblocked, places.size, items])
+        self._seen.append(periods)
+        self._kept.append(counting)
+        if sum(block.shape[1] for block in self._seen) >= _CHUNK:
+            self._seen, self._kept = [self._all_seen()], [self._all_kept()]
 
-        ``sums`` are periods, unblocked ones, counting ones and their items, by the number of
-        counting ones.
-        """
-        quantiles = window_quantiles(counts, normalised=self._guards).tolist()
-        ends = []
-        base, start = np.zeros(len(sums)), 0
-        while self._number:
-            self._mean, last = add_quantiles(
-                self._mean, quantiles, relative=self._guards, start=start
-            )
-            if last is None:
-                break
-            used = last + QUANTILE_COUNTS - self._window.size
-            window = sums[:, used] - base
-            if self._guards and self._doubt(window) is not None:
-                self._mean, start = self._mean._replace(steady=0), last + 1
-                continue
-            ends.append((used, self._mean))
-            # The next window shares no count with this one.
-            self._mean, start, base = QuantileMean(), last + QUANTILE_COUNTS, sums[:, used]
-            self._turn(float(window[0]))
-        return ends, base
+    def _all_seen(self) -> Floats:
+        seen: Floats = np.hstack(self._seen).sum(axis=1, keepdims=True)
+        return seen
 
-    def _turn(self, periods: float) -> None:
-        """Let a new number of periods to join be decided, once enough of them have passed."""
-        self._since += periods * self._number
+    def _all_kept(self) -> Floats:
+        return pool(np.hstack(self._kept), np.zeros(1, dtype=np.int64))
+
+    def _converge(self) -> None:
+        """End the window with a rate, unless that is in doubt: then more periods decide."""
+        if self._guards and self._doubt(self._sums) is not None:
+            self._mean = self._mean._replace(steady=0)
+            return
+        found = self._mean, self._all_seen()[:, 0], self._all_kept()
+        self._rates.append(partial(self._rate, *found, began_s=self._began_s, reason=None))
+        self._tried = 0
+        self._end_window()
+
+    def _end_window(self) -> None:
+        """End the window; let a number of periods to join be decided anew, after enough of them."""
+        seen = self._all_seen()[:, 0]
+        self._began_s += float(seen[Row.WALL])
+        self._since += float(seen[Row.PERIODS]) * self._number
         if self._widening and self._since >= _SELDOM * self._sought:
             self._sought = max(_SOUGHT, _SOUGHT_EACH * self._number)
             self._number = 0
+        self._restart()
 
     @property
     def _patience(self) -> int:
         """Joined periods after which others may do better."""
+        if not self._widening:
+            return _CHUNK
         return _MOST_SOUGHT if self._reason is not None else _TRIED
-
-    def _close_windows(
-        self, periods: Floats, places: npt.NDArray[np.int64], ends: list[tuple[int, QuantileMean]]
-    ) -> None:
-        """Add up the windows that end in these periods, and the beginning of the next."""
-        # The earlier sums come before the first period, an empty period after the last.
-        starts = [0, *(int(places[used - 1]) + 2 for used, _ in ends)]
-        seen = np.add.reduceat(np.hstack([self._seen, periods, _EMPTY]), starts, axis=1)
-        before = sum(block.shape[1] for block in self._kept)
-        if places.size:
-            self._kept.append(as_observations(batches_of(periods[:, places])))
-        # Pooling takes as long as the rest of a short chunk.
-        if ends or before + places.size >= _CHUNK:
-            kept = self._pool([before + used for used, _ in ends])
-            for number, (_, quantiles) in enumerate(ends):
-                window = seen[:, number].copy(), kept[:, number : number + 1].copy()
-                self._rates.append(
-                    partial(self._rate, quantiles, *window, began_s=self._began_s, reason=None)
-                )
-                self._began_s += float(seen[Row.WALL, number])
-            self._kept = [kept[:, -1:].copy()]
-        self._seen = seen[:, -1:].copy()
-
-    def _pool(self, starts: list[int]) -> Floats:
-        """Pool the counting periods of the windows that have ended, and of the one under way."""
-        return pool(np.hstack([*self._kept, _CLOSED]), np.array([0, *starts]))
-
-    def _end(self) -> None:
-        """End the window under way without a rate."""
-        self._began_s += float(self._seen[Row.WALL, 0])
-        self._turn(float(self._seen[Row.PERIODS, 0]))
-        self._restart()
 
     def _doubt(self, sums: Floats) -> RateReason | None:
         """Return why the converged rate is not reliable, or None."""
@@ -239,11 +208,10 @@ class NonBlocking:
 
     def _current(self) -> ServiceRate | None:
         """Return the rate of the window under way; None before the first period."""
-        if not self._seen[Row.PERIODS, 0]:
+        if not self._sums[0]:
             if not self._waiting.shape[1]:
                 return None
-            self._seen = self._waiting.sum(axis=1, keepdims=True)
-            self._sums = np.array([*self._seen[[Row.PERIODS, Row.UNBLOCKED], 0], 0.0, 0.0])
+            self._keep(self._waiting, np.zeros(0, dtype=np.int64))
         reason = self._doubt(self._sums) or RateReason.NOT_CONVERGED
-        seen, kept = self._seen[:, 0], self._pool([])
-        return self._rate(self._mean, seen, kept, began_s=self._began_s, reason=reason)
+        found = self._mean, self._all_seen()[:, 0], self._all_kept()
+        return self._rate(*found, began_s=self._began_s, reason=reason)
