@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable, Generator
+from contextlib import nullcontext
 from functools import cache, wraps
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument.probing.nesting import CLOCKS, Nest, new_nest
@@ -85,11 +86,8 @@ def _timed_coroutine(probe: Probe, func: Callable[..., Any]) -> Callable[..., An
     async def timed(*args: Any, **kwargs: Any) -> Any:
         if not probe.on:
             return await func(*args, **kwargs)
-        run = _Run(probe, waits=True)
-        try:
-            return await run.awaiting(func(*args, **kwargs))
-        finally:
-            run.end()
+        with _Run(probe, waits=True) as run:
+            return await run.steps(func(*args, **kwargs))
 
     return timed
 
@@ -98,11 +96,8 @@ def _timed_generator(probe: Probe, func: Callable[..., Any]) -> Callable[..., An
     def timed(*args: Any, **kwargs: Any) -> Any:
         if not probe.on:
             return (yield from func(*args, **kwargs))
-        run = _Run(probe)
-        try:
+        with _Run(probe) as run:
             return (yield from run.steps(func(*args, **kwargs)))
-        finally:
-            run.end()
 
     return timed
 
@@ -110,12 +105,11 @@ def _timed_generator(probe: Probe, func: Callable[..., Any]) -> Callable[..., An
 def _timed_async_generator(probe: Probe, func: Callable[..., Any]) -> Callable[..., Any]:
     async def timed(*args: Any, **kwargs: Any) -> Any:
         items = func(*args, **kwargs)
-        run = _Run(probe, waits=True) if probe.on else None
-        step = items.asend(None)
-        try:
+        with _Run(probe, waits=True) if probe.on else nullcontext() as run:
+            step = items.asend(None)
             while True:
                 try:
-                    item = await (run.awaiting(step) if run else step)
+                    item = await (run.steps(step) if run else step)
                 except StopAsyncIteration:
                     return
                 try:
@@ -125,70 +119,31 @@ def _timed_async_generator(probe: Probe, func: Callable[..., Any]) -> Callable[.
                     raise
                 except BaseException as error:  # noqa: BLE001  # passed on to the generator
                     step = items.athrow(error)
-        finally:
-            if run:
-                run.end()
 
     return timed
 
 
 class _Run:
-    """One run of a coroutine or generator with timed steps.
+    """One run of a coroutine or generator, which counts as one event.
 
-    It is over, and counts as one event, when its last step ends or it is given up.
+    It is over when its last step ends, or it is given up. If it ``waits``, the time between its
+    steps counts too, but for the time between two items.
     """
 
     __slots__ = ("_elapsed_ns", "_local", "_nest", "_now", "_outer", "_probe", "_waits")
 
     def __init__(self, probe: Probe, *, waits: bool = False) -> None:
         clock = CLOCKS[probe.clock]
-        self._now, self._local = clock.now, clock.local
-        self._probe = probe
+        self._probe, self._now, self._local = probe, clock.now, clock.local
         self._waits = waits and probe.clock != "cpu"
         self._nest = Nest(probe.cell, alone=True)
         self._outer: Cell | None = None
         self._elapsed_ns = 0
 
-    @types.coroutine
-    def awaiting(self, body: Any) -> Generator[Any, Any, Any]:
-        """Await a coroutine, or one item of an asynchronous generator."""
-        begun_ns = self._now()
-        steps_ns = self._elapsed_ns
-        try:
-            return (yield from self.steps(body))
-        finally:
-            if self._waits:
-                self._elapsed_ns = steps_ns + self._now() - begun_ns
+    def __enter__(self) -> Self:
+        return self
 
-    def steps(self, body: Any) -> Generator[Any, Any, Any]:
-        """Yield from a generator, timing its steps."""
-        step, value = body.send, None
-        while True:
-            try:
-                item = self._step(step, value)
-            except StopIteration as end:
-                return end.value
-            try:
-                value = yield item
-                step = body.send
-            except GeneratorExit:
-                self._step(body.close)
-                raise
-            except BaseException as error:  # noqa: BLE001  # passed on to the body
-                step, value = body.throw, error
-
-    def _step(self, step: Callable[..., Any], *values: Any) -> Any:
-        local = self._local
-        thread_nest = getattr(local, "nest", None) or new_nest(local)
-        self._outer, local.nest = thread_nest.top, self._nest
-        begun_ns = self._now()
-        try:
-            return step(*values)
-        finally:
-            self._elapsed_ns += self._now() - begun_ns
-            local.nest = thread_nest
-
-    def end(self) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Count the run, for the thread that ends it."""
         cell, outer, elapsed_ns = self._probe.cell, self._outer, self._elapsed_ns
         cell.append(elapsed_ns)
@@ -196,3 +151,37 @@ class _Run:
             outer.nested.append(elapsed_ns)
         if len(cell) >= cell.room:
             cell.fold(outer)
+
+    @types.coroutine
+    def steps(self, body: Any) -> Generator[Any, Any, Any]:
+        """Go through the steps of a generator, a coroutine, or one item of an asynchronous one."""
+        begun_ns = self._now() - self._elapsed_ns if self._waits else 0
+        step, value = body.send, None
+        try:
+            while True:
+                try:
+                    item = self._step(step, value)
+                except StopIteration as end:
+                    return end.value
+                try:
+                    value = yield item
+                    step = body.send
+                except GeneratorExit:
+                    self._step(lambda _: body.close(), None)
+                    raise
+                except BaseException as error:  # noqa: BLE001  # passed on to the body
+                    step, value = body.throw, error
+        finally:
+            if self._waits:
+                self._elapsed_ns = self._now() - begun_ns
+
+    def _step(self, step: Callable[[Any], Any], value: Any) -> Any:
+        local, now = self._local, self._now
+        thread_nest = getattr(local, "nest", None) or new_nest(local)
+        self._outer, local.nest = thread_nest.top, self._nest
+        begun_ns = now()
+        try:
+            return step(value)
+        finally:
+            self._elapsed_ns += now() - begun_ns
+            local.nest = thread_nest
