@@ -26,8 +26,7 @@ from benchrigor.model.codec import decode, encode
 from benchrigor.queues.stages.monitor_report import MonitorReport
 from benchrigor.queues.stages.stage import Stage
 from benchrigor.queues.stages.stage_figures import Watching
-from benchrigor.queues.watching.sampler import PATIENCE_S, Sampler, run_sampler
-from benchrigor.secret_texts import hide_in_text
+from benchrigor.queues.watching.sampler import PATIENCE_S, Sampler, describe, run_sampler
 
 LOADING_S, _GLANCE_S = 10.0, 0.005
 COMMAND = (sys.executable, "-P", "-c", f"from {__name__} import main; main()")
@@ -99,11 +98,10 @@ class ProcessWatch:
                 env=_environment(),
                 start_new_session=True,  # interrupts are for the program alone
             )
-            with contextlib.suppress(BrokenPipeError):  # its last line explains more
-                self._send(self._process, self._order.to_line())
         except OSError as error:
             self._own_failure = f"no process can be started: {error}"
             return
+        _send(self._process, self._order.to_line())
         give_up_s = time.monotonic() + LOADING_S
         while self._process.poll() is None and time.monotonic() < give_up_s:
             if self._order.state.exists():
@@ -115,8 +113,7 @@ class ProcessWatch:
         process = self._process
         if process is None:
             return
-        with contextlib.suppress(OSError):  # it may have ended
-            self._send(process, b"\n")
+        _send(process, b"\n")
         try:
             process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
@@ -137,13 +134,10 @@ class ProcessWatch:
                 self._own_failure = _ending(self._process, ended)
         return replace(self._last, failure=self._own_failure or self._last.failure)
 
-    def signal(self, number: int) -> None:
-        """Send the process a signal."""
-        if self._process is not None:
-            self._process.send_signal(number)
 
-    @staticmethod
-    def _send(process: subprocess.Popen[bytes], line: bytes) -> None:
+def _send(process: subprocess.Popen[bytes], line: bytes) -> None:
+    """Send a line to a process, which may have ended."""
+    with contextlib.suppress(OSError):
         if process.stdin is not None:
             process.stdin.write(line)
             process.stdin.flush()
@@ -185,7 +179,7 @@ def watch(order: Order, wait: Callable[[float], bool]) -> MonitorReport:
     try:
         run_sampler(sampler, take, wait, log=order.record)
     except Exception as error:  # noqa: BLE001  # the report shows it
-        failure = f"{type(error).__name__}: {hide_in_text(str(error))}"
+        failure = describe(error)
     report = _report_of(sampler)
     report = replace(report, failure=failure or report.failure)
     write_whole(order.state, json.dumps(encode(report)))

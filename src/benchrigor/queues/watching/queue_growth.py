@@ -6,14 +6,13 @@ authors' program doubles a queue that was full in 80 % of its samples, three tim
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from benchrigor.queues.counting.writers import Double, End
 from benchrigor.queues.stages.monitor_report import QueueGrowth
 from benchrigor.queues.stages.stage import HEAD, TAIL, Stage
-from benchrigor.queues.watching.sampler import PATIENCE_S, keep_sampling
-from benchrigor.secret_texts import hide_in_text
+from benchrigor.queues.watching.sampler import keep_sampling
+from benchrigor.queues.watching.thread_watch import WatchThread
 
 FULL = 0.8  # a queue counts as full if its producers wait for room for this share of a period
 IN_A_ROW = 3
@@ -53,11 +52,15 @@ class GrowthWatch:
             _tail(end).name.removesuffix(TAIL) for end in ends.values() if not end.double
         )
         self.growths: tuple[QueueGrowth, ...] = ()
-        self.failure: str | None = None  # why it grows no more
         self._period_s = period_s
         self._began_ns: int | None = None
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="benchrigor-growth", daemon=True)
+        self._thread = WatchThread("benchrigor-growth", self._watch)
+
+    @property
+    def failure(self) -> str | None:
+        """Why it grows no more."""
+        failure = self._thread.failure
+        return failure and f"queues grow no more: {failure}"
 
     def start(self) -> None:
         """Begin."""
@@ -66,9 +69,8 @@ class GrowthWatch:
 
     def stop(self) -> None:
         """End; grown queues keep their bounds until their taps are closed."""
-        self._stopped.set()
         if self._queues:
-            self._thread.join(PATIENCE_S)
+            self._thread.stop()
 
     def grow(self, now_ns: int) -> float:
         """Grow the queues that have been full; return the seconds until the next call."""
@@ -83,13 +85,8 @@ class GrowthWatch:
                 self.growths = (*self.growths, grown)
         return self._period_s
 
-    def _run(self) -> None:
-        try:
-            keep_sampling(self.grow, self._stopped.wait)
-        except Exception as error:  # noqa: BLE001  # the program must not fail from it
-            self.failure = (
-                f"queues grow no more: {type(error).__name__}: {hide_in_text(str(error))}"
-            )
+    def _watch(self, wait: Callable[[float], bool]) -> None:
+        keep_sampling(self.grow, wait)
 
 
 def _tail(end: End) -> End:

@@ -33,6 +33,7 @@ from benchrigor.queues.stages.monitor_report import MonitorReport
 from benchrigor.queues.stages.stage import Stage
 from benchrigor.queues.stages.stage_figures import StageFigures, WatchedStage, Watching
 from benchrigor.queues.stages.stage_reader import StageReader
+from benchrigor.secret_texts import hide_in_text
 
 _SAMPLES = 256  # samples that are worked off together
 _SOUGHT = 5  # the same during the search for a period, which needs five in a row
@@ -224,6 +225,11 @@ class Sampler:
 def _provisional(stage: WatchedStage) -> WatchedStage:
     rates = (replace(rate, converged=False, reason=RateReason.PROVISIONAL) for rate in stage.rates)
     return replace(stage, rates=tuple(rates))
+
+
+def describe(error: Exception) -> str:
+    """Say why watching has ended."""
+    return f"{type(error).__name__}: {hide_in_text(str(error))}"
 
 
 def keep_sampling(

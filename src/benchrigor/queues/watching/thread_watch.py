@@ -4,60 +4,60 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from benchrigor.queues.stages.monitor_report import MonitorReport
 from benchrigor.queues.stages.stage import Stage
 from benchrigor.queues.stages.stage_figures import Watching
-from benchrigor.queues.watching.sampler import PATIENCE_S, Sampler, run_sampler
-from benchrigor.secret_texts import hide_in_text
+from benchrigor.queues.watching.sampler import PATIENCE_S, Sampler, describe, run_sampler
 
 
-class ThreadWatch:
-    """Samples in a thread, which ends with the program."""
+class WatchThread:
+    """A thread that ends with the program, which its errors do not reach."""
 
-    def __init__(self, stages: Sequence[Stage], watching: Watching, record: Path | None) -> None:
-        self.sampler = Sampler(stages, watching)
+    def __init__(self, name: str, run: Callable[[Callable[[float], bool]], None]) -> None:
         self.failure: str | None = None  # why it has ended although it was not stopped
-        self._record = record
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="benchrigor-monitor", daemon=True)
-        self._cost_s = 0.0
-
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
+        self._thread = threading.Thread(
+            target=lambda: self.attempt(lambda: run(self._stopped.wait)), name=name, daemon=True
+        )
+        self.start = self._thread.start
 
     def stop(self) -> None:
         """End, within a sample."""
         self._stopped.set()
         self._thread.join(PATIENCE_S)
 
+    def attempt(self, call: Callable[[], None]) -> None:
+        """Call something; if it fails, keep why, and end."""
+        try:
+            call()
+        except Exception as error:  # noqa: BLE001  # the program must not fail from it
+            self.failure = describe(error)
+            self._stopped.set()
+
+
+class ThreadWatch:
+    """Samples in a thread."""
+
+    def __init__(self, stages: Sequence[Stage], watching: Watching, record: Path | None) -> None:
+        self.sampler = Sampler(stages, watching)
+        self._record, self._cost_s = record, 0.0
+        self._thread = WatchThread("benchrigor-monitor", self._watch)
+        self.start, self.stop = self._thread.start, self._thread.stop
+
     def report(self) -> MonitorReport:
         """Return the results so far."""
-        with self._failing():
-            self.sampler.work_off()
+        self._thread.attempt(self.sampler.work_off)
         report = self.sampler.report(cost_s=self._cost_s)
-        return replace(report, failure=self.failure or report.failure)
+        return replace(report, failure=self._thread.failure or report.failure)
 
-    def _run(self) -> None:
-        with self._failing():
-            run_sampler(self.sampler, self._take, self._stopped.wait, log=self._record)
-        self.failure = self.failure or self.sampler.failure
+    def _watch(self, wait: Callable[[float], bool]) -> None:
+        run_sampler(self.sampler, self._take, wait, log=self._record)
 
     def _take(self, now_ns: int) -> float | None:
         self.sampler.sample(now_ns)
         self._cost_s = time.thread_time()
         return self.sampler.period_s
-
-    @contextmanager
-    def _failing(self) -> Iterator[None]:
-        """Keep errors from the program, and watch no more."""
-        try:
-            yield
-        except Exception as error:  # noqa: BLE001  # the program must not fail from it
-            self.failure = f"{type(error).__name__}: {hide_in_text(str(error))}"
-            self._stopped.set()
