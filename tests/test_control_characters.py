@@ -247,14 +247,13 @@ PUBLIC_DATA = public_data()
 
 @pytest.mark.parametrize("name", PUBLIC_DATA)
 def test_the_repr_of_a_public_result_is_one_short_line(name: str) -> None:
-    kind, periods = PUBLIC_DATA[name], PUBLIC_DATA["Periods"]
+    kind = PUBLIC_DATA[name]
     for text in ("load", NAME, NAME * 9):
         measured: dict[str, Any] = {"stops": np.ones(1), "seconds": {text: np.ones(1)}}
         values = {
             **given(),
             str: text,
             Round: record().rounds[0],
-            periods: periods(period_s=np.ones(200), items=np.ones(200)),
             Delays: Delays(**measured),
             References: References(**measured),
         }
