@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchrigor.stats.phases.rounds_cut import common_phases
-from benchrigor.stats.statistics.statistic import Policy
+from benchrigor.stats.phases.trimming import Search
 
 N = 200
 INDEX = np.arange(N)
@@ -18,7 +18,7 @@ def test_false_cuts_are_rare() -> None:
         "a coarse clock": lambda: rng.integers(0, 2, N).astype(float),
     }
     for draw in noise.values():
-        found = [common_phases([draw() for _ in range(5)], Policy())[0] for _ in range(100)]
+        found = [common_phases([draw() for _ in range(5)], Search())[0] for _ in range(100)]
         # Of 100 at 5 % and 1 % more than 13 are false with probability 0.003.
         assert sum(phase.n < N for phase in found) <= 13
 
@@ -28,6 +28,6 @@ def test_steady_invocations_are_seldom_refused() -> None:
     refused = 0
     for _ in range(150):
         invocations = [rng.normal(level, 0.05, N) + STEP for level in rng.normal(1.0, 0.02, 10)]
-        refused += common_phases(invocations, Policy())[0].start is None
+        refused += common_phases(invocations, Search())[0].start is None
     # Of 150 at 1 % more than 6 are refused with probability 0.001.
     assert refused <= 6

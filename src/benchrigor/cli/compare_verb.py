@@ -37,8 +37,7 @@ from benchrigor.session.pairs.compared_sides import label_of
 from benchrigor.session.pairs.run_comparison import compare_named, rank_runs
 from benchrigor.session.replays.recorded_run import is_bare
 from benchrigor.session.stored_runs import StoredRuns
-from benchrigor.stats.comparison.two_sample import Question
-from benchrigor.stats.statistics.statistic import Policy
+from benchrigor.stats.comparison.samples import Question
 
 _LABEL = 11
 _SOME = 4  # benchmarks that an error lists
@@ -143,7 +142,7 @@ def compare(
       benchrigor compare 3f2a 81bc 9d07
       benchrigor compare old.json new.json --filter '^sort' --markdown table.md
     """  # noqa: D301  # click wants the backspace itself
-    question = Question(policy=Policy(confidence=confidence), **asked)
+    question = Question(confidence=confidence, **asked)
     options: dict[str, Any] = {"metric": metric, "detector": detector}
     found = compile_filter(pattern)
     wanted = found and found.search
@@ -303,7 +302,7 @@ def _rank(sides: Sequence[_Side], question: Question, **options: Any) -> None:
     own = (notice for place in places for notice in place.estimate.notices)
     every = [*notices, *(notice for notice in own if not is_of_modes(notice))]  # it has the names
     figures = figures_of_ranking(places, every, statistic=question.statistic, unit=_unit(sides))
-    interval = f"{percent(question.policy.confidence, digits=10)} interval"
+    interval = f"{percent(question.confidence, digits=10)} interval"
     cells = ((row.place, row.name, *row.shown) for row in figures.rows)
     lines = table([("", "name", "estimate", interval), *cells], "><<<")
     if wants_details():

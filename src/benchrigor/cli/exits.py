@@ -26,8 +26,8 @@ from benchrigor.model import Analysis, Comparison, Options, RunRecord, StopReaso
 from benchrigor.model.comparison import Family
 from benchrigor.model.text import many
 from benchrigor.secret_texts import hide_in_text
-from benchrigor.session.stop_rules import asked_half_width
 from benchrigor.session.stored_runs import PAIR, are_in_turn
+from benchrigor.stats.readings.evidence import asked_half_width
 from benchrigor.workloads.processes.own_signals import ExitedAtOnce
 
 

@@ -33,7 +33,7 @@ from benchrigor.model.text import (
     show_interval,
     show_value,
 )
-from benchrigor.session.stop_rules import asked_half_width
+from benchrigor.stats.readings.evidence import asked_half_width
 
 if TYPE_CHECKING:
     from benchrigor.report.tables.figures import Figures

@@ -29,7 +29,7 @@ from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
 from benchrigor.model.options import Work, check_work
 from benchrigor.model.text import show_duration
-from benchrigor.session.traces import SPEED
+from benchrigor.session.measured_metrics import SPEED
 from benchrigor.session.turns.rotation import pieces_for
 from benchrigor.workloads import Pick
 

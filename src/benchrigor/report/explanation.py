@@ -50,7 +50,7 @@ from benchrigor.report.text import (
     say_cut,
     why_left_out,
 )
-from benchrigor.session.stop_rules import asked_half_width
+from benchrigor.stats.readings.evidence import asked_half_width
 from benchrigor.stats.series.interval import scale
 from benchrigor.stats.series.level import BLOCKS
 from benchrigor.stats.series.subsessions import MERGED, SUBSESSIONS

@@ -71,7 +71,7 @@ def ranking_page(runs: Mapping[str, RunRecord]) -> Page:
     if not runs:
         return page(["no runs"])
     from benchrigor.session.pairs.run_comparison import rank_runs  # noqa: PLC0415  # slow to load
-    from benchrigor.stats.comparison.two_sample import Question  # noqa: PLC0415  # likewise
+    from benchrigor.stats.comparison.samples import Question  # noqa: PLC0415  # likewise
 
     known = {name: run for name, run in runs.items() if run.estimate() is not None}
     places = dict[str, int]()

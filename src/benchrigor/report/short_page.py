@@ -47,8 +47,8 @@ from benchrigor.report.comparison_text import show_basis, show_more
 from benchrigor.report.figure_text import show_amounts, show_figures, subsessions_of_rounds
 from benchrigor.report.notice_lines import chosen, chosen_of_run, is_undisturbed, marked, warnings
 from benchrigor.session.conditions.red_rounds import is_disturbed
-from benchrigor.session.stop_rules import asked_half_width
 from benchrigor.stats.estimators import pace
+from benchrigor.stats.readings.evidence import asked_half_width
 
 MOST_ROWS = 8
 _MOST_METRICS = 3

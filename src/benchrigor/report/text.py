@@ -56,7 +56,7 @@ from benchrigor.report.pace_text import (
     with_waiting,
 )
 from benchrigor.session.conditions.red_rounds import advice
-from benchrigor.session.stop_rules import asked_half_width
+from benchrigor.stats.readings.evidence import asked_half_width
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 from benchrigor.stats.statistics.proportion import WILSON, whole_of
 from benchrigor.stats.statistics.rate import BY_DURATION, HARMONIC

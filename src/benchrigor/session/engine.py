@@ -27,7 +27,6 @@ from benchrigor.model import (
     RunRecord,
     StopReason,
 )
-from benchrigor.model.analysis import Kind
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.notice import leading
 from benchrigor.model.options import LATEST
@@ -45,6 +44,7 @@ from benchrigor.session.conditions.red_rounds import (
     with_stops,
 )
 from benchrigor.session.controller import FIGURE_READINGS, Controller
+from benchrigor.session.measured_metrics import MeasuredMetrics
 from benchrigor.session.outcomes import (
     disagreement,
     failed_hook,
@@ -58,13 +58,11 @@ from benchrigor.session.stop_rules import (
     FEWEST_BLOCKS,
     LITTLE,
     SETTLED_S,
-    asked_half_width,
     default_rules,
-    min_evidence,
-    wanted_half_width,
 )
-from benchrigor.session.traces import Traces
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
+from benchrigor.stats.readings.evidence import asked_half_width, wanted_half_width
+from benchrigor.stats.readings.units import INVOCATIONS, unit_of
 from benchrigor.stats.statistics.proportion import whole_of
 
 # Before it the pace of the readings is known too badly; one reading alone may be a cold one.
@@ -97,7 +95,7 @@ def out_of_reach(
         return None
     growth = max(options.budget_s / elapsed_s, 1.0)
     # The first ones may have been slow.
-    most, evidence = math.ceil((units + 1) * growth), min_evidence(options, analysis.kind)
+    most, evidence = math.ceil((units + 1) * growth), unit_of(analysis).evidence(options.preset)
     if most < evidence.second_check:  # from the first full look on only the second finds enough
         most = min(most, evidence.first_check - 1)
     share = evidence.share(most)
@@ -171,9 +169,11 @@ class Engine(Controller[RoundPlan, Round]):
         self._rules = rules
         self._recorded = recorded
         self._next_work = next_work
-        self._traces = Traces(self.options, metrics, detector, recorded=recorded, seed=seed)
-        if self._traces.schedule is not None:
-            self._traces.schedule.tries_further = next_work is None
+        self._measured = MeasuredMetrics(
+            self.options, metrics, detector, recorded=recorded, seed=seed
+        )
+        if self._measured.schedule is not None:
+            self._measured.schedule.tries_further = next_work is None
         self.kept_levels: dict[str, list[tuple[float, float]]] = {}  # of the reference, before
         self._rounds: list[Round] = []
         self._piece = 0  # under way; their number when all are over
@@ -182,7 +182,7 @@ class Engine(Controller[RoundPlan, Round]):
     def restart_rounds(self) -> None:
         """Take every round for a fresh process, unless the options say otherwise."""
         if self.options.rounds == "auto":
-            self.options = self._traces.options = replace(self.options, rounds="restarted")
+            self.options = self._measured.options = replace(self.options, rounds="restarted")
 
     def _next_plan(self) -> RoundPlan | None:
         index = len(self._rounds)
@@ -206,7 +206,7 @@ class Engine(Controller[RoundPlan, Round]):
             return None
 
     def _scheduled_work(self) -> float | None:
-        schedule = self._traces.schedule
+        schedule = self._measured.schedule
         if schedule is None:
             return None if isinstance(self.options.work, tuple) else self.options.work
         try:
@@ -218,21 +218,22 @@ class Engine(Controller[RoundPlan, Round]):
 
     def _pace(self) -> Pace:
         last = self._rounds[-1] if self._rounds else None
-        single = (Kind.READINGS, Kind.WORK)
-        units = [trace for trace in self._traces.by_name.values() if trace.kind not in single]
-        restarted = [unit for unit in units if unit.kind is Kind.INVOCATIONS]
-        splits = [trace.analysis.split for trace in restarted if trace.analysis is not None]
+        many = [metric for metric in self._measured.by_name.values() if metric.unit.many]
+        restarted = [metric for metric in many if metric.unit is INVOCATIONS]
+        splits = [metric.analysis.split for metric in restarted if metric.analysis is not None]
         return Pace(
-            readings=max((unit.n for unit in units), default=0),
+            readings=max((metric.n for metric in many), default=0),
             elapsed_s=self._elapsed_ns / 1e9,
             last_readings=last.n_readings if last else 0,
             last_s=last.elapsed_ns / 1e9 if last else 0.0,
-            to_next_check=min((unit.to_next_check for unit in units), default=1),
+            to_next_check=min((metric.to_next_check for metric in many), default=1),
             piece=self.piece,
-            invocations=max((len(trace.chunks) for trace in restarted), default=0),
-            busy_s=max((trace.busy_s for trace in restarted), default=0.0),
+            invocations=max((len(metric.chunks) for metric in restarted), default=0),
+            busy_s=max((metric.busy_s for metric in restarted), default=0.0),
             split=next(filter(None, splits), None),
-            may_be_short=all(t.analysis is None or t.analysis.estimate for t in restarted),
+            may_be_short=all(
+                metric.analysis is None or metric.analysis.estimate for metric in restarted
+            ),
         )
 
     @property
@@ -258,18 +259,20 @@ class Engine(Controller[RoundPlan, Round]):
     @property
     def _reading_s(self) -> float:
         """Minimum time of the next call of a function."""
-        if self._traces.schedule is not None:
-            return self._traces.schedule.shortest_round_s
+        if self._measured.schedule is not None:
+            return self._measured.schedule.shortest_round_s
         last = self._rounds[-1] if self._rounds else None
-        kinds = (Kind.UNIT_READINGS, Kind.PIECES)
-        continuous = any(trace.kind in kinds for trace in self._traces.by_name.values())
+        continuous = any(
+            metric.unit.many and metric.unit is not INVOCATIONS
+            for metric in self._measured.by_name.values()
+        )
         counts = last is not None and last.n_readings and (continuous or last.cut)
         return self._pace().reading_s if counts else 0.0
 
     def end(self, reason: StopReason, notice: Notice | None = None) -> None:
         """End the session from outside; a workload that ended by itself may have cooled down."""
         if self._decision is None and reason is StopReason.EXHAUSTED:
-            self._traces.end()
+            self._measured.end()
         super().end(reason, notice)
 
     def waiting(self, seconds: float) -> Progress:
@@ -292,7 +295,7 @@ class Engine(Controller[RoundPlan, Round]):
     def check(self, finished: Round) -> None:
         """Raise what `tell` would raise for this round, without adding it."""
         self._check_plan(finished.plan)
-        self._traces.check(finished)
+        self._measured.check(finished)
 
     def replay(self, finished: Round) -> Decision:
         """Add a stored round of an interrupted session, regardless of its plan.
@@ -302,7 +305,7 @@ class Engine(Controller[RoundPlan, Round]):
         InvalidInput
             When its metrics are unknown or its readings impossible.
         """
-        self._traces.check(finished)
+        self._measured.check(finished)
         return self._take(finished)
 
     def _take(self, finished: Round) -> Decision:
@@ -312,33 +315,33 @@ class Engine(Controller[RoundPlan, Round]):
             with_stops([*self._rounds, finished], restarted=restarted)[-1],
             self._rounds,
             compare_whole=restarted,
-            varies=self._traces.schedule is not None,
+            varies=self._measured.schedule is not None,
         )
         self._rounds.append(finished)
         if is_left_out:
             self._red[finished.plan.index] = None
-            self._traces.rejected += 1
+            self._measured.rejected += 1
         else:
-            self._traces.take(finished)
-        self._traces.spend(finished, (self._elapsed_ns + finished.elapsed_ns) / 1e9)
+            self._measured.take(finished)
+        self._measured.spend(finished, (self._elapsed_ns + finished.elapsed_ns) / 1e9)
         self._piece = self._piece_after(finished)
-        self._traces.end_pieces(self._piece)
+        self._measured.end_pieces(self._piece)
         return self._decide(finished.elapsed_ns)
 
     @property
     def _is_due(self) -> bool:
         # Without rules only the end needs an analysis.
-        return self._rules != () and self._traces.is_due
+        return self._rules != () and self._measured.is_due
 
     @property
     def _is_early(self) -> bool:
-        return self._traces.is_early
+        return self._measured.is_early
 
     def _look(self, *, fully: bool) -> None:
-        self._traces.look(fully=fully)
+        self._measured.look(fully=fully)
 
     def _rough_figure(self) -> Analysis | None:
-        return self._traces.rough_figure(FIGURE_READINGS)
+        return self._measured.rough_figure(FIGURE_READINGS)
 
     def _stop_rules(self) -> Sequence[StopRule]:
         if self._rules is not None:
@@ -357,43 +360,42 @@ class Engine(Controller[RoundPlan, Round]):
         )
 
     def _current(self, *, fresh: bool) -> Progress:
-        traces = self._traces.by_name.values()
-        analyses = tuple(trace.analysis for trace in traces if trace.analysis is not None)
-        readings = max((trace.n for trace in traces), default=0)
+        metrics = self._measured.by_name.values()
+        analyses = tuple(metric.analysis for metric in metrics if metric.analysis is not None)
+        readings = max((metric.n for metric in metrics), default=0)
         return self._progress_of(
             readings=readings,
             rounds=len(self._rounds) - len(self._red),
-            rejected_rounds=self._traces.rejected,
+            rejected_rounds=self._measured.rejected,
             analyses=analyses,
             fresh=fresh,
-            agreed=self._traces.agreed,
+            agreed=self._measured.agreed,
             reading_s=self._reading_s,
-            kept=sum(trace.n for trace in traces),
+            kept=sum(metric.n for metric in metrics),
             reachable=self._reachable(),
-            missing=self._traces.missing,
+            missing=self._measured.missing,
             name=self.name,
             piece=self._rounds[-1].plan.piece if self._rounds else 0,
         )
 
     def _reachable(self) -> float | None:
         """Return the widest half-width that the budget allows beyond the target; see `outlook`."""
-        traces = [trace for trace in self._traces.by_name.values() if trace.metric.must_satisfy]
         found = [
             out_of_reach(
-                trace.analysis or trace.empty_analysis(),
+                metric.analysis or metric.empty_analysis(),
                 self.options,
-                units=trace.units,
-                looked_at=trace.looked_at,
+                units=metric.units,
+                looked_at=metric.looked_at,
                 elapsed_s=self._elapsed_ns / 1e9,
             )
-            for trace in traces
-            if trace.kind not in (Kind.PIECES, Kind.WORK)
+            for metric in self._measured.by_name.values()
+            if metric.metric.must_satisfy and metric.unit.is_foreseen
         ]
         return max((pace_s for pace_s in found if pace_s is not None), default=None)
 
     def result(self) -> RunRecord:
         """Return the record of all rounds so far, also while the session runs."""
-        reports = self._traces.reports()
+        reports = self._measured.reports()
         counted = self._counted_rounds()
         red = say_left_out(len(self._red), len(self._rounds))
         all_red = self._describe_red_rounds(red)
@@ -401,7 +403,7 @@ class Engine(Controller[RoundPlan, Round]):
             self._flag(reports[metric.name])
             if metric.name in reports
             else without_readings(metric, self._rounds)
-            for metric in self._traces.metrics
+            for metric in self._measured.metrics
         )
         analyses = self._with_pace(analyses, counted)
         delayed = None if self._recorded else measured_interference(counted or self._rounds)
@@ -409,7 +411,7 @@ class Engine(Controller[RoundPlan, Round]):
         return RunRecord(
             name=self.name,
             options=self.options,
-            metrics=self._traces.metrics or tuple(analysis.metric for analysis in analyses),
+            metrics=self._measured.metrics or tuple(analysis.metric for analysis in analyses),
             seed=self.seed,
             rounds=tuple(self._rounds),
             analyses=analyses,
@@ -451,15 +453,15 @@ class Engine(Controller[RoundPlan, Round]):
         """Describe the readings of rounds that are all left out; empty if one counts."""
         if not self._rounds or len(self._red) < len(self._rounds):
             return ()
-        traces = Traces(self.options, self._traces.metrics or None, None, seed=self.seed)
-        return traces.describe_refusal(self._rounds, red[0])
+        anew = MeasuredMetrics(self.options, self._measured.metrics or None, None, seed=self.seed)
+        return anew.describe_refusal(self._rounds, red[0])
 
     def _flag(self, analysis: Analysis) -> Analysis:
         """Warn of an estimate of one process only, or one that did not reach its target."""
         estimate, metric, notices = analysis.estimate, analysis.metric, analysis.notices
         if estimate is None:
             return analysis
-        if analysis.kind is Kind.INVOCATIONS:
+        if unit_of(analysis) is INVOCATIONS:
             only = [notice for notice in self._notices if notice.code is Code.THIS_PROCESS_ONLY]
             others = [notice for notice in notices if not only or notice.code is not only[0].code]
             notices = tuple(others)
@@ -480,6 +482,6 @@ class Engine(Controller[RoundPlan, Round]):
             for notice in round_.notices
         }
         no_data = []
-        if self._decision is not None and not self._traces.metrics and not self._red:
+        if self._decision is not None and not self._measured.metrics and not self._red:
             no_data.append(no_readings(self._rounds))
         return (*self._notices, *of_rounds.values(), *no_data)

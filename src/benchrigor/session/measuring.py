@@ -20,8 +20,8 @@ from benchrigor.model.checks import attempt, is_number, refuse, wrong_values
 from benchrigor.model.options import USUAL_TARGET
 from benchrigor.model.text import show_duration
 from benchrigor.protocols import Clock, Store
+from benchrigor.session.measured_metrics import SPEED
 from benchrigor.session.session import Session, meter_for
-from benchrigor.session.traces import SPEED
 from benchrigor.units import Direction
 from benchrigor.workloads import AmountWorkload, CallableWorkload
 from benchrigor.workloads.amount import takes_amount

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from benchrigor.errors import BenchrigorError
 from benchrigor.model import Analysis, Code, Metric, Notice, Options, Progress, Round, RunRecord
 from benchrigor.model.analysis import Kind
-from benchrigor.model.notice import Figure
 from benchrigor.model.text import (
     counted,
     many,
     no_number,
     percent,
     say_end,
-    say_too_wide,
     show_amount,
-    show_duration,
     show_estimate,
     show_value,
     within_sentence,
 )
-from benchrigor.session.stop_rules import wanted_half_width
-from benchrigor.stats.phases.chosen_phase import say_changed, say_moving
-from benchrigor.stats.phases.stability_rules import Trend
+from benchrigor.stats.readings.evidence import wanted_half_width
 
 _SAME_UNITS = 0.1  # rounds whose units per work differ by at most this share have the same units
 _MORE_TIME = 6.0  # times of a budget that gave no reading, to try next
@@ -117,31 +111,6 @@ def warn_not_converged(half_width: float, wanted: float, whole: float, noun: str
         half_width=half_width if math.isfinite(half_width) else None,
         wanted=wanted if math.isfinite(wanted) else None,
     )
-
-
-def in_units(notice: Notice, metric: Metric, measured_s: float, n: int) -> Notice:
-    """Show the ends of a movement in the unit of a metric, and how long readings take.
-
-    ``measured_s`` is the time that the ``n`` readings took, 0 if it is not known.
-    """
-    known = notice.evidence
-    if notice.code is Code.NO_STABLE_PHASE and {"first", "last"} <= known.keys():
-        trend = Trend(first=_number(known["first"]), last=_number(known["last"]))
-        return replace(notice, sentence=say_moving(trend, metric.unit))
-    if notice.code is Code.TOO_WIDE:
-        value, low, high = (_number(known[name]) for name in ("value", "low", "high"))
-        return replace(notice, sentence=say_too_wide(value, low, high, metric.unit))
-    if notice.code is Code.CHANGING_PACE and measured_s:
-        ends = _number(known["least"]), _number(known["greatest"])
-        return replace(notice, sentence=say_changed(*ends, show_value(measured_s, "s")))
-    if notice.code is Code.FEW_IN_TAIL and measured_s and "required" in known:
-        lasting = show_duration(_number(known["required"]) * measured_s / n)
-        return replace(notice, sentence=f"{notice.sentence.removesuffix('.')}, and take {lasting}.")
-    return notice
-
-
-def _number(figure: Figure) -> float:
-    return float(figure or 0.0)
 
 
 def disagreement(rounds: Sequence[Round], analyses: Sequence[Analysis]) -> tuple[Notice, ...]:

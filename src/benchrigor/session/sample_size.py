@@ -9,12 +9,11 @@ from functools import partial
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Analysis, Code, Estimate, Notice, RunRecord
-from benchrigor.model.analysis import Kind
 from benchrigor.model.notice import Severity, weakening
 from benchrigor.model.sample_size import Plan
 from benchrigor.model.series import short
-from benchrigor.session.stop_rules import min_evidence
 from benchrigor.stats.planning.power import plan_sizes
+from benchrigor.stats.readings.units import INVOCATIONS, PIECES, SUCCESSIVE, unit_of
 from benchrigor.stats.statistics.variance_components import MIN_PIECES
 
 
@@ -99,10 +98,11 @@ def plan(
     if analysis is None or analysis.estimate is None:
         raise NotEstimable(_why_none(known.name, analysis))
     pilot = analysis.estimate
-    evidence = min_evidence(known.options, analysis.kind)
+    unit = unit_of(analysis)
+    evidence = unit.evidence(known.options.preset)
     effective = evidence.effective * pilot.n / pilot.n_effective
     least = max(evidence.second_check, math.ceil(effective * (1.0 - 1e-12)))
-    if analysis.kind is Kind.PIECES:
+    if unit is PIECES:
         least = MIN_PIECES
     return _add_prices(sized(pilot, least=least), known, analysis)
 
@@ -118,7 +118,8 @@ def _why_none(name: str, analysis: Analysis | None) -> Notice:
 def _add_prices(sizes: Plan, record: RunRecord, analysis: Analysis) -> Plan:
     """Add name and unit, wall times, and a warning of a single process."""
     # Every invocation pays for its warm-up, a series only once.
-    once = analysis.kind not in (Kind.INVOCATIONS, Kind.PIECES)
+    unit = unit_of(analysis)
+    once = unit not in (INVOCATIONS, PIECES)
     cut = max(analysis.n - sizes.pilot.n, 0) if once else 0
     # Readings that were recorded elsewhere have no duration.
     spent = record.elapsed_s or None
@@ -127,7 +128,7 @@ def _add_prices(sizes: Plan, record: RunRecord, analysis: Analysis) -> Plan:
         return None if spent is None else spent * (size + cut) / (sizes.pilot.n + cut)
 
     notices = sizes.notices
-    if analysis.kind in (Kind.UNIT_READINGS, Kind.PIECES):
+    if unit in (SUCCESSIVE, PIECES):
         sentence = "The pilot is one process: variance between processes is not in the plan."
         notices = (Notice.warning(Code.THIS_PROCESS_ONLY, sentence), *notices)
     known = {notice.code for notice in notices}

@@ -21,7 +21,7 @@ __getattr__, __dir__ = lazy_names(
         "changepoints.detector": "ChangeDetector detect_changes",
         "comparison.multiple_testing": "rank",
         "comparison.two_sample": "compare",
-        "estimators.mean_and_quantile": "estimate_invocations estimate_mean estimate_quantile",
+        "readings.mean_and_quantile": "estimate_invocations estimate_mean estimate_quantile",
         "estimators.multimodality": "observe",
         "statistics.proportion": "estimate_proportion",
         "statistics.rate": "estimate_rate",

@@ -15,7 +15,7 @@ from benchrigor.stats import (
     merge_subsessions,
     required_readings,
 )
-from benchrigor.stats.estimators.estimation import rejected_notices
+from benchrigor.stats.readings.estimation import rejected_notices
 from benchrigor.stats.series.interval import estimate_level
 from benchrigor.stats.series.level import fit_level
 from benchrigor.stats.statistics.variance_components import combine_values, readings_per_invocation

@@ -15,7 +15,7 @@ from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST, INTERPRETE
 from benchrigor.model.readings import readings_of
 from benchrigor.model.series import Floats
 from benchrigor.session.conditions.red_rounds import was_stopped
-from benchrigor.session.traces import calls_per_reading
+from benchrigor.session.metric_readings import calls_per_reading
 from benchrigor.stats.estimators.command_pace import FEWEST_STARTS, Invocations, command_pace
 from benchrigor.stats.estimators.pace import (
     AT_FULL_SPEED,

@@ -12,21 +12,21 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotComparable, NotEstimable
 from benchrigor.model import Analysis, Code, Estimate, Notice, Pace, RunRecord
-from benchrigor.model.analysis import Kind
 from benchrigor.model.interference import Light
 from benchrigor.model.notice import Evidence, weakening
 from benchrigor.model.recorded import FILE, PROCESSES
 from benchrigor.model.text import is_broken_off, say_end
-from benchrigor.session.analysis_chain import Material, tell_of_modes
 from benchrigor.session.conditions.red_rounds import is_disturbed
-from benchrigor.session.replays.recorded_run import analyse, is_bare, recording_of
-from benchrigor.stats.comparison.two_sample import Question
+from benchrigor.session.replays.recorded_run import asked_anew, is_bare, recording_of
+from benchrigor.stats.comparison.samples import Question
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
+from benchrigor.stats.readings.analysis import look
+from benchrigor.stats.readings.readings import Readings
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
 from benchrigor.stats.statistics.variance_components import INVOCATION_MEANS
 from benchrigor.units import Quantity
 
-T = TypeVar("T", RunRecord, Material)
+T = TypeVar("T", RunRecord, Readings)
 
 _MOST = 0.5  # a larger share of failed runs makes the times those of errors
 # A comparison judges these by itself.
@@ -47,7 +47,7 @@ class Source:
 
     label: str
     run: RunRecord | None
-    recorded: Material
+    recorded: Readings
 
     @property
     def session_notices(self) -> tuple[Notice, ...]:
@@ -57,7 +57,7 @@ class Source:
     @property
     def by_process(self) -> bool:
         """Whether every reading, or pair of work and duration, has a process of its own."""
-        if self.recorded.kind not in (Kind.READINGS, Kind.WORK) or self.run is None:
+        if self.recorded.unit.many or self.run is None:
             return False
         subject = self.run.subject
         return subject.get("kind") == "command" or subject.get("unit") in PROCESSES
@@ -83,7 +83,7 @@ class Source:
     def analysis(self, question: Question) -> Analysis:
         """Estimate the stable phase; the target of a run does not matter."""
         statistic = question.statistic
-        if self.recorded.kind is Kind.WORK and statistic != "mean":
+        if self.recorded.unit.is_line and statistic != "mean":
             raise InvalidInput(
                 f"{self.label}: statistic is {statistic!r}, expected 'mean': a speed is a mean"
             )
@@ -91,21 +91,22 @@ class Source:
             self.recorded.options,
             target=None,
             statistic=statistic or "mean",
-            confidence=question.policy.confidence,
+            confidence=question.confidence,
             method=LONG_RUN_VARIANCE,
         )
         # A side may be wide: the interval of the ratio says what that means.
-        analysis = analyse(replace(self.recorded, narrow=False), options)
+        asked = asked_anew(replace(self.recorded, narrow=False), options)
+        analysis = look(asked)
         if analysis.estimate is None:
             why = analysis.notices[0]
             raise NotEstimable(replace(why, sentence=f"{self.label}: {why.sentence}"))
-        return tell_of_modes(replace(self.recorded, options=options), analysis)
+        return asked.unit.tell_of_modes(asked, analysis)
 
     def of_processes(self, estimate: Estimate) -> Estimate:
         """Mark an estimate as of one process or of several; a headline is of any."""
         if estimate.method.startswith(AT_FULL_SPEED):
             return estimate
-        if self.recorded.kind is Kind.WORK:
+        if self.recorded.unit.is_line:
             notices = () if self.by_process else (_ONE_PROCESS,)
             return replace(estimate, notices=(*notices, *estimate.notices))
         method = f"{estimate.method}, {INVOCATION_MEANS}"

@@ -22,7 +22,7 @@ from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
 from benchrigor.session.pairs.pairs_so_far import Paces
 from benchrigor.session.session import Session
 from benchrigor.session.stored_runs import AGAIN, PAIR
-from benchrigor.stats.comparison.two_sample import Question
+from benchrigor.stats.comparison.samples import Question
 from benchrigor.stats.series.undisturbed import choose_undisturbed, groups_of
 
 _TIME = "time"
@@ -110,7 +110,7 @@ def compare_in_turn(baseline: RunRecord, candidate: RunRecord, question: Questio
         direction=question.direction,
         by_round=by_round,
         statistic=question.statistic or own.statistic,
-        confidence=question.policy.confidence,
+        confidence=question.confidence,
         disturbed=own.disturbed,
         detector=own.detector,
     )

@@ -15,6 +15,7 @@ from benchrigor.model import Code, Comparison, Notice, Progress, Round, RoundPla
 from benchrigor.protocols import Clock, Store, Workload
 from benchrigor.session.conditions.red_rounds import was_stopped
 from benchrigor.session.loop import Hooks, drive, ended_by_errors
+from benchrigor.session.metric_readings import calls_per_reading
 from benchrigor.session.pairs.kept_sides import (
     STOPPED_PAIR,
     Performers,
@@ -28,7 +29,6 @@ from benchrigor.session.pairs.measuring_pair import naming
 from benchrigor.session.pairs.pair_engine import PairEngine, PairPlan, PairRound
 from benchrigor.session.session import Session
 from benchrigor.session.stored_runs import BASELINE, CANDIDATE
-from benchrigor.session.traces import calls_per_reading
 from benchrigor.workloads import InterpreterWorkload
 
 

@@ -23,7 +23,6 @@ from benchrigor.model import (
     Progress,
     StopReason,
 )
-from benchrigor.model.analysis import Kind
 from benchrigor.model.checks import as_share, attempt
 from benchrigor.protocols import StopRule
 from benchrigor.session.controller import FIGURE_READINGS, Controller, check_seed
@@ -41,20 +40,16 @@ from benchrigor.session.stop_rules import (
     agrees,
     in_time,
     limit,
-    min_evidence,
     minimum_effective,
-    needed_for_share,
-    needed_for_width,
-    next_check,
     when_satisfied,
 )
 from benchrigor.session.stored_runs import BASELINE, CANDIDATE
 from benchrigor.stats.changepoints.ruptures_adapter import detector_named
-from benchrigor.stats.comparison.samples import check_margin, direction_named
-from benchrigor.stats.comparison.two_sample import Question
+from benchrigor.stats.comparison.samples import Question, check_margin, direction_named
 from benchrigor.stats.estimators.rough_figure import rough_figure
 from benchrigor.stats.phases.trimming import STABLE_SHARE, moved_on
-from benchrigor.stats.statistics.statistic import Policy, statistic_for
+from benchrigor.stats.readings.evidence import needed_for_share, needed_for_width, next_check
+from benchrigor.stats.readings.units import SINGLE, SUCCESSIVE
 
 _BLOCKS = ((BASELINE, CANDIDATE, CANDIDATE, BASELINE), (CANDIDATE, BASELINE, BASELINE, CANDIDATE))
 _IN_PROPORTION = 2.0  # The half-width wanted grows with ratios above this
@@ -99,15 +94,15 @@ class PairRound:
 
 def _question(options: Options, margin: float, direction: str | None, *, goes_on: bool) -> Question:
     """Ask for the ratio of pairs; if more of them could follow, none has cooled down."""
-    policy = Policy(
-        statistic=statistic_for(options.statistic),
+    return Question(
+        statistic=options.statistic,
         confidence=options.confidence,
         trim=True,
         detector=detector_named(options.detector),
+        margin=margin,
+        direction=direction,
+        paired=True,
         goes_on=goes_on,
-    )
-    return Question(
-        statistic=options.statistic, policy=policy, margin=margin, direction=direction, paired=True
     )
 
 
@@ -153,8 +148,8 @@ class PairEngine(Controller[PairPlan, PairRound]):
         self.command_line = ""  # measures both sides again; kept with both runs
         self.names: tuple[str, ...] = ()  # of both sides for people
         self._question = _question(checked, margin, way, goes_on=not by_round)
-        kind = Kind.READINGS if by_round else Kind.UNIT_READINGS
-        floor = self._floor = min_evidence(checked, kind)
+        unit = SINGLE if by_round else SUCCESSIVE
+        floor = self._floor = unit.evidence(checked.preset)
         self._rules: tuple[StopRule, ...] = (
             when_satisfied(minimum_effective(floor), self._is_steady, self._is_narrow),
             limit(StopReason.STOP_REQUESTED, 1),
@@ -279,13 +274,12 @@ class PairEngine(Controller[PairPlan, PairRound]):
 
     def _rough_figure(self) -> Analysis | None:
         baseline, candidate = self._so_far.latest(FIGURE_READINGS)
-        policy = self._question.policy
         if not baseline.size:
             return None
         ratio = rough_figure(
-            candidate, baseline, q=policy.statistic.q, confidence=policy.confidence
+            candidate, baseline, q=self._question.asked.q, confidence=self._question.confidence
         )
-        return Analysis(metric=_RATIO, kind=Kind.UNIT_READINGS, n=self.pairs, estimate=ratio)
+        return Analysis(metric=_RATIO, kind=SUCCESSIVE.kind, n=self.pairs, estimate=ratio)
 
     def _stop_rules(self) -> Sequence[StopRule]:
         return self._rules
@@ -315,7 +309,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
             required = math.ceil(max(needed, needed_for_share(before)) * look.taken / look.n)
         return Analysis(
             metric=_RATIO,
-            kind=Kind.UNIT_READINGS,
+            kind=SUCCESSIVE.kind,
             n=look.n,
             n_kept=look.stop - look.start,
             estimate=ratio,

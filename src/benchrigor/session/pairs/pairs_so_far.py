@@ -12,11 +12,11 @@ from benchrigor.model import Code, Comparison, Delays, Notice, Observed, Verdict
 from benchrigor.model.series import Floats
 from benchrigor.session.schedule.pacing import INVOCATION
 from benchrigor.session.stored_runs import BASELINE, CANDIDATE
-from benchrigor.stats.comparison.samples import refuse_zeros
-from benchrigor.stats.comparison.two_sample import Question, compare_pairs, compare_samples
-from benchrigor.stats.estimators.estimation import notice_of
+from benchrigor.stats.comparison.samples import Question, refuse_zeros
+from benchrigor.stats.comparison.two_sample import compare_pairs, compare_samples
 from benchrigor.stats.estimators.multimodality import observe
 from benchrigor.stats.estimators.rough_figure import latest
+from benchrigor.stats.readings.estimation import notice_of
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, too_few
 from benchrigor.stats.series.undisturbed import Groups, choose_undisturbed, groups_of, join_groups
 
@@ -184,11 +184,10 @@ class PairsOfInvocations:
             raise NotEstimable(too_few(self.taken, MIN_FOR_VARIANCE))
         refuse_zeros(*zip((BASELINE, CANDIDATE), map(tuple, self._series), strict=True))
         are_series = any(series.size > 1 for side in self._series for series in side)
-        if question.policy.statistic.q is not None and not are_series:
+        if question.asked.q is not None and not are_series:
             one, two = map(np.concatenate, self._series)
-            whole = replace(question.policy, trim=False)
-            return compare_pairs(one, two, replace(question, policy=whole))[0]
-        asked = replace(question, policy=replace(question.policy, trim=are_series))
+            return compare_pairs(one, two, replace(question, trim=False))[0]
+        asked = replace(question, trim=are_series)
         return compare_samples(*self._at_one_pace(), asked, positive=True)
 
     def _at_one_pace(self) -> tuple[Sequence[Floats], Sequence[Floats]]:

@@ -13,11 +13,10 @@ from benchrigor.model.interference import Light
 from benchrigor.model.text import percent
 from benchrigor.session.conditions.red_rounds import report_stops
 from benchrigor.session.pairs.kept_sides import compare_in_turn
-from benchrigor.stats.comparison.two_sample import Question
+from benchrigor.stats.comparison.samples import Question
 from benchrigor.stats.interference.traffic_light import light_of
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.series.undisturbed import STOPPED
-from benchrigor.stats.statistics.statistic import Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +37,8 @@ def compare_with(
     those rounds are too few.
     """
     shared = _leave_shared_rounds(records)
-    policy = Policy(confidence=shared[baseline].options.confidence)
-    question = Question(policy=policy, margin=margin, direction="lower")
+    confidence = shared[baseline].options.confidence
+    question = Question(confidence=confidence, margin=margin, direction="lower")
     compared = {
         name: replace(compare_in_turn(shared[baseline], run, question), names=(baseline, name))
         for name, run in shared.items()

@@ -11,14 +11,12 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotComparable, NotEstimable
 from benchrigor.model import Analysis, Code, Comparison, Estimate, Notice, Pace, RunRecord
-from benchrigor.model.analysis import Kind
 from benchrigor.model.checks import refuse
 from benchrigor.model.comparison import THESE_RUNS, Ranked
 from benchrigor.model.notice import is_of_modes
 from benchrigor.model.pace import reference_s
 from benchrigor.model.text import percent, show_observed
 from benchrigor.protocols import Store
-from benchrigor.session.analysis_chain import observed_of
 from benchrigor.session.conditions.pace_of_rounds import with_pace
 from benchrigor.session.pairs.compared_sides import (
     Source,
@@ -37,11 +35,12 @@ from benchrigor.session.stored_runs import (
 )
 from benchrigor.stats.changepoints.ruptures_adapter import detector_named
 from benchrigor.stats.comparison.multiple_testing import rank
-from benchrigor.stats.comparison.samples import refuse_zeros
-from benchrigor.stats.comparison.two_sample import Question, compare_samples
-from benchrigor.stats.estimators.estimation import notice_of
+from benchrigor.stats.comparison.samples import Question, refuse_zeros
+from benchrigor.stats.comparison.two_sample import compare_samples
 from benchrigor.stats.estimators.pace import Sensitivity, common_sensitivity
-from benchrigor.stats.statistics.statistic import Policy
+from benchrigor.stats.readings.analysis import observed_of
+from benchrigor.stats.readings.estimation import notice_of
+from benchrigor.stats.readings.units import SINGLE, SUCCESSIVE
 from benchrigor.storage import as_store
 
 
@@ -119,7 +118,7 @@ def compare_runs(
     """
     question = Question(
         statistic=statistic,
-        policy=Policy(confidence=confidence),
+        confidence=confidence,
         margin=margin,
         direction=direction,
         paired=paired,
@@ -183,7 +182,7 @@ def _compare_pairs(sources: Sequence[Source], question: Question) -> Comparison:
                 "by side, or both runs of one comparison in turn"
             )
         recorded = source.recorded
-        if recorded.kind is not Kind.UNIT_READINGS or recorded.statistic.averages_rates:
+        if recorded.unit is not SUCCESSIVE or recorded.statistic.averages_rates:
             kind = "a harmonic mean" if recorded.statistic.averages_rates else "rounds"
             raise InvalidInput(
                 f"paired is given {kind} of {source.label}, expected one series of readings that "
@@ -191,7 +190,7 @@ def _compare_pairs(sources: Sequence[Source], question: Question) -> Comparison:
             )
     one, two = (source.recorded.series[0] for source in sources)
     detector = detector_named(sources[0].recorded.options.detector)
-    stable = replace(question, policy=replace(question.policy, trim=True, detector=detector))
+    stable = replace(question, trim=True, detector=detector)
     with _showing_readings(sources):
         return compare_samples(one, two, stable, positive=_are_positive(sources))
 
@@ -213,7 +212,7 @@ def rank_runs(
     places = rank(
         dict(zip(runs, estimates, strict=True)),
         statistic=question.statistic or "mean",
-        confidence=question.policy.confidence,
+        confidence=question.confidence,
         direction=question.direction,
     )
     # Estimates have the other Notices of their analyses.
@@ -224,8 +223,8 @@ def rank_runs(
             "Ranked from the lowest on: which way is better is not known; choose a direction."
         )
         notices = (*notices, Notice.note(Code.NO_DIRECTION, sentence))
-    single = (Kind.UNIT_READINGS, Kind.READINGS)
-    if any(source.recorded.kind in single and not source.by_process for source in sources):
+    single = (SUCCESSIVE, SINGLE)
+    if any(source.recorded.unit in single and not source.by_process for source in sources):
         sentence = "Of a single series the place holds for its own process only."
         notices = (*notices, Notice.warning(Code.THIS_PROCESS_ONLY, sentence))
     return places, notices

@@ -14,9 +14,9 @@ from benchrigor.model import Analysis, Code, Options, RunRecord
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.recorded import RESTARTED, Recorded
 from benchrigor.model.secret_values import hide_secrets
+from benchrigor.session.measured_metrics import MeasuredMetrics
 from benchrigor.session.outcomes import without_readings
 from benchrigor.session.replays.recorded_run import ensure_analysed, record_of_rounds
-from benchrigor.session.traces import Traces
 
 _ANALYSIS = (  # options that do not say how the readings were taken
     *("target", "confidence", "statistic", "method", "autocorrelation_limit", "trim", "detector"),
@@ -94,12 +94,12 @@ def _arrange(found: Result, _: Options | None = None) -> RunRecord:
     if isinstance(found, RunRecord):
         return ensure_analysed(found)
     options = _options_of(found, None)
-    traces = Traces(options, found.metrics, None, recorded=True)
+    measured = MeasuredMetrics(options, found.metrics, None, recorded=True)
     for round_ in found.rounds:
         with _naming(found.name):
-            traces.check(round_)
-        traces.take(round_)
-    known = {name: trace.empty_analysis() for name, trace in traces.by_name.items()}
+            measured.check(round_)
+        measured.take(round_)
+    known = {name: metric.empty_analysis() for name, metric in measured.by_name.items()}
     lacking = [without_readings(metric, found.rounds) for metric in found.metrics]
     if not found.rounds:
         lacking = [replace(analysis, notices=found.notices) for analysis in lacking]

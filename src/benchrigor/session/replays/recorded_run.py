@@ -27,45 +27,39 @@ from benchrigor.model import (
     StablePhase,
     StopReason,
 )
-from benchrigor.model.analysis import Kind, PhaseLabel, PhaseReason
+from benchrigor.model.analysis import PhaseLabel, PhaseReason
 from benchrigor.model.notice import one_each
 from benchrigor.model.recorded import FILE
 from benchrigor.model.selection import Reason
 from benchrigor.model.series import Floats, as_series
 from benchrigor.protocols import Detector, StopRule
-from benchrigor.session.analysis_chain import Material, cut, look, report
 from benchrigor.session.engine import Engine
-from benchrigor.session.traces import Traces, calls_per_reading
+from benchrigor.session.measured_metrics import MeasuredMetrics
+from benchrigor.session.metric_readings import calls_per_reading
 from benchrigor.stats.changepoints.detector import detect_changes
 from benchrigor.stats.changepoints.ruptures_adapter import detector_named
 from benchrigor.stats.phases.stable_phase import find_stable_phase
 from benchrigor.stats.phases.trimming import beyond_noise
+from benchrigor.stats.readings.analysis import report
+from benchrigor.stats.readings.readings import Readings
+from benchrigor.stats.readings.units import SUCCESSIVE, ByWork, unit_of
 
 
 def recording_of(
     readings: object, *, metric: str | None = None, unit: str = "", label: str = "readings"
-) -> Material:
+) -> Readings:
     """Arrange a series of readings, or one metric of a run."""
     if isinstance(readings, RunRecord):
         return _of_run(readings, metric)
-    return Material(
-        metric=Metric(name=metric or "readings", unit=unit),
-        options=Options(),
-        kind=Kind.UNIT_READINGS,
-        series=(as_series(readings, name=label),),
-        recorded=True,
-    )
+    series = (as_series(readings, name=label),)
+    named = Metric(name=metric or "readings", unit=unit)
+    return Readings(series=series, unit=SUCCESSIVE, metric=named).stated()
 
 
-def analyse(material: Material, options: Options) -> Analysis:
-    """Analyse recorded readings by these options."""
+def asked_anew(readings: Readings, options: Options) -> Readings:
+    """Return recorded readings of which these options ask, whatever their run asked."""
     detector = detector_named(options.detector)
-    material = replace(material, options=options, detector=detector)
-    if detector is not None and material.kind is Kind.INVOCATIONS:
-        # A detector is given the invocations one by one.
-        phases = [phase for s in material.series for phase in cut(s, material.policy, detector)]
-        material = replace(material, phases=tuple(phases))
-    return look(material)
+    return replace(readings, options=options, detector=detector).stated()
 
 
 def record_of_readings(
@@ -118,7 +112,7 @@ def record_of_pairs(
     """Fit the line through pairs of work amount and duration; all pairs count."""
     series = as_series(work, name="work"), as_series(duration_s, name="duration_s")
     options = replace(options, analysis="wps")
-    material = Material(metric=metric, options=options, kind=Kind.WORK, series=series)
+    readings = Readings(series=series, unit=ByWork(), metric=metric, options=options)
     rounds = tuple(
         Round(plan=RoundPlan(index=index, work=amount), elapsed_ns=0, readings={"time": seconds})
         for index, (amount, seconds) in enumerate(zip(*map(np.ndarray.tolist, series), strict=True))
@@ -129,11 +123,11 @@ def record_of_pairs(
         metrics=(metric,),
         seed=0,
         rounds=rounds,
-        analyses=(report(material),),
+        analyses=(report(readings),),
     )
 
 
-def _of_run(run: RunRecord, metric: str | None) -> Material:
+def _of_run(run: RunRecord, metric: str | None) -> Readings:
     """Arrange the readings of a run as its session did; no detector has cut them."""
     record = ensure_analysed(run)
     analysis, ended = record.analysis(metric), _ended_by_itself(record)
@@ -141,29 +135,28 @@ def _of_run(run: RunRecord, metric: str | None) -> Material:
         raise InvalidInput(f"the run of {record.name} holds no readings")
     # The metric that is asked for is the one that must be satisfied.
     asked, options = replace(analysis.metric, must_satisfy=True), record.options
-    if analysis.kind is Kind.WORK:
+    if isinstance(unit_of(analysis), ByWork):
         pairs = [(round_.plan.work, round_.duration_s) for round_ in record.whole_rounds]
         reasons = np.zeros(len(pairs), dtype=np.int8)
         reasons[list(analysis.left_out)] = Reason.PILOT  # which reason does not matter here
         work, duration_s = np.array(pairs, dtype=np.float64).T.copy()
-        return Material(
+        return Readings(
+            series=(work, duration_s),
+            unit=ByWork(reasons=reasons),
             metric=asked,
             options=options,
-            kind=Kind.WORK,
-            series=(work, duration_s),
-            recorded=ended,
             batch=max(map(calls_per_reading, record.counted_rounds), default=1),
-            reasons=reasons,
+            ended=ended,
         )
     taken = replace(options, detector="ranks")
     if any(notice.code is Code.THIS_PROCESS_ONLY for notice in record.session_notices):
         taken = replace(taken, rounds="continuous")  # nothing restarted them
-    traces = Traces(taken, record.metrics or None, None, recorded=ended)
+    measured = MeasuredMetrics(taken, record.metrics or None, None, recorded=ended)
     for round_ in record.counted_rounds:
-        traces.take(round_)
-    if (trace := traces.by_name.get(asked.name)) is None:
+        measured.take(round_)
+    if (so_far := measured.by_name.get(asked.name)) is None:
         raise _without_readings(record, analysis)
-    return replace(traces.material(trace), metric=asked, options=options, busy_s=0.0)
+    return replace(measured.arranged(so_far), metric=asked, options=options, busy_s=0.0)
 
 
 def _without_readings(record: RunRecord, analysis: Analysis) -> NotEstimable:

@@ -22,6 +22,7 @@ from benchrigor.stats.comparison.fieller_mover import (
     uncertain_value,
 )
 from benchrigor.stats.comparison.samples import (
+    Question,
     Values,
     are_shares,
     direction_named,
@@ -38,7 +39,6 @@ from benchrigor.stats.series.interval import (
     t_interval,
 )
 from benchrigor.stats.statistics.proportion import WILSON
-from benchrigor.stats.statistics.statistic import Policy, statistic_for
 from benchrigor.units import Direction
 
 _POWER = 0.8  # with which the smallest visible change is seen
@@ -171,13 +171,18 @@ def rank(
     refuse(problems)
     refuse_zeros(*((name, each) for name, each in samples.items() if each is not None))
     share = q is None and are_shares(*(sample for sample in samples.values() if sample is not None))
-    asked = statistic_for(statistic, share=share)
-    policy = Policy(statistic=asked, confidence=float(confidence), trim=trim, detector=search)
+    question = Question(
+        statistic=statistic,
+        confidence=float(confidence),
+        trim=trim,
+        detector=search,
+        are_shares=share,
+    )
     estimates: dict[str, Estimate] = {}
     values: dict[str, UncertainValue] = {}
     for name, sample in samples.items():
         if sample is not None:
-            estimates[name] = estimate_sample(sample, policy).estimate_or_raise()
+            estimates[name] = estimate_sample(sample, question).estimate_or_raise()
             symmetric = q is None and unit_of(estimates[name]) != "round"
             symmetric &= not estimates[name].method.startswith(WILSON)
             values[name] = uncertain_value(estimates[name], symmetric=symmetric)

@@ -24,13 +24,12 @@ from benchrigor.stats.comparison.fieller_mover import (
     exact_value,
     uncertain_value,
 )
-from benchrigor.stats.comparison.samples import Sample, estimate_sample, unit_of
+from benchrigor.stats.comparison.samples import Question, Sample, estimate_sample, unit_of
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
 from benchrigor.stats.series.interval import estimate_level
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, fit_level, too_few
 from benchrigor.stats.statistics.order_statistics import quantile_of
 from benchrigor.stats.statistics.proportion import WILSON
-from benchrigor.stats.statistics.statistic import Policy
 from benchrigor.stats.statistics.variance_components import combine_values
 
 
@@ -50,13 +49,15 @@ class Basis:
     pairs: tuple[Floats, Floats] | None = None  # whose levels are compared, if they are
 
 
-def independent(baseline: Sample, candidate: Sample, policy: Policy) -> Basis:
+def independent(baseline: Sample, candidate: Sample, question: Question) -> Basis:
     """Contrast samples that were taken independently."""
-    one, two = (estimate_sample(side, policy).estimate_or_raise() for side in (baseline, candidate))
+    one, two = (
+        estimate_sample(side, question).estimate_or_raise() for side in (baseline, candidate)
+    )
     units = {unit_of(baseline), unit_of(candidate)}
     # The reciprocal of a fitted slope, a speed, has an asymmetric interval, and so has a share.
     has_t = units <= {"invocation", "piece"}
-    symmetric = (policy.statistic.q is None or has_t) and "round" not in units
+    symmetric = (question.asked.q is None or has_t) and "round" not in units
     symmetric &= not any(side.method.startswith(WILSON) for side in (one, two))
     contrast = _contrast(one, two, symmetric=symmetric)
     single = [
@@ -79,15 +80,15 @@ def independent(baseline: Sample, candidate: Sample, policy: Policy) -> Basis:
 
 
 def paired_invocations(
-    baseline: tuple[Floats, ...], candidate: tuple[Floats, ...], policy: Policy
+    baseline: tuple[Floats, ...], candidate: tuple[Floats, ...], question: Question
 ) -> Basis:
     """Contrast invocations that were run in pairs; a pair counts if both have a value."""
-    estimations = [estimate_sample(side, policy) for side in (baseline, candidate)]
+    estimations = [estimate_sample(side, question) for side in (baseline, candidate)]
     values = zip(*(estimation.values for estimation in estimations), strict=True)
     kept = np.array([pair for pair in values if None not in pair], dtype=np.float64).reshape(-1, 2)
-    basis = _levels(kept[:, 0], kept[:, 1], policy.confidence, ())
+    basis = _levels(kept[:, 0], kept[:, 1], question.confidence, ())
     one, two = (
-        replace(combine_values(side.tolist(), policy.confidence), notices=estimation.notices)
+        replace(combine_values(side.tolist(), question.confidence), notices=estimation.notices)
         for side, estimation in zip(kept.T, estimations, strict=True)
     )
     # Only constant differences matter, not constant values of either sample.
@@ -99,10 +100,10 @@ def paired_invocations(
 
 
 def paired_readings(
-    baseline: Floats, candidate: Floats, policy: Policy, transients: tuple[float, ...]
+    baseline: Floats, candidate: Floats, question: Question, transients: tuple[float, ...]
 ) -> Basis:
     """Contrast as many readings of each, taken in turn; ``transients`` are fitted beside levels."""
-    series, confidence, q = (baseline, candidate), policy.confidence, policy.statistic.q
+    series, confidence, q = (baseline, candidate), question.confidence, question.asked.q
     if q is None:
         basis = _levels(baseline, candidate, confidence, transients)
     else:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Estimate
-from benchrigor.model.analysis import Kind
+from benchrigor.model import Comparison, Estimate, Metric, Options
 from benchrigor.model.checks import as_share, refuse, wrong_choice, wrong_number
 from benchrigor.model.series import Floats, as_invocations, as_series
-from benchrigor.stats.estimators.estimation import Estimation, estimate, rejected_notices
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
+from benchrigor.stats.phases.trimming import FindChanges, Search
+from benchrigor.stats.readings.estimation import Estimation, estimate, rejected_notices
+from benchrigor.stats.readings.readings import Readings, Unit
+from benchrigor.stats.readings.units import INVOCATIONS, SUCCESSIVE
 from benchrigor.stats.series.interval import PIECE_MEANS
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, all_zero
 from benchrigor.stats.statistics.proportion import are_outcomes
-from benchrigor.stats.statistics.statistic import Policy
+from benchrigor.stats.statistics.statistic import Statistic, statistic_for
 from benchrigor.stats.statistics.variance_components import INVOCATION_MEANS
 from benchrigor.stats.wps.work_line import WPS
 from benchrigor.units import Direction
@@ -30,6 +32,64 @@ Values = npt.ArrayLike | Sequence[npt.ArrayLike] | Estimate
 
 # Checked `Values`; a sequence of one series is that series
 Sample = Floats | tuple[Floats, ...] | Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What to compare: the statistic, how it is estimated, and which change matters.
+
+    ``statistic`` is None for that of stored runs, and the mean of bare readings.
+    """
+
+    statistic: str | None = None
+    confidence: float = 0.95
+    trim: bool = False
+    detector: FindChanges | None = None
+    margin: float = 0.01
+    direction: str | None = None
+    paired: bool = False
+    are_shares: bool = False  # readings are outcomes
+    goes_on: bool = False  # more readings could follow: the last ones are no cool-down
+
+    @property
+    def asked(self) -> Statistic:
+        """The statistic that is compared."""
+        return statistic_for(self.statistic or "mean", share=self.are_shares)
+
+    @property
+    def search(self) -> Search:
+        """How a stable phase is searched for."""
+        return Search(
+            confidence=self.confidence,
+            rates=self.direction == Direction.HIGHER,
+            goes_on=self.goes_on,
+            detector=self.detector,
+        )
+
+    def readings(self, series: tuple[Floats, ...], unit: Unit) -> Readings:
+        """Return series of one side as readings of which this is asked."""
+        way = None if self.direction is None else Direction(self.direction)
+        return Readings(
+            series=series,
+            unit=unit,
+            metric=Metric(name="readings", direction=way),
+            options=Options(confidence=self.confidence),
+            statistic=self.asked,
+            searched=self.trim,
+            detector=self.detector,
+            ended=not self.goes_on,
+        )
+
+    def answer(self, **found: Any) -> Comparison:
+        """Return the comparison that was asked for, with what was found."""
+        asked: dict[str, Any] = {
+            "statistic": self.statistic or "mean",
+            "direction": self.direction,
+            "margin": self.margin,
+            "confidence": self.confidence,
+            "paired": self.paired,
+        }
+        return Comparison(**asked | found)
 
 
 def read_sample(values: Values, name: str) -> Sample:
@@ -116,15 +176,15 @@ def unit_of(sample: Sample) -> str:
     return "invocation" if isinstance(sample, tuple) else "reading"
 
 
-def estimate_sample(sample: Sample, policy: Policy) -> Estimation:
+def estimate_sample(sample: Sample, question: Question) -> Estimation:
     """Estimate the statistic of a sample; an Estimate counts as it is."""
     if isinstance(sample, Estimate):
         return Estimation(estimate=sample, notices=sample.notices)
     if not isinstance(sample, tuple):
-        estimation = estimate((sample,), policy)
+        estimation = estimate(question.readings((sample,), SUCCESSIVE))
         estimation.estimate_or_raise()
         return estimation
-    estimation = estimate(sample, replace(policy, kind=Kind.INVOCATIONS))
+    estimation = estimate(question.readings(sample, INVOCATIONS))
     counted = sum(value is not None for value in estimation.values)
     if counted == 0:
         estimation.estimate_or_raise()

@@ -23,7 +23,7 @@ from benchrigor.model.sentence import show_change
 from benchrigor.model.series import Floats
 from benchrigor.model.text import counted, percent
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
-from benchrigor.stats.estimators.estimation import phase_of
+from benchrigor.stats.comparison.samples import Question
 from benchrigor.stats.phases.chosen_phase import choose_phase
 from benchrigor.stats.phases.stability_rules import find_trend
 from benchrigor.stats.phases.trimming import measured_part, measured_phase
@@ -31,7 +31,6 @@ from benchrigor.stats.series.interval import exponential
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, TRANSIENTS, block_starts, too_few
 from benchrigor.stats.statistics.order_statistics import quantile_of, quantile_value
 from benchrigor.stats.statistics.proportion import MIN_IN_TAIL
-from benchrigor.stats.statistics.statistic import Policy
 
 # Of pairs with a stable ratio in series that move, the first third is left out, since no transient
 # can be fitted beside a moving level. With a warm-up in one series intervals then cover in 0.87 to
@@ -51,7 +50,7 @@ class StablePairs:
     notices: tuple[Notice, ...] = ()
 
 
-def stable_pairs(baseline: Floats, candidate: Floats, policy: Policy) -> StablePairs:
+def stable_pairs(baseline: Floats, candidate: Floats, question: Question) -> StablePairs:
     """Choose the pairs that are stable in both series and in their difference.
 
     If those are less than 0.8 of all, since the machine changes its speed under both, the pairs
@@ -67,21 +66,21 @@ def stable_pairs(baseline: Floats, candidate: Floats, policy: Policy) -> StableP
     n = baseline.size
     if n < MIN_FOR_CHANGES:
         return StablePairs(start=0, stop=n, measured=slice(0, n))
-    if policy.takes_longest:
-        one, two = (measured_part(phase_of(side, policy)) for side in (baseline, candidate))
+    if question.search.takes_longest:
+        one, two = (measured_part(question.search.phase_of(side)) for side in (baseline, candidate))
         shared = slice(max(one.start, two.start), min(one.stop, two.stop))
         return StablePairs(start=0, stop=n, measured=shared)
     baseline, candidate = _in_order(baseline, candidate)
     try:
-        both = _stable_in_both(baseline, candidate, policy)
+        both = _stable_in_both(baseline, candidate, question)
     except NotEstimable:
-        by_ratio = _stable_ratio(baseline, candidate, policy)
+        by_ratio = _stable_ratio(baseline, candidate, question)
         if by_ratio is None:
             raise
         return by_ratio
     if both.stop - both.start >= _MOST * n:
         return both
-    by_ratio = _stable_ratio(baseline, candidate, policy)
+    by_ratio = _stable_ratio(baseline, candidate, question)
     longer = by_ratio is not None and by_ratio.stop - by_ratio.start > both.stop - both.start
     return by_ratio if by_ratio is not None and longer else both
 
@@ -98,17 +97,17 @@ def _in_order(one: Floats, two: Floats) -> tuple[Floats, Floats]:
     return (one, two) if first <= second else (two, one)
 
 
-def _stable_in_both(baseline: Floats, candidate: Floats, policy: Policy) -> StablePairs:
+def _stable_in_both(baseline: Floats, candidate: Floats, question: Question) -> StablePairs:
     """Find stable pairs; the difference shows a warm-up that common noise hides in both series.
 
-    The detector of the policy cuts both series. Whether their difference, or their ratio, is steady
+    The detector cuts both series. Whether their difference, or their ratio, is steady
     is for a test to say, which a published method may not have.
     """
     middle = float(np.median(baseline))
     ratio = float(np.median(candidate)) / middle if middle else 1.0
     difference = candidate - ratio * (baseline - middle)
-    phases = [phase_of(baseline, policy), phase_of(candidate, policy)]
-    phases.append(measured_phase(difference, policy))
+    phases = [question.search.phase_of(baseline), question.search.phase_of(candidate)]
+    phases.append(measured_phase(difference, question.search))
     parts = [measured_part(phase) for phase in phases]
     start, stop = max(part.start for part in parts), min(part.stop for part in parts)
     if stop - start < MIN_FOR_VARIANCE:
@@ -116,13 +115,13 @@ def _stable_in_both(baseline: Floats, candidate: Floats, policy: Policy) -> Stab
     return StablePairs(start=start, stop=stop, measured=slice(start, stop), transients=TRANSIENTS)
 
 
-def _stable_ratio(baseline: Floats, candidate: Floats, policy: Policy) -> StablePairs | None:
+def _stable_ratio(baseline: Floats, candidate: Floats, question: Question) -> StablePairs | None:
     """Find pairs whose ratio is stable, though both series may move together."""
     if min(float(baseline.min()), float(candidate.min())) <= 0.0:
         return None
     ratio = candidate / baseline
-    phase = measured_phase(ratio, policy)
-    phase = choose_phase(ratio, phase, policy)
+    phase = measured_phase(ratio, question.search)
+    phase = choose_phase(ratio, phase, question.search)
     if phase.start is None or phase.stop is None or phase.reason is PhaseReason.SLOW_NOISE:
         return None
     if phase.reason is PhaseReason.CHANGING_PACE:
@@ -186,7 +185,7 @@ class PairBlocks:
 
 
 def blocks_of_pairs(
-    baseline: Floats, candidate: Floats, policy: Policy, refusal: NotEstimable
+    baseline: Floats, candidate: Floats, question: Question, refusal: NotEstimable
 ) -> PairBlocks:
     """Cut pairs into twelve blocks of equal wall time, and compare both sides of each.
 
@@ -196,10 +195,10 @@ def blocks_of_pairs(
         The ``refusal`` of an interval, if there are too few blocks for the confidence, readings
         are not above 0, or only the longest segment may count.
     """
-    q, n = policy.statistic.q, baseline.size
+    q, n = question.asked.q, baseline.size
     # A block of few pairs has no far quantile.
     too_few = q is not None and min(q, 1.0 - q) * n < MIN_IN_TAIL * _BLOCKS
-    if not policy.statistic.follows_pace or policy.takes_longest or too_few or n < 2:
+    if not question.asked.follows_pace or question.search.takes_longest or too_few or n < 2:
         raise refusal
     if not float(np.minimum(baseline, candidate).min()) > 0.0:
         raise refusal
@@ -208,10 +207,10 @@ def blocks_of_pairs(
         np.array([_level(part, q) for part in np.split(side, starts[1:])])
         for side in (baseline, candidate)
     )
-    if _rank(one.size, policy.confidence) < 1:
+    if _rank(one.size, question.confidence) < 1:
         raise refusal
     return PairBlocks(
-        ratios=two / one, differences=two - one, n=baseline.size, confidence=policy.confidence
+        ratios=two / one, differences=two - one, n=baseline.size, confidence=question.confidence
     )
 
 

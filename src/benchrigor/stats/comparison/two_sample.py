@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -36,6 +35,7 @@ from benchrigor.stats.comparison.paired_and_welch import (
     paired_readings,
 )
 from benchrigor.stats.comparison.samples import (
+    Question,
     Sample,
     Values,
     are_positive,
@@ -56,34 +56,7 @@ from benchrigor.stats.comparison.stable_pairs import (
 )
 from benchrigor.stats.phases.trimming import short_run
 from benchrigor.stats.series.interval import check_confidence
-from benchrigor.stats.statistics.statistic import Policy, statistic_for
 from benchrigor.units import Direction
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What to compare: the statistic, how it is estimated, and which change matters.
-
-    ``statistic`` is None for that of stored runs, and the mean of bare readings. ``policy`` tells
-    confidence, trim and detector; a comparison sets what follows from the readings.
-    """
-
-    statistic: str | None = None
-    policy: Policy = field(default_factory=Policy)
-    margin: float = 0.01
-    direction: str | None = None
-    paired: bool = False
-
-    def answer(self, **found: Any) -> Comparison:
-        """Return the comparison that was asked for, with what was found."""
-        asked: dict[str, Any] = {
-            "statistic": self.statistic or "mean",
-            "direction": self.direction,
-            "margin": self.margin,
-            "confidence": self.policy.confidence,
-            "paired": self.paired,
-        }
-        return Comparison(**asked | found)
 
 
 def compare(
@@ -155,10 +128,11 @@ def compare(
     >>> print(compare(old, new))
     the candidate is 4.50% higher than the baseline [3.58%, 5.44%]
     """
-    search = detector_to_trim(detector, trim)
     question = Question(
         statistic=statistic,
-        policy=Policy(confidence=confidence, trim=bool(trim), detector=search),
+        confidence=confidence,
+        trim=bool(trim),
+        detector=detector_to_trim(detector, trim),
         margin=margin,
         direction=direction,
         paired=paired,
@@ -170,12 +144,11 @@ def compare_samples(
     baseline: Values, candidate: Values, question: Question, *, positive: bool | None = None
 ) -> Comparison:
     """Compare as `compare` does; ``positive`` is None if only the numbers say whether they are."""
-    policy = question.policy
     problems: list[str] = []
     first = attempt(problems, read_sample, baseline, "baseline")
     second = attempt(problems, read_sample, candidate, "candidate")
     q = attempt(problems, quantile_named, question.statistic or "mean")
-    attempt(problems, check_confidence, policy.confidence)
+    attempt(problems, check_confidence, question.confidence)
     better = attempt(problems, direction_named, question.direction)
     least = attempt(problems, check_margin, question.margin)
     if question.paired and first is not None and second is not None:
@@ -186,19 +159,18 @@ def compare_samples(
         refuse_zeros(("baseline", first), ("candidate", second))
         positive = are_positive(first, second)
     share = q is None and are_shares(first, second)
-    statistic = statistic_for(question.statistic or "mean", share=share)
-    confidence, is_rate = float(policy.confidence), better is Direction.HIGHER
     question = replace(
         question,
-        policy=replace(policy, statistic=statistic, confidence=confidence, higher=is_rate),
+        confidence=float(question.confidence),
+        are_shares=share,
         margin=least,
         direction=better,
         paired=bool(question.paired) and not share,
     )
     if not question.paired:
-        basis = independent(first, second, question.policy)
+        basis = independent(first, second, question)
     elif isinstance(first, tuple) and isinstance(second, tuple):
-        basis = paired_invocations(first, second, question.policy)
+        basis = paired_invocations(first, second, question)
     else:
         pairs = np.asarray(first), np.asarray(second)
         _check_ratios(*pairs)
@@ -218,20 +190,19 @@ def compare_pairs(
     baseline: Floats, candidate: Floats, question: Question, *, positive: bool = True
 ) -> tuple[Comparison, StablePairs]:
     """Compare readings taken in turn, by default times; return the pairs that count."""
-    policy = question.policy
     whole = StablePairs(start=0, stop=baseline.size, measured=slice(None))
     try:
-        pairs = stable_pairs(baseline, candidate, policy) if policy.trim else whole
+        pairs = stable_pairs(baseline, candidate, question) if question.trim else whole
         one, two = (side[pairs.measured] for side in (baseline, candidate))
-        basis = paired_readings(one, two, policy, pairs.transients)
+        basis = paired_readings(one, two, question, pairs.transients)
     except NotEstimable as refusal:
-        blocks = blocks_of_pairs(baseline, candidate, policy, refusal)
+        blocks = blocks_of_pairs(baseline, candidate, question, refusal)
         notices = by_blocks(refusal, candidate / baseline, blocks)
         whole = replace(whole, notices=notices)
         return _concluded_by_blocks(blocks, notices, question), whole
-    short = short_run(baseline.size, "pairs") if policy.trim else ()
+    short = short_run(baseline.size, "pairs") if question.trim else ()
     basis = replace(basis, notices=one_each((*basis.notices, *pairs.notices, *short)))
-    if policy.takes_longest:
+    if question.search.takes_longest:
         of_difference, of_ratio = (name_averaging(name, baseline.size) for name in basis.methods)
         basis = replace(basis, methods=(of_difference, of_ratio))
     positive = positive and min(float(one.min()), float(two.min())) >= 0.0
@@ -239,13 +210,13 @@ def compare_pairs(
 
 
 def _conclude(basis: Basis, question: Question, *, positive: bool) -> Comparison:
-    size, confidence = (basis.n, basis.n_effective), question.policy.confidence
+    size, confidence = (basis.n, basis.n_effective), question.confidence
     contrast, (of_difference, of_ratio) = basis.contrast, basis.methods
     difference = difference_of(basis.difference, confidence, size, of_difference)
     ratio = ratio_of(contrast, confidence, size, of_ratio, positive=positive)
     # A time of 0 is not a measurement, on either side; a share may be 0.
     levels = {"candidate": basis.candidate, "baseline": basis.baseline}
-    is_time = positive and question.policy.statistic.follows_pace
+    is_time = positive and question.asked.follows_pace
     missing = [name for name, level in levels.items() if is_time and level.value <= 0.0]
     if missing:
         ratio = None

@@ -23,10 +23,9 @@ from benchrigor.model.series import Floats
 from benchrigor.model.text import counted
 from benchrigor.stats.phases.stability_rules import Trend, ends_of, find_far_ends, find_trend
 from benchrigor.stats.phases.stable_phase import is_unsettled
-from benchrigor.stats.phases.trimming import MATERIALITY, measured_phase
+from benchrigor.stats.phases.trimming import MATERIALITY, ReferencesAlong, Search, measured_phase
 from benchrigor.stats.series.full_speed import SENSITIVITY, SENSITIVITY_SD
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
-from benchrigor.stats.statistics.statistic import Policy, ReferencesAlong
 
 _WARM_UP = 0.3  # maximum share of the readings that a slower start may hold
 _BRIEF = 0.05  # and that any start may hold
@@ -40,7 +39,7 @@ _CLIMB_OF_FEW = 0.1  # of fewer than 30 readings
 _MOVING = (PhaseReason.TREND, PhaseReason.STILL_MOVING)
 
 
-def choose_phase(series: Floats, phase: StablePhase, policy: Policy) -> StablePhase:
+def choose_phase(series: Floats, phase: StablePhase, search: Search) -> StablePhase:
     """Choose the readings that the number is made of, given the longest phase.
 
     1. No segment holds more than half: the mean over time behind a warm-up, or a refusal.
@@ -53,17 +52,17 @@ def choose_phase(series: Floats, phase: StablePhase, policy: Policy) -> StablePh
     in the mean over time. Rates are higher if the machine is faster.
     """
     if phase.start is None:
-        return _behind_warm_up(series, phase, policy)
+        return _behind_warm_up(series, phase, search)
     before, after = _outside(phase)
     level = _level(phase)
     if (trend := _moves_away(series, after, level)) is not None:
         return _refuse(phase, replace(trend, first=level))
     is_back = _comes_back(series, after, level, phase)
     if not is_back and _comes_back(series, before[::-1], level, phase):
-        is_back = not _is_warm_up(before, level, series.size, rates=policy.rates)
+        is_back = not _is_warm_up(before, level, series.size, rates=search.rates)
     if is_back:
-        return _behind_warm_up(series, phase, policy)
-    if policy.goes_on and after:
+        return _behind_warm_up(series, phase, search)
+    if search.goes_on and after:
         return average_over_time(_cut_ends(phase, before, after, goes_on=True), series.size)
     return _cut_ends(phase, before, after)
 
@@ -158,17 +157,17 @@ def _say_cut(phase: StablePhase, end: Sequence[Phase], where: str, role: str) ->
     )
 
 
-def _behind_warm_up(series: Floats, phase: StablePhase, policy: Policy) -> StablePhase:
+def _behind_warm_up(series: Floats, phase: StablePhase, search: Search) -> StablePhase:
     """Cut a warm-up that stands apart, and average what follows over time unless it is steady."""
-    levels = _Levels.of(phase.phases, policy)
+    levels = _Levels.of(phase.phases, search)
     count = levels.warm_up()
     if not count:
         return _over_time(series, phase, levels.cool_down)
     start, points = phase.phases[count].start, phase.change_points
     rest = series[start:]
-    found = measured_phase(rest, policy, points.within(start, points.n))
+    found = measured_phase(rest, search, points.within(start, points.n))
     if found.start is None or not _is_steady(found):
-        within = _Levels.of(found.phases, policy)
+        within = _Levels.of(found.phases, search)
         found = _over_time(rest, found, within.cool_down)
     found = found.of_whole(points, start)
     warm_up = (replace(part, label=PhaseLabel.WARM_UP) for part in phase.phases[:count])
@@ -234,19 +233,19 @@ class _Levels:
     cool_down: int  # index of the first segment of the cool-down, or k
 
     @classmethod
-    def of(cls, phases: Sequence[Phase], policy: Policy) -> _Levels:
+    def of(cls, phases: Sequence[Phase], search: Search) -> _Levels:
         """Take the levels of segments; of a series that goes on none is a cool-down."""
         medians = np.array([segment.median for segment in phases])
         counts = np.array([segment.n for segment in phases], dtype=np.float64)
         is_positive = float(medians.min()) > 0.0
         slowness = (
-            (1.0 / medians if policy.rates else medians) if is_positive else np.zeros(medians.size)
+            (1.0 / medians if search.rates else medians) if is_positive else np.zeros(medians.size)
         )
         stops = np.cumsum(counts) / counts.sum()
         middle = int(np.searchsorted(np.append(0.0, stops[:-1]), _WARM_UP))
         spent = counts * slowness if is_positive else counts
         cool_down = medians.size
-        if not policy.goes_on:
+        if not search.goes_on:
             cool_down = _first_apart(medians, middle, np.maximum(_shares(counts), _shares(spent)))
         return cls(
             medians=medians, slowness=slowness, stops=stops, middle=middle, cool_down=cool_down
@@ -367,7 +366,7 @@ _FEWEST = 5  # references in each segment
 _STEPS = (PhaseReason.STABLE, PhaseReason.NO_DOMINANT_SEGMENT)
 
 
-def choose_at_one_pace(series: Floats, phase: StablePhase, policy: Policy) -> StablePhase:
+def choose_at_one_pace(series: Floats, phase: StablePhase, search: Search) -> StablePhase:
     """Choose the readings to measure, after dividing them by the pace of the machine.
 
     A step that dividing brings within two standard errors of 1 was made by the machine, and parts
@@ -378,11 +377,11 @@ def choose_at_one_pace(series: Floats, phase: StablePhase, policy: Policy) -> St
     fewer than five references, or a movement that is no sequence of steps, leaves the readings as
     they are.
     """
-    references = policy.references
+    references = search.references
     settled = [part for part in phase.phases if not is_unsettled(part, phase.change_points)]
     cut = None if references is None else _by_segment(series, settled, references)
     if references is None or cut is None or phase.reason not in _STEPS:
-        return choose_phase(series, phase, policy)
+        return choose_phase(series, phase, search)
     slope, sd = references.busy * SENSITIVITY, references.busy * SENSITIVITY_SD
     inflation = math.sqrt(phase.change_points.inflation)
     levels = [
@@ -391,7 +390,7 @@ def choose_at_one_pace(series: Floats, phase: StablePhase, policy: Policy) -> St
     ]
     at_one_pace = series * np.exp(-slope * _along(series.size, references))
     joined = _join(at_one_pace, phase, settled, levels, (slope, sd))
-    chosen = choose_phase(at_one_pace, joined, policy)
+    chosen = choose_phase(at_one_pace, joined, search)
     return _as_measured(chosen, phase.phases)
 
 

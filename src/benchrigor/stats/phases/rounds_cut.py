@@ -21,12 +21,11 @@ from benchrigor.model.notice import Severity
 from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES, detect_changes
 from benchrigor.stats.phases.stability_rules import MAX_POINTS
-from benchrigor.stats.phases.trimming import beyond_noise, measured_phase
+from benchrigor.stats.phases.trimming import Search, beyond_noise, measured_phase
 from benchrigor.stats.series.interval import student_t
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, median_of
 from benchrigor.stats.series.long_run_variance import batch_means
 from benchrigor.stats.series.remembered import remembered
-from benchrigor.stats.statistics.statistic import Policy
 
 _LEVEL = 0.05  # chance of any false cut, over all windows: a false cut costs a few readings
 _REFUSAL_LEVEL = 0.01  # chance of refusing steady invocations: a false refusal costs the result
@@ -50,7 +49,7 @@ class CommonCut:
     notices: tuple[Notice, ...] = ()
 
 
-def common_phases(series: Sequence[Floats], policy: Policy) -> tuple[StablePhase, ...]:
+def common_phases(series: Sequence[Floats], search: Search) -> tuple[StablePhase, ...]:
     """Find the stable phase of each invocation, the same cut in all of them.
 
     With two to four invocations `measured_phase` finds the cut in their average, reading by
@@ -59,25 +58,25 @@ def common_phases(series: Sequence[Floats], policy: Policy) -> tuple[StablePhase
     multiple of their size.
     """
     if len(series) == 1:
-        return (measured_phase(series[0], policy),)
-    cut = _common_cut(series, policy)
+        return (measured_phase(series[0], search),)
+    cut = _common_cut(series, search)
     if isinstance(cut, Notice):
         return tuple(_unstable(values, cut) for values in series)
     return tuple(stable_between(values, cut) for values in series)
 
 
-def _common_cut(series: Sequence[Floats], policy: Policy) -> CommonCut | Notice:
+def _common_cut(series: Sequence[Floats], search: Search) -> CommonCut | Notice:
     """Find the cut by all but very short invocations, or say why there is no steady state."""
     typical = float(np.median([values.size for values in series]))
     sizes = sorted(values.size for values in series if 2 * values.size >= typical)
     spared = max(min(len(sizes) // 4, len(sizes) - _MIN_FOR_SPREAD), 0)
     long = [values for values in series if values.size >= sizes[spared]]
     if len(long) < _MIN_FOR_SPREAD:
-        return _cut_by_change_points(long, policy)
-    return _cut_by_spread(long, typical, policy)
+        return _cut_by_change_points(long, search)
+    return _cut_by_spread(long, typical, search)
 
 
-def _cut_by_spread(series: list[Floats], typical: float, policy: Policy) -> CommonCut | Notice:
+def _cut_by_spread(series: list[Floats], typical: float, search: Search) -> CommonCut | Notice:
     """Cut what differs from the second half by a t test over invocations.
 
     Each reading is scored by its rank among those between the half and three quarters of its
@@ -117,7 +116,7 @@ def _cut_by_spread(series: list[Floats], typical: float, policy: Policy) -> Comm
         [median_of(readings[half * batch : readings.size - cut.end]) for readings in series]
     )
     error = float(levels.std(ddof=1)) / math.sqrt(count)
-    tolerance = student_t(count - 1.0, policy.confidence) * error / 4.0
+    tolerance = student_t(count - 1.0, search.confidence) * error / 4.0
     return _still_moving(forward[:, half : points - end], half * batch, tolerance) or cut
 
 
@@ -224,13 +223,13 @@ def _sums(values: Floats) -> Floats:
     return np.cumsum(np.insert(values, 0, 0.0, axis=-1), axis=-1)
 
 
-def _cut_by_change_points(series: list[Floats], policy: Policy) -> CommonCut | Notice:
+def _cut_by_change_points(series: list[Floats], search: Search) -> CommonCut | Notice:
     """Find the stable phase of the invocations' average, aligned at the start and at the end."""
     size = min(values.size for values in series)
-    first = _stable_average([values[:size] for values in series], policy)
+    first = _stable_average([values[:size] for values in series], search)
     last = first
     if any(values.size > size for values in series):
-        last = _stable_average([values[values.size - size :] for values in series], policy)
+        last = _stable_average([values[values.size - size :] for values in series], search)
     refused = next((phase for phase in (first, last) if phase.start is None), None)
     if refused is not None:
         return refused.notices[0]
@@ -243,9 +242,9 @@ def _cut_by_change_points(series: list[Floats], policy: Policy) -> CommonCut | N
     )
 
 
-def _stable_average(rows: list[Floats], policy: Policy) -> StablePhase:
+def _stable_average(rows: list[Floats], search: Search) -> StablePhase:
     """Return the stable phase of the rows' average, with Notices that say so."""
-    phase = measured_phase(_average(rows), policy)
+    phase = measured_phase(_average(rows), search)
     where = f" (in the average of {len(rows)} invocations)." if len(rows) > 1 else "."
     notices = tuple(
         replace(notice, sentence=notice.sentence.removesuffix(".") + where)
@@ -314,17 +313,17 @@ _MIDDLE, _MOST_IN_MIDDLE = (0.5, 0.75), 0.125
 _MOST_POINTS = 2_048  # of a round; a longer one is averaged to means of neighbours
 
 
-def cut_rounds(series: Sequence[Floats], policy: Policy) -> tuple[StablePhase, ...]:
+def cut_rounds(series: Sequence[Floats], search: Search) -> tuple[StablePhase, ...]:
     """Cut all invocations alike, or each by itself if only that leaves most of them.
 
     On a busy machine the start of every round is faster, which is not a warm-up of the workload.
     """
-    common = common_phases(series, policy)
+    common = common_phases(series, search)
     if len(common) == 1:
         return common
     if any(phase.start is not None for phase in common):
-        return _cut_changing_rounds(series, common, policy)
-    own = tuple(measured_phase(readings, policy) for readings in series)
+        return _cut_changing_rounds(series, common, search)
+    own = tuple(measured_phase(readings, search) for readings in series)
     if 2 * sum(phase.n >= MIN_FOR_VARIANCE for phase in own) <= len(own):
         return common
     sentence = "The rounds have no steady state in common: each is cut by itself."
@@ -335,7 +334,7 @@ def cut_rounds(series: Sequence[Floats], policy: Policy) -> tuple[StablePhase, .
 
 
 def _cut_changing_rounds(
-    series: Sequence[Floats], common: tuple[StablePhase, ...], policy: Policy
+    series: Sequence[Floats], common: tuple[StablePhase, ...], search: Search
 ) -> tuple[StablePhase, ...]:
     """Cut rounds by themselves that change inside the common cut, if more do than by chance.
 
@@ -348,7 +347,7 @@ def _cut_changing_rounds(
     own = {
         index: phase
         for index, (readings, places, cut) in enumerate(zip(series, changes, common, strict=True))
-        if places and (phase := _own_phase(readings, cut, policy)) is not None
+        if places and (phase := _own_phase(readings, cut, search)) is not None
     }
     if len(own) <= max(_BY_CHANCE * len(series), _FEW) or in_middle > max(
         _MOST_IN_MIDDLE * len(own), 1
@@ -363,15 +362,15 @@ def _cut_changing_rounds(
     return tuple(replace(phase, notices=(*phase.notices, note)) for phase in phases)
 
 
-def _own_phase(readings: Floats, cut: StablePhase, policy: Policy) -> StablePhase | None:
+def _own_phase(readings: Floats, cut: StablePhase, search: Search) -> StablePhase | None:
     """Cut a round by itself, or else what the common cut leaves of it; None if neither is stable.
 
     A warm-up of its own may leave no phase of the whole that holds most readings.
     """
-    own = measured_phase(readings, policy)
+    own = measured_phase(readings, search)
     if own.reason is PhaseReason.STABLE:
         return own
-    inside = measured_phase(readings[cut.start : cut.stop], policy)
+    inside = measured_phase(readings[cut.start : cut.stop], search)
     if inside.start is None or inside.stop is None or inside.reason is not PhaseReason.STABLE:
         return None
     before, n = cut.start or 0, readings.size

@@ -10,32 +10,113 @@ is left out by its place, never for being slow.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
-from benchrigor.errors import NotEstimable
+from benchrigor.errors import DetectorFailed, InvalidInput, NotEstimable
 from benchrigor.model import ChangePoints, Code, Notice, Phase, StablePhase
 from benchrigor.model.analysis import PhaseLabel, PhaseReason
-from benchrigor.model.series import Floats
+from benchrigor.model.series import Floats, Ints
 from benchrigor.stats.changepoints.detector import detect_changes
+from benchrigor.stats.changepoints.ruptures_adapter import takes_longest
 from benchrigor.stats.changepoints.variance_inflation import MIN_EFFECTIVE
 from benchrigor.stats.phases.stability_rules import steps_beyond_noise
 from benchrigor.stats.phases.stable_phase import (
     admit_few_effective,
     find_stable_phase,
+    longest_segment,
     phase_between,
 )
 from benchrigor.stats.series.interval import estimate_level
 from benchrigor.stats.series.level import COMPLETE, fit_level
-from benchrigor.stats.statistics.statistic import Policy
 
 SHORT = 500  # below that many readings a warm-up may stay undetected, and a Notice says so
 STABLE_SHARE = 0.9  # of the series in its stable phase before a session may be satisfied
 MATERIALITY = 0.01  # neighbouring phases whose medians differ by this share are never joined
+FindChanges = Callable[[Floats], ChangePoints]
+
 CUT_LEVEL = 0.01  # chance of a change point in steady readings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReferencesAlong:
+    """Times of fixed work between the readings of a series; arrays of shape (k,).
+
+    Parameters
+    ----------
+    stops
+        Index after the last reading before each, ascending.
+    log_s
+        Logarithms of their seconds.
+    busy
+        Share of the readings during which a processor worked: only that part follows the pace.
+    """
+
+    stops: Ints
+    log_s: Floats
+    busy: float = 1.0
+
+    def of(self, indices: Ints) -> ReferencesAlong:
+        """Return the references along some of the readings, whose indices ascend."""
+        stops, first = np.unique(np.searchsorted(indices, self.stops), return_index=True)
+        return replace(self, stops=stops, log_s=self.log_s[first])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """How the stable phase of a series is searched for."""
+
+    confidence: float = 0.95
+    rates: bool = False  # readings are higher if the machine is faster
+    goes_on: bool = False  # more readings could follow: the last ones are no cool-down
+    references: ReferencesAlong | None = None  # of one series: the machine may have made steps
+    detector: FindChanges | None = None  # None for the built-in one
+
+    @property
+    def takes_longest(self) -> bool:
+        """Whether the longest segment of each series counts whole, as published."""
+        return takes_longest(self.detector)
+
+    def changes_in(self, series: Floats) -> ChangePoints | None:
+        """Return the change points that the detector finds; None if the built-in one is to search.
+
+        Raises
+        ------
+        DetectorFailed
+            When it raises an error, or returns something else.
+        """
+        if self.detector is None:
+            return None
+        try:
+            points = self.detector(series)
+        except Exception as error:
+            raise DetectorFailed(
+                f"detector {self.detector!r} raised {error!r} on {series.size} readings"
+            ) from error
+        if not isinstance(points, ChangePoints):
+            raise DetectorFailed(
+                f"detector {self.detector!r} returned {points!r}, expected ChangePoints"
+            )
+        return points
+
+    def phase_of(self, series: Floats, points: ChangePoints | None = None) -> StablePhase:
+        """Find the stable phase of one series to measure, by its change points if they are known.
+
+        Raises
+        ------
+        DetectorFailed
+            When the detector fails, or its change points are not those of the series.
+        """
+        points = points or self.changes_in(series)
+        if points is not None and self.takes_longest:
+            return longest_segment(series, points)
+        try:
+            return measured_phase(series, self, points)
+        except InvalidInput as error:
+            raise DetectorFailed(f"detector {self.detector!r}: {error}") from error
 
 
 def measured_part(phase: StablePhase) -> slice:
@@ -115,7 +196,7 @@ def phase_by_shares(series: Floats, shares: tuple[float, float]) -> StablePhase:
 
 
 def measured_phase(
-    series: Floats, policy: Policy, change_points: ChangePoints | None = None
+    series: Floats, search: Search, change_points: ChangePoints | None = None
 ) -> StablePhase:
     """Find the stable phase to measure.
 
@@ -127,7 +208,7 @@ def measured_phase(
     phase = phase_at_materiality(series, materiality, change_points)
     while phase.start is not None and _are_some_joined(phase):
         fit = fit_level(trimmed(series, phase), transients=COMPLETE)
-        tolerance = estimate_level(fit, policy.confidence).relative_half_width / 4.0
+        tolerance = estimate_level(fit, search.confidence).relative_half_width / 4.0
         if tolerance >= materiality:
             break
         materiality = tolerance

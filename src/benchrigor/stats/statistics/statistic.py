@@ -1,24 +1,21 @@
-"""The statistic that is estimated (mean, quantile, share), and the policy of its estimate."""
+"""The statistic that is estimated: mean, harmonic mean, quantile or share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import ChangePoints, Code, Estimate, Notice, quantile_named
-from benchrigor.model.analysis import Kind, LevelFit
-from benchrigor.model.series import Floats, Ints
-from benchrigor.stats.changepoints.ruptures_adapter import takes_longest
-from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, estimate_level, refuse_wide
+from benchrigor.model import Code, Estimate, Notice, quantile_named
+from benchrigor.model.analysis import LevelFit
+from benchrigor.model.series import Floats
+from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, estimate_level
 from benchrigor.stats.series.level import (
     BLOCKS,
-    COMPLETE,
     MIN_FOR_VARIANCE,
-    TRANSIENTS,
     block_starts,
     fit_blocks,
     fit_level,
@@ -47,6 +44,17 @@ Fits = tuple[LevelFit, ...]
 Found = tuple[Estimate, Fits]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitting:
+    """How a statistic of series is estimated, once what does not count is cut off."""
+
+    confidence: float = 0.95
+    method: str = LONG_RUN_VARIANCE
+    autocorrelation_limit: float = 0.1  # of neighbouring subsessions
+    transients: tuple[float, ...] = ()  # time constants fitted along with the level of each series
+    shortest: float = MIN_FOR_VARIANCE  # of several series: shorter ones have a mean, not a level
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Several:
     """Series of invocations or pieces that have a value, with their values and fits."""
@@ -54,12 +62,8 @@ class Several:
     series: Sequence[Floats]
     values: Sequence[float]
     fits: Fits
-    policy: Policy
-
-    @property
-    def unit(self) -> str:
-        """The unit of inference."""
-        return "piece" if self.policy.kind is Kind.PIECES else "invocation"
+    fitting: Fitting
+    unit: str  # of inference
 
 
 class Statistic(Protocol):
@@ -72,11 +76,11 @@ class Statistic(Protocol):
     follows_pace: bool = True  # whether the pace of the machine moves it
     averages_rates: bool = False  # higher on a faster machine, whatever its metric says
 
-    def of_series(self, series: Floats, policy: Policy, weights: Floats | None, /) -> Found:
+    def of_series(self, series: Floats, fitting: Fitting, weights: Floats | None, /) -> Found:
         """Estimate the statistic of one series; weights may be None."""
         ...
 
-    def of_each(self, series: Floats, policy: Policy, /) -> tuple[float, Fits]:
+    def of_each(self, series: Floats, fitting: Fitting, /) -> tuple[float, Fits]:
         """Return the value of one of several series, and the fit that gave it."""
         ...
 
@@ -88,30 +92,28 @@ class Statistic(Protocol):
 class Mean(Statistic):
     """The mean. Of successive readings it is their level, fitted with decaying transients."""
 
-    def of_series(self, series: Floats, policy: Policy, weights: Floats | None) -> Found:
+    def of_series(self, series: Floats, fitting: Fitting, weights: Floats | None) -> Found:
         """Estimate the level, or the mean by weights."""
         if weights is not None:
-            return weighted_mean(series, weights, policy.confidence), ()
-        fit = _fit(series, policy)
-        return _level(fit, series, policy), (fit,)
+            return weighted_mean(series, weights, fitting.confidence), ()
+        fit = _fit(series, fitting)
+        return _level(fit, series, fitting), (fit,)
 
-    def of_each(self, series: Floats, policy: Policy) -> tuple[float, Fits]:
+    def of_each(self, series: Floats, fitting: Fitting) -> tuple[float, Fits]:
         """Return the level of an invocation, or the mean of a piece."""
-        # A command that is run once gives an invocation of one reading.
-        single = series.size < MIN_FOR_VARIANCE and policy.trim is not True
-        if policy.kind is Kind.PIECES or single:
+        if series.size < fitting.shortest:
             return _mean(series), ()
-        fit = _fit_round(series, policy)
+        fit = _fit_round(series, fitting)
         return fit.level, (fit,)
 
     def of_several(self, several: Several) -> Estimate:
         """Combine the levels by Student's t."""
-        policy = several.policy
+        fitting = several.fitting
         if len(several.values) > 1:
-            return combine_values(several.values, policy.confidence, several.unit)
+            return combine_values(several.values, fitting.confidence, several.unit)
         if not several.fits:
             raise NotEstimable(too_few(1, MIN_FOR_VARIANCE))
-        return of_one(_level(several.fits[0], several.series[0], policy))
+        return of_one(_level(several.fits[0], several.series[0], fitting))
 
 
 MEAN = Mean()  # each but a quantile is one object, so that results are remembered by it
@@ -122,23 +124,23 @@ class HarmonicMean(Statistic):
 
     averages_rates = True
 
-    def of_series(self, series: Floats, policy: Policy, _weights: Floats | None) -> Found:
+    def of_series(self, series: Floats, fitting: Fitting, _weights: Floats | None) -> Found:
         """Estimate the mean of reciprocals; equal readings are not rounded by it."""
-        inverse, fits = MEAN.of_series(1.0 / series, policy, None)
+        inverse, fits = MEAN.of_series(1.0 / series, fitting, None)
         if are_equal(series):
-            return averaged_as(HARMONIC, MEAN.of_series(series, policy, None)[0]), fits
+            return averaged_as(HARMONIC, MEAN.of_series(series, fitting, None)[0]), fits
         return reciprocal(inverse), fits
 
-    def of_each(self, series: Floats, policy: Policy) -> tuple[float, Fits]:
+    def of_each(self, series: Floats, fitting: Fitting) -> tuple[float, Fits]:
         """Return the reciprocal of the level of reciprocals."""
-        level, fits = MEAN.of_each(1.0 / series, policy)
+        level, fits = MEAN.of_each(1.0 / series, fitting)
         return float(series[0]) if are_equal(series) else 1.0 / level, fits
 
     def of_several(self, several: Several) -> Estimate:
         """Combine the reciprocals of the values."""
         if are_equal(*several.series):
             return averaged_as(HARMONIC, MEAN.of_several(several))
-        values, confidence = [1.0 / value for value in several.values], several.policy.confidence
+        values, confidence = [1.0 / value for value in several.values], several.fitting.confidence
         if len(values) > 1:
             return combine_values(values, confidence, several.unit, harmonic=True)
         inverse = [1.0 / series for series in several.series]
@@ -153,22 +155,22 @@ class Quantile(Statistic):
     follows_pace: bool = True
     averages_rates: bool = False
 
-    def of_series(self, series: Floats, policy: Policy, _weights: Floats | None) -> Found:
+    def of_series(self, series: Floats, fitting: Fitting, _weights: Floats | None) -> Found:
         """Estimate it by order statistics; weights do not matter."""
-        starts = block_starts(series) if policy.method == BLOCKS else None
-        transients = policy.transients
+        starts = block_starts(series) if fitting.method == BLOCKS else None
+        transients = fitting.transients
         estimate = quantile_of(
-            series, self.q, policy.confidence, transients=transients, blocks=starts
+            series, self.q, fitting.confidence, transients=transients, blocks=starts
         )
         return estimate, ()
 
-    def of_each(self, series: Floats, policy: Policy) -> tuple[float, Fits]:
+    def of_each(self, series: Floats, fitting: Fitting) -> tuple[float, Fits]:
         """Return the quantile of a series."""
-        return quantile_value(series, self.q, transients=policy.transients), ()
+        return quantile_value(series, self.q, transients=fitting.transients), ()
 
     def of_several(self, several: Several) -> Estimate:
         """Combine the quantiles; warn if the shortest series makes its own biased."""
-        confidence, transients = several.policy.confidence, several.policy.transients
+        confidence, transients = several.fitting.confidence, several.fitting.transients
         if len(several.values) == 1:
             first = several.series[0]
             return of_one(quantile_of(first, self.q, confidence, transients=transients))
@@ -192,19 +194,19 @@ class Share(Statistic):
 
     follows_pace = False
 
-    def of_series(self, series: Floats, policy: Policy, weights: Floats | None) -> Found:
+    def of_series(self, series: Floats, fitting: Fitting, weights: Floats | None) -> Found:
         """Estimate it by Wilson's interval."""
         if weights is None and are_outcomes(series):
-            return estimate_outcomes(series, policy.confidence), ()
-        return combine_shares(series, weights, policy.confidence), ()
+            return estimate_outcomes(series, fitting.confidence), ()
+        return combine_shares(series, weights, fitting.confidence), ()
 
-    def of_each(self, series: Floats, _policy: Policy) -> tuple[float, Fits]:
+    def of_each(self, series: Floats, _fitting: Fitting) -> tuple[float, Fits]:
         """Return the share of a series."""
         return _mean(series), ()
 
     def of_several(self, several: Several) -> Estimate:
         """Combine the shares of invocations by their sizes; pieces are like means."""
-        confidence = several.policy.confidence
+        confidence = several.fitting.confidence
         if several.unit == "piece":
             return MEAN.of_several(several)
         if len(several.values) == 1:
@@ -235,94 +237,21 @@ def _mean(series: Floats) -> float:
     return float(series[0] if are_equal(series) else series.mean())
 
 
-def _level(fit: LevelFit, series: Floats, policy: Policy) -> Estimate:
+def _level(fit: LevelFit, series: Floats, fitting: Fitting) -> Estimate:
     """Return the estimate of a level; of blocks that of this time, which lies among them."""
     least, most = float(series.min()), float(series.max())
-    estimate = estimate_level(fit, policy.confidence, positive=least >= 0.0)
-    if policy.method == BLOCKS:
+    estimate = estimate_level(fit, fitting.confidence, positive=least >= 0.0)
+    if fitting.method == BLOCKS:
         return replace(estimate, low=max(estimate.low, least), high=min(estimate.high, most))
     return estimate
 
 
-def _fit(series: Floats, policy: Policy) -> LevelFit:
-    if policy.method == BLOCKS:
+def _fit(series: Floats, fitting: Fitting) -> LevelFit:
+    if fitting.method == BLOCKS:
         return fit_blocks(series, block_starts(series))
-    if policy.method != SUBSESSIONS:
-        return fit_level(series, transients=policy.transients)
-    if policy.kind is Kind.INVOCATIONS:
-        return fit_level(series)
-    return fit_merged(series, limit=policy.autocorrelation_limit)
+    if fitting.method != SUBSESSIONS:
+        return fit_level(series, transients=fitting.transients)
+    return fit_merged(series, limit=fitting.autocorrelation_limit)
 
 
 _fit_round = remembered(_fit)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ReferencesAlong:
-    """Times of fixed work between the readings of a series; arrays of shape (k,).
-
-    Parameters
-    ----------
-    stops
-        Index after the last reading before each, ascending.
-    log_s
-        Logarithms of their seconds.
-    busy
-        Share of the readings during which a processor worked: only that part follows the pace.
-    """
-
-    stops: Ints
-    log_s: Floats
-    busy: float = 1.0
-
-    def of(self, indices: Ints) -> ReferencesAlong:
-        """Return the references along some of the readings, whose indices ascend."""
-        stops, first = np.unique(np.searchsorted(indices, self.stops), return_index=True)
-        return replace(self, stops=stops, log_s=self.log_s[first])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
-    """Which statistic is estimated, of what kind of readings, and by which method."""
-
-    kind: Kind = Kind.UNIT_READINGS
-    statistic: Statistic = MEAN
-    confidence: float = 0.95
-    # Estimate the stable phase instead of all readings; or what shares at both ends leave.
-    trim: bool | tuple[float, float] = False
-    method: str = LONG_RUN_VARIANCE
-    autocorrelation_limit: float = 0.1  # of neighbouring subsessions
-    higher: bool = False  # readings are higher if the machine is faster
-    narrow: bool = False  # an interval wider than its value is no number
-    batch: int = 1  # calls that each reading averages
-    goes_on: bool = False  # more readings could follow: the last ones are no cool-down
-    references: ReferencesAlong | None = None  # of one series: the machine may have made steps
-    several: bool = False  # series
-    detector: Callable[[Floats], ChangePoints] | None = None  # None for the built-in one
-
-    @property
-    def takes_longest(self) -> bool:
-        """Whether the longest segment of each series counts whole, as published."""
-        return takes_longest(self.detector)
-
-    @property
-    def rates(self) -> bool:
-        """Whether what is averaged is higher if the machine is faster."""
-        return self.higher or self.statistic.averages_rates
-
-    def number(self, estimate: Estimate) -> Estimate:
-        """Return an estimate that is a number; raise NotEstimable if it is too wide for one."""
-        return refuse_wide(estimate) if self.narrow else estimate
-
-    @property
-    def transients(self) -> tuple[float, ...]:
-        """Return the time constants of the transients fitted along with the level of each series.
-
-        Several invocations show their cool-down together; a single one may end in an unseen one.
-        Single readings have no warm-up, and what was not looked for is taken as it is.
-        """
-        if self.trim is not True or self.kind in (Kind.READINGS, Kind.PIECES):
-            return ()
-        if self.method == BLOCKS:
-            return ()
-        return TRANSIENTS if self.several else COMPLETE

@@ -1,4 +1,4 @@
-"""The readings of a running session by metric, checked, with their analyses."""
+"""The metrics of a session: their readings, checked, and the looks at them."""
 
 from __future__ import annotations
 
@@ -9,44 +9,39 @@ import numpy as np
 
 from benchrigor.errors import DetectorFailed, InvalidInput
 from benchrigor.model import Analysis, Code, Metric, Notice, Options, Round, quantile_named
-from benchrigor.model.analysis import Kind
 from benchrigor.model.checks import refuse
 from benchrigor.model.metric import A_DURATION
 from benchrigor.model.readings import WARM_UP
 from benchrigor.model.series import LARGEST, Floats
 from benchrigor.protocols import Detector
-from benchrigor.session.analysis_chain import (
-    Material,
-    cut,
-    leave_out_disturbed,
-    look,
-    observed_of,
-    report,
-)
-from benchrigor.session.schedule.metric_trace import (
-    Trace,
-    by_piece,
-    first_pieces,
-    in_pieces,
-    references_along,
-    timed_round,
-)
+from benchrigor.session.metric_readings import MetricReadings, first_pieces
 from benchrigor.session.schedule.work_schedule import WorkSchedule
-from benchrigor.session.stop_rules import EARLY_LOOKS, agrees, min_evidence, next_check
+from benchrigor.session.stop_rules import agrees
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator, as_detector, detector_named
 from benchrigor.stats.estimators.rough_figure import latest, rough_figure
 from benchrigor.stats.phases.stability_rules import may_move
+from benchrigor.stats.readings.analysis import look, observed_of, report
+from benchrigor.stats.readings.evidence import next_check
+from benchrigor.stats.readings.readings import Readings, Unit
+from benchrigor.stats.readings.units import (
+    INVOCATIONS,
+    PIECES,
+    SINGLE,
+    SUCCESSIVE,
+    ByWork,
+    unit_of,
+)
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
-from benchrigor.stats.series.undisturbed import Groups, choose_undisturbed, groups_of, join_groups
 from benchrigor.stats.statistics.variance_components import MIN_PIECES
 from benchrigor.units import Direction, Quantity
 
 _ROUNDS_SHOWN = 100  # of restarted rounds, in the figure that is shown before there is an estimate
 SPEED = Metric(name="speed", unit="/s")  # by rounds of various work
+_BY_WORK = ByWork()
 
 
-class Traces:
-    """Adds the readings of rounds to the traces of their metrics, and analyses them."""
+class MeasuredMetrics:
+    """Adds the readings of rounds to those of their metrics, and analyses them."""
 
     def __init__(
         self,
@@ -58,7 +53,7 @@ class Traces:
         seed: int = 0,
     ) -> None:
         self.metrics = tuple(metrics or ())
-        self.by_name: dict[str, Trace] = {}
+        self.by_name: dict[str, MetricReadings] = {}
         self.schedule: WorkSchedule | None = None
         if options.work_range is not None:
             self.schedule = WorkSchedule(
@@ -99,14 +94,14 @@ class Traces:
 
     def end_pieces(self, stop: int) -> None:
         """Take all pieces before this one for over."""
-        for trace in self.by_name.values():
-            trace.pieces_over = len({one for one in trace.pieces if one < stop})
+        for so_far in self.by_name.values():
+            so_far.pieces_over = len({one for one in so_far.pieces if one < stop})
 
     def end(self) -> None:
         """Take the workload for over: analyse anew, since the last readings may be a cool-down."""
         self._has_ended = True
-        for trace in self.by_name.values():
-            trace.analysis = trace.report = None
+        for so_far in self.by_name.values():
+            so_far.analysis = so_far.report = None
 
     def check(self, finished: Round) -> None:
         """Collect all problems of a round, and raise InvalidInput once."""
@@ -122,16 +117,18 @@ class Traces:
                 problems.append(
                     f"statistic is {statistic!r}, expected 'mean': a speed has no other"
                 )
-        for name, kind, values in self._readings(finished):
-            trace = self.by_name.get(name)
+        for name, unit, values in self._readings(finished):
+            so_far = self.by_name.get(name)
             if name not in metrics:
                 known = ", ".join(map(repr, metrics))
                 problems.append(f"{where}: metric {name!r} is unknown, expected one of {known}")
-            elif kind is Kind.READINGS and self.options.pieces > 1:
+            elif unit is SINGLE and self.options.pieces > 1:
                 one = f"{where}: {name!r} is one reading of the whole round, and pieces is"
                 problems.append(f"{one} {self.options.pieces}: expected unit readings")
-            elif trace is not None and trace.kind != kind:
-                problems.append(f"{where}: {name!r} came as {kind}, before as {trace.kind}")
+            elif so_far is not None and so_far.unit is not unit:
+                problems.append(
+                    f"{where}: {name!r} came as {unit.kind}, before as {so_far.unit.kind}"
+                )
             else:
                 problems += _bad_values(metrics[name], values, where)
         refuse(problems)
@@ -143,34 +140,9 @@ class Traces:
             if metric.name in self.by_name:
                 self.by_name[metric.name].metric = metric
         usable = False
-        for name, kind, values in self._readings(finished):
-            trace = self.by_name.get(name) or self._open(name, kind)
-            groups = reading_groups(finished, values, trace.metric, kind)
-            if trace.schedule is not None:
-                trace.schedule.tell(*values)
-                usable = True
-            elif kind == Kind.INVOCATIONS and self._detector is not None:
-                # Before the readings are added, because a detector may fail. Rounds of one reading
-                # each so far are taken for single readings, and a longer one ends that.
-                policy = replace(self.material(trace).policy, kind=kind)
-                trace.phases += cut(
-                    self._readings_that_count(values, groups), policy, self._detector
-                )
-                usable |= trace.phases[-1].n >= MIN_FOR_VARIANCE
-            else:
-                usable |= kind != Kind.INVOCATIONS or values.size >= MIN_FOR_VARIANCE
-            trace.chunks.append(values)
-            trace.groups.append(groups)
-            trace.timed.append(
-                timed_round(values, finished.references, calls_per_reading(finished))
-            )
-            trace.pieces.append(finished.plan.piece)
-            trace.busy_s += float(values.sum()) * calls_per_reading(finished)
-            usable |= trace.is_single
-            trace.weights += weights_of(finished, trace.metric)
-            trace.n += 1 if kind is Kind.WORK else values.size
-            trace.last_units = values.size if kind is Kind.UNIT_READINGS else 1
-            trace.batch = max(trace.batch, calls_per_reading(finished))
+        for name, unit, values in self._readings(finished):
+            so_far = self.by_name.get(name) or self._open(name, unit)
+            usable |= so_far.add(finished, values, self.options, self._detector)
         if usable or not finished.cut:  # one that was cut may have had no time to give anything
             self.rejected = 0 if usable else self.rejected + 1
 
@@ -180,43 +152,38 @@ class Traces:
         The pace is that of the last round, or of all so far if that is faster: a first call may
         take longer than many others.
         """
-        readings = max((trace.n for trace in self.by_name.values()), default=0)
-        for trace in self.by_name.values():
-            left = max(next_check(trace.first_check) - trace.units, 0)
+        readings = max((so_far.n for so_far in self.by_name.values()), default=0)
+        for so_far in self.by_name.values():
+            left = max(next_check(so_far.first_check) - so_far.units, 0)
             spent: tuple[tuple[float | None, float, float], ...] = (
                 (self.options.budget_s, elapsed_s, finished.elapsed_ns / 1e9),
                 (self.options.budget_readings, readings, finished.n_readings),
-                (self.options.max_rounds, len(trace.pieces), 1),
+                (self.options.max_rounds, len(so_far.pieces), 1),
             )
-            trace.is_forced = any(
-                used + left * min(used / max(trace.units, 1), last / trace.last_units) > most
+            so_far.is_forced = any(
+                used + left * min(used / max(so_far.units, 1), last / so_far.last_units) > most
                 for most, used, last in spent
                 if most is not None
             )
 
-    def _readings_that_count(self, values: Floats, groups: Groups) -> Floats:
-        """Return the readings of a restarted round that count."""
-        chosen = None if self.options.disturbed == "keep" else choose_undisturbed(groups)[0]
-        return values if chosen is None else values[chosen.indices]
-
-    def _readings(self, finished: Round) -> list[tuple[str, Kind, Floats]]:
-        """Return name, kind and values of all readings of a round."""
-        kind = Kind.PIECES if self.options.pieces > 1 else Kind.UNIT_READINGS
-        kind = Kind.INVOCATIONS if self.options.rounds == "restarted" else kind
+    def _readings(self, finished: Round) -> list[tuple[str, Unit, Floats]]:
+        """Return name, unit and values of all readings of a round."""
+        unit: Unit = PIECES if self.options.pieces > 1 else SUCCESSIVE
+        unit = INVOCATIONS if self.options.rounds == "restarted" else unit
         units = [
-            (name, kind, values)
+            (name, unit, values)
             for name, values in finished.unit_readings.items()
             if not name.startswith(WARM_UP)
         ]
         single = [
-            (name, Kind.READINGS, np.array([value]))
+            (name, SINGLE, np.array([value]))
             for name, value in finished.readings.items()
             if name not in self._durations
         ]
         if self.schedule is None or finished.cut:
             return [*units, *single]
         pair = np.array([finished.plan.work or 0.0, finished.duration_s])
-        return [(SPEED.name, Kind.WORK, pair), *units, *single]
+        return [(SPEED.name, _BY_WORK, pair), *units, *single]
 
     @property
     def _durations(self) -> set[str]:
@@ -241,92 +208,100 @@ class Traces:
             return (SPEED, *metrics)
         return (SPEED, *(replace(metric, must_satisfy=False) for metric in metrics))
 
-    def _open(self, name: str, kind: Kind) -> Trace:
+    def _open(self, name: str, unit: Unit) -> MetricReadings:
         metric = next(metric for metric in self.metrics if metric.name == name)
-        least = min_evidence(self.options, kind)
+        least = unit.evidence(self.options.preset)
         first = least.first_check
-        look = EARLY_LOOKS.get(kind, first)
-        if kind is Kind.PIECES:
+        look = unit.early_look or first
+        if unit is PIECES:
             first, look = min(MIN_PIECES, self.options.pieces), first_pieces(self.options)
-        self.by_name[name] = Trace(
+        self.by_name[name] = MetricReadings(
             metric=metric,
-            kind=kind,
+            unit=unit,
             first_check=first,
             next_check=look,
             fewest=min(least.fewest, first),
-            schedule=self.schedule if kind is Kind.WORK else None,
+            schedule=self.schedule if unit is _BY_WORK else None,
         )
         return self.by_name[name]
 
     def look(self, *, fully: bool) -> None:
-        """Analyse all traces with new readings, and choose when to analyse them again.
+        """Analyse all metrics with new readings, and choose when to analyse them again.
 
         Not ``fully``, only the line through work and duration, which is shown after each round.
         """
-        for trace in self.by_name.values():
-            if fully or trace.kind is Kind.WORK:
-                self._analyse(trace)
-            if fully and trace.units >= trace.next_check:
-                trace.next_check = trace.check_after
-            if fully and trace.analysis is not trace.looked:
+        for so_far in self.by_name.values():
+            if fully or so_far.schedule is not None:
+                self._analyse(so_far)
+            if fully and so_far.units >= so_far.next_check:
+                so_far.next_check = so_far.check_after
+            if fully and so_far.analysis is not so_far.looked:
                 # A full look agrees with a full one only.
-                agree = _agree(trace.analysis, trace.looked)
-                trace.agreed = agree and self._are_alike(trace)
-                trace.looked, trace.looked_at = trace.analysis, trace.units
+                agree = _agree(so_far.analysis, so_far.looked)
+                so_far.agreed = agree and self._are_alike(so_far)
+                so_far.looked, so_far.looked_at = so_far.analysis, so_far.units
 
-    def _analyse(self, trace: Trace) -> None:
-        """Analyse a trace, once for the same readings."""
-        if trace.analysis is None or trace.analysed < trace.n:
-            trace.analysis, trace.analysed = look(self.material(trace)), trace.n
-            stable = any(phase.n >= MIN_FOR_VARIANCE for phase in trace.analysis.phases)
-            are_enough = len(trace.chunks) >= trace.first_check
-            if trace.analysis.kind is Kind.INVOCATIONS and are_enough and not stable:
-                self.rejected = max(self.rejected, len(trace.chunks))
+    def _analyse(self, so_far: MetricReadings) -> None:
+        """Analyse readings, once for the same readings."""
+        if so_far.analysis is None or so_far.analysed < so_far.n:
+            so_far.analysis, so_far.analysed = look(self.arranged(so_far)), so_far.n
+            stable = any(phase.n >= MIN_FOR_VARIANCE for phase in so_far.analysis.phases)
+            are_enough = len(so_far.chunks) >= so_far.first_check
+            if unit_of(so_far.analysis) is INVOCATIONS and are_enough and not stable:
+                self.rejected = max(self.rejected, len(so_far.chunks))
 
-    def _are_alike(self, trace: Trace) -> bool:
+    def _are_alike(self, so_far: MetricReadings) -> bool:
         """Whether the last two looks were both full, or both early at what does not move."""
-        if trace.kind not in EARLY_LOOKS or trace.looked_at >= trace.first_check:
+        if so_far.unit.early_look is None or so_far.looked_at >= so_far.first_check:
             return True
-        known = None if trace.analysis is None else trace.analysis.estimate
-        if trace.is_full or known is None:
+        known = None if so_far.analysis is None else so_far.analysis.estimate
+        if so_far.is_full or known is None:
             return False
-        if trace.kind is Kind.INVOCATIONS:
+        if so_far.unit is INVOCATIONS:
             return True
-        return not may_move(self.material(trace).series[0], known.n_effective)
+        return not may_move(self.arranged(so_far).series[0], known.n_effective)
+
+    def arranged(self, so_far: MetricReadings) -> Readings:
+        """Return the readings of a metric so far, as they are analysed."""
+        return so_far.arranged(self.options, self._detector, ended=self._has_ended)
 
     def reports(self) -> dict[str, Analysis]:
         """Return the full analyses by metric, made once for the same readings."""
-        return {name: self._report(trace) for name, trace in self.by_name.items() if trace.n}
+        return {name: self._report(so_far) for name, so_far in self.by_name.items() if so_far.n}
 
-    def _report(self, trace: Trace) -> Analysis:
+    def _report(self, so_far: MetricReadings) -> Analysis:
         """Analyse for the record, even if the detector fails."""
-        if trace.report is None or trace.reported < trace.n:
-            fresh, trace.reported = trace.analysed == trace.n, trace.n
+        if so_far.report is None or so_far.reported < so_far.n:
+            fresh, so_far.reported = so_far.analysed == so_far.n, so_far.n
             try:
-                trace.report = report(self.material(trace), trace.analysis if fresh else None)
+                so_far.report = report(self.arranged(so_far), so_far.analysis if fresh else None)
             except DetectorFailed as error:
                 notice = Notice.refusal(Code.DETECTOR_FAILED, f"No phases: {error}.")
-                trace.report = self._describe(trace, notice)
-        return trace.report
+                so_far.report = self._describe(so_far, notice)
+        return so_far.report
 
-    def _describe(self, trace: Trace, why: Notice) -> Analysis:
-        """Describe the readings of a trace that cannot be analysed."""
-        observed = observed_of(self.material(trace))
+    def _describe(self, so_far: MetricReadings, why: Notice) -> Analysis:
+        """Describe readings that cannot be analysed."""
+        observed = observed_of(self.arranged(so_far))
         return Analysis(
-            metric=trace.metric, kind=trace.kind, n=trace.n, notices=(why,), observed=observed
+            metric=so_far.metric,
+            kind=so_far.unit.kind,
+            n=so_far.n,
+            notices=(why,),
+            observed=observed,
         )
 
     def describe_refusal(self, rounds: Sequence[Round], why: Notice) -> tuple[Analysis, ...]:
         """Describe rounds if none counts."""
         for round_ in rounds:
             self.take(round_)
-        analyses = (self._describe(trace, why) for trace in self.by_name.values())
+        analyses = (self._describe(so_far, why) for so_far in self.by_name.values())
         return tuple(replace(analysis, n=0) for analysis in analyses)
 
     @property
     def agreed(self) -> bool:
         """Whether the last two looks agree on all metrics that must be satisfied."""
-        return all(trace.agreed for trace in self.by_name.values() if trace.metric.must_satisfy)
+        return all(so_far.agreed for so_far in self.by_name.values() if so_far.metric.must_satisfy)
 
     def rough_figure(self, most: int) -> Analysis | None:
         """Return a rough figure of the first metric that must be satisfied, of its last readings.
@@ -335,89 +310,44 @@ class Traces:
         few rounds is fitted after every round.
         """
         required = (metric.name for metric in self.metrics if metric.must_satisfy)
-        trace = self.by_name.get(next(required, ""))
-        if trace is None or not trace.n or trace.kind is Kind.WORK:
+        so_far = self.by_name.get(next(required, ""))
+        if so_far is None or not so_far.n or so_far.schedule is not None:
             return None
         q, confidence = quantile_named(self.options.statistic), self.options.confidence
-        values = latest(trace.chunks, most)
-        if trace.kind is Kind.INVOCATIONS and not trace.is_single:
-            rounds = (chunk[-most:] for chunk in trace.chunks[-_ROUNDS_SHOWN:])
+        values = latest(so_far.chunks, most)
+        if so_far.now is INVOCATIONS:
+            rounds = (chunk[-most:] for chunk in so_far.chunks[-_ROUNDS_SHOWN:])
             values = np.array(
                 [round_.mean() if q is None else np.quantile(round_, q) for round_ in rounds]
             )
             q = None
         return Analysis(
-            metric=trace.metric,
-            kind=trace.kind,
-            n=trace.n,
+            metric=so_far.metric,
+            kind=so_far.unit.kind,
+            n=so_far.n,
             estimate=rough_figure(values, q=q, confidence=confidence),
         )
 
     @property
     def is_due(self) -> bool:
-        """Whether some trace has enough new readings for the next analysis."""
-        return any(trace.is_due for trace in self.by_name.values())
+        """Whether some metric has enough new readings for the next analysis."""
+        return any(so_far.is_due for so_far in self.by_name.values())
 
     @property
     def is_early(self) -> bool:
         """Whether a metric that must be satisfied has too few readings for a full look."""
-        required = (trace for trace in self.by_name.values() if trace.metric.must_satisfy)
-        return any(trace.is_early for trace in required)
+        required = (so_far for so_far in self.by_name.values() if so_far.metric.must_satisfy)
+        return any(so_far.is_early for so_far in required)
 
     @property
     def missing(self) -> tuple[str, ...]:
         """Names of the metrics that must be satisfied and have too few readings for an analysis."""
-        enough = {name for name, trace in self.by_name.items() if not trace.is_missing}
+        enough = {name for name, so_far in self.by_name.items() if not so_far.is_missing}
         return tuple(
             metric.name
             for metric in self.metrics
             if metric.must_satisfy and metric.name not in enough
         )
-
-    def material(self, trace: Trace) -> Material:
-        """Return a trace as the chain of analysis takes it."""
-        kind, notices = trace.kind, tuple[Notice, ...]()
-        weights = np.array(trace.weights) if len(trace.weights) == trace.n else None
-        if trace.schedule is not None:
-            series = tuple(np.array(trace.chunks).T)
-            notices = trace.schedule.notices
-            groups = [join_groups(trace.groups)]
-        elif trace.is_single:
-            series, groups = (np.concatenate(trace.chunks),), [join_groups(trace.groups)]
-        elif trace.kind == Kind.INVOCATIONS:
-            series, groups = tuple(trace.chunks), trace.groups
-        elif trace.kind is Kind.PIECES:
-            trace.chunks = by_piece(trace.pieces, trace.chunks, np.concatenate)
-            trace.groups = by_piece(trace.pieces, trace.groups, join_groups)
-            trace.pieces = [*dict.fromkeys(trace.pieces)]
-            kind, series, notices = in_pieces(trace.chunks, self.options)
-            groups = trace.groups if kind is Kind.PIECES else [join_groups(trace.groups)]
-        else:
-            if len(trace.chunks) > 1:
-                trace.chunks, trace.groups = (
-                    [np.concatenate(trace.chunks)],
-                    [join_groups(trace.groups)],
-                )
-            series, groups = (trace.chunks[0],), trace.groups
-        is_one = len(series) == 1 and not trace.is_single and trace.metric.is_duration
-        material = Material(
-            metric=trace.metric,
-            options=self.options,
-            kind=Kind.READINGS if trace.is_single else kind,
-            series=series,
-            phases=() if trace.is_single else tuple(trace.phases),
-            weights=weights,
-            detector=self._detector,
-            batch=trace.batch,
-            busy_s=trace.busy_s if trace.metric.is_duration else 0.0,
-            recorded=self._has_ended,
-            references=references_along(trace.timed) if is_one else None,
-            is_forced=trace.is_forced,
-            reasons=None if trace.schedule is None else trace.schedule.reasons,
-            beyond=() if trace.schedule is None else trace.schedule.beyond,
-            notices=notices,
-        )
-        return leave_out_disturbed(material, groups)
 
 
 def _agree(later: Analysis | None, earlier: Analysis | None) -> bool:
@@ -452,28 +382,3 @@ def _bad_values(metric: Metric, values: Floats, where: str) -> list[str]:
     if metric.kind is Quantity.TIME and least < 0.0:
         return [f"{reading} {metric.unit}, expected {A_DURATION}"]
     return []
-
-
-def weights_of(finished: Round, metric: Metric) -> list[float]:
-    """Return the weight of a round's single reading in the mean; empty if all are equal."""
-    if metric.name not in finished.readings or metric.averaging != "auto":
-        return []
-    weight = finished.weights.get(metric.name)
-    if weight is None and metric.kind is Quantity.RATE:
-        weight = finished.duration_s
-    return [weight] if weight else []
-
-
-def calls_per_reading(finished: Round) -> int:
-    """Return the calls per reading of a round."""
-    calls = finished.facts.get("inner_loop", 1)
-    return calls if isinstance(calls, int) else 1
-
-
-def reading_groups(finished: Round, values: Floats, metric: Metric, kind: Kind) -> Groups:
-    """Return the groups of a round's readings of a metric; of various work it is one group."""
-    if kind is Kind.WORK:
-        return groups_of(finished.delays, np.array([finished.duration_s]))
-    if metric.is_duration:
-        return groups_of(finished.delays, values * calls_per_reading(finished))
-    return groups_of(finished.delays, np.full(values.size, finished.duration_s / values.size))

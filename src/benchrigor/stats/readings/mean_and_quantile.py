@@ -6,15 +6,16 @@ from collections.abc import Sequence
 
 import numpy.typing as npt
 
-from benchrigor.model import Estimate
-from benchrigor.model.analysis import Kind
+from benchrigor.model import Estimate, Options
 from benchrigor.model.checks import refuse, wrong_choice, wrong_share
 from benchrigor.model.series import as_invocations, as_series
 from benchrigor.stats.changepoints.ruptures_adapter import detector_to_trim
-from benchrigor.stats.estimators.estimation import estimate
+from benchrigor.stats.readings.estimation import estimate
+from benchrigor.stats.readings.readings import Readings
+from benchrigor.stats.readings.units import INVOCATIONS, SUCCESSIVE
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, check_confidence
 from benchrigor.stats.series.subsessions import SUBSESSIONS
-from benchrigor.stats.statistics.statistic import Policy, Quantile
+from benchrigor.stats.statistics.statistic import Quantile
 
 
 def estimate_mean(
@@ -80,14 +81,17 @@ def estimate_mean(
         wrong_choice("method", method, (LONG_RUN_VARIANCE, SUBSESSIONS)),
         wrong_share("autocorrelation_limit", autocorrelation_limit),
     )
-    policy = Policy(
-        confidence=confidence,
-        trim=trim,
-        method=method,
-        autocorrelation_limit=autocorrelation_limit,
+    options = Options(
+        confidence=confidence, method=method, autocorrelation_limit=autocorrelation_limit
+    )
+    readings = Readings(
+        series=(series,),
+        unit=SUCCESSIVE,
+        options=options,
+        searched=trim,
         detector=detector_to_trim(detector, trim),
     )
-    return estimate((series,), policy).estimate_or_raise()
+    return estimate(readings).estimate_or_raise()
 
 
 def estimate_quantile(
@@ -145,9 +149,15 @@ def estimate_quantile(
     series = as_series(values)
     check_confidence(confidence)
     refuse(wrong_share("q", q))
-    search = detector_to_trim(detector, trim)
-    policy = Policy(statistic=Quantile(float(q)), confidence=confidence, trim=trim, detector=search)
-    return estimate((series,), policy).estimate_or_raise()
+    readings = Readings(
+        series=(series,),
+        unit=SUCCESSIVE,
+        options=Options(confidence=confidence),
+        statistic=Quantile(float(q)),
+        searched=trim,
+        detector=detector_to_trim(detector, trim),
+    )
+    return estimate(readings).estimate_or_raise()
 
 
 def estimate_invocations(
@@ -204,6 +214,11 @@ def estimate_invocations(
     """
     series = as_invocations(invocations)
     check_confidence(confidence)
-    search = detector_to_trim(detector, trim)
-    policy = Policy(kind=Kind.INVOCATIONS, confidence=confidence, trim=trim, detector=search)
-    return estimate(series, policy).estimate_or_raise()
+    readings = Readings(
+        series=series,
+        unit=INVOCATIONS,
+        options=Options(confidence=confidence),
+        searched=trim,
+        detector=detector_to_trim(detector, trim),
+    )
+    return estimate(readings).estimate_or_raise()

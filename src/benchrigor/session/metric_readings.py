@@ -1,0 +1,299 @@
+"""The readings of one metric, as rounds add them: live, or of a stored run.
+
+When the next look at them is due.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from benchrigor.model import Analysis, Metric, Notice, Options, References, Round, StablePhase
+from benchrigor.model.pace import INTERPRETER
+from benchrigor.model.series import Floats
+from benchrigor.protocols import Detector
+from benchrigor.session.schedule.work_schedule import WorkSchedule
+from benchrigor.stats.phases.trimming import ReferencesAlong
+from benchrigor.stats.readings.evidence import next_check
+from benchrigor.stats.readings.readings import Readings, Unit
+from benchrigor.stats.readings.units import (
+    INVOCATIONS,
+    PIECES,
+    SINGLE,
+    SUCCESSIVE,
+    ByWork,
+    unit_of,
+)
+from benchrigor.stats.series.level import MIN_FOR_VARIANCE
+from benchrigor.stats.series.undisturbed import Groups, groups_of, join_groups
+from benchrigor.stats.statistics.variance_components import MIN_PIECES, few_pieces
+from benchrigor.units import Quantity
+
+T = TypeVar("T")
+
+
+def _by_piece(
+    pieces: Sequence[int], parts: Sequence[T], join: Callable[[Sequence[T]], T]
+) -> list[T]:
+    """Join the successive parts of every piece."""
+    whole: dict[int, list[T]] = {}
+    for piece, part in zip(pieces, parts, strict=True):
+        whole.setdefault(piece, []).append(part)
+    return [parts[0] if len(parts) == 1 else join(parts) for parts in whole.values()]
+
+
+def first_pieces(options: Options) -> int:
+    """Return from how many pieces on their levels make an interval: one look before the last."""
+    return min(MIN_PIECES - 1, max(2, options.pieces - 1))
+
+
+_UNDISTURBED = 0.9  # quantile of the shares: waiting for a processor only lowers them
+
+
+class Timed(NamedTuple):
+    """The references of a round, and how much of the readings between them was work."""
+
+    n: int  # readings of the round
+    references: References | None
+    busy: Floats  # share of the time between two references; empty if it was not measured
+
+
+def timed_round(values: Floats, references: References | None, calls: int) -> Timed:
+    """Take a round whose readings are durations of so many calls each."""
+    busy = np.empty(0)
+    if references is not None and references.stops[-1] > values.size:
+        references = None  # they lie between other readings of the round
+    if references is not None and references.busy is not None:
+        starts = np.append(0, references.stops[:-1])
+        took_s = np.add.reduceat(values[: references.stops[-1]], starts) * calls
+        busy = references.busy / np.maximum(took_s, 1e-12)
+    return Timed(values.size, references, busy)
+
+
+def references_along(rounds: Sequence[Timed]) -> ReferencesAlong | None:
+    """Return the references of rounds by their places among all readings; None without any."""
+    found = [round_ for round_ in rounds if round_.references is not None]
+    begun = np.cumsum([0, *(round_.n for round_ in rounds)])
+    placed = [
+        (start + round_.references.stops, round_.references.seconds[INTERPRETER])
+        for start, round_ in zip(begun, rounds, strict=False)
+        if round_.references is not None and INTERPRETER in round_.references.seconds
+    ]
+    if not placed:
+        return None
+    stops, seconds = (np.concatenate(column) for column in zip(*placed, strict=True))
+    busy = np.concatenate([round_.busy for round_ in found])
+    share = float(np.quantile(busy, _UNDISTURBED)) if busy.size else 1.0
+    return ReferencesAlong(stops=stops, log_s=np.log(seconds), busy=min(share, 1.0))
+
+
+@dataclass(slots=True, kw_only=True)
+class MetricReadings:
+    """The readings of one metric so far, round by round, and their latest analysis."""
+
+    metric: Metric
+    unit: Unit  # that their rounds give; few readings may be taken for another
+    first_check: int
+    next_check: int
+    fewest: int  # units that may suffice where an end is forced
+    is_forced: bool = False  # whether the budgets end before the second full look
+    chunks: list[Floats] = field(default_factory=list)
+    groups: list[Groups] = field(default_factory=list)  # by round
+    timed: list[Timed] = field(default_factory=list)  # the same
+    pieces: list[int] = field(default_factory=list)  # by chunk
+    weights: list[float] = field(default_factory=list)
+    phases: list[StablePhase] = field(default_factory=list)  # of restarted rounds, by a detector
+    n: int = 0
+    last_units: int = 1  # that the last round added
+    batch: int = 1
+    busy_s: float = 0.0  # of readings that are durations: how long their calls took
+    schedule: WorkSchedule | None = None
+    analysis: Analysis | None = None
+    analysed: int = 0  # how many readings there were then
+    report: Analysis | None = None
+    reported: int = 0
+    looked: Analysis | None = None  # the last full look
+    looked_at: int = 0  # units then
+    pieces_over: int = 0  # that there are readings of
+    agreed: bool = False  # whether it agrees with the one before
+
+    def add(
+        self, finished: Round, values: Floats, options: Options, detector: Detector | None
+    ) -> bool:
+        """Add the readings of a round; return whether they can make an estimate.
+
+        Raises
+        ------
+        DetectorFailed
+            When the user's detector fails on a restarted round, which is not added then.
+        """
+        calls = calls_per_reading(finished)
+        groups = groups_of_round(finished, values, self.metric, by_work=self.schedule is not None)
+        usable = values.size >= MIN_FOR_VARIANCE or self.unit is not INVOCATIONS
+        if self.unit is INVOCATIONS and detector is not None:
+            # Rounds of one reading each so far are taken for single readings, and a longer one
+            # ends that.
+            alone = Readings(series=(values,), unit=INVOCATIONS, options=options, detector=detector)
+            self.phases += INVOCATIONS.cut(alone.without_disturbed([groups]))
+            usable = self.phases[-1].n >= MIN_FOR_VARIANCE
+        if self.schedule is not None:
+            self.schedule.tell(*values)
+        self.chunks.append(values)
+        self.groups.append(groups)
+        self.timed.append(timed_round(values, finished.references, calls))
+        self.pieces.append(finished.plan.piece)
+        self.busy_s += float(values.sum()) * calls
+        self.weights += weights_of(finished, self.metric)
+        self.n += 1 if self.schedule is not None else values.size
+        self.last_units = values.size if self.unit is SUCCESSIVE else 1
+        self.batch = max(self.batch, calls)
+        return usable or self.is_single
+
+    def arranged(self, options: Options, detector: Detector | None, *, ended: bool) -> Readings:
+        """Return the readings so far, as they are analysed."""
+        unit, series, groups, notices = self._by_unit(options)
+        is_one = len(series) == 1 and not self.is_single and self.metric.is_duration
+        return Readings(
+            series=series,
+            unit=unit,
+            metric=self.metric,
+            options=options,
+            phases=() if self.is_single else tuple(self.phases),
+            detector=detector,
+            weights=np.array(self.weights) if len(self.weights) == self.n else None,
+            batch=self.batch,
+            busy_s=self.busy_s if self.metric.is_duration else 0.0,
+            is_forced=self.is_forced,
+            references=references_along(self.timed) if is_one else None,
+            ended=ended,
+            notices=notices,
+        ).without_disturbed(groups)
+
+    def _by_unit(
+        self, options: Options
+    ) -> tuple[Unit, tuple[Floats, ...], Sequence[Groups], tuple[Notice, ...]]:
+        """Return the unit, the series, the groups of each, and what is said of few pieces."""
+        if (schedule := self.schedule) is not None:
+            unit = ByWork(reasons=schedule.reasons, beyond=schedule.beyond)
+            series = tuple(np.array(self.chunks).T)
+            return unit, series, [join_groups(self.groups)], schedule.notices
+        if self.unit is INVOCATIONS and not self.is_single:
+            return self.unit, tuple(self.chunks), self.groups, ()
+        if self.unit is PIECES:
+            self.chunks = _by_piece(self.pieces, self.chunks, np.concatenate)
+            self.groups = _by_piece(self.pieces, self.groups, join_groups)
+            self.pieces = [*dict.fromkeys(self.pieces)]
+            if len(self.chunks) >= first_pieces(options):
+                return self.unit, tuple(self.chunks), self.groups, ()
+            few = (few_pieces(len(self.chunks), options.pieces),)
+            return SUCCESSIVE, (np.concatenate(self.chunks),), [join_groups(self.groups)], few
+        if len(self.chunks) > 1 and self.unit is not INVOCATIONS:
+            self.chunks, self.groups = [np.concatenate(self.chunks)], [join_groups(self.groups)]
+        whole = self.chunks[0] if len(self.chunks) == 1 else np.concatenate(self.chunks)
+        return self.now, (whole,), [join_groups(self.groups)], ()
+
+    @property
+    def is_single(self) -> bool:
+        """Whether all restarted rounds gave a single unit reading, which has no phases to cut."""
+        return self.unit is INVOCATIONS and is_single(self.chunks)
+
+    @property
+    def now(self) -> Unit:
+        """What the readings so far are taken for."""
+        return SINGLE if self.is_single else self.unit
+
+    @property
+    def units(self) -> int:
+        """Units of inference so far: readings, or rounds that count."""
+        if self.schedule is not None:
+            return self.schedule.sample
+        if self.unit is PIECES:
+            return self.pieces_over
+        if self.now is not INVOCATIONS:
+            return self.n
+        if self.phases:
+            return sum(phase.n >= MIN_FOR_VARIANCE for phase in self.phases)
+        return sum(chunk.size >= MIN_FOR_VARIANCE for chunk in self.chunks)
+
+    @property
+    def disturbed(self) -> int:
+        """How many of the units did not count in the last analysis because of delay."""
+        analysis = self.analysis
+        if analysis is None or analysis.disturbed is None or self.unit is PIECES:
+            return 0
+        return 0 if unit_of(analysis) is INVOCATIONS else analysis.disturbed.left_out
+
+    def empty_analysis(self) -> Analysis:
+        """Return an analysis without a look."""
+        return Analysis(metric=self.metric, kind=self.now.kind, n=self.n)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are enough units for a full look."""
+        return self.units >= self.first_check
+
+    @property
+    def is_early(self) -> bool:
+        """Whether a look at so few units is an early one."""
+        return self.unit.early_look is not None and not self.is_full
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there are enough new readings for the next analysis."""
+        return self.units >= self.next_check and (not self.is_early or self.is_forced)
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether too few of the units count for a look of its kind."""
+        may_be_few = self.is_early and self.is_forced and not self.is_single
+        least = self.fewest if may_be_few else self.first_check
+        return self.units - self.disturbed < least
+
+    @property
+    def check_after(self) -> int:
+        """Units at the look after one at those so far; early looks do not move the full ones."""
+        if self.unit is PIECES:
+            return self.units + 1
+        later = next_check(self.units)
+        return later if self.is_full else min(later, self.first_check)
+
+    @property
+    def to_next_check(self) -> int:
+        """Further readings until the next full look is due; of a piece, no end."""
+        if self.unit is PIECES:
+            return sys.maxsize
+        return max(self.next_check, self.first_check) - self.n
+
+
+def is_single(rounds: Sequence[Floats]) -> bool:
+    """Return whether there are rounds, and all gave a single unit reading."""
+    return len(rounds) > 0 and all(round_.size == 1 for round_ in rounds)
+
+
+def weights_of(finished: Round, metric: Metric) -> list[float]:
+    """Return the weight of a round's single reading in the mean; empty if all are equal."""
+    if metric.name not in finished.readings or metric.averaging != "auto":
+        return []
+    weight = finished.weights.get(metric.name)
+    if weight is None and metric.kind is Quantity.RATE:
+        weight = finished.duration_s
+    return [weight] if weight else []
+
+
+def calls_per_reading(finished: Round) -> int:
+    """Return the calls per reading of a round."""
+    calls = finished.facts.get("inner_loop", 1)
+    return calls if isinstance(calls, int) else 1
+
+
+def groups_of_round(finished: Round, values: Floats, metric: Metric, *, by_work: bool) -> Groups:
+    """Return the groups of a round's readings of a metric; of various work it is one group."""
+    if by_work:
+        return groups_of(finished.delays, np.array([finished.duration_s]))
+    if metric.is_duration:
+        return groups_of(finished.delays, values * calls_per_reading(finished))
+    return groups_of(finished.delays, np.full(values.size, finished.duration_s / values.size))

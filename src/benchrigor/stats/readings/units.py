@@ -1,0 +1,488 @@
+"""The units of inference, each with all that depends on how its readings come."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from benchrigor.errors import NotEstimable
+from benchrigor.model import Analysis, ChangePoints, Code, Disturbed, Notice, StablePhase, WpsFit
+from benchrigor.model.analysis import Kind, PhaseLabel
+from benchrigor.model.notice import one_each
+from benchrigor.model.selection import Reason, Selection
+from benchrigor.model.series import Floats
+from benchrigor.settings import FEWEST_ROUNDS
+from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
+from benchrigor.stats.phases.chosen_phase import choose_at_one_pace, few_in_order
+from benchrigor.stats.phases.rounds_cut import cut_rounds
+from benchrigor.stats.phases.trimming import (
+    STABLE_SHARE,
+    Search,
+    behind_cold,
+    cold_first,
+    first_piece,
+    measured_from,
+    moved_on,
+    phase_by_shares,
+    short_run,
+    whole_piece,
+)
+from benchrigor.stats.readings.analysis import (
+    describe,
+    estimate_statistic,
+    kept_of,
+    needed_units,
+    tell_of_modes,
+)
+from benchrigor.stats.readings.estimation import (
+    Cut,
+    Estimation,
+    combine_one,
+    combine_several,
+    notice_of,
+)
+from benchrigor.stats.readings.evidence import (
+    MinEvidence,
+    few_rounds,
+    needed_for_share,
+)
+from benchrigor.stats.readings.readings import BY_ROUND, Readings, Unit
+from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
+from benchrigor.stats.series.level import COMPLETE, MIN_FOR_AUTOCORRELATION, TRANSIENTS
+from benchrigor.stats.series.subsessions import MERGED, SUBSESSIONS, merge_subsessions
+from benchrigor.stats.series.undisturbed import (
+    LEAST_SHARE,
+    Groups,
+    choose_undisturbed,
+    hardly_any,
+    hardly_any_of,
+    together,
+)
+from benchrigor.stats.statistics.statistic import Fitting
+from benchrigor.stats.statistics.variance_components import split_variance
+from benchrigor.stats.wps.lack_of_fit import diagnose_further
+from benchrigor.stats.wps.work_line import check_fit, fit_wps
+
+_OF_PRESETS = {
+    "quick": MinEvidence(first_check=200, effective=50.0, fewest=MIN_FOR_AUTOCORRELATION),
+    "normal": MinEvidence(first_check=500, effective=100.0, fewest=MIN_FOR_AUTOCORRELATION),
+    "strict": MinEvidence(first_check=1000, effective=200.0, fewest=1000),
+}
+_RESTARTED = replace(BY_ROUND, fewest=6)  # show a warm-up that they share
+
+
+class _Values(Unit, Protocol):
+    """Readings that are values of one metric, in one series or several."""
+
+    def leave_out(self, readings: Readings, by_series: Sequence[Groups]) -> Readings:
+        """Leave the disturbed readings out; a round with hardly any others keeps all of its own."""
+        chosen = [choose_undisturbed(series) for series in by_series]
+        notices = one_each(hardly_any_of(notice for _, told in chosen for notice in told))
+        told = replace(readings, notices=(*readings.notices, *notices))
+        disturbed = together([groups for groups, _ in chosen], by_series)
+        if disturbed is None:
+            return told
+        weights, references = readings.weights, readings.references
+        return replace(
+            told,
+            series=tuple(
+                values if counted is None else values[counted.indices]
+                for values, (counted, _) in zip(readings.series, chosen, strict=True)
+            ),
+            weights=None if weights is None else weights[disturbed.indices],
+            references=references and references.of(disturbed.indices),
+            disturbed=disturbed,
+            whole=readings,
+        ).stated()
+
+    def estimate(self, readings: Readings) -> Analysis:
+        """Cut, fit and combine the readings."""
+        return estimate_statistic(readings)
+
+
+class _Successive(_Values):
+    """Readings that continue one series, many per round."""
+
+    kind, noun, many, early_look = Kind.UNIT_READINGS, "reading", True, 10
+
+    def evidence(self, preset: str | None) -> MinEvidence:
+        """Return that of the preset."""
+        return _OF_PRESETS[preset or "normal"]
+
+    def inferred(self, analysis: Analysis) -> int:
+        """Return the number of readings."""
+        return analysis.n
+
+    def caution(self, analysis: Analysis, share: float) -> float:
+        """Return the factor for few readings; there is none at a full look."""
+        return 1.0 if share == 1.0 else few_rounds(analysis.estimate) / share
+
+    def is_enough(self, analysis: Analysis, least: MinEvidence) -> bool:
+        """Whether there are as many effective readings as their number asks for."""
+        known = analysis.estimate
+        return known is not None and known.n_effective >= least.effective_of(analysis.n)
+
+    def is_settled(self, analysis: Analysis) -> bool:
+        """Whether the latest readings are of the longest phase, and nine tenths count."""
+        return all(
+            (labels[-1] is PhaseLabel.STABLE or PhaseLabel.STABLE not in labels)
+            and phase.n >= STABLE_SHARE * analysis.n
+            for phase in analysis.phases
+            if phase.is_judged
+            for labels in [[part.label for part in phase.phases]]
+        )
+
+    def refusal(self, readings: Readings) -> Notice | None:
+        """Refuse few readings that climb or fall to the end."""
+        return _refuse_order(readings)
+
+    def cut(self, readings: Readings) -> tuple[StablePhase, ...]:
+        """Cut the series as asked, or find its stable phase."""
+        return _cut_series(readings, MIN_FOR_CHANGES)
+
+    def combine(self, cut: Cut) -> Estimation:
+        """Estimate the statistic of the series."""
+        return combine_one(cut, cut.fitting(COMPLETE))
+
+    def tell(self, readings: Readings, phases: Sequence[StablePhase]) -> tuple[Notice, ...]:
+        """Warn of a warm-up that few readings hide; of a running session, that its phase ended."""
+        n = readings.series[0].size
+        short = short_run(n) if readings.is_searched else ()
+        after = [
+            n - phase.stop
+            for phase in phases
+            if phase.is_judged
+            if phase.stop is not None and phase.stop < n - phase.change_points.late
+        ]
+        return (*short, *moved_on(after[-1])) if after and not readings.ended else short
+
+    def needed(self, readings: Readings, analysis: Analysis, excess: float) -> float:
+        """Predict the readings with which the interval is narrow and the phase long enough."""
+        before = sum(
+            phase.stop if phase.stop is not None and phase.stop < analysis.n else phase.start or 0
+            for phase in analysis.phases
+            if phase.is_judged
+        )
+        needed = max(needed_units(readings, analysis, excess), needed_for_share(before))
+        return needed * analysis.taken / analysis.n  # disturbed readings have to be taken, too
+
+    def complete(self, readings: Readings, analysis: Analysis) -> Analysis:
+        """Add median, floor, subsessions and modes."""
+        return _complete_series(readings, analysis)
+
+    def tell_of_modes(self, readings: Readings, analysis: Analysis) -> Analysis:
+        """Add the modes, and a Notice of several beside a mean."""
+        return tell_of_modes(readings, analysis)
+
+
+class _Single(_Values):
+    """One reading per round."""
+
+    kind, noun = Kind.READINGS, "reading"
+
+    def inferred(self, analysis: Analysis) -> int:
+        """Return the number of readings."""
+        return analysis.n
+
+    def refusal(self, readings: Readings) -> Notice | None:
+        """Refuse few readings that climb or fall to the end."""
+        return _refuse_order(readings)
+
+    def cut(self, readings: Readings) -> tuple[StablePhase, ...]:
+        """Cut the series as asked, or find its stable phase."""
+        return _cut_series(readings, MIN_FOR_AUTOCORRELATION)
+
+    def combine(self, cut: Cut) -> Estimation:
+        """Estimate the statistic of the series; each round had its own warm-up."""
+        return combine_one(cut, cut.fitting(()))
+
+    def needed(self, readings: Readings, analysis: Analysis, excess: float) -> float:
+        """Predict the rounds that make the interval narrow, disturbed ones included."""
+        needed = _needed_rounds(readings, analysis, excess)
+        return needed * analysis.taken / analysis.n
+
+    def complete(self, readings: Readings, analysis: Analysis) -> Analysis:
+        """Add median, floor, subsessions and modes."""
+        return _complete_series(readings, analysis)
+
+    def tell_of_modes(self, readings: Readings, analysis: Analysis) -> Analysis:
+        """Add the modes, and a Notice of several beside a mean."""
+        return tell_of_modes(readings, analysis)
+
+
+class _Pieces(_Values):
+    """Many readings per round, in parts of one run that may lie minutes apart."""
+
+    kind, noun, many, is_foreseen = Kind.PIECES, "piece", True, False
+
+    def cut(self, readings: Readings) -> tuple[StablePhase, ...]:
+        """Cut pieces as asked, or take those after the first whole: the first had the warm-up."""
+        if readings.shares_cut is not None or readings.takes_longest:
+            return _cut_each(readings)
+        first, *others = readings.series
+        found = _cut_series(replace(readings, series=(first,)), MIN_FOR_CHANGES)
+        return (first_piece(first, found), *map(whole_piece, others))
+
+    def combine(self, cut: Cut) -> Estimation:
+        """Combine the means or quantiles of the pieces."""
+        confidence = cut.readings.options.confidence
+        found = combine_several(cut, Fitting(confidence=confidence, shortest=math.inf))
+        return replace(found, levels=found.values)
+
+    def needed(self, _readings: Readings, _analysis: Analysis, _excess: float) -> None:
+        """Predict nothing: pieces differ, however many readings they hold."""
+
+    def complete(self, readings: Readings, analysis: Analysis) -> Analysis:
+        """Add median and floor."""
+        return describe(readings, analysis)
+
+
+class _Invocations(_Values):
+    """Many readings per round, and every round has its own warm-up."""
+
+    kind, noun, many, early_look = Kind.INVOCATIONS, "invocation", True, 4
+
+    def evidence(self, _preset: str | None) -> MinEvidence:
+        """Return that of rounds, of which six show a warm-up that they share."""
+        return _RESTARTED
+
+    def is_enough(self, analysis: Analysis, least: MinEvidence) -> bool:
+        """Whether few rounds have 30 readings and are not all equal, or 20 are effective."""
+        known = analysis.estimate
+        is_many = known is not None and known.n >= MIN_FOR_AUTOCORRELATION
+        has_readings = is_many or analysis.n_kept >= MIN_FOR_AUTOCORRELATION
+        return has_readings and super().is_enough(analysis, least)
+
+    def cut(self, readings: Readings) -> tuple[StablePhase, ...]:
+        """Cut each as asked or by itself, or what they have in common."""
+        search = replace(readings.search, goes_on=False)
+        if readings.shares_cut is not None or readings.detector is not None:
+            return _cut_each(readings)
+        if len(readings.series) == 1:
+            return (_choose(readings.series[0], readings, search),)
+        return cut_rounds(readings.series, search)
+
+    def combine(self, cut: Cut) -> Estimation:
+        """Combine the levels or quantiles of the invocations.
+
+        Several show their cool-down together; a single one may end in an unseen one. Their levels
+        are never merged into subsessions.
+        """
+        fitting = cut.fitting(TRANSIENTS if len(cut.readings.series) > 1 else COMPLETE)
+        if fitting.method == SUBSESSIONS:
+            transients = () if cut.statistic.q is None else fitting.transients
+            fitting = replace(fitting, method=LONG_RUN_VARIANCE, transients=transients)
+        return combine_several(cut, fitting)
+
+    def needed(self, readings: Readings, analysis: Analysis, excess: float) -> float:
+        """Predict the readings of as many rounds as make the interval narrow."""
+        needed = _needed_rounds(readings, analysis, excess)
+        return needed * analysis.taken / self.inferred(analysis)
+
+    def complete(self, readings: Readings, analysis: Analysis) -> Analysis:
+        """Add median, floor, and the variance between rounds and within."""
+        analysis = describe(readings, analysis)
+        is_level = analysis.estimate is not None and readings.statistic.follows_pace
+        if not is_level or len(analysis.fits) < 2:
+            return analysis
+        return replace(analysis, split=split_variance(analysis.fits))
+
+
+def _needed_rounds(readings: Readings, analysis: Analysis, excess: float) -> float:
+    assert analysis.estimate is not None  # noqa: S101  # for the type checker
+    return needed_units(readings, analysis, excess * few_rounds(analysis.estimate))
+
+
+def _refuse_order(readings: Readings) -> Notice | None:
+    """Refuse few readings in an order that is seen, if phases are looked for."""
+    is_judged = readings.is_searched and not readings.takes_longest
+    if not (is_judged and readings.statistic.follows_pace):
+        return None
+    return few_in_order(readings.series[0])
+
+
+def _cut_each(readings: Readings) -> tuple[StablePhase, ...]:
+    """Cut each series by these shares, or by the detector."""
+    shares = readings.shares_cut
+    if shares is not None:
+        return tuple(phase_by_shares(values, shares) for values in readings.series)
+    return tuple(map(readings.search.phase_of, readings.series))
+
+
+def _cut_series(readings: Readings, fewest: int) -> tuple[StablePhase, ...]:
+    """Cut a single series as asked, or find its stable phase; none of fewer readings."""
+    if readings.shares_cut is not None or readings.takes_longest:
+        return _cut_each(readings)
+    (series,), search = readings.series, readings.search
+    points = search.changes_in(series) if series.size >= fewest else None
+    found = (_choose(series, readings, search, points),) if series.size >= fewest else ()
+    cold = None if search.rates else cold_first(series)
+    if cold is None or (found and measured_from(found[0]) != 0):
+        return found
+    rest, found = series[1:], ()
+    if rest.size >= fewest:
+        alone = replace(search, references=None)  # they are along the whole series
+        found = (_choose(rest, readings, alone, points and points.within(1, series.size)),)
+    return (behind_cold(series, cold, found),)
+
+
+def _choose(
+    series: Floats, readings: Readings, search: Search, points: ChangePoints | None = None
+) -> StablePhase:
+    """Choose the readings to measure; shares and subsessions have no average over time."""
+    phase = search.phase_of(series, points)
+    if readings.options.method != LONG_RUN_VARIANCE or not readings.statistic.follows_pace:
+        return phase
+    return choose_at_one_pace(series, phase, search)
+
+
+def _complete_series(readings: Readings, analysis: Analysis) -> Analysis:
+    """Add to a single series its median, floor, subsessions and modes."""
+    values = kept_of(readings, analysis)
+    analysis = describe(readings, analysis)
+    if values is None:
+        return analysis
+    limit = readings.options.autocorrelation_limit
+    analysis = replace(analysis, subsessions=merge_subsessions(values, limit=limit))
+    return tell_of_modes(readings, analysis) if analysis.estimate else analysis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ByWork(Unit):
+    """One pair of work amount and duration per round: the speed is the slope of a line.
+
+    Parameters
+    ----------
+    reasons
+        Why rounds count or do not, shape (n,) of `Reason`; None if all do.
+    beyond
+        Indices of the rounds that test the line at larger amounts.
+    """
+
+    reasons: Any = None
+    beyond: tuple[int, ...] = ()
+    kind: Kind = Kind.WORK
+    noun: str = "round"
+    is_line: bool = True
+    many: bool = False
+    is_foreseen: bool = False
+
+    @property
+    def left_out(self) -> tuple[int, ...]:
+        """Indices of the rounds that do not count."""
+        return () if self.reasons is None else tuple(np.flatnonzero(self.reasons).tolist())
+
+    def leave_out(self, readings: Readings, by_series: Sequence[Groups]) -> Readings:
+        """Leave disturbed rounds out if enough others remain for a line; a group is a round."""
+        (rounds,) = by_series
+        counts = np.ones(rounds.sizes.size, dtype=bool)
+        counts[list(self.left_out)] = False
+        hit = rounds.are_hit & counts
+        left = np.flatnonzero(counts & ~hit)
+        if not hit.any():
+            return readings
+        if left.size < max(FEWEST_ROUNDS, LEAST_SHARE * counts.sum()):
+            notice = hardly_any(left.size, int(counts.sum()), rounds.lost, "round")
+            return replace(readings, notices=(*readings.notices, notice))
+        reasons = np.where(counts, 0, self.reasons if self.left_out else 0)
+        reasons[hit] = Reason.DISTURBED
+        beyond = tuple(index for index in self.beyond if not rounds.are_hit[index])
+        disturbed = Disturbed(
+            n=counts.size,
+            left_out=int(hit.sum()),
+            lost=rounds.lost,
+            stopped=rounds.stopped,
+            starts=left,
+            stops=left + 1,
+        )
+        unit = replace(self, reasons=reasons, beyond=beyond)
+        return replace(readings, unit=unit, disturbed=disturbed, whole=readings)
+
+    def estimate(self, readings: Readings) -> Analysis:
+        """Fit the line through work amount and duration of the rounds that count."""
+        (work, duration_s), options = self._count(readings), readings.options
+        n, left_out = readings.series[0].size, self.left_out
+        reasons = np.zeros(n, dtype=np.int8) if self.reasons is None else self.reasons
+        analysis = Analysis(
+            metric=readings.metric,
+            kind=self.kind,
+            n=n,
+            notices=readings.notices,
+            disturbed=readings.disturbed,
+            n_kept=work.size,
+            left_out=left_out,
+            selection=Selection.of(reasons, (reasons == Reason.KEPT).astype(np.int64)),
+        )
+        if work.size == 0:
+            none = Notice.refusal(
+                Code.TOO_FEW_READINGS, "0 rounds count, expected at least 3.", n=0
+            )
+            return replace(analysis, notices=(none, *analysis.notices))
+        try:
+            fit = fit_wps(
+                work,
+                duration_s,
+                confidence=options.confidence,
+                method=options.method,
+                autocorrelation_limit=options.autocorrelation_limit,
+                checks=False,
+            )
+        except NotEstimable as error:
+            return replace(analysis, notices=(*analysis.notices, notice_of(error)))
+        return self._with_fit(fit, readings, analysis)
+
+    def needed(self, readings: Readings, analysis: Analysis, excess: float) -> float:
+        """Predict the rounds that make the interval narrow; those left out are not repeated."""
+        rounds = _needed_rounds(readings, analysis, excess)
+        return rounds + analysis.n - self.inferred(analysis)
+
+    def complete(self, readings: Readings, analysis: Analysis) -> Analysis:
+        """Check whether duration is linear in work, which takes more time than the fit."""
+        if analysis.wps is None:
+            return analysis
+        (work, duration_s), options = self._count(readings), readings.options
+        fit = check_fit(analysis.wps, work, duration_s)
+        merged = duration_s - fit.overhead.value - fit.slope.value * work
+        if options.method == MERGED:
+            merged = duration_s / work
+        subsessions = merge_subsessions(merged, limit=options.autocorrelation_limit)
+        return replace(self._with_fit(fit, readings, analysis), subsessions=subsessions)
+
+    def shown(self, readings: Readings) -> Floats:
+        """Return the speeds of the rounds."""
+        work, duration_s = (values[readings.series[1] > 0.0] for values in readings.series)
+        speeds: Floats = work / duration_s
+        return speeds
+
+    def _count(self, readings: Readings) -> tuple[Floats, Floats]:
+        work, duration_s = (np.delete(values, list(self.left_out)) for values in readings.series)
+        return work, duration_s
+
+    def _with_fit(self, fit: WpsFit, readings: Readings, analysis: Analysis) -> Analysis:
+        beyond = (values[list(self.beyond)] for values in readings.series)
+        notices = (*fit.notices, *diagnose_further(fit, *beyond), *readings.notices)
+        speed = fit.speed and replace(fit.speed, notices=notices)
+        return replace(analysis, wps=fit, estimate=speed, notices=notices)
+
+
+SUCCESSIVE, SINGLE, PIECES, INVOCATIONS = _Successive(), _Single(), _Pieces(), _Invocations()
+_UNITS: dict[Kind, Unit] = {
+    unit.kind: unit for unit in (SUCCESSIVE, SINGLE, PIECES, INVOCATIONS, ByWork())
+}
+
+
+def unit_of(analysis: Analysis) -> Unit:
+    """Return what an analysis infers from."""
+    return _UNITS[analysis.kind]
+
+
+def share_of_width(analysis: Analysis, preset: str | None) -> float:
+    """Return the share of the wanted half-width that its interval may have: 1 at a full look."""
+    unit = unit_of(analysis)
+    if analysis.estimate is None or unit.early_look is None:
+        return 1.0
+    return unit.evidence(preset).share(unit.inferred(analysis))
