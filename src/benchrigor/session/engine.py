@@ -62,7 +62,7 @@ from benchrigor.session.stop_rules import (
 )
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.readings.evidence import asked_half_width, wanted_half_width
-from benchrigor.stats.readings.units import INVOCATIONS, unit_of
+from benchrigor.stats.readings.inference_units import INVOCATIONS, unit_of
 from benchrigor.stats.statistics.proportion import whole_of
 
 # Before it the pace of the readings is known too badly; one reading alone may be a cold one.

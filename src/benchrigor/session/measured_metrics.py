@@ -21,9 +21,9 @@ from benchrigor.stats.changepoints.ruptures_adapter import Estimator, as_detecto
 from benchrigor.stats.estimators.rough_figure import latest, rough_figure
 from benchrigor.stats.phases.stability_rules import may_move
 from benchrigor.stats.readings.analysis import look, observed_of, report
+from benchrigor.stats.readings.asked_readings import Readings, Unit
 from benchrigor.stats.readings.evidence import next_check
-from benchrigor.stats.readings.readings import Readings, Unit
-from benchrigor.stats.readings.units import (
+from benchrigor.stats.readings.inference_units import (
     INVOCATIONS,
     PIECES,
     SINGLE,

@@ -9,7 +9,7 @@ from benchrigor.model import Analysis, Decision, Estimate, Options, Progress, St
 from benchrigor.model.options import LATEST
 from benchrigor.protocols import StopRule
 from benchrigor.stats.readings.evidence import MinEvidence, wanted_half_width
-from benchrigor.stats.readings.units import SUCCESSIVE, share_of_width, unit_of
+from benchrigor.stats.readings.inference_units import SUCCESSIVE, share_of_width, unit_of
 
 # Readings of all metrics that a session keeps: about a gigabyte at the peak of its last analysis
 # (0.11 kB per reading, measured at 4 million), and 200 s or more of the fastest functions.

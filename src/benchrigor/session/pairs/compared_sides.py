@@ -21,7 +21,7 @@ from benchrigor.session.replays.recorded_run import asked_anew, is_bare, recordi
 from benchrigor.stats.comparison.samples import Question
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
 from benchrigor.stats.readings.analysis import look
-from benchrigor.stats.readings.readings import Readings
+from benchrigor.stats.readings.asked_readings import Readings
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
 from benchrigor.stats.statistics.variance_components import INVOCATION_MEANS
 from benchrigor.units import Quantity

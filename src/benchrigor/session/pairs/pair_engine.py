@@ -49,7 +49,7 @@ from benchrigor.stats.comparison.samples import Question, check_margin, directio
 from benchrigor.stats.estimators.rough_figure import rough_figure
 from benchrigor.stats.phases.trimming import STABLE_SHARE, moved_on
 from benchrigor.stats.readings.evidence import needed_for_share, needed_for_width, next_check
-from benchrigor.stats.readings.units import SINGLE, SUCCESSIVE
+from benchrigor.stats.readings.inference_units import SINGLE, SUCCESSIVE
 
 _BLOCKS = ((BASELINE, CANDIDATE, CANDIDATE, BASELINE), (CANDIDATE, BASELINE, BASELINE, CANDIDATE))
 _IN_PROPORTION = 2.0  # The half-width wanted grows with ratios above this

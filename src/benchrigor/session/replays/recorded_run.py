@@ -41,8 +41,8 @@ from benchrigor.stats.changepoints.ruptures_adapter import detector_named
 from benchrigor.stats.phases.stable_phase import find_stable_phase
 from benchrigor.stats.phases.trimming import beyond_noise
 from benchrigor.stats.readings.analysis import report
-from benchrigor.stats.readings.readings import Readings
-from benchrigor.stats.readings.units import SUCCESSIVE, ByWork, unit_of
+from benchrigor.stats.readings.asked_readings import Readings
+from benchrigor.stats.readings.inference_units import SUCCESSIVE, ByWork, unit_of
 
 
 def recording_of(

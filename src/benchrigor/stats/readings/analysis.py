@@ -20,9 +20,9 @@ from benchrigor.stats.estimators.multimodality import (
 )
 from benchrigor.stats.phases.chosen_phase import say_changed, say_moving
 from benchrigor.stats.phases.stability_rules import Trend
+from benchrigor.stats.readings.asked_readings import Readings
 from benchrigor.stats.readings.estimation import Cut, estimate, estimate_cut
 from benchrigor.stats.readings.evidence import early_size, needed_for_width, wanted_half_width
-from benchrigor.stats.readings.readings import Readings
 from benchrigor.stats.series.level import all_zero
 from benchrigor.stats.statistics.statistic import Quantile
 from benchrigor.units import Direction, Quantity

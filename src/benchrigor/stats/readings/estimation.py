@@ -16,7 +16,7 @@ from benchrigor.model.notice import Severity, one_each
 from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.edm import name_averaging
 from benchrigor.stats.phases.trimming import trimmed
-from benchrigor.stats.readings.readings import Readings
+from benchrigor.stats.readings.asked_readings import Readings
 from benchrigor.stats.series.level import BLOCKS, MIN_FOR_VARIANCE
 from benchrigor.stats.statistics.statistic import Fitting, Several, Statistic
 

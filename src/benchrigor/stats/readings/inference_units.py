@@ -38,6 +38,7 @@ from benchrigor.stats.readings.analysis import (
     needed_units,
     tell_of_modes,
 )
+from benchrigor.stats.readings.asked_readings import BY_ROUND, Readings, Unit
 from benchrigor.stats.readings.estimation import (
     Cut,
     Estimation,
@@ -50,7 +51,6 @@ from benchrigor.stats.readings.evidence import (
     few_rounds,
     needed_for_share,
 )
-from benchrigor.stats.readings.readings import BY_ROUND, Readings, Unit
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
 from benchrigor.stats.series.level import COMPLETE, MIN_FOR_AUTOCORRELATION, TRANSIENTS
 from benchrigor.stats.series.subsessions import MERGED, SUBSESSIONS, merge_subsessions
