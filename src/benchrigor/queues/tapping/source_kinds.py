@@ -17,11 +17,11 @@ from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
 # Module and class of a source; module and name of its tap: a function, or a stand-in class.
 # The first that fits is taken.
 _CLASSES = (
-    ("queue", "Queue", "thread_queues", "tap_queue"),
+    ("queue", "Queue", "hooked_queues", "tap_queue"),
     ("queue", "SimpleQueue", "polled_queues", "tap_polled"),
     ("multiprocessing.queues", "Queue", "polled_queues", "FedQueue"),
     ("multiprocessing.queues", "SimpleQueue", "polled_queues", "PipeQueue"),
-    ("asyncio.queues", "Queue", "async_sources", "tap_async_queue"),
+    ("asyncio.queues", "Queue", "hooked_queues", "tap_async_queue"),
     ("asyncio.streams", "StreamReader", "async_sources", "_StreamHead"),
     ("asyncio.streams", "StreamWriter", "async_sources", "_StreamTail"),
     ("socket", "socket", "sockets", "_TappedSocket"),

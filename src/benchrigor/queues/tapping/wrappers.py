@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import types
+from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
+from benchrigor.queues.counting.cells import Cell
 from benchrigor.queues.counting.writers import Writer
+
+_T = TypeVar("_T")
 
 # Called with a queue's bound, returns the one that it shall have; may refuse by raising.
 Move = Callable[[int], int]
@@ -55,3 +59,27 @@ class Wrapper:
 
     def __repr__(self) -> str:
         return f"<tapped {self._source!r}>"
+
+
+@types.coroutine
+def time_wait(work: Awaitable[_T], writer: Writer) -> Generator[Any, Any, _T]:
+    """Await something; the time from its first suspension to its end is a wait."""
+    begun: Cell | None = None
+    steps: Any = work.__await__()
+    step: Any = steps.send
+    given: Any = None
+    try:
+        while True:
+            wanted = step(given)
+            begun = begun or writer.begin_wait()
+            try:
+                given = yield wanted
+                step = steps.send
+            except BaseException as error:  # noqa: BLE001  # the coroutine gets any error
+                given, step = error, steps.throw
+    except StopIteration as done:
+        return done.value  # type: ignore[no-any-return]
+    finally:
+        if begun is not None:
+            writer.end_wait(begun)
+        given = None  # a thrown error holds this frame: breaks the cycle between them

@@ -1,13 +1,27 @@
-"""Sets methods on single objects, and counts the items of the standard library's queues."""
+"""Taps the queues of `queue` and `asyncio` from inside; they stay the objects that they are.
+
+Their own methods count, under the mutex of a `queue.Queue` or in the single thread of an
+`asyncio.Queue`: so one cell for an end is exact with any number of threads and tasks. What waits is
+timed. An event without a wait reads no clock.
+"""
+
+# ruff: noqa: SLF001  # the bound of a queue and who waits for it have no public names
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from benchrigor.errors import InvalidInput
 from benchrigor.queues.counting.writers import Writer
+from benchrigor.queues.tapping.wrappers import Move, Tapped, time_wait
+
+if TYPE_CHECKING:
+    import asyncio
+    import queue
 
 _ABSENT = object()
 
@@ -50,7 +64,7 @@ def count_items(source: Any, head: Writer, tail: Writer, patches: Patches) -> No
     No other code can run meanwhile: they run under the mutex of a `queue.Queue`, or in the single
     thread of an `asyncio.Queue`. Items that ``shutdown(immediate=True)`` discards do not count.
     """
-    get = source._get  # noqa: SLF001  # what subclasses may override has no public name
+    get = source._get
     if _throws_away(source):
         shutdown = source.shutdown
 
@@ -119,3 +133,69 @@ def _throws_away(source: Any) -> bool:
     """Whether it has the ``shutdown(immediate)`` of Python 3.13, not another method."""
     shutdown = getattr(source, "shutdown", None)
     return callable(shutdown) and next(iter(signature(shutdown).parameters), "") == "immediate"
+
+
+def tap_queue(source: queue.Queue[Any], head: Writer, tail: Writer) -> Tapped:
+    """Make a queue count, until it is released."""
+    if is_own(source.not_empty, "wait"):
+        raise InvalidInput(f"{source!r} is tapped already, close that tap first")
+    patches = Patches()
+    with source.mutex:
+        count_items(source, head, tail, patches)
+        for condition, writer in ((source.not_empty, head), (source.not_full, tail)):
+            patches.set(condition, "wait", _timed(condition.wait, writer))
+
+    def release() -> None:
+        with source.mutex:
+            patches.undo()
+
+    def resize(move: Move) -> None:
+        with source.mutex:
+            before = source.maxsize
+            source.maxsize = move(before)
+            source.not_full.notify(max(0, source.maxsize - before))
+
+    return Tapped(queue=source, release=release, resize=resize, local=True)
+
+
+def _timed(wait: Callable[..., bool], writer: Writer) -> Callable[..., bool]:
+    def wait_and_time(timeout: float | None = None) -> bool:
+        with writer.waiting():
+            return wait(timeout)
+
+    return wait_and_time
+
+
+def tap_async_queue(source: asyncio.Queue[Any], head: Writer, tail: Writer) -> Tapped:
+    """Make a queue count, until it is released."""
+    if is_own(source, "get"):
+        raise InvalidInput(f"{source!r} is tapped already, close that tap first")
+    patches = Patches()
+    count_items(source, head, tail, patches)
+    patches.set(source, "get", _timed_if(source.empty, source.get, head))
+    patches.set(source, "put", _timed_if(source.full, source.put, tail))
+    return Tapped(queue=source, release=patches.undo, resize=partial(_resize, source), local=True)
+
+
+def _timed_if(must_wait: Callable[[], bool], method: Callable[..., Any], writer: Writer) -> Any:
+    """Return a method that times another; one of a subclass may take and return anything."""
+
+    async def run_and_time(*args: Any, **options: Any) -> Any:
+        work = method(*args, **options)
+        return await (time_wait(work, writer) if must_wait() else work)
+
+    return run_and_time
+
+
+def _resize(source: Any, move: Move) -> None:
+    before = source.maxsize
+    source._maxsize = move(before)
+    # A queue without a loop has had no waiter yet; one whose loop is closed will have none.
+    if source._loop is not None and source.maxsize > before:
+        with suppress(RuntimeError):
+            source._loop.call_soon_threadsafe(_wake, source, source.maxsize - before)
+
+
+def _wake(source: Any, count: int) -> None:
+    for _ in range(count):
+        source._wakeup_next(source._putters)
