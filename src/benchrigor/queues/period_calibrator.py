@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import deque
 from dataclasses import dataclass
-from itertools import groupby
 
 from benchrigor.model import Code, Notice
 from benchrigor.model.checks import refuse, wrong_number, wrong_whole
@@ -131,24 +130,23 @@ class PeriodCalibrator:
             return
         deviation = abs(realised_s - self._period_s)
         kept = max(deviation / _TOLERANCE, cost_s / _MOST_COST) <= self._period_s
-        self._kept.append(kept)
-        self._free.append(kept and not blocked)
+        self._kept.tell(kept)
+        self._free.tell(kept and not blocked)
         self._items.append(items)
-        if _is_run(self._free) and any(self._items[-_IN_A_ROW:]):
+        if self._free.now >= _IN_A_ROW and any(self._items):
             self._widest_s = self._period_s
             self._widen(enough=False)
-        elif not self._unblocked and _is_run(self._kept) and not _is_run(self._free):
+        elif not self._unblocked and self._kept.now >= _IN_A_ROW > self._free.now:
             self._widest_s = self._period_s
             self._widen(enough=True)
-        elif len(self._free) >= self._tries:
+        elif self._kept.told >= self._tries:
             # Wider periods wait more, but hold more items, and are kept to more exactly.
             waits = self._reason() is RateReason.NO_NONBLOCKING
             self._widen(enough=waits or self._widest_s is not None)
 
     def _begin_width(self) -> None:
-        self._kept: list[bool] = []
-        self._free: list[bool] = []
-        self._items: list[float] = []
+        self._kept, self._free = _Run(), _Run()
+        self._items: deque[float] = deque(maxlen=_IN_A_ROW)
 
     def _widen(self, *, enough: bool) -> None:
         """Go on with twice the width, or end."""
@@ -167,16 +165,21 @@ class PeriodCalibrator:
 
     def _reason(self) -> RateReason:
         """Return why this width will not do."""
-        if _longest_run(self._free) >= _IN_A_ROW:
+        if self._free.longest >= _IN_A_ROW:
             return RateReason.NO_ITEMS
-        if _longest_run(self._kept) >= _IN_A_ROW:
+        if self._kept.longest >= _IN_A_ROW:
             return RateReason.NO_NONBLOCKING
         return RateReason.UNSTABLE_PERIOD
 
 
-def _is_run(flags: Sequence[bool]) -> bool:
-    return len(flags) >= _IN_A_ROW and all(flags[-_IN_A_ROW:])
+class _Run:
+    """How many periods in a row were as they should be: now, and at most."""
 
+    def __init__(self) -> None:
+        self.now = self.longest = self.told = 0
 
-def _longest_run(flags: Iterable[bool]) -> int:
-    return max((len(list(group)) for flag, group in groupby(flags) if flag), default=0)
+    def tell(self, fits: bool) -> None:
+        """Take one more period."""
+        self.told += 1
+        self.now = self.now + 1 if fits else 0
+        self.longest = max(self.longest, self.now)
