@@ -12,15 +12,128 @@ thread has its own cell.
 from __future__ import annotations
 
 import math
+import random
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import heappop, heappush
+from math import exp, expm1, log, log1p
 from numbers import Integral
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
-from benchrigor.instrument.probing.event_sums import NOTHING, Sums, add_events
-from benchrigor.instrument.probing.reservoir import Entry, Reservoir
+from benchrigor.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from ddsketch import DDSketch
+
+# Count, total, least, greatest, sum of squared deviations from the mean; in nanoseconds.
+Sums: TypeAlias = tuple[int, int, float, float, float]
+
+NOTHING: Sums = (0, 0, math.inf, -math.inf, 0.0)
+
+
+def add_events(sums: Sums, values: Sequence[int]) -> Sums:
+    """Add durations, at least one; functions written in C do most of it."""
+    count, total = len(values), sum(values)
+    mean = total / count
+    spread = math.dist(values, (mean,) * count)  # root of the sum of squared deviations
+    _, _, least, greatest, _ = sums
+    # No duration is further from the mean than that, so that mostly the extremes stand.
+    if mean - spread < least:
+        least = min(values)
+    if mean + spread > greatest:
+        greatest = max(values)
+    return merge_sums(sums, (count, total, least, greatest, spread * spread))
+
+
+def merge_sums(one: Sums, other: Sums) -> Sums:
+    """Merge two sets' sums (Chan, Golub and LeVeque, 1979: no digits are lost)."""
+    n, total, least, greatest, squares = one
+    m, other_total, other_least, other_greatest, other_squares = other
+    if n and m:
+        squares += (total / n - other_total / m) ** 2 * n * m / (n + m)
+    return (
+        n + m,
+        total + other_total,
+        least if least < other_least else other_least,
+        greatest if greatest > other_greatest else other_greatest,
+        squares + other_squares,
+    )
+
+
+# Random key, when the event was added up, and its duration in nanoseconds.
+Entry: TypeAlias = tuple[float, int, int]
+
+_random = random.Random().random  # noqa: S311  # not the program's own, which may have a seed
+_LEAST = -690.0  # logarithm of an exponential number that a key is made of; the greatest: 690
+
+
+class Reservoir:
+    """Keeps the events with the smallest random keys.
+
+    Random sampling with a reservoir (Vitter, 1985). The entries with the smallest keys of several
+    samples are a sample of all events. Only an event that enters needs a key: the number of events
+    between two entries is geometric (Li, 1994, Algorithm L), so that most events cost nothing.
+
+    Keys are exponential numbers over weights (Efraimidis and Spirakis, 2006), as logarithms. With
+    forward decay (Cormode et al., 2009) weights grow with the time of the event, and never change.
+    """
+
+    __slots__ = ("_greatest", "_heap", "_skip", "seen")
+
+    def __init__(self) -> None:
+        self.seen = 0  # events in all
+        self._heap: list[Entry] = []  # by the key's negative: the greatest key comes first
+        self._greatest = math.inf  # no key above gets in
+        self._skip = 0  # events until the next that does
+
+    def add(self, values: Sequence[int], most: int, decay: float = 0.0) -> None:
+        """Add events, and keep up to ``most``. Weights of events grow by e in 1/decay ns."""
+        at_ns, heap, skip = time.perf_counter_ns(), self._heap, self._skip
+        weight = decay * at_ns  # its logarithm
+        limit = exp(max(_LEAST, min(self._greatest + weight, -_LEAST)))
+        if decay:  # the next that gets in was drawn by the weight of earlier events
+            skip = int(-log1p(-_random()) / limit)
+        chance = -expm1(-limit)  # of an exponential number below the limit
+        while skip < len(values):
+            drawn = -log1p(-chance * _random()) or exp(_LEAST)
+            heappush(heap, (weight - log(drawn), at_ns + skip, values[skip]))
+            skip += 1
+            if len(heap) >= most:
+                while len(heap) > most:
+                    heappop(heap)
+                self._greatest = -heap[0][0]
+                limit = exp(max(_LEAST, min(self._greatest + weight, -_LEAST)))
+                chance = -expm1(-limit)
+                skip += int(-log1p(-_random()) / limit)
+        self._skip = skip - len(values)
+        self.seen += len(values)
+
+    def entries(self) -> list[Entry]:
+        """Return the sample."""
+        return [(-key, at_ns, value) for key, at_ns, value in self._heap]
+
+
+def durations_of(entries: Iterable[Entry]) -> list[int]:
+    """Return the durations, oldest first."""
+    return [value for _, _, value in sorted(entries, key=lambda entry: entry[1])]
+
+
+def new_sketch(samples: Sequence[Entry] = (), lost: int = 0) -> DDSketch:
+    """Return a sketch of the quantiles of a sample; MissingExtra if none can be made.
+
+    The sample stands for the events that are not in it as well.
+    """
+    try:
+        from ddsketch import DDSketch  # noqa: PLC0415  # takes 80 ms, and few ask for samples
+    except ImportError:
+        raise MissingExtra("keeping raw samples", package="ddsketch", extra="probes") from None
+    sketch = DDSketch()
+    for _, _, value in samples:
+        sketch.add(value, 1.0 + lost / len(samples))
+    return sketch
+
 
 # Durations that a list holds: few at first, since most probes are hardly ever used, and one more
 # per _MORE events since the last reading.
@@ -63,44 +176,45 @@ class Bounds:
         self.locks = tuple(threading.Lock() for _ in range(_LOCKS))
 
 
-class Cell(list[int]):
-    """Durations of events in nanoseconds, and the sums of those that have left the list.
+class Kept:
+    """What all cells of a probe keep besides their sums.
 
-    Parameters
+    Attributes
     ----------
-    bounds
-        Of the registry.
-    most_samples, decay
+    samples, decay
         How many durations, drawn at random, are kept one by one until they are read, and by what
         the logarithm of their weight grows in a nanosecond.
     deadline_ns
         Longer durations are counted.
     """
 
+    __slots__ = ("deadline_ns", "decay", "samples")
+
+    def __init__(self) -> None:
+        self.samples, self.decay, self.deadline_ns = 0, 0.0, math.inf
+
+
+class Cell(list[int]):
+    """Durations of events in nanoseconds, and the sums of those that have left the list.
+
+    The bounds are those of the registry.
+    """
+
     __slots__ = (
         "_bounds",
+        "_kept",
         "_missed",
         "_nested_ns",
         "_rejected",
         "_reservoir",
         "_sums",
-        "deadline_ns",
-        "decay",
-        "most_samples",
         "nested",
         "nests",
         "room",
     )
 
-    def __init__(
-        self,
-        bounds: Bounds,
-        most_samples: int = 0,
-        decay: float = 0.0,
-        deadline_ns: float = math.inf,
-    ) -> None:
-        self._bounds, self.most_samples, self.decay = bounds, most_samples, decay
-        self.deadline_ns = deadline_ns
+    def __init__(self, bounds: Bounds, kept: Kept) -> None:
+        self._bounds, self._kept = bounds, kept
         self.nested: list[int] = []  # of events that ran inside of this probe's
         self.nests = False  # whether `Probe.again` was used
         self._clear()
@@ -187,11 +301,12 @@ class Cell(list[int]):
                 values = self._possible(values)
                 sums = add_events(self._sums, values) if values else self._sums
                 self._rejected += count - len(values)
-            if self.most_samples:
+            kept = self._kept
+            if kept.samples:
                 reservoir = self._reservoir = self._reservoir or Reservoir()
-                reservoir.add(values, self.most_samples, self.decay)
-            if sums[3] > self.deadline_ns:
-                self._missed += sum(value > self.deadline_ns for value in values)
+                reservoir.add(values, kept.samples, kept.decay)
+            if sums[3] > kept.deadline_ns:
+                self._missed += sum(value > kept.deadline_ns for value in values)
             self._sums = sums
             del self[:count]
         if self.nested:
@@ -218,11 +333,10 @@ class _Mark:
 class ThreadCells:
     """The cells of a probe, one per thread, for threads that run at once."""
 
-    __slots__ = ("_bounds", "_cells", "_local", "deadline_ns", "decay", "most_samples")
+    __slots__ = ("_bounds", "_cells", "_kept", "_local")
 
-    def __init__(self, bounds: Bounds) -> None:
-        self._bounds, self.most_samples, self.decay = bounds, 0, 0.0
-        self.deadline_ns = math.inf
+    def __init__(self, bounds: Bounds, kept: Kept) -> None:
+        self._bounds, self._kept = bounds, kept
         self._local = threading.local()
         # By a reference that is None once the thread has ended. (`Thread.is_alive` may fail in
         # Python 3.11 when another thread joins meanwhile.)
@@ -233,8 +347,7 @@ class ThreadCells:
         try:
             return cast(Cell, self._local.cell)
         except AttributeError:
-            kept = self.most_samples, self.decay, self.deadline_ns
-            cell, mark = Cell(self._bounds, *kept), _Mark()
+            cell, mark = Cell(self._bounds, self._kept), _Mark()
             self._local.cell, self._local.mark = cell, mark
             self._cells[weakref.ref(mark)] = cell
             return cell

@@ -16,16 +16,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from heapq import nsmallest
 from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument.data.probe_reading import ProbeReading, ProbeReadings
-from benchrigor.instrument.probing.nesting import CLOCKS
-from benchrigor.instrument.probing.probe_books import Book, new_sketch
-from benchrigor.instrument.probing.probe_cell import Bounds
+from benchrigor.instrument.probing.probe_cell import (
+    NOTHING,
+    Bounds,
+    Taken,
+    durations_of,
+    merge_sums,
+    new_sketch,
+)
 from benchrigor.instrument.probing.probes import Probe, ThreadsProbe
-from benchrigor.instrument.probing.reservoir import durations_of
+from benchrigor.instrument.probing.timed_functions import CLOCKS
 from benchrigor.model.notice import Code, Notice
+
+if TYPE_CHECKING:
+    from ddsketch import DDSketch
 
 _BATCHES, _EVENTS = 21, 50
 _MUCH = 0.01  # of the run time
@@ -91,6 +99,65 @@ _LN2_NS = math.log(2.0) * _NS
 _SHORTEST_S = 1e-9  # half-life, and deadline
 _READ_NS = 1_000_000_000  # a signal's handler that reads may itself have stopped who adds up
 _OFF = {"0", "off", "false", "no"}
+
+
+class Book:
+    """The events of a probe that count for one reader."""
+
+    __slots__ = ("_kept", "_lost", "_missed", "_nested_ns", "_rejected", "_sketch", "_sums")
+
+    def __init__(self) -> None:
+        self._sums = NOTHING
+        self._nested_ns = self._rejected = self._kept = self._lost = self._missed = 0
+        self._sketch: DDSketch | None = None
+
+    def add(self, taken: Taken, sketch: DDSketch | None) -> None:
+        """Add the sums from a cell, and the sketch of its samples."""
+        self._sums = merge_sums(self._sums, taken.sums)
+        self._nested_ns += taken.nested_ns
+        self._rejected += taken.rejected
+        self._kept += len(taken.samples)
+        self._lost += taken.samples_lost
+        self._missed += taken.missed
+        if sketch is not None:
+            self._sketch = self._sketch or new_sketch()
+            self._sketch.merge(sketch)
+
+    def copy(self) -> Book:
+        """Return another one with the same content."""
+        book = Book()
+        book.add(Taken(self._sums, self._nested_ns, self._rejected, [], self._lost), self._sketch)
+        book._kept, book._missed = self._kept, self._missed
+        return book
+
+    def reading(
+        self, name: str, clock: str, own_cost_s: float, deadline_s: float | None
+    ) -> ProbeReading:
+        """Return its content as a reading, in seconds."""
+        count, total_ns, least_ns, greatest_ns, squares = self._sums
+        return ProbeReading(
+            name=name,
+            clock=clock,
+            count=count,
+            total_s=total_ns * _NS,
+            self_s=min(max(total_ns - self._nested_ns, 0), total_ns) * _NS,
+            min_s=least_ns * _NS if count else None,
+            max_s=greatest_ns * _NS if count else None,
+            mean_s=total_ns / count * _NS if count else None,
+            variance_s2=squares / (count - 1) * _NS**2 if count > 1 else None,
+            p50_s=self._quantile_s(0.5),
+            p99_s=self._quantile_s(0.99),
+            samples=self._kept,
+            samples_lost=self._lost,
+            rejected=self._rejected,
+            own_cost_s=own_cost_s,
+            deadline_s=deadline_s,
+            missed=self._missed,
+        )
+
+    def _quantile_s(self, q: float) -> float | None:
+        quantile_ns = self._sketch.get_quantile_value(q) if self._sketch else None
+        return None if quantile_ns is None else quantile_ns * _NS
 
 
 class ProbeRegistry:
@@ -232,7 +299,7 @@ class ProbeRegistry:
                     sketch = new_sketch(samples, lost) if samples else None
                     for reader in readers:
                         reader.book(probe.name).add(taken, sketch)
-                    probe.latest = nsmallest(probe.most, probe.latest + samples)
+                    probe.latest = nsmallest(probe.kept.samples, probe.latest + samples)
 
     def readings(self, books: Mapping[str, Book], since_ns: int) -> ProbeReadings:
         """Return readings from some books, for the time since a moment."""
@@ -270,7 +337,7 @@ class ProbeRegistry:
             work = self._probes.get(name)
             if work is None:
                 work = self._made(name, probe.clock)
-                work.keep(probe.most, probe.decay)
+                work.keep(probe.kept.samples, probe.kept.decay)
             return work
 
 

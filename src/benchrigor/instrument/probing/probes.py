@@ -17,11 +17,20 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Never, Protocol, Self, TypeVar, cast
 
 from benchrigor.errors import InvalidInput
-from benchrigor.instrument.probing.nesting import CLOCKS, nest_of_caller, new_nest
-from benchrigor.instrument.probing.probe_books import new_sketch
-from benchrigor.instrument.probing.probe_cell import Bounds, Cell, ThreadCells
-from benchrigor.instrument.probing.reservoir import Entry
-from benchrigor.instrument.probing.timed_functions import time_function
+from benchrigor.instrument.probing.probe_cell import (
+    Bounds,
+    Cell,
+    Entry,
+    Kept,
+    ThreadCells,
+    new_sketch,
+)
+from benchrigor.instrument.probing.timed_functions import (
+    CLOCKS,
+    nest_of_caller,
+    new_nest,
+    time_function,
+)
 
 if TYPE_CHECKING:
     from benchrigor.instrument.data.probe_reading import ProbeReading
@@ -87,11 +96,10 @@ class Probe(_Methods):  # type: ignore[misc]
         "clock",
         "cost_form",
         "deadline_s",
-        "decay",
         "inner",
         "keeper",
+        "kept",
         "latest",
-        "most",
         "name",
         "on",
     )
@@ -103,8 +111,7 @@ class Probe(_Methods):  # type: ignore[misc]
     inner: Probe | None  # of the work
     cost_form: str  # the dearest that it was used in, but for `again`
     latest: list[Entry]  # samples that were not returned yet
-    most: int  # of them
-    decay: float  # of them, see `Cell`
+    kept: Kept
     deadline_s: float | None
     on: bool
 
@@ -118,13 +125,13 @@ class Probe(_Methods):  # type: ignore[misc]
     def __init__(self, *, name: str, clock: str, keeper: Keeper, bounds: Bounds, on: bool) -> None:
         self.name, self.clock, self.keeper = name, clock, keeper
         self.inner, self.cost_form, self.latest = None, "held", []
-        self.most, self.decay, self.deadline_s = 0, 0.0, None
+        self.kept, self.deadline_s = Kept(), None
         self.make_cells(bounds)
         self.on = on
 
     def make_cells(self, bounds: Bounds) -> None:
         """Make the cell of its events."""
-        self.cell = Cell(bounds)
+        self.cell = Cell(bounds, self.kept)
 
     def __setattr__(self, name: str, value: object) -> None:
         if name == "on":
@@ -216,18 +223,15 @@ class Probe(_Methods):  # type: ignore[misc]
         return (self.cost_form, "again" if any(cell.nests for cell in self.cells) else "held")
 
     def keep(self, most: int, decay: float = 0.0) -> None:
-        """Keep up to ``most`` raw samples per cell until they are read; see `Cell`."""
+        """Keep up to ``most`` raw samples per cell until they are read; see `Kept`."""
         if most:
             new_sketch()  # says so if it is not installed
-        self.most, self.decay, self.latest = most, decay, nsmallest(most, self.latest)
-        for cell in self.cells:
-            cell.most_samples, cell.decay = most, decay
+        self.kept.samples, self.kept.decay = most, decay
+        self.latest = nsmallest(most, self.latest)
 
     def expect(self, deadline_s: float) -> None:
         """Count events that take longer, from now on."""
-        self.deadline_s = deadline_s
-        for cell in self.cells:
-            cell.deadline_ns = deadline_s * 1e9
+        self.deadline_s, self.kept.deadline_ns = deadline_s, deadline_s * 1e9
 
 
 class ThreadsProbe(Probe):
@@ -239,7 +243,7 @@ class ThreadsProbe(Probe):
 
     def make_cells(self, bounds: Bounds) -> None:
         """Make the cells of its events."""
-        self.threads = ThreadCells(bounds)
+        self.threads = ThreadCells(bounds, self.kept)
 
     @property
     def cell(self) -> Cell:  # type: ignore[override]  # it is never set
@@ -250,16 +254,6 @@ class ThreadsProbe(Probe):
     def cells(self) -> Iterable[Cell]:
         """The cells of all threads."""
         return self.threads
-
-    def keep(self, most: int, decay: float = 0.0) -> None:
-        """Keep up to ``most`` raw samples per cell until they are read; see `Cell`."""
-        super().keep(most, decay)
-        self.threads.most_samples, self.threads.decay = most, decay
-
-    def expect(self, deadline_s: float) -> None:
-        """Count events that take longer, from now on."""
-        self.threads.deadline_ns = deadline_s * 1e9
-        super().expect(deadline_s)
 
 
 class _NoBlock:
