@@ -19,7 +19,14 @@ from benchrigor.instrument.data.batches import (
     KernelPartition,
     NodeLoad,
 )
-from benchrigor.model.checks import listed, refuse, wrong_number, wrong_share, wrong_whole
+from benchrigor.model.checks import (
+    listed,
+    refuse,
+    wrong_kinds,
+    wrong_number,
+    wrong_share,
+    wrong_whole,
+)
 from benchrigor.model.estimate import ends
 from benchrigor.model.series import Floats, Ints, short
 from benchrigor.model.text import many, percent
@@ -76,11 +83,7 @@ def advise_batching(
     """
     given = listed(kernels, "kernels", "Kernel")
     refuse(
-        [
-            f"kernels[{index}] is {short(kernel)}, expected a Kernel"
-            for index, kernel in enumerate(given)
-            if not isinstance(kernel, Kernel)
-        ],
+        wrong_kinds(given, "kernels", Kernel),
         wrong_share("bound", bound),
     )
     names = Counter(kernel.name for kernel in given)

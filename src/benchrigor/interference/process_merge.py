@@ -19,7 +19,7 @@ import numpy.typing as npt
 from benchrigor.errors import InvalidInput
 from benchrigor.interference.binning import quantise
 from benchrigor.model import SegmentProfile
-from benchrigor.model.checks import refuse
+from benchrigor.model.checks import refuse, wrong_kinds
 from benchrigor.model.readings import Facts
 from benchrigor.model.series import Floats, short
 from benchrigor.stats.interference.grouping import DIVERSE, merge_columns
@@ -101,12 +101,7 @@ def as_profiles(profiles: Iterable[SegmentProfile]) -> list[SegmentProfile]:
     if not isinstance(profiles, Iterable):
         raise InvalidInput(f"profiles is {short(profiles)}, expected a sequence of SegmentProfile")
     listed = list(profiles)
-    problems = [
-        f"profiles[{index}] is {short(profile)}, expected a SegmentProfile"
-        for index, profile in enumerate(listed)
-        if not isinstance(profile, SegmentProfile)
-    ]
-    refuse(problems)
+    refuse(wrong_kinds(listed, "profiles", SegmentProfile))
     return listed
 
 

@@ -47,6 +47,15 @@ def listed(items: Any, name: str, kind: str) -> list[Any]:
     return found
 
 
+def wrong_kinds(items: Iterable[object], name: str, kind: type) -> list[str]:
+    """Name the items that are not of a class."""
+    return [
+        f"{name}[{index}] is {short(item)}, expected a {kind.__name__}"
+        for index, item in enumerate(items)
+        if not isinstance(item, kind)
+    ]
+
+
 def wrong_values(checks: Iterable[tuple[str, object, bool, str]]) -> list[str]:
     """Name what does not fit; a check is a name, its value, whether it fits, and what would."""
     return [

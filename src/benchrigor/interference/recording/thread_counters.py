@@ -51,11 +51,10 @@ class ThreadCounters:
         self._usage = getrusage is not None and sys.platform == "linux"
         self._opened = [0]
         self._collections = Collections()
-        # The part of the counters from the recorder itself, and from pauses.
-        self._own_computation = self._own_delay = self._own_reads = self._own_bytes = 0
+        # Delay, computation and operations of the recorder itself and of pauses; its own reads.
+        self._own = self._paused = 0, 0, 0
+        self._own_reads = self._own_bytes = 0
         self._last = 0
-        self._paused = 0, 0, 0
-        self._own_floating_point = 0
 
     def start(self) -> None:
         """Open the counters, in the thread that is counted."""
@@ -73,8 +72,9 @@ class ThreadCounters:
 
     def read(self) -> tuple[int, ...]:
         """Return run delay in nanoseconds, computation, and what `NOMINAL`, `EVIDENCE` name."""
-        computation = self._last = self._compute()
-        delay, floating_point = self._wait(), self._operate()
+        delay, computation, floating_point = self._levels()
+        self._last = computation
+        own_delay, own_computation, own_floating_point = self._own
         reads = writes = read_bytes = written_bytes = 0
         closes = opens = self._opened[0]
         if self._io is not None:
@@ -91,28 +91,27 @@ class ThreadCounters:
             closes -= os.fstat(self._folder.descriptor).st_size
         usage = getrusage(_RUSAGE_THREAD) if self._usage else (0,) * 16
         return (
-            delay - self._own_delay,
-            computation - self._own_computation,
+            *(delay - own_delay, computation - own_computation),
             *(opens, closes, reads, writes, read_bytes, written_bytes),
             *(self._collections.young, self._collections.full),
             *(usage[14], usage[15], usage[6], usage[7]),
-            floating_point - self._own_floating_point,
+            floating_point - own_floating_point,
         )
 
     def exclude_own(self) -> None:
         """Leave out the computation since the last `read`: that was the recorder."""
-        self._own_computation += self._compute() - self._last
+        delay, computation, floating_point = self._own
+        self._own = delay, computation + self._compute() - self._last, floating_point
 
     def pause(self) -> None:
         """Leave out computation and delay until `proceed`."""
-        self._paused = self._compute(), self._wait(), self._operate()
+        self._paused = self._levels()
 
     def proceed(self) -> None:
         """Count again."""
-        computation, delay, floating_point = self._paused
-        self._own_computation += self._compute() - computation
-        self._own_delay += self._wait() - delay
-        self._own_floating_point += self._operate() - floating_point
+        levels = zip(self._own, self._levels(), self._paused, strict=True)
+        delay, computation, floating_point = (own + now - before for own, now, before in levels)
+        self._own = delay, computation, floating_point
 
     def close(self) -> None:
         """Stop counting."""
@@ -121,24 +120,25 @@ class ThreadCounters:
         self._instructions = self._schedstat = self._io = self._folder = None
         self._floating_point = None
 
+    def _levels(self) -> tuple[int, int, int]:
+        """Return delay, computation and floating-point operations, the recorder's own included."""
+        computation = self._compute()
+        delay = 0
+        if self._schedstat is not None:
+            text = self._schedstat.read()
+            self._own_reads += 1
+            self._own_bytes += len(text)
+            delay = int(text.split(None, 2)[1])
+        operations = 0 if self._floating_point is None else self._read(self._floating_point)
+        return delay, computation, operations
+
     def _compute(self) -> int:
         return self._cpu_ns() if self._instructions is None else self._read(self._instructions)
-
-    def _operate(self) -> int:
-        return 0 if self._floating_point is None else self._read(self._floating_point)
 
     def _read(self, counter: KernelFile) -> int:
         self._own_reads += 1
         self._own_bytes += 8
         return read_counter(counter)
-
-    def _wait(self) -> int:
-        if self._schedstat is None:
-            return 0
-        text = self._schedstat.read()
-        self._own_reads += 1
-        self._own_bytes += len(text)
-        return int(text.split(None, 2)[1])
 
     def _try(self, opener: Callable[[], KernelFile], *names: str) -> KernelFile | None:
         try:

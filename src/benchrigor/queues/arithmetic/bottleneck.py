@@ -12,6 +12,7 @@ from benchrigor.model.checks import (
     listed,
     refuse,
     wrong_confidences,
+    wrong_kinds,
     wrong_quantity,
     wrong_share,
     wrong_whole,
@@ -251,11 +252,7 @@ def _check(stages: object, source_rate: Quantity | None) -> list[PipelineStage]:
     """Return stages as a list; InvalidInput naming all problems."""
     given = listed(stages, "stages", "PipelineStage")
     refuse(
-        [
-            f"stages[{index}] is {short(stage)}, expected a PipelineStage"
-            for index, stage in enumerate(given)
-            if not isinstance(stage, PipelineStage)
-        ],
+        wrong_kinds(given, "stages", PipelineStage),
         [] if source_rate is None else wrong_quantity("source_rate", source_rate),
     )
     names = [stage.name for stage in given]
