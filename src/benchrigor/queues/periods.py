@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.queues.rates import ServiceRateEstimator
+NOTHING = 1e-9  # seconds below which a time is the rounding of a difference, and counts as 0
 
 _FIELDS = {  # and their values where nobody gives any
     "start_s": 0.0,  # since watching began
@@ -43,7 +43,8 @@ def table_of(*, arrived: Any = (), **columns: Any) -> PeriodTable:
         table[name] = columns.get(name, value)
     is_known = ~np.isnan(table["blocked_s"])
     table["served"] = np.where(is_known, table["items"], 0.0)
-    busy_s = table["servers"] * table["period_s"] - table["blocked_s"]
+    waited_s = np.where(table["blocked_s"] > NOTHING, table["blocked_s"], 0.0)
+    busy_s = np.maximum(table["servers"] * table["period_s"] - waited_s, 0.0)
     table["busy_s"] = np.where(is_known, busy_s, 0.0)
     for queue, items in enumerate(arrived):
         table["arrived"][:, queue] = items
@@ -57,18 +58,6 @@ def join(table: PeriodTable, starts: Any) -> PeriodTable:
     for name in ("start_s", "servers"):
         joined[name] = table[name][starts]
     return joined
-
-
-def tell_periods(estimator: ServiceRateEstimator, table: PeriodTable) -> None:
-    """Pass all periods of a table to an estimator for as many servers."""
-    estimator.tell_many(
-        table["items"],
-        table["period_s"],
-        np.nan_to_num(table["blocked_s"]),
-        np.isnan(table["blocked_s"]),
-        cpu_s=table["cpu_s"],
-        delay_s=table["delay_s"],
-    )
 
 
 class PooledPeriods:

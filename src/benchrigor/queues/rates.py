@@ -18,6 +18,7 @@ from benchrigor.queues.arithmetic.service_rate import Asked
 from benchrigor.queues.busy_time import BusyTime
 from benchrigor.queues.data.service import ServiceRate
 from benchrigor.queues.nonblocking import NonBlocking
+from benchrigor.queues.periods import NOTHING, PeriodTable, table_of
 from benchrigor.stats.series.interval import check_confidence, scale
 
 METHODS = ("busy-time", "quantile")
@@ -26,7 +27,6 @@ LARGEST = 1e100  # beyond it powers leave the range of a double
 
 _HELD = 1024  # periods that are held back and worked off together
 _ROUNDING = 1e-6  # relative excess of blocked time over the period that clocks may show
-_NOTHING = 1e-9  # a time below it is the rounding of a difference, and counts as 0
 _SHORTEST_S = 1e-100
 _CHUNK = 65_536
 _NAMES = ("items", "period_s", "blocked_s", "blocked", "cpu_s", "delay_s")
@@ -194,7 +194,7 @@ class ServiceRateEstimator:
             raise InvalidInput(self._too_long(rows, int(np.argmax(too_long))))
         self._flush()
         for start in range(0, rows.shape[1], _CHUNK):
-            self._add(rows[:, start : start + _CHUNK])
+            self._add_rows(rows[:, start : start + _CHUNK])
 
     def _too_long(self, rows: Floats, index: int) -> str:
         where = f"[{index}]" if rows.shape[1] > 1 else ""
@@ -207,33 +207,48 @@ class ServiceRateEstimator:
     def _flush(self) -> None:
         """Work off the periods that were held back."""
         if self._held:
-            self._add(np.array(self._held).T + 0.0)
+            self._add_rows(np.array(self._held).T + 0.0)
             self._held.clear()
 
-    def _add(self, rows: Floats) -> None:
+    def _add_rows(self, rows: Floats) -> None:
+        items, period_s, blocked_s, blocked, cpu_s, delay_s = rows
+        self._add(
+            table_of(
+                servers=self.servers,
+                items=items,
+                period_s=period_s,
+                blocked_s=np.where((blocked > 0.0) & (blocked_s <= 0.0), np.nan, blocked_s),
+                cpu_s=cpu_s,
+                delay_s=delay_s,
+            )
+        )
+
+    def _add(self, table: PeriodTable) -> None:
         """Hand the periods on as sums, shape (Row.COUNT, n)."""
-        items, wall_s, blocked_s, blocked, *_ = rows
+        known = ~np.isnan(table["blocked_s"])
         # An unknown time adds 0, and so do the items and the busy time of its period.
-        has_cpu, has_delay = np.isfinite(rows[4:])
-        cpu_s, delay_s = np.where(np.isfinite(rows[4:]), rows[4:], 0.0)
-        timed = blocked_s > _NOTHING
-        known = (blocked <= 0.0) | (blocked_s > 0.0)
-        waited = timed | ~known
-        periods = np.empty((Row.COUNT, items.size))
-        periods[Row.ITEMS] = items * known
-        busy_s = np.maximum(self.servers * wall_s - np.where(timed, blocked_s, 0.0), 0.0)
-        # A thread that is woken waits for a processor too, but within the blocked time.
-        room_s = np.maximum(busy_s - cpu_s, 0.0)
-        periods[Row.BUSY] = busy_s * known
-        periods[Row.WALL] = wall_s
+        has_cpu, has_delay = known & ~np.isnan(table["cpu_s"]), known & ~np.isnan(table["delay_s"])
+        served, busy_s = table["served"], table["busy_s"]
+        periods = np.empty((Row.COUNT, table.size))
+        periods[Row.ITEMS] = served
+        periods[Row.BUSY] = busy_s
+        periods[Row.WALL] = table["period_s"]
         periods[Row.PERIODS] = 1.0
-        periods[Row.UNBLOCKED] = ~waited
+        periods[Row.UNBLOCKED] = table["blocked_s"] <= NOTHING
         periods[Row.USED] = known
-        periods[Row.CPU] = cpu_s * known
-        periods[Row.CPU_ITEMS] = periods[Row.ITEMS] * has_cpu
-        periods[Row.DELAY] = np.minimum(delay_s, room_s) * known
-        periods[Row.DELAY_BUSY] = periods[Row.BUSY] * has_delay
+        periods[Row.CPU] = np.where(has_cpu, table["cpu_s"], 0.0)
+        periods[Row.CPU_ITEMS] = served * has_cpu
+        # A thread that is woken waits for a processor too, but within the blocked time.
+        room_s = np.maximum(busy_s - periods[Row.CPU], 0.0)
+        periods[Row.DELAY] = np.where(has_delay, np.minimum(table["delay_s"], room_s), 0.0)
+        periods[Row.DELAY_BUSY] = busy_s * has_delay
         self._estimator.add(periods)
+
+
+def tell_periods(estimator: ServiceRateEstimator, table: PeriodTable) -> None:
+    """Pass all periods of a table, which fit, to an estimator for as many servers."""
+    estimator._flush()  # noqa: SLF001  # of this module
+    estimator._add(table)  # noqa: SLF001
 
 
 def in_bytes(rate: ServiceRate, item_bytes: float | None) -> ServiceRate:
@@ -264,7 +279,7 @@ def _column(name: str, values: Any, size: int | None) -> Floats:
         if column.size != size:
             numbers = f"{column.size} numbers for {size} items"
             raise InvalidInput(f"{name} holds {numbers}, expected as many")
-    fits = (column >= (least or -_NOTHING)) & (column < LARGEST)
+    fits = (column >= (least or -NOTHING)) & (column < LARGEST)
     fits |= (name in _OPTIONAL) & np.isnan(column)
     if not fits.all():
         index = int(np.argmin(fits))

@@ -12,8 +12,8 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import Floats
 from benchrigor.queues.data.service import ServiceRate
-from benchrigor.queues.periods import PeriodTable, PooledPeriods, join, table_of, tell_periods
-from benchrigor.queues.rates import METHODS, ServiceRateEstimator
+from benchrigor.queues.periods import PeriodTable, PooledPeriods, join, table_of
+from benchrigor.queues.rates import METHODS, ServiceRateEstimator, tell_periods
 from benchrigor.queues.recording.recording_head import RecordingHead
 from benchrigor.queues.recording.recordings import Recording
 

@@ -16,8 +16,8 @@ from benchrigor.model.one_line import OneLine
 from benchrigor.model.text import percent, show_estimate, show_value
 from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
 from benchrigor.queues.data.service import ServiceRate
-from benchrigor.queues.periods import PeriodTable, PooledPeriods, join, table_of, tell_periods
-from benchrigor.queues.rates import MOST_RATES, ServiceRateEstimator, in_bytes
+from benchrigor.queues.periods import PeriodTable, PooledPeriods, join, table_of
+from benchrigor.queues.rates import MOST_RATES, ServiceRateEstimator, in_bytes, tell_periods
 from benchrigor.queues.stages.stage import HEAD, TAIL, Stage
 from benchrigor.stats.statistics.rate import estimate_rate
 
