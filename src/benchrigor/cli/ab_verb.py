@@ -17,7 +17,7 @@ from benchrigor.cli.driving import gentle_interrupt
 from benchrigor.cli.exits import code_of, leave
 from benchrigor.cli.output import live_line, remark
 from benchrigor.cli.tables import table_options
-from benchrigor.cli.targets import command_target, imported, interpreter_target, names_function
+from benchrigor.cli.targets import command_target, interpreter_target
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Comparison, Options, StopReason
@@ -30,6 +30,7 @@ from benchrigor.session import measure_pair
 from benchrigor.session.pairs.measuring_processes import measure_processes
 from benchrigor.session.pairs.pair_engine import PairEngine
 from benchrigor.session.stored_runs import BASELINE, CANDIDATE
+from benchrigor.workloads.named_functions import imported, names_function
 from benchrigor.workloads.worktrees import Checkout, is_changed, worktrees
 
 

@@ -11,7 +11,6 @@ from typing import Any
 from benchrigor.cli import options as shared
 from benchrigor.cli.targets import (
     function_target,
-    imported,
     interpreter_target,
     metrics_for,
     trailing_words,
@@ -23,6 +22,7 @@ from benchrigor.protocols import Workload
 from benchrigor.session.measuring import TIME
 from benchrigor.workloads import AmountWorkload, CallableWorkload, StepwiseWorkload
 from benchrigor.workloads.amount import takes_amount
+from benchrigor.workloads.named_functions import imported
 from benchrigor.workloads.processes.process_group import missing_for_processes
 
 # Workload, metrics and subject of a session, and its notices

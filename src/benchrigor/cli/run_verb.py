@@ -21,7 +21,7 @@ from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.functions import Chosen, chosen_function
 from benchrigor.cli.output import print_records
 from benchrigor.cli.session_log import log_option, logged_to
-from benchrigor.cli.targets import command_target, command_words, metrics_for, names_function
+from benchrigor.cli.targets import command_target, command_words, metrics_for
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Metric, Options
@@ -32,6 +32,7 @@ from benchrigor.model.text import show_duration
 from benchrigor.session.measured_metrics import SPEED
 from benchrigor.session.turns.rotation import pieces_for
 from benchrigor.workloads import Pick
+from benchrigor.workloads.named_functions import names_function
 
 _AMOUNT = re.compile(
     r"""((?:[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20})(?:[eE][+-]?[0-9]{1,2})?)  # 1e6, 0.5

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import shutil
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import redirect_stdout
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from benchrigor.clocks import WallClock
-from benchrigor.errors import InvalidInput, failed
+from benchrigor.errors import InvalidInput
 from benchrigor.model import Metric, RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.model.secret_values import holds_hidden
@@ -21,7 +17,7 @@ from benchrigor.model.shell_words import words_of
 from benchrigor.protocols import Workload
 from benchrigor.session.measuring import TIME
 from benchrigor.session.session import as_workload, meter_for
-from benchrigor.storage.project_settings import metric_named, time_metric
+from benchrigor.storage.project_settings import picked_metrics, time_metric
 from benchrigor.workloads import (
     AmountWorkload,
     CallableWorkload,
@@ -31,14 +27,7 @@ from benchrigor.workloads import (
     StatementWorkload,
     StepwiseWorkload,
 )
-from benchrigor.workloads.processes.own_signals import measuring
-
-_FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
-
-
-def names_function(word: str) -> bool:
-    """Return whether a word is ``module:function`` rather than the name of a program."""
-    return _FUNCTION.fullmatch(word) is not None
+from benchrigor.workloads.named_functions import imported, names_function, search_first
 
 
 def trailing_words(words: Sequence[str], *, several: bool = True) -> list[str]:
@@ -110,32 +99,6 @@ def function_target(
     return workload
 
 
-def search_first(folder: str) -> None:
-    """Have imports look in a folder first, as ``python -m`` does in the current one."""
-    if sys.path[:1] != [folder]:
-        sys.path.insert(0, folder)
-
-
-def imported(target: str, folder: str) -> Any:
-    """Import ``module:function``; the output of the import goes to stderr."""
-    module_name, _, path = target.partition(":")
-    search_first(folder)
-    try:
-        with redirect_stdout(sys.stderr), measuring():
-            item: Any = import_module(module_name)
-    except ModuleNotFoundError as error:
-        raise InvalidInput(f"no module {error.name!r} to be found from {folder}") from error
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise failed(f"importing {module_name}", error) from error
-    for name in path.split("."):
-        if not hasattr(item, name):
-            raise InvalidInput(f"module {module_name!r} has no {path!r}")
-        item = getattr(item, name)
-    return item
-
-
 def statement_target(subject: Mapping[str, Any]) -> StatementWorkload:
     """Make a workload of a statement, which imports from the current folder first."""
     search_first(subject.get("cwd", str(Path.cwd())))
@@ -192,10 +155,7 @@ def metrics_for(picks: Sequence[Pick], speed: Metric | None = None) -> tuple[Met
     satisfied unless readings of units of work are picked, which say more; other picks need not
     be. The time is the duration of a round then, and no metric.
     """
-    picked = {
-        pick.metric: metric_named(pick.metric, pick.description, unit=_unit_of(pick.metric))
-        for pick in picks
-    }
+    picked = picked_metrics({pick.metric: pick.description for pick in picks})
     if speed is None:
         must_satisfy = not any(metric.must_satisfy for metric in picked.values())
         time = replace(time_metric(), must_satisfy=must_satisfy)
@@ -205,11 +165,6 @@ def metrics_for(picks: Sequence[Pick], speed: Metric | None = None) -> tuple[Met
     picked.pop(TIME.name, None)
     first = (*units, replace(speed, must_satisfy=not units))
     return (*first, *(replace(metric, must_satisfy=False) for metric in picked.values()))
-
-
-def _unit_of(name: str) -> str:
-    """Return the unit of a pick without one: seconds for the time of a round."""
-    return TIME.unit if name == TIME.name else ""
 
 
 def _name_problems(pick: Pick, speed: Metric) -> Iterator[str]:

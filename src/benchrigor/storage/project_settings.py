@@ -16,6 +16,7 @@ from benchrigor.settings import Setting, settings_in, typed_name
 
 # Options that a project may give defaults for, by their names on the command line.
 SETTINGS = (*map(typed_name, settings_in("project")), "store")
+TIME = "time"  # the metric of wall time
 _OURS = ("tool", "benchrigor")
 _path = toml.reader_of(lambda value: isinstance(value, str), "the path of a file")
 _description = toml.reader_of(
@@ -36,6 +37,14 @@ def metric_named(
     return metric if metric.unit else describe_metric(name, ",".join((unit, description)))
 
 
+def picked_metrics(descriptions: Mapping[str, str | None]) -> dict[str, Metric]:
+    """Make metrics by their names and descriptions; a time of a round without a unit is in s."""
+    return {
+        name: metric_named(name, description, unit="s" if name == TIME else "")
+        for name, description in descriptions.items()
+    }
+
+
 def time_metric(folder: Path | None = None) -> Metric:
     """Make the metric of wall time, which is in seconds; the project may want a width of it.
 
@@ -44,7 +53,7 @@ def time_metric(folder: Path | None = None) -> Metric:
     InvalidInput
         When the project's pyproject.toml describes it otherwise.
     """
-    metric = metric_named("time", unit="s", folder=folder)
+    metric = metric_named(TIME, unit="s", folder=folder)
     if not metric.is_duration:
         raise InvalidInput(
             f"tool.benchrigor.metrics.time in pyproject.toml is in {metric.unit or 'no unit'}, "

@@ -16,7 +16,7 @@ import click
 from benchrigor import machine
 from benchrigor.cli import options as shared
 from benchrigor.cli.tables import plot_option
-from benchrigor.cli.targets import command_words, names_function, trailing_words
+from benchrigor.cli.targets import command_words, trailing_words
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.files import readable
@@ -42,6 +42,7 @@ from benchrigor.workbench.searches import (
 )
 from benchrigor.workbench.settings import HOSTS, LOAD, SEARCH, SENDING
 from benchrigor.workloads import Pick
+from benchrigor.workloads.named_functions import names_function
 
 _WAYS = {"url": "--url", "mix": "--requests", "target": "MODULE:COROUTINE", "command": "COMMAND"}
 _SENT_BY_HOSTS = ("names", "prefix", "python", "scheduler")

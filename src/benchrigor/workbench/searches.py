@@ -13,7 +13,7 @@ from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result, say
 from benchrigor.cli.tables import write_picture
-from benchrigor.cli.targets import imported, refuse_hidden
+from benchrigor.cli.targets import refuse_hidden
 from benchrigor.clocks import WallClock
 from benchrigor.errors import BenchrigorError, InvalidInput, WorkloadFailed
 from benchrigor.layout import page, row, wrapped
@@ -49,6 +49,7 @@ from benchrigor.workbench.pool.pool import Pool
 from benchrigor.workbench.report import explain_peak, peak_lines, show_metric, show_ratio
 from benchrigor.workbench.settings import ADAPTIVE, LOADS, SENDING
 from benchrigor.workloads import Pick
+from benchrigor.workloads.named_functions import imported
 from benchrigor.workloads.processes.command_hooks import run_hook
 from benchrigor.workloads.processes.command_line import CommandLine
 from benchrigor.workloads.processes.time_limits import CallOverran

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchrigor.cli.targets import names_function
 from benchrigor.model import toml_tables as toml
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
@@ -42,6 +41,7 @@ from benchrigor.workbench.settings import (
 from benchrigor.workbench.surfaces.designs import wrong_samples
 from benchrigor.workbench.surfaces.factors import Factor, Point, Space
 from benchrigor.workbench.surfaces.samples import fill_places, places_in
+from benchrigor.workloads.named_functions import names_function
 from benchrigor.workloads.processes.picking import Pick
 
 _OFFERED = ("load", "seconds")  # further places of a load generator's command

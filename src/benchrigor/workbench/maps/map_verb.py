@@ -13,7 +13,6 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.exits import leave
 from benchrigor.cli.output import print_result
 from benchrigor.cli.tables import plot_option
-from benchrigor.cli.targets import imported
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.model import codec
@@ -31,6 +30,7 @@ from benchrigor.workbench.planning.expected_cost import expected_costs, wrong_bu
 from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.surfaces.gaussian_process import load_models
 from benchrigor.workbench.surfaces.samples import Measured, Sample
+from benchrigor.workloads.named_functions import imported
 
 
 @click.command("map", cls=Verb)

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from benchrigor import machine
-from benchrigor.cli.targets import imported, metrics_for
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, WorkloadFailed, failed
 from benchrigor.model import (
@@ -34,6 +33,7 @@ from benchrigor.report.notice_lines import is_undisturbed
 from benchrigor.session.session import Session, meter_for
 from benchrigor.session.stored_runs import PART_OF
 from benchrigor.stats.interference.traffic_light import RED_ABOVE
+from benchrigor.storage.project_settings import TIME, picked_metrics, time_metric
 from benchrigor.workbench.data import PeakRate, PeakStatus, Trial
 from benchrigor.workbench.loadgen.senders import Senders
 from benchrigor.workbench.maps.life_cycle import Server, StepDone, same_configuration
@@ -46,6 +46,7 @@ from benchrigor.workbench.settings import ADAPTIVE, LOADS
 from benchrigor.workbench.surfaces.factors import Point, Space, show_point
 from benchrigor.workbench.surfaces.samples import Sample, fill_places, lost_share, read_answer
 from benchrigor.workloads import CommandWorkload
+from benchrigor.workloads.named_functions import imported
 from benchrigor.workloads.processes.own_signals import measuring
 
 PEAK = "peak"  # the name of such a response
@@ -77,8 +78,14 @@ def metrics_of(response: PeakResponse | MetricResponse) -> tuple[Metric, ...]:
     ways = response.directions
     if response.function:
         return tuple(describe_metric(name, way) for name, way in ways.items())
-    found = {metric.name: metric for metric in metrics_for(response.reads)}
+    found = _metrics_told(response)
     return tuple(replace(found[name], direction=way) for name, way in ways.items())
+
+
+def _metrics_told(response: MetricResponse) -> dict[str, Metric]:
+    """Return all metrics of a command, by name: what is picked from its output, and its time."""
+    picked = picked_metrics({pick.metric: pick.description for pick in response.reads})
+    return picked if TIME in picked else {**picked, TIME: time_metric()}
 
 
 def options_at(response: PeakResponse, sample: Sample) -> dict[str, Any]:
@@ -279,7 +286,7 @@ class Samples:
             options = replace(options, budget_s=given["budget_s"] or math.inf)
         steering, *others = metrics_of(response)
         own = {metric.name for metric in (steering, *others)}
-        others += [metric for metric in metrics_for(response.reads) if metric.name not in own]
+        others += [metric for name, metric in _metrics_told(response).items() if name not in own]
         session = Session(
             options,
             (steering, *(replace(metric, must_satisfy=False) for metric in others)),
