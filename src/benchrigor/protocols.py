@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         Sample,
     )
 
-__getattr__, _ = lazy_names(__name__, {"benchrigor.workbench.load_generator": "LoadGenerator"})
+__getattr__, _ = lazy_names(__name__, {"benchrigor.workbench.data": "LoadGenerator"})
 
 
 @runtime_checkable

@@ -90,5 +90,5 @@ def _records(source: str) -> list[RunRecord]:
         raise InvalidInput(f"{source} is of no known tool, expected results of one, or a run")
     special = next(filter(is_special, records), None)
     if special is not None:
-        raise InvalidInput(f"{source} is {module_for(special).NOUN}, expected readings")
+        raise InvalidInput(f"{source} is {module_for(special).noun_of(special)}, expected readings")
     return records

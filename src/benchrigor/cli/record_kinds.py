@@ -7,11 +7,7 @@ from typing import Any
 
 from benchrigor.model import RunRecord
 
-_MODULES = {
-    "choice": "benchrigor.workbench.maps.stored_choices",
-    "map": "benchrigor.workbench.maps.stored_maps",
-    "peak": "benchrigor.workbench.searches",
-}
+_MODULES = dict.fromkeys(("choice", "map", "peak"), "benchrigor.workbench.campaign_verb")
 """By the kind in the subject of a record."""
 
 
@@ -21,5 +17,5 @@ def is_special(record: RunRecord) -> bool:
 
 
 def module_for(record: RunRecord) -> Any:
-    """Return the module that has ``NOUN``, `show`, `draw`, `explain` and `resume` of such a run."""
+    """Return the module that has `noun_of`, `show`, `draw`, `explain` and `resume` of a run."""
     return import_module(_MODULES[record.subject["kind"]])

@@ -143,7 +143,7 @@ def recording(source: str, columns: Columns) -> RunRecord:
     record = chosen(records, source, columns)
     if is_special(record):
         raise InvalidInput(
-            f"{source} is {module_for(record).NOUN}, expected readings of one workload: "
+            f"{source} is {module_for(record).noun_of(record)}, expected readings of one workload: "
             f"`benchrigor show {source}` tells what it found"
         )
     return record

@@ -58,7 +58,7 @@ def resume(run_id: str, *, log: Path | None, **limits: Any) -> None:
     if is_special(before):
         special, budget_s = module_for(before), limits.pop("budget_s")
         refuse(
-            f"{name} is given, and {before.run_id} is {special.NOUN}: expected --budget"
+            f"{name} is given, and {before.run_id} is {special.noun_of(before)}: expected --budget"
             for name, limit in limits.items()
             if limit is not None
         )

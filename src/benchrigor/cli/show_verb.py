@@ -45,7 +45,9 @@ def show(run_id: str | None) -> None:
     record = stored_run(run_id)
     special = module_for(record) if is_special(record) else None
     if special is not None and are_wanted():
-        raise InvalidInput(f"--markdown and --csv are for runs, and this is {special.NOUN}")
+        raise InvalidInput(
+            f"--markdown and --csv are for runs, and this is {special.noun_of(record)}"
+        )
     if shared.wants_json():
         print_json(record.to_dict())
     elif special is not None:

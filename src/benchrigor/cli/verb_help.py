@@ -50,7 +50,7 @@ VERBS = {name: question for verbs in TASKS.values() for name, question in verbs.
 SIDE_SYSTEMS = {
     "agent": "instrument",
     "interference": "interference",
-    "map": "workbench.maps",
+    "map": "workbench",
     "peak": "workbench",
     "rate": "queues",
     "watch": "instrument",

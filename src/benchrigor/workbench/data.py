@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Protocol, runtime_checkable
 
 from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput
@@ -316,6 +317,18 @@ def _wrong_counts(result: LoadResult) -> Iterator[str]:
             f"within_limits is {result.within_limits}, expected at most the "
             f"{max(most - result.failed, 0)} that did not fail"
         )
+
+
+@runtime_checkable
+class LoadGenerator(Protocol):
+    """Offers a load to a server.
+
+    Laws: the mean rate is the load of the trial; response times count from the scheduled time of a
+    request; failed requests are counted.
+    """
+
+    def offer(self, trial: LoadTrial) -> LoadResult:
+        """Carry out a trial."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,36 +3,45 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from benchrigor.model import Analysis, Options, Round, RoundPlan, RunRecord, StopReason, codec
+from benchrigor.errors import WorkloadFailed
+from benchrigor.model import Analysis, Code, Options, Round, RoundPlan, RunRecord, StopReason, codec
 from benchrigor.model.analysis import Kind
 from benchrigor.model.metric import describe_metric
+from benchrigor.model.options import LATEST
 from benchrigor.model.run import Provenance
 from benchrigor.model.text import show_duration, show_value
 from benchrigor.protocols import Store
+from benchrigor.workbench.campaign import Campaign, here
 from benchrigor.workbench.data import (
     Limit,
+    LoadGenerator,
     LoadResult,
     LoadTrial,
     PeakRate,
     PeakStatus,
     Trial,
 )
-from benchrigor.workbench.kept_run import KeptRun, keep_record
-from benchrigor.workbench.load_generator import LoadGenerator
-from benchrigor.workbench.loadgen.overtime import ended_with_budget
+from benchrigor.workbench.loadgen.prepared import Prepared
 from benchrigor.workbench.planning.search import PeakSearch
-from benchrigor.workloads.processes.time_limits import CallOverran
+from benchrigor.workbench.settings import ADAPTIVE, LOADS
+from benchrigor.workloads.processes.time_limits import CallOverran, Patience
 
 KIND = "peak"  # of the subject of such a run
+PUBLISHED_ACCURACY = 0.10  # of the policies other than "adaptive"
+_BUDGET_S = 240.0  # of the policy "adaptive"
 _REASONS: dict[PeakStatus | None, StopReason] = {
     PeakStatus.FOUND: StopReason.SATISFIED,
     PeakStatus.BUDGET_SPENT: StopReason.TIME_BUDGET,
 }
+After = Callable[[Trial, PeakRate], object]
 
 
 class PeakRun:
@@ -77,12 +86,16 @@ class PeakRun:
         store: Store | None = None,
         now_ns: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
-        self._search, self._now_ns = search, now_ns
+        self.search, self._now_ns = search, now_ns
+        self._ahead: LoadTrial | None = None  # asked for already
+        self._idle_ns, self._prepared_s = 0, 0.0
         self._metric = describe_metric("peak", search.unit)
-        self.kept = KeptRun(
+        self.campaign = Campaign(
+            self,
             KIND,
             {"search": options or {}, "generator": generator or {}, **(subject or {})},
             store,
+            now_ns=now_ns,
             name=name,
             metrics=(self._metric,),
             options=Options(
@@ -97,14 +110,14 @@ class PeakRun:
     def resumed(cls, search: PeakSearch, record: RunRecord, store: Store) -> PeakRun:
         """Take up a stored search; ``search`` already has its trials."""
         found = cls(search, name=record.name, store=store)
-        found.kept.take_up(record)
+        found.campaign.take_up(record)
         return found
 
     def carry_out(
         self,
         generator: LoadGenerator,
         *,
-        after: Callable[[Trial, PeakRate], object] = lambda *_: None,
+        after: After = lambda *_: None,
         prepared_s: float = 0.0,
     ) -> PeakRate:
         """Run trials until the search is over; pass results to ``after`` once the next is known.
@@ -116,52 +129,74 @@ class PeakRun:
 
         If an error ends the search, the error has the finished trials as ``record``.
         """
-        self.kept.begin()
-        begun_ns = self._now_ns()
-        with keep_record(self.record):
-            trial = self._search.ask()
-            while trial is not None:
-                decided_ns = self._now_ns()
-                try:
-                    with ended_with_budget(self.left_s() - prepared_s):
-                        result = generator.offer(trial)
-                except CallOverran:
-                    self._search.cut(trial, self._say_cut(trial, self._now_ns() - decided_ns))
-                    break
-                prepared_s = 0.0  # the result of the trial includes it
-                ended_ns = self._now_ns()
-                if result.spent_s:
-                    spent_s = {"decision": (decided_ns - begun_ns) / 1e9, **result.spent_s}
-                    other_s = (ended_ns - decided_ns) / 1e9 - sum(result.spent_s.values())
-                    if other_s > 0.0:
-                        spent_s["set-up"] = spent_s.get("set-up", 0.0) + other_s
-                    result = replace(result, spent_s=spent_s)
-                begun_ns = ended_ns
-                self._search.tell(trial, result)
-                found = self._search.result()
-                self.kept.add(round_of(found.trials[-1]))
-                trial = self._search.ask()
-                after(found.trials[-1], found if trial is not None else self._search.result())
-        self.kept.finish(self.record())
-        return self._search.result()
+        self._idle_ns, self._prepared_s = self._now_ns(), prepared_s
+
+        def follow() -> None:
+            found = self.search.result()
+            self._ahead = self.search.ask()
+            after(found.trials[-1], found if self._ahead is not None else self.search.result())
+
+        found: PeakRate = self.campaign.carry_out(
+            here(partial(self._offer, generator)), after=follow
+        )
+        return found
+
+    def ask(self) -> LoadTrial | None:
+        """Return the next trial."""
+        ahead, self._ahead = self._ahead, None
+        return self.search.ask() if ahead is None else ahead
+
+    def _offer(self, generator: LoadGenerator, trial: LoadTrial) -> LoadResult | None:
+        """Offer the load of a trial; return None if it was ended at the end of the budget."""
+        begun_ns, left_s = self._now_ns(), self.left_s() - self._prepared_s
+        decision_s, self._prepared_s = (begun_ns - self._idle_ns) / 1e9, 0.0
+        try:
+            with _ended_with_budget(left_s):
+                result = generator.offer(trial)
+        except CallOverran:
+            self.search.cut(trial, self._say_cut(trial, self._now_ns() - begun_ns))
+            return None
+        self._idle_ns = self._now_ns()
+        if not result.spent_s:
+            return result
+        spent_s = {"decision": decision_s, **result.spent_s}
+        other_s = (self._idle_ns - begun_ns) / 1e9 - sum(result.spent_s.values())
+        if other_s > 0.0:
+            spent_s["set-up"] = spent_s.get("set-up", 0.0) + other_s
+        return replace(result, spent_s=spent_s)
+
+    def tell(self, trial: LoadTrial, result: LoadResult | None, _took_s: float, /) -> Round | None:
+        """Take the result of a trial; return it as it is stored."""
+        if result is None:
+            return None
+        self.search.tell(trial, result)
+        return _round_of(self.search.last)
 
     def left_s(self) -> float:
         """Return the rest of the budget in seconds."""
-        budget_s = self._search.goal.budget_s
-        return math.inf if budget_s is None else budget_s - self._search.result().cost_s
+        budget_s = self.search.goal.budget_s
+        return math.inf if budget_s is None else budget_s - self.search.spent_s
 
     def _say_cut(self, trial: LoadTrial, elapsed_ns: int) -> str:
         """Return the sentence on a trial that was ended at the end of the budget."""
-        load = show_value(trial.load, self._search.unit)
+        load = show_value(trial.load, self.search.unit)
         return (
             f"The trial at {load} was ended after {show_duration(elapsed_ns / 1e9)}, because the "
             "budget was spent: nothing of it counts. Check that it cannot hang, or allow more."
         )
 
+    def result(self) -> PeakRate:
+        """Return the present knowledge of the peak."""
+        return self.search.result()
+
     def record(self) -> RunRecord:
         """Return the run so far."""
-        found = self._search.result()
-        analysis = Analysis(
+        return self.campaign.record()
+
+    def analyses(self) -> Iterator[Analysis]:
+        """Yield the analysis of the load."""
+        found = self.search.result()
+        yield Analysis(
             metric=self._metric,
             kind=Kind.READINGS,
             n=len(found.trials),
@@ -169,9 +204,71 @@ class PeakRun:
             estimate=found.load,
             notices=found.notices,
         )
-        is_over = found.status is not None
-        reason = _REASONS.get(found.status, StopReason.EXHAUSTED) if is_over else None
-        return self.kept.record(analysis, reason=reason)
+
+    def reason(self, *, is_late: bool) -> StopReason:  # noqa: ARG002  # it has no deadline
+        """Return why the search ended."""
+        return _REASONS.get(self.search.result().status, StopReason.EXHAUSTED)
+
+
+class _Overtime(Patience):
+    """Ends the code inside at the first check, two seconds after the time is up."""
+
+    def _is_late(self) -> bool:
+        return True
+
+
+def _ended_with_budget(left_s: float) -> AbstractContextManager[None]:
+    """Raise CallOverran inside, two seconds after the seconds left of a budget have passed.
+
+    `Patience` documents where it cannot interrupt.
+    """
+    is_limited = left_s < threading.TIMEOUT_MAX
+    return _Overtime().kept(max(left_s, 0.0) / LATEST if is_limited else None)
+
+
+def find_peak(run: PeakRun, generator: Prepared, *, after: After) -> PeakRate:
+    """Carry out a search; the preparation of its first trial counts for the budget, too."""
+    begun_s = time.monotonic()
+    try:
+        with _ended_with_budget(run.left_s()):
+            generator.check()
+        prepared_s = time.monotonic() - begun_s
+        return run.carry_out(generator, after=after, prepared_s=prepared_s)
+    except CallOverran:
+        raise WorkloadFailed(
+            f"The first trial was not prepared, nor a request answered, within the "
+            f"{show_duration(run.left_s())} of the budget: check that it cannot hang, or allow more"
+        ) from None
+    finally:
+        generator.close()
+
+
+def search_options(
+    given: Mapping[str, Any], *, load: str, limits: Sequence[Limit], accuracy: float
+) -> dict[str, Any]:
+    """Return the options of `PeakSearch`: those that are given, and what else its policy wants.
+
+    ``accuracy`` is that of the policy "adaptive".
+    """
+    is_adaptive = given.get("policy", ADAPTIVE) == ADAPTIVE
+    return {
+        "accuracy": accuracy if is_adaptive else PUBLISHED_ACCURACY,
+        "budget_s": _BUDGET_S if is_adaptive else None,
+        "whole": load != "rate",
+        "unit": LOADS[load],
+        **given,
+        "limits": limits,
+    }
+
+
+def peak_of(record: RunRecord) -> PeakRate:
+    """Return the result of a stored search, finished or not."""
+    search = search_of(record)
+    trial = search.ask() if record.decision is not None else None  # None if it ended by itself
+    if trial is not None:
+        cuts = [notice for notice in record.notices if notice.code is Code.CUT_ROUND]
+        search.cut(trial, cuts[-1].sentence if cuts else "The search ended before its last trial.")
+    return search.result()
 
 
 def search_of(record: RunRecord, **changed: Any) -> PeakSearch:
@@ -184,7 +281,7 @@ def search_of(record: RunRecord, **changed: Any) -> PeakSearch:
     return search
 
 
-def round_of(trial: Trial) -> Round:
+def _round_of(trial: Trial) -> Round:
     """Return a trial as it is stored; `_trial_of` reads it."""
     asked, result = trial.asked, trial.result
     values = {"mean": result.mean_response_s, "p95": result.p95_response_s, **result.metrics}

@@ -6,8 +6,9 @@ import math
 import platform
 import shlex
 import uuid
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,35 +16,36 @@ import click
 
 from benchrigor import machine
 from benchrigor.cli import options as shared
+from benchrigor.cli.exits import leave
+from benchrigor.cli.output import print_result, say
 from benchrigor.cli.tables import plot_option
 from benchrigor.cli.targets import command_words, trailing_words
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.files import readable
+from benchrigor.layout import page, row
 from benchrigor.model import codec
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.codec import is_there
 from benchrigor.model.shell_words import words_of
+from benchrigor.model.text import percent, show_duration, show_value
 from benchrigor.model.toml_tables import TomlTables
-from benchrigor.workbench.data import FAILED, Limit
+from benchrigor.workbench.arithmetic.run_length import plan_runlength
+from benchrigor.workbench.campaign_verb import carry_out_search
+from benchrigor.workbench.data import FAILED, Limit, PeakStatus, Trial
 from benchrigor.workbench.loadgen.http_requests import REQUEST, HttpRequest
 from benchrigor.workbench.loadgen.limit_texts import limit_of, limit_of_good
-from benchrigor.workbench.peak_run import PeakRun
-from benchrigor.workbench.planning.expected_cost import wrong_budget
+from benchrigor.workbench.loadgen.prepared import Prepared, generator_of
+from benchrigor.workbench.peak_run import PUBLISHED_ACCURACY, PeakRun, search_options
+from benchrigor.workbench.planning.expected_cost import expected_costs, wrong_budget
 from benchrigor.workbench.planning.search import PeakSearch
 from benchrigor.workbench.pool.host_table import hosts_of, prefix_of
-from benchrigor.workbench.searches import (
-    PUBLISHED_ACCURACY,
-    announce,
-    carry_out,
-    generator_of,
-    plan_lengths,
-    search_options,
-)
 from benchrigor.workbench.settings import HOSTS, LOAD, SEARCH, SENDING
 from benchrigor.workloads import Pick
 from benchrigor.workloads.named_functions import names_function
 
+_PILOTS, _LENGTHS = 5, (0.5, 1.0, 2.0)  # trials per length; lengths over the search's own length
+_FEWEST_PILOTS = 2  # of one length
 _WAYS = {"url": "--url", "mix": "--requests", "target": "MODULE:COROUTINE", "command": "COMMAND"}
 _SENT_BY_HOSTS = ("names", "prefix", "python", "scheduler")
 # Options that go with some kinds of targets only.
@@ -199,7 +201,7 @@ def peak(
         provenance=machine.provenance(full=True),
         store=shared.open_store(),
     )
-    carry_out(run, planned, offering, accuracy_given=accuracy_given)
+    leave(carry_out_search(run, offering, accuracy_given=accuracy_given))
 
 
 def _way(words: Sequence[str], given: Mapping[str, Any]) -> str:
@@ -322,3 +324,89 @@ def _kinds(path: Path) -> list[HttpRequest]:
     ]
     tables.refuse()
     return [kind for kind in kinds if kind is not None]
+
+
+def announce(search: PeakSearch, options: Mapping[str, Any]) -> None:
+    """Print the expected cost of a search."""
+    expected = expected_costs(options)
+    first = search.ask()
+    assert first is not None  # noqa: S101  # it has not begun
+    trials, seconds = [len(peak.trials) for peak in expected], [peak.cost_s for peak in expected]
+    statuses = [peak.status for peak in expected]
+
+    def text() -> str:
+        unit, cut = search.unit, statuses.count(None)
+        begun = f"{show_value(first.load, unit)} for {first.duration_s:.3g} s"
+        n = _span([str(count) for count in sorted(trials)], cut)
+        took = _span([show_duration(spent_s) for spent_s in sorted(seconds)], cut)
+        peaks = f"peaks of 2 to 100 times {show_value(search.goal.seed_load, unit)}"
+        others = Counter(status for status in statuses if status not in (None, PeakStatus.FOUND))
+        ended = [f"{n} of {len(statuses)} end {status}" for status, n in others.items()]
+        lines = row("first", [f"{begun}, then on to where the limits are no longer kept"])
+        lines += row("expected", [f"{n} trials, {took}: simulated with {peaks}", *ended])
+        return page(lines)
+
+    print_result(text, first=first, trials=trials, seconds=seconds, statuses=statuses)
+
+
+def plan_lengths(search: PeakSearch, generator: Prepared, *, budget_s: float | None) -> None:
+    """Run pilot trials of several lengths at the first load, and print the costs by length."""
+    first = search.ask()
+    assert first is not None  # noqa: S101  # it has not begun
+    lengths = [first.duration_s * times for times in _LENGTHS] * _PILOTS
+    load = show_value(first.load, search.unit)
+    planned = f"{len(lengths)} trials at {load}, {show_duration(sum(lengths))} in all"
+    if budget_s is not None and sum(lengths) > budget_s:
+        raise InvalidInput(f"--budget is {budget_s:g} s, and --plan takes {planned}: allow more")
+    say(planned, err=True)
+    generator.check()
+    try:
+        for number, seconds in enumerate(lengths):
+            pilot = replace(first, id=number, duration_s=seconds, reason="pilot")
+            search.recall(pilot, generator.offer(pilot))
+    finally:
+        generator.close()
+    trials = search.result().trials
+    why = _why_left_out(trials)
+    valid = [trial for trial in trials if trial.counts and not trial.result.crashed]
+    pilots = {
+        seconds: [trial.ratio or 0.0 for trial in valid if trial.asked.duration_s == seconds]
+        for seconds in lengths
+    }
+    if min(map(len, pilots.values())) < _FEWEST_PILOTS:
+        raise InvalidInput(f"too few trials at {load} tell anything: {reason}" for reason in why)
+    if why:
+        say(f"{len(trials) - len(valid)} of them left out: {'; '.join(why)}", err=True)
+    if not any(trial.ratio for trial in valid):
+        raise InvalidInput(
+            f"nothing that is limited differs from 0 at {load}, expected responses that vary: give "
+            "--mean or --p95, or a greater --seed-load"
+        )
+    setup_s = max(0.0, sum(trial.cost_s for trial in trials) - sum(lengths)) / len(trials)
+    wanted = {"accuracy": search.goal.accuracy, "confidence": search.goal.confidence}
+    plan = plan_runlength(pilots, **wanted, setup_s=setup_s)
+    accuracy, confidence = map(percent, wanted.values())
+    said = f"the response at {load} within {accuracy} at {confidence}; near the peak it takes more"
+    print_result(
+        lambda: page([*str(plan).splitlines(), said]),
+        **{**wanted, "load": first.load, "setup_s": setup_s, **asdict(plan)},
+    )
+
+
+def _why_left_out(trials: Sequence[Trial]) -> list[str]:
+    """Return why trials do not count, once per remedy."""
+    said = [trial.invalid or "the server broke down" * trial.result.crashed for trial in trials]
+    first = {why.partition(": ")[2]: why for why in reversed(said) if why}
+    alike = Counter(why.partition(": ")[2] for why in said if why)
+    return [
+        f"{why} (and {alike[cure] - 1} more alike)" if alike[cure] > 1 else why
+        for cure, why in sorted(first.items())
+    ]
+
+
+def _span(ascending: Sequence[str], cut: int) -> str:
+    """Show the range; if searches were cut off, as more than the greatest."""
+    least, most = ascending[0], ascending[-1]
+    if cut:
+        return f"{f'{least} to ' if cut < len(ascending) else ''}more than {most}"
+    return least if least == most else f"{least} to {most}"

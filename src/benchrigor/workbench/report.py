@@ -6,13 +6,14 @@ import math
 
 from benchrigor.control_characters import escaped
 from benchrigor.layout import Page, Part, page, row, table, wrapped
-from benchrigor.model.text import many, percent, show_duration
+from benchrigor.model.text import many, percent, show_duration, show_value
 from benchrigor.report.notice_lines import marked_all
 from benchrigor.workbench.arithmetic.peaks import CLOSED_LOOP, OPEN_LOOP
 from benchrigor.workbench.arithmetic.run_length import RunLengthPlan
 from benchrigor.workbench.data import FAILED, Limit, PeakRate, Trial
 from benchrigor.workbench.good_requests import conditions_of
 
+_FAILURES_SHOWN = 3
 _MOST_SHOWN = 100.0  # times the limit
 _FORMULAS = {curves.method: curves.formula for curves in (OPEN_LOOP, CLOSED_LOOP)}
 
@@ -63,6 +64,31 @@ def peak_lines(peak: PeakRate, *, whole: bool = True) -> list[Part]:
         head = ("load", "seconds", "of the limit", "by", "why")
         lines += ["", *table([head, *cells], ">>><<", indent=2)]
     return [*lines, *marked_all(peak.notices, whole=whole)]
+
+
+def trial_line(
+    trial: Trial, peak: PeakRate, *, budget_s: float | None = None, indent: int = 0
+) -> Page:
+    """Return a line with the result of a trial, and the peak so far."""
+    if trial.invalid:
+        why, _, _cure = trial.invalid.partition(": ")  # the remedy is printed below the result
+        verdict = f"invalid: {why}"
+    elif trial.result.crashed:
+        verdict = "broke down"
+    else:
+        ratio = trial.ratio or 0.0
+        verdict = f"{show_metric(trial.binding)} {show_ratio(ratio)} of its limit: "
+        verdict += "saturated" if ratio >= 1.0 else "kept"
+        most = sorted(trial.result.failures.items(), key=lambda pair: -pair[1])[:_FAILURES_SHOWN]
+        failures = ", ".join(f"{n} {what}" for what, n in most)
+        verdict += f" ({failures})" if failures else ""
+    parts = [f"{show_value(trial.asked.load, peak.unit)}", verdict]
+    if peak.load is not None:
+        parts.append(f"peak {peak.load.low:.3g} to {peak.load.high:.3g}")
+    if budget_s is not None and peak.status is None:
+        left_s = budget_s - peak.cost_s
+        parts += [f"{show_duration(left_s)} left"] if left_s > 0.0 else []
+    return page(wrapped(" · ".join(parts), " " * indent, hanging=indent + 2))
 
 
 def _hosts(peak: PeakRate) -> list[str]:

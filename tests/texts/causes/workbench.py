@@ -58,7 +58,7 @@ def stored(
         now_ns=lambda: 0,
     )
     found.carry_out(Offers(answer))
-    return run(verb, found.kept.run_id)
+    return run(verb, found.campaign.run_id)
 
 
 def told(values: dict[str, Any], **options: Any) -> None:

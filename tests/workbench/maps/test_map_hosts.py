@@ -94,7 +94,7 @@ def test_what_other_hosts_measured_is_kept_here(folder, hosts):
 
 def test_attempts_are_kept_and_explained_and_other_hosts_are_not_reused(cli, folder, hosts):
     """A host that others use, whose lock was stale: `explain` tells it."""
-    found = {"found": {"estimates": {"value": asdict(known(9.0))}}, "runs": []}
+    found = {"found": [{"estimates": {"value": asdict(known(9.0))}}], "runs": []}
     outcomes = [Outcome(disturbed="others used 1.5"), *[Outcome(value=found)] * 2]
     outcomes.append(Outcome(value=found, taken_over_from="a1b2"))
     hosts.instead = lambda _: outcomes.pop(0)
@@ -140,13 +140,18 @@ def test_a_sample_has_a_server_and_what_sends_to_it(folder, hosts, offering, mon
 PACES = {"ash": 1.0, "elm": 1.3, "fir": 0.8, "oak": 1.1}
 
 
+def is_turn(job: Job) -> bool:
+    """Whether a job is a turn of a choice, with several configurations."""
+    return len(job.arguments.get("samples", ())) > 1
+
+
 def answers_of(
     job: Job, *, noise: float = 0.0, bounded: object = None, rate: float = 1.0
 ) -> Outcome | None:
     """Answer turns: a rate of 100 of all, and more for more threads; else call the function."""
-    points = [sample["point"] for sample in job.arguments.get("samples", ())]
-    if not points:
+    if not is_turn(job):
         return None
+    points = [sample["point"] for sample in job.arguments["samples"]]
     drawn = np.random.default_rng(job.token.number % 2**32).normal(0.0, noise, len(points))
     found: list[Any] = [
         asdict(known(100.0 * PACES[job.host] * math.exp(off + math.log(p["threads"]) * rate)))
@@ -154,7 +159,11 @@ def answers_of(
     ]
     bounds = [50.0 if job.host == bounded and p == {"threads": 8} else None for p in points]
     found = [None if bound else each for each, bound in zip(found, bounds, strict=True)]
-    return Outcome(value={"estimates": found, "better_than": bounds})
+    answers = [
+        {"estimates": {} if each is None else {"value": each}, "at_least": bound}
+        for each, bound in zip(found, bounds, strict=True)
+    ]
+    return Outcome(value={"found": answers, "runs": []})
 
 
 def chosen(folder: Any, hosts: Any, instead: Any, best: str = "") -> Mapping[str, Any]:
@@ -169,7 +178,7 @@ def test_each_host_has_one_turn_at_a_time_and_turns_are_kept(cli, folder, hosts)
     told = chosen(folder, hosts, answers_of)
     assert (told["verdict"], told["point"]) == ("best", {"threads": 8})
     assert sorted(each["turn"]["host"] for each in told["turns"]) == [*PACES]
-    log = [each for executor in hosts for each in executor.log if "samples" in each[1].arguments]
+    log = [each for executor in hosts for each in executor.log if is_turn(each[1])]
     for host in PACES:
         spans = sorted((begin, end) for name, _, begin, end in log if name == host)
         assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(spans))
@@ -212,8 +221,8 @@ def test_no_further_turn_is_asked_of_a_lost_host(folder, hosts):
     """Also those that wait for it are forgotten."""
 
     def lost(job: Job) -> Outcome | None:
-        is_turn = "samples" in job.arguments and job.host == "ash"
-        return Outcome(kind="lost", failure="gone") if is_turn else answers_of(job)
+        is_lost = is_turn(job) and job.host == "ash"
+        return Outcome(kind="lost", failure="gone") if is_lost else answers_of(job)
 
     told = chosen(folder, hosts, lost)
     assert [each["turn"]["host"] for each in told["turns"] if each["lost"]] == ["ash"]

@@ -1,4 +1,4 @@
-"""Measures the samples of a map on the hosts of a pool."""
+"""Measures the samples of a map and the turns of a choice: here, or on the hosts of a pool."""
 
 from __future__ import annotations
 
@@ -6,103 +6,178 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
-from benchrigor.cli.output import say
-from benchrigor.control_characters import escaped
-from benchrigor.layout import page, wrapped
+from benchrigor.errors import WorkloadFailed
 from benchrigor.model import RunRecord, codec
-from benchrigor.model.text import many
 from benchrigor.protocols import Store
 from benchrigor.storage import Journal
+from benchrigor.workbench.campaign import here
+from benchrigor.workbench.data import PeakRate, Trial
 from benchrigor.workbench.loadgen import HostSenders
 from benchrigor.workbench.loadgen.senders import Senders
+from benchrigor.workbench.maps.choice_run import ChoiceRun, TurnDone
+from benchrigor.workbench.maps.life_cycle import StepDone
 from benchrigor.workbench.maps.map_file import MapFile, map_of
-from benchrigor.workbench.maps.map_run import Found, MapRun
-from benchrigor.workbench.maps.responses import Samples
+from benchrigor.workbench.maps.map_run import MapRun
+from benchrigor.workbench.maps.responses import Found, Samples, metric_of
+from benchrigor.workbench.planning.best_choice import Turn
 from benchrigor.workbench.pool.host_table import executor_for
-from benchrigor.workbench.pool.on_host import Refused
+from benchrigor.workbench.pool.on_host import FAILED, Refused
 from benchrigor.workbench.pool.pool import JobDone, Pool
-from benchrigor.workbench.surfaces.factors import show_point
-from benchrigor.workbench.surfaces.samples import Measured, Sample, fill_places
+from benchrigor.workbench.surfaces.samples import Sample, fill_places
 
 _MOST_S = 86_400.0  # the limit of a job, unless the file has one
-T = TypeVar("T")
-U = TypeVar("U")
+_ACCURACY = 0.05  # of answers in a turn
+Began = Callable[[str, Sequence[Mapping[str, Any]]], object]  # gets a host, and its samples
 
 
-def carry_out_on_hosts(
+def measure_map(
     run: MapRun,
     file: MapFile,
     *,
     cwd: str,
     store: Journal,
-    earlier: Mapping[int, RunRecord],
-    after: Callable[[Measured], object],
-) -> None:
-    """Carry out a map on a pool of hosts; a host measures one sample at a time.
+    earlier: Mapping[int, RunRecord] = MappingProxyType({}),
+    began: Began,
+    after: Callable[[], object],
+    after_trial: Callable[[Trial, PeakRate], object],
+) -> list[StepDone]:
+    """Carry out a map; return the steps of the server after the last sample.
 
-    Hosts on this machine write the runs of samples into the store themselves, so that an
-    interrupted sample can be resumed: ``earlier`` has such runs, by sample. The runs of other hosts
-    are stored when they arrive.
+    On a pool a host measures one sample at a time. Hosts on this machine write the runs of samples
+    into the store themselves, so that an interrupted sample can be resumed: ``earlier`` has such
+    runs, by sample. The runs of other hosts are stored when they arrive.
     """
-    shared = job_arguments(file, cwd=cwd, map_id=run.kept.begin(), store=store)
-    n_hosts = 1 + file.hosts.generators
+    map_id = run.campaign.begin()
+    if not file.has_pool:
+        shared: dict[str, Any] = {"cwd": cwd, "store": store, "map_id": map_id}
+        with Samples(file, **shared, after=after_trial, earlier=earlier) as samples:
+            run.campaign.carry_out(here(samples.measure), after=after)
+        return samples.pop_steps()
 
-    with pool_for(file, run.kept.begin()) as pool:
+    def read(_: Sample, job: JobDone) -> Found:
+        return _found_in(job, store)[0]
 
-        def submit(sample: Sample) -> Future[Found]:
+    with _Hosts(file, cwd=cwd, store=store, run_id=map_id, began=began) as hosts:
+
+        def submit(sample: Sample) -> Future[JobDone]:
             begun = earlier.get(sample.id)
-            own = {"sample": codec.encode(sample), "earlier": begun.run_id if begun else None}
-            done = pool.submit(f"{__name__}:measure_sample", {**shared, **own}, n_hosts=n_hosts)
-            return change_result(done, lambda job: keep_found(job, store))
+            return hosts.submit([sample], earlier=begun.run_id if begun else None)
 
-        run.carry_out_on_hosts(
-            submit,
-            hosts=max(1, len(pool.table.hosts) // n_hosts),  # the first sample fails on too few
-            deadline_s=file.deadline_s,
-            after=after,
+        run.campaign.carry_out(
+            submit, read=read, at_once=hosts.at_once, deadline_s=file.deadline_s, after=after
+        )
+    return []
+
+
+def measure_choice(
+    run: ChoiceRun, *, store: Journal, began: Began, after: Callable[[], object]
+) -> None:
+    """Carry out a choice, on the hosts of its file or on this machine."""
+    file, subject, run_id = run.file, run.subject, run.campaign.begin()
+    accuracy = file.design.get("target", _ACCURACY)
+
+    def samples_of(turn: Turn) -> list[Sample]:
+        places = [subject["points"].index(dict(point)) for point in turn.points]
+        return [
+            Sample(id=at, point=point, seed_load=subject["seeds"][at], accuracy=accuracy)
+            for at, point in zip(places, turn.points, strict=True)
+        ]
+
+    def read(turn: Turn, job: JobDone) -> TurnDone:
+        if job.failure and job.attempts and job.attempts[-1].outcome.kind == FAILED:
+            raise WorkloadFailed(f"{turn.host}: {job.failure}")
+        found = [] if job.failure else _found_in(job, store)
+        name = metric_of(file.response).name
+        estimates = tuple(each.estimates.get(name) for each in found)
+        nothing = "" if any(estimates) else "no configuration has a number on this host"
+        return TurnDone(
+            turn=turn,
+            estimates=estimates,
+            better_than=tuple(each.at_least for each in found),
+            cost_s=sum(attempt.elapsed_s for attempt in job.attempts),
+            lost=job.failure or nothing,
+            attempts=job.remarks(),
+        )
+
+    carry_out = partial(run.campaign.carry_out, read=read, deadline_s=file.deadline_s, after=after)
+    given: dict[str, Any] = {"cwd": subject["cwd"], "store": store, "run_id": run_id}
+    if not file.has_pool:
+        own = _arguments(file, **given)
+
+        def measure_turn(turn: Turn) -> JobDone:
+            samples = codec.encode(samples_of(turn))
+            return JobDone(value=measure(**{**own, "samples": samples, "hosts": [turn.host]}))
+
+        carry_out(here(measure_turn))
+        return
+    with _Hosts(file, **given, began=began) as hosts:
+        carry_out(
+            lambda turn: hosts.submit(samples_of(turn), first=turn.host),
+            at_once=len(subject["hosts"]) // hosts.of_a_job,
         )
 
 
-def job_arguments(file: MapFile, *, cwd: str, map_id: str | None, store: Journal) -> dict[str, Any]:
-    """Return the arguments of all jobs of a map; the pool fills in the hosts and lease."""
+def _arguments(file: MapFile, *, cwd: str, store: Journal, run_id: str | None) -> dict[str, Any]:
+    """Return the arguments of all jobs of a run; the pool fills in the hosts and lease."""
     return {
         "document": dict(file.document),
         "cwd": file.hosts.cwd or cwd,
-        "map_id": map_id,
+        "map_id": run_id,
         "store": str(store.path) if file.hosts.is_here else None,
         "hosts": [],
         "lease": 0,
     }
 
 
-def pool_for(file: MapFile, run_id: str | None) -> Pool:
-    """Return the hosts of a map, held for a run; a job may take as long as the whole map."""
-    limit_s = file.hosts.limit_s or file.budget_s or _MOST_S
-    return Pool(executor_for(file.hosts), owner=str(run_id), limit_s=limit_s, began=_say_begun)
+class _Hosts:
+    """The hosts of a map, held for a run; a job may take as long as the whole map."""
+
+    def __init__(
+        self, file: MapFile, *, cwd: str, store: Journal, run_id: str | None, began: Began
+    ) -> None:
+        self._shared = _arguments(file, cwd=cwd, store=store, run_id=run_id)
+        self.of_a_job = 1 + file.hosts.generators
+        self._pool = Pool(
+            executor_for(file.hosts),
+            owner=str(run_id),
+            limit_s=file.hosts.limit_s or file.budget_s or _MOST_S,
+            began=lambda host, given: began(host, given.get("samples", ())),
+        )
+        # The first sample fails on too few.
+        self.at_once = max(1, len(self._pool.table.hosts) // self.of_a_job)
+
+    def __enter__(self) -> _Hosts:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.close()
+
+    def submit(
+        self, samples: Sequence[Sample], *, earlier: str | None = None, first: str | None = None
+    ) -> Future[JobDone]:
+        """Have samples measured on a host, the ``first`` if one is required."""
+        own = {"samples": codec.encode(samples), "earlier": earlier}
+        call = f"{__name__}:{measure.__name__}"
+        return self._pool.submit(call, self._shared | own, n_hosts=self.of_a_job, first=first)
 
 
-def _say_begun(host: str, given: Mapping[str, Any]) -> None:
-    several = many(len(given.get("samples", ())), "configuration")
-    what = show_point(given["sample"]["point"]) if "sample" in given else several
-    say(page(wrapped(f"{escaped(host)} · {what}: begun", hanging=2)), err=True)
-
-
-def keep_found(job: JobDone, store: Store) -> Found:
-    """Return the result of a sample on a host, and store its run."""
-    tries = job.remarks()
+def _found_in(job: JobDone, store: Store) -> list[Found]:
+    """Return the results of the samples of a job; store the runs that came with them."""
     spent_s = sum(attempt.elapsed_s for attempt in job.attempts)
+    how: dict[str, Any] = {"host": job.host, "attempts": job.remarks(), "spent_s": spent_s}
     if job.failure:
-        return Found(reason=job.failure, host=job.host, attempts=tries, spent_s=spent_s)
-    found = codec.decode(Found, job.value["found"])
-    for run in job.value["runs"]:
-        record = codec.decode(RunRecord, run)
-        found = replace(found, run_id=_keep(record, store))
-    return replace(found, host=job.host, attempts=tries, spent_s=spent_s)
+        return [Found(reason=job.failure, **how)]
+    found = [codec.decode(Found, each) for each in job.value["found"]]
+    kept = {
+        str(run["run_id"]): _keep(codec.decode(RunRecord, run), store) for run in job.value["runs"]
+    }
+    return [replace(each, run_id=kept.get(str(each.run_id), each.run_id), **how) for each in found]
 
 
 def _keep(record: RunRecord, store: Store) -> str:
@@ -114,43 +189,27 @@ def _keep(record: RunRecord, store: Store) -> str:
     return run_id
 
 
-def change_result(future: Future[T], change: Callable[[T], U]) -> Future[U]:
-    """Return a future with the changed result of another one."""
-    after: Future[U] = Future()
-
-    def finish(done: Future[T]) -> None:
-        try:
-            after.set_result(change(done.result()))
-        except BaseException as error:  # noqa: BLE001  # it is raised to the waiting thread
-            after.set_exception(error)
-
-    future.add_done_callback(finish)
-    return after
-
-
-def measure_sample(
-    *, sample: Mapping[str, Any], earlier: str | None = None, store: str | None, **shared: Any
+def measure(
+    *,
+    samples: Sequence[Mapping[str, Any]],
+    earlier: str | None = None,
+    store: str | None,
+    **shared: Any,
 ) -> dict[str, Any]:
-    """Measure a sample on this host; return its result, and its run if no store here has it."""
-    asked = codec.decode(Sample, sample)
-    begun = {asked.id: earlier} if earlier else {}
-    with _samples_here(store=store, earlier=begun, **shared) as (samples, journal):
-        found = samples.measure(asked)
-        runs = [journal.load(found.run_id)] if found.run_id and not store else []
-    found = replace(found, steps=(*found.steps, *samples.pop_steps()))
+    """Measure samples on this host, one after the other.
+
+    Return their results, and their runs if no store here has them. ``earlier`` is the run of the
+    only sample, of an earlier process.
+    """
+    asked = [codec.decode(Sample, sample) for sample in samples]
+    begun = {asked[0].id: earlier} if earlier else {}
+    with _samples_here(store=store, earlier=begun, **shared) as (measured, journal):
+        found = [measured.measure(sample) for sample in asked]
+        ids = [] if store else [each.run_id for each in found if each.run_id]
+        runs = [journal.load(run_id) for run_id in ids]
+    steps = (*found[-1].steps, *measured.pop_steps())
+    found[-1] = replace(found[-1], steps=steps)
     return {"found": codec.encode(found), "runs": codec.encode(runs)}
-
-
-def measure_points(
-    *, samples: Sequence[Mapping[str, Any]], response: str, **shared: Any
-) -> dict[str, list[Any]]:
-    """Measure points on this host, one after the other; return answers and bounds, or None."""
-    with _samples_here(**shared) as (measured, _):
-        found = [measured.measure(codec.decode(Sample, sample)) for sample in samples]
-    return {
-        "estimates": [codec.encode(answer.estimates.get(response)) for answer in found],
-        "better_than": [answer.at_least for answer in found],
-    }
 
 
 @contextmanager

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate, pairwise
+from typing import Any
 
 from benchrigor.control_characters import escaped
 from benchrigor.layout import Page, Part, page, row, table, wrapped
-from benchrigor.model import Code, Estimate
+from benchrigor.model import Code, Estimate, RunRecord, codec
 from benchrigor.model.text import (
     counted,
     many,
@@ -20,6 +22,10 @@ from benchrigor.model.text import (
     show_value,
 )
 from benchrigor.report.notice_lines import marked_all
+from benchrigor.workbench.maps.life_cycle import StepDone
+from benchrigor.workbench.maps.map_file import MapFile
+from benchrigor.workbench.maps.map_run import ATTEMPTS, STEPS, facts_of
+from benchrigor.workbench.maps.responses import metric_of
 from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.settings import ADAPTIVE
 from benchrigor.workbench.surfaces.designs import snake
@@ -218,6 +224,42 @@ def progress_line(
         *([f"about {show_duration(left_s)} left"] if left_s else []),
     ]
     return page(wrapped(" · ".join(parts), hanging=2))
+
+
+def sample_line(search: SurfaceMap, file: MapFile) -> Page:
+    """Return a line with the last result of a map."""
+    metric, last = metric_of(file.response), search.own[-1]
+    known = {name: estimate for name, estimate in last.estimates.items() if name == metric.name}
+    done, left = search.done, search.left
+    planned = None if left is None else done + left
+    left_s = None if left is None else left * search.mean_cost_s / file.hosts.at_once
+    return progress_line(replace(last, estimates=known), done, planned, left_s, metric.unit)
+
+
+def begun_line(host: str, samples: Sequence[Mapping[str, Any]]) -> Page:
+    """Return a line on samples that a host of a pool begins."""
+    several = many(len(samples), "configuration")
+    what = show_point(samples[0]["point"]) if len(samples) == 1 else several
+    return page(wrapped(f"{escaped(host)} · {what}: begun", hanging=2))
+
+
+def map_page(
+    record: RunRecord, surface: Surface, units: Mapping[str, str], *, whole: bool = False
+) -> Page:
+    """Return the report of a stored map; a ``whole`` one has what went wrong meanwhile."""
+    steps = _steps(record) if whole else ()
+    return page([surface_page(surface, record.name, units, whole=whole), *steps])
+
+
+def _steps(record: RunRecord) -> Iterator[Part]:
+    """Yield failures of hosts, and failures of servers with their last output."""
+    for sample, attempt in facts_of(record, ATTEMPTS):
+        yield from wrapped(f"sample {sample.id}: {attempt}", "  ", hanging=4)
+    for sample, plain in facts_of(record, STEPS):
+        step = codec.decode(StepDone, plain)
+        if step.went_wrong:
+            yield from wrapped(f"sample {sample.id}: {step}", "  ", hanging=4)
+            yield from (f"    | {line}" for line in step.end)
 
 
 def plan_page(

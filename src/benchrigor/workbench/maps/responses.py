@@ -8,7 +8,7 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -35,13 +35,12 @@ from benchrigor.session.stored_runs import PART_OF
 from benchrigor.stats.interference.traffic_light import RED_ABOVE
 from benchrigor.storage.project_settings import TIME, picked_metrics, time_metric
 from benchrigor.workbench.data import PeakRate, PeakStatus, Trial
+from benchrigor.workbench.loadgen.prepared import generator_of
 from benchrigor.workbench.loadgen.senders import Senders
 from benchrigor.workbench.maps.life_cycle import Server, StepDone, same_configuration
 from benchrigor.workbench.maps.map_file import VALUE, MapFile, MetricResponse, PeakResponse
-from benchrigor.workbench.maps.map_run import Found, samples_of
-from benchrigor.workbench.peak_run import PeakRun, search_of
+from benchrigor.workbench.peak_run import PeakRun, find_peak, peak_of, search_of, search_options
 from benchrigor.workbench.planning.search import PeakSearch
-from benchrigor.workbench.searches import find_peak, generator_of, peak_of, search_options
 from benchrigor.workbench.settings import ADAPTIVE, LOADS
 from benchrigor.workbench.surfaces.factors import Point, Space, show_point
 from benchrigor.workbench.surfaces.samples import Sample, fill_places, lost_share, read_answer
@@ -54,7 +53,36 @@ _ENDS = r"; its \w+ ends:$"  # the end of a sentence before lines of output
 _CUT_SHORT = {StopReason.INTERRUPTED, StopReason.STOP_REQUESTED}  # such a run can be resumed
 _CONFIDENCE = 0.95  # of the low and high that a function returns
 _BEGIN_AT = 0.7  # of a neighbour's peak: a first trial at the limit itself shows no side
-_SAMPLE = "sample"  # in the subject of a run that measures one
+SAMPLE = "sample"  # in the subject of a run that measures one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The result of a sample: its numbers as `SurfaceMap.tell` takes them, and how it arose.
+
+    Parameters
+    ----------
+    steps
+        Steps of its server that ended meanwhile.
+    run_id
+        The stored run that measured it; None without one.
+    before_s, spent_s
+        Seconds that an earlier process measured it, and that hosts did; None for hosts if this
+        process measured it.
+    host, attempts
+        The host of a pool that measured it, and why it was measured again.
+    """
+
+    estimates: Mapping[str, Estimate] = field(default_factory=dict)
+    at_least: float | None = None
+    at_most: float | None = None
+    reason: str | None = None
+    steps: tuple[StepDone, ...] = ()
+    run_id: str | None = None
+    before_s: float = 0.0
+    host: str | None = None
+    attempts: tuple[str, ...] = ()
+    spent_s: float | None = None
 
 
 def name_of(response: PeakResponse | MetricResponse) -> str:
@@ -207,7 +235,7 @@ class Samples:
 
     def _subject_of(self, sample: Sample) -> dict[str, Any]:
         """Return the part of the subject of a run that names its map and sample."""
-        return {PART_OF: self._map_id, _SAMPLE: codec.encode(sample)}
+        return {PART_OF: self._map_id, SAMPLE: codec.encode(sample)}
 
     def _name(self, sample: Sample) -> str:
         name = fill_places(name_of(self._file.response), sample.point)
@@ -236,7 +264,7 @@ class Samples:
         restart = self._server.restart if self._server else None
         given: dict[str, Any] = {"cwd": self._cwd, "recover": restart, "senders": self._senders}
         generator = generator_of(described, search.limits, **given)
-        return answer_of_peak(find_peak(run, generator, after=self._after), run.kept.run_id)
+        return answer_of_peak(find_peak(run, generator, after=self._after), run.campaign.run_id)
 
     def _metric(self, response: MetricResponse, sample: Sample, earlier: RunRecord | None) -> Found:
         metrics, record = metrics_of(response), earlier
@@ -392,19 +420,3 @@ def _between(peak: PeakRate) -> Estimate | None:
         n_effective=float(n),
         method="bounds",
     )
-
-
-def unfinished_samples(store: Store, record: RunRecord) -> dict[int, tuple[Sample, RunRecord]]:
-    """Return the samples, with their runs, that were under way when a stored map ended."""
-    finished = {measured.sample.id for measured in samples_of(record)}
-    known = {record.run_id, *(sample.facts.get("run") for sample in record.rounds)}
-    found: dict[int, tuple[Sample, RunRecord]] = {}
-    for listed in store.runs(str(record.run_id)):  # the newest first
-        if listed["run_id"] in known:
-            continue
-        run = store.load(listed["run_id"])
-        if run.subject.get(PART_OF) == record.run_id:
-            sample = codec.decode(Sample, run.subject[_SAMPLE])
-            if sample.id not in finished:
-                found.setdefault(sample.id, (sample, run))
-    return found

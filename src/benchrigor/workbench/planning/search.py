@@ -236,11 +236,21 @@ class PeakSearch:
             limits=self.limits,
             binding=_binding(trials, load),
             trials=tuple(self._trials),
-            cost_s=sum(trial.cost_s for trial in self._trials),
+            cost_s=self.spent_s,
             goodput=_goodput(trials, kept),
             unit=self.unit,
             notices=notices,
         )
+
+    @property
+    def last(self) -> Trial:
+        """The last finished trial."""
+        return self._trials[-1]
+
+    @property
+    def spent_s(self) -> float:
+        """The total cost of finished trials."""
+        return sum(trial.cost_s for trial in self._trials)
 
     def _note_unread_limits(self, trials: Sequence[Trial]) -> Iterator[Notice]:
         """Report limits without a value in any trial."""
@@ -300,8 +310,9 @@ class PeakSearch:
         goal = self._goal_by_now()
         if goal.budget_s is None:
             return step
-        spent = sum(trial.cost_s for trial in self._trials)
-        spent += sum(trial.duration_s + goal.setup_s for trial in self._pending.values())
+        spent = self.spent_s + sum(
+            trial.duration_s + goal.setup_s for trial in self._pending.values()
+        )
         left_s = goal.budget_s - spent - goal.setup_s
         if left_s >= step.duration_s:
             return step

@@ -255,9 +255,9 @@ class SurfaceMap:
         self._asked = max([self._asked, *(sample.id + 1 for sample in samples)])
 
     @property
-    def last(self) -> Measured:
-        """The last result."""
-        return self._measured[-1]
+    def own(self) -> Sequence[Measured]:
+        """Its results so far, without those of earlier maps."""
+        return self._own
 
     @property
     def done(self) -> int:

@@ -20,12 +20,11 @@ from benchrigor.model.checks import refuse
 from benchrigor.model.run import Provenance
 from benchrigor.model.text import show_duration
 from benchrigor.storage import Journal
+from benchrigor.workbench.campaign_verb import carry_out_map
 from benchrigor.workbench.maps.map_file import MapFile, MetricResponse, PeakResponse, read_map
 from benchrigor.workbench.maps.map_report import plan_page, plan_seconds
-from benchrigor.workbench.maps.map_run import MapRun, is_map, samples_of
+from benchrigor.workbench.maps.map_run import MapRun, is_map, samples_of, search_for
 from benchrigor.workbench.maps.responses import metrics_of, name_of, options_at
-from benchrigor.workbench.maps.stored_maps import carry_out
-from benchrigor.workbench.maps.surfaces_of_maps import search_for
 from benchrigor.workbench.planning.expected_cost import expected_costs, wrong_budget
 from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.surfaces.gaussian_process import load_models
@@ -110,7 +109,7 @@ def map_(
         provenance=provenance,
         store=opened,
     )
-    leave(carry_out(run, read, cwd, opened, best=best))
+    leave(carry_out_map(run, read, cwd, opened, best=best))
 
 
 def announce(search: SurfaceMap, file: MapFile) -> None:

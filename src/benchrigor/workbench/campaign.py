@@ -1,0 +1,162 @@
+"""One campaign: asks a planner, has its plans carried out, and keeps what comes of them.
+
+A search for a peak, a map and a choice are carried out in this way. Their results are rounds of a
+run, which a later process takes up.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
+
+from benchrigor.errors import BenchrigorError
+from benchrigor.model import Analysis, Decision, Round, RunRecord, StopReason
+from benchrigor.protocols import Store
+
+A = TypeVar("A")
+T = TypeVar("T")
+Submit = Callable[[Any], Future[Any]]
+
+
+class Carried(Protocol):
+    """A planner, and what a campaign keeps of it."""
+
+    def ask(self) -> Any | None:
+        """Return the next plan; None if there is none as long as others are under way."""
+
+    def tell(self, plan: Any, outcome: Any, took_s: float, /) -> Round | None:
+        """Take the outcome of a plan; return the round to keep, None for nothing."""
+
+    def result(self) -> Any:
+        """Return the result so far."""
+
+    def analyses(self) -> Iterable[Analysis]:
+        """Return the analyses of the rounds so far."""
+
+    def reason(self, *, is_late: bool) -> StopReason:
+        """Return why it is over; ``is_late`` if no plan may begin any more."""
+
+
+class Campaign:
+    """Carries out a planner; its results are rounds, which a store keeps one by one.
+
+    Parameters
+    ----------
+    carried
+        The planner.
+    kind
+        Of the subject of the run; it identifies such runs.
+    subject
+        The facts that a later process needs to continue, by name.
+    store
+        The store of rounds; None without one.
+    now_ns
+        A clock, for the time that plans take, and for a deadline.
+    fields
+        Further fields of the record: name, metrics, options, provenance.
+    """
+
+    def __init__(
+        self,
+        carried: Carried,
+        kind: str,
+        subject: Mapping[str, Any],
+        store: Store | None,
+        *,
+        now_ns: Callable[[], int] = time.perf_counter_ns,
+        **fields: Any,
+    ) -> None:
+        facts = {"kind": kind, **subject}
+        self._header = RunRecord(seed=0, rounds=(), analyses=(), subject=facts, **fields)
+        self._carried, self._store, self._now_ns = carried, store, now_ns
+        self._decision: Decision | None = None
+        self.rounds = list[Round]()
+        self.run_id: str | None = None
+
+    def take_up(self, record: RunRecord) -> None:
+        """Continue a stored run."""
+        self._header = replace(self._header, subject=record.subject, provenance=record.provenance)
+        self.rounds, self.run_id = list(record.rounds), record.run_id
+
+    def begin(self) -> str | None:
+        """Open the run in the store, once, and return its id; None without a store."""
+        if self._store is not None and self.run_id is None:
+            self.run_id = self._store.begin(self._header)
+        return self.run_id
+
+    def carry_out(
+        self,
+        submit: Submit,
+        *,
+        read: Callable[[Any, Any], Any] = lambda _, outcome: outcome,
+        at_once: int = 1,
+        deadline_s: float = float("inf"),
+        after: Callable[[], object] = lambda: None,
+    ) -> Any:
+        """Have plans carried out until the planner asks for no further one; return the result.
+
+        ``submit`` begins a plan, up to ``at_once`` together; no plan begins after ``deadline_s``.
+        ``read`` makes the outcome of a plan of what its future returns.
+        ``after`` is called when a result is kept. Of plans that end together, those that raise come
+        last. Errors and Ctrl-C have the run so far as ``record``.
+        """
+        self.begin()
+        late_ns = self._now_ns() + 1e9 * deadline_s
+        running: dict[Future[Any], tuple[Any, int]] = {}
+        try:
+            while True:
+                while (
+                    len(running) < at_once
+                    and self._now_ns() < late_ns
+                    and (plan := self._carried.ask()) is not None
+                ):
+                    begun_ns = self._now_ns()
+                    running[submit(plan)] = plan, begun_ns
+                if not running:
+                    break
+                ended = wait(running, return_when=FIRST_COMPLETED).done
+                for future in sorted(ended, key=lambda future: future.exception() is not None):
+                    plan, begun_ns = running.pop(future)
+                    took_s = (self._now_ns() - begun_ns) / 1e9
+                    outcome = read(plan, future.result())
+                    finished = self._carried.tell(plan, outcome, took_s)
+                    if finished is not None:
+                        self._keep(finished)
+                        after()
+        except (BenchrigorError, KeyboardInterrupt) as error:
+            error.record = self.record()  # type: ignore[union-attr]
+            raise
+        reason = self._carried.reason(is_late=self._now_ns() >= late_ns)
+        self._decision = Decision(stop=True, reason=reason)
+        if self._store is not None and self.run_id is not None:
+            self._store.finish(self.run_id, self.record())
+        return self._carried.result()
+
+    def _keep(self, finished: Round) -> None:
+        self.rounds.append(finished)
+        if self._store is not None and self.run_id is not None:
+            self._store.append(self.run_id, finished)
+
+    def record(self) -> RunRecord:
+        """Return the run so far, with the decision once it is over."""
+        return replace(
+            self._header,
+            rounds=tuple(self.rounds),
+            analyses=tuple(self._carried.analyses()),
+            decision=self._decision,
+            run_id=self.run_id,
+        )
+
+
+def here(measure: Callable[[A], T]) -> Callable[[A], Future[T]]:
+    """Return a function that has a plan carried out here, and returns a finished future."""
+
+    def submit(plan: A) -> Future[T]:
+        future: Future[T] = Future()
+        future.set_result(measure(plan))
+        return future
+
+    return submit
