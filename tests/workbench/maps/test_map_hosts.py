@@ -203,9 +203,9 @@ def test_a_turn_that_waits_for_its_host_costs_nothing_and_holds_up_no_other(fold
     elm_turns, elm_is_done = itertools.count(1), threading.Event()
 
     def slow(job: Job) -> Outcome | None:
-        if "samples" in job.arguments and job.host == "elm" and next(elm_turns) == 2:
+        if is_turn(job) and job.host == "elm" and next(elm_turns) == 2:
             elm_is_done.set()
-        elif "samples" in job.arguments and not elm_is_done.is_set() and job.host == "ash":
+        elif is_turn(job) and not elm_is_done.is_set() and job.host == "ash":
             assert elm_is_done.wait(30.0)
             time.sleep(0.05)
         return answers_of(job)
