@@ -3,7 +3,7 @@
     PYTHONPATH=tests/golden python tests/stored/said.py
 
 adds the cases that have no file in ``said`` yet. A file that is there stays: later versions say of
-files of this one what it said.
+files of this one what it said. What they say besides is in ``said_since.json``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from benchrigor.testing import FakeClock
 HERE = Path(__file__).parent
 FILES, SAID = HERE / "method_5", HERE / "said"
 KILLED = "528fe831"
-_LABELS = {"headline", "selection", "label", "options", "started_at", "name", "source"}
+SINCE = HERE / "said_since.json"
+_LABELS = {"headline", "label", "options", "started_at", "name"}
+_SINCE = {"selection", "source"}  # what is said since the files of ``said`` are there
 _A_SENTENCE = 3  # words
 
 _RUNS = {
@@ -110,6 +112,24 @@ def say(name: str, scratch: Path) -> Any:
     return data({"exit_code": done.exit_code, "told": None if files else told, "files": files})
 
 
+def apart(said: Any) -> tuple[Any, list[Any]]:
+    """Return what was said from the beginning, and what is said since then, in order."""
+    if isinstance(said, list):
+        parts = [apart(each) for each in said]
+        return [first for first, _ in parts], [each for _, since in parts for each in since]
+    if not isinstance(said, dict):
+        return said, []
+    parts = {key: apart(value) for key, value in said.items() if key not in _SINCE}
+    since = [_named(value) for key, value in said.items() if key in _SINCE and value]
+    since += [each for _, later in parts.values() for each in later]
+    return {key: first for key, (first, _) in parts.items()}, since
+
+
+def _named(value: Any) -> Any:
+    """Return a value, of a path the name of the file."""
+    return Path(value).name if isinstance(value, str) else value
+
+
 def resume(scratch: Path) -> Any:
     """Return what the killed run finds when it goes on with synthetic readings."""
     shutil.copy(FILES / "runs.sqlite", scratch / "runs.sqlite")
@@ -170,12 +190,18 @@ def _numbers(column: tuple[str, ...]) -> list[float] | None:
 
 def _add_missing() -> None:
     SAID.mkdir(exist_ok=True)
+    known = json.loads(SINCE.read_text(encoding="utf-8")) if SINCE.exists() else {}
     for name in [*COMMANDS, "resume"]:
         path = SAID / f"{name}.json"
+        if path.exists() and name in known:
+            continue
+        with tempfile.TemporaryDirectory() as scratch:
+            found = resume(Path(scratch)) if name == "resume" else say(name, Path(scratch))
+        first, known[name] = apart(found)
         if not path.exists():
-            with tempfile.TemporaryDirectory() as scratch:
-                found = resume(Path(scratch)) if name == "resume" else say(name, Path(scratch))
-            path.write_text(json.dumps(found) + "\n", encoding="utf-8")
+            path.write_text(json.dumps(first) + "\n", encoding="utf-8")
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(known[name])}" for name in known)
+    SINCE.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
