@@ -101,7 +101,8 @@ def public_modules() -> set[str]:
 def inner_names(tests: Iterable[Source]) -> set[str]:
     """Return the names of inner modules that tests reach.
 
-    They are imported, attributes of imported modules, or dotted texts, as setattr and patch take.
+    They are imported, attributes of imported modules (also by setattr), or dotted texts, as patch
+    takes.
     """
     public = public_modules()
     return {
@@ -120,6 +121,10 @@ def _names_reached(file: Source) -> Iterator[str]:
     for node in file.nodes:
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name in modules:
+                yield f"{modules[name]}.{attribute}"
+            case ast.Call(args=[ast.Name(id=name), ast.Constant(value=str(attribute)), *_]) if (
+                name in modules  # setattr, delattr and the like
+            ):
                 yield f"{modules[name]}.{attribute}"
             case ast.Constant(value=str(text)) if re.fullmatch(r"benchrigor(\.\w+){2,}", text):
                 yield text

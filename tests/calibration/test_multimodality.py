@@ -8,16 +8,14 @@ from scipy import stats as scipy_stats
 from simulated.mixtures import Draw, Rng, counts_found, spike_beside_a_plain
 from simulated.series import autoregressive
 
-from benchrigor.model.series import Floats
 
-
-def lottery(n: int, rng: Rng, stay: float) -> Floats:
+def lottery(n: int, rng: Rng, stay: float) -> np.ndarray:
     """Draw a level from one normal distribution, keep it for a while, then draw again."""
     drawn = np.cumsum(rng.random(n) > stay)
     return rng.normal(size=n + 1)[drawn] + rng.normal(0.0, 0.05, n)
 
 
-def off_the_grid(n: int, rng: Rng) -> Floats:
+def off_the_grid(n: int, rng: Rng) -> np.ndarray:
     grid = np.round(rng.normal(20.0, 1.5, n)) * 100.0
     return grid + np.where(rng.random(n) < 0.01, rng.integers(1, 99, n), 0)
 

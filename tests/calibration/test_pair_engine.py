@@ -7,11 +7,10 @@ from scipy import signal
 from scipy import stats as scipy_stats
 
 from benchrigor.model import Comparison, StopReason, Verdict
-from benchrigor.model.series import Floats
 from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
 
 
-def compare_series(engine: PairEngine, old: Floats, new: Floats) -> Comparison:
+def compare_series(engine: PairEngine, old: np.ndarray, new: np.ndarray) -> Comparison:
     """Tell an engine the pairs of two series until it has enough."""
     done = 0
     while (plan := engine.ask()) is not None:

@@ -10,7 +10,6 @@ from scipy import stats as scipy_stats
 from simulated.estimates import mean_of
 
 from benchrigor.model import Verdict
-from benchrigor.model.series import Floats
 from benchrigor.stats import compare, estimate_mean
 from benchrigor.stats.planning.power import plan_sizes
 
@@ -37,7 +36,7 @@ def test_the_planned_size_reaches_the_power(change: float, margin: float, power:
 def test_the_size_planned_from_a_pilot_reaches_the_power_of_the_comparison() -> None:
     rng = np.random.default_rng(12)
 
-    def series(n: int, mean: float) -> Floats:
+    def series(n: int, mean: float) -> np.ndarray:
         shocks = 0.05 * math.sqrt(1.0 - 0.7**2) * rng.normal(size=n + 100)
         return np.asarray(mean + signal.lfilter([1.0], [1.0, -0.7], shocks)[100:])
 

@@ -13,7 +13,6 @@ from fence.comparing import differences
 from fence.plain import plain
 
 from benchrigor.model import Code, Estimate, Notice
-from benchrigor.model.notice import Severity
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
@@ -42,14 +41,7 @@ ESTIMATE = Estimate(
     n=500,
     n_effective=math.nan,
     method="wps",
-    notices=(
-        Notice(
-            code=Code.SHORT_RUN,
-            severity=Severity.WARNING,
-            sentence="Short.",
-            evidence={"n": 500, "wanted": None},
-        ),
-    ),
+    notices=(Notice.warning(Code.SHORT_RUN, "Short.", n=500, wanted=None),),
 )
 RESULT = plain({"found": [ESTIMATE], "decided": True})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchrigor.machine import process_tree
 from benchrigor.machine.host_delays import HostDelays, attribute_delay
 from benchrigor.machine.process_tree import ProcessTree
 from benchrigor.machine.run_delay import RunDelay
@@ -249,9 +249,8 @@ def test_what_threads_lost_that_waited_at_once(
     write, monkeypatch, spent_ms, wall_ms, expected_ms
 ) -> None:
     now_ms = [0]
-    clock = SimpleNamespace(monotonic_ns=lambda: now_ms[0] * MS, monotonic=time.monotonic)
-    monkeypatch.setattr(process_tree, "time", clock)
-    monkeypatch.setattr(process_tree, "processors", lambda: 2)
+    monkeypatch.setattr(time, "monotonic_ns", lambda: now_ms[0] * MS)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
     files: dict[str, str] = {}
     for tid, (ran_ms, waited_ms) in enumerate(spent_ms, start=7):
         files |= a_thread(7, tid, f"{ran_ms * MS} {waited_ms * MS} 1\n")
@@ -283,14 +282,11 @@ def test_what_the_caller_waits_at_the_end_of_the_child_is_lost(
         waited_ms[0] += waited
         return found
 
-    clock = SimpleNamespace(
-        monotonic_ns=lambda: now_ms[0] * MS,
-        monotonic=lambda: now_ms[0] / 1e3,
-        thread_time=lambda: 0.0,
-    )
     ready = SimpleNamespace(poll=poll, register=lambda *_: None)
-    monkeypatch.setattr(process_tree, "time", clock)
-    monkeypatch.setattr(process_tree, "select", SimpleNamespace(poll=lambda: ready, POLLIN=1))
+    monkeypatch.setattr(time, "monotonic_ns", lambda: now_ms[0] * MS)
+    monkeypatch.setattr(time, "monotonic", lambda: now_ms[0] / 1e3)
+    monkeypatch.setattr(time, "thread_time", lambda: 0.0)
+    monkeypatch.setattr(select, "poll", lambda: ready)
     monkeypatch.setattr(os, "pidfd_open", lambda _: os.open(os.devnull, os.O_RDONLY), raising=False)
     root = write(a_thread(7, 7, f"{MS} 0 1\n"))
     tree = ProcessTree(7, root=root, own_ns=lambda: waited_ms[0] * MS)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,7 +17,6 @@ from benchrigor.workloads import (
     CallableWorkload,
     RoundRecorder,
     StepwiseWorkload,
-    reading_delays,
 )
 from benchrigor.workloads.reading_delays import ReadingDelays, delay_by_others
 
@@ -264,7 +264,7 @@ def test_what_own_threads_may_have_taken_is_told_apart(
     meter = FakeMeter(clock)
     used = iter([(0, 0, 0), (0, 0, 0), (50 * MS, siblings_ms * MS, wall_ms * MS)])
     monkeypatch.setattr(ReadingDelays, "spent_ns", lambda _: next(used))
-    monkeypatch.setattr(reading_delays, "processors", lambda: 1)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
 
     def function() -> None:
         clock.advance(2_000_000)

@@ -6,7 +6,6 @@ import numpy as np
 
 from benchrigor.interference import quantise
 from benchrigor.model import ChangePoints
-from benchrigor.model.series import Floats
 from benchrigor.stats import ChangeDetector, detect_changes, find_stable_phase
 from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector
 from benchrigor.stats.interference.grouping import find_clusters
@@ -17,7 +16,7 @@ from fence.sessions import LargestJump
 __all__: list[str] = []
 
 
-def of_several() -> dict[str, Floats]:
+def of_several() -> dict[str, np.ndarray]:
     """Return series with and without changes, by name."""
     return {
         "inserts": column("recorded_inserts.csv"),

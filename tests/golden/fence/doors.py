@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from benchrigor.model import Analysis, Estimate, Metric, Options, Round, StablePhase
-from benchrigor.model.series import Floats
 from benchrigor.session import Engine, Session
 from benchrigor.stats import (
     compare,
@@ -34,7 +35,7 @@ NEVER = 1e-9
 """A target that no series reaches, so that a session takes all that there is."""
 
 
-def of_one_series(series: Floats) -> dict[str, object]:
+def of_one_series(series: np.ndarray) -> dict[str, object]:
     """Ask every door that takes a series for its mean, and those that have one for its median."""
     return {
         "session, one round": analysed(series, recorded=False),
@@ -53,7 +54,7 @@ def of_one_series(series: Floats) -> dict[str, object]:
     }
 
 
-def of_invocations(several: list[Floats]) -> dict[str, object]:
+def of_invocations(several: list[np.ndarray]) -> dict[str, object]:
     """Ask every door that takes one series per invocation for their mean."""
     record = record_of(
         lambda plan: Told({"unit_readings": {"time": several[plan.index]}}),
@@ -70,7 +71,7 @@ def of_invocations(several: list[Floats]) -> dict[str, object]:
     }
 
 
-def analysed(series: Floats, *, recorded: bool, **options: str) -> object:
+def analysed(series: np.ndarray, *, recorded: bool, **options: str) -> object:
     """Tell an engine all readings in one round."""
     how = Options(target=NEVER, **options)
     engine = Engine(how, (TIME,), seed=1, recorded=recorded)
@@ -80,7 +81,7 @@ def analysed(series: Floats, *, recorded: bool, **options: str) -> object:
     return summary(engine.result().analysis())
 
 
-def scheduled(series: Floats) -> object:
+def scheduled(series: np.ndarray) -> object:
     """Tell a session the readings as it asks for them, until there are no more."""
     session = Session(Options(target=NEVER, budget_readings=series.size), (TIME,), seed=1)
     given = iter(series.tolist())
@@ -120,7 +121,7 @@ def short(estimate: Estimate | None) -> object:
     }
 
 
-def found_phase(series: Floats) -> object:
+def found_phase(series: np.ndarray) -> object:
     """Return the phase that can be claimed, and the plain mean of its readings."""
     phase: StablePhase = find_stable_phase(series)
     if phase.start is None:
@@ -128,7 +129,7 @@ def found_phase(series: Floats) -> object:
     return {"phase": phase, "mean": attempted(estimate_mean, trimmed(series, phase))}
 
 
-def compared(side: Floats | list[Floats]) -> object:
+def compared(side: np.ndarray | list[np.ndarray]) -> object:
     """Return what a comparison makes of a side, here held against itself."""
     found = attempted(compare, side, side, trim=True)
     return getattr(found, "baseline", found)

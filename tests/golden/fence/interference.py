@@ -6,7 +6,6 @@ import numpy as np
 
 from benchrigor.interference import composite_profile, merge_processes
 from benchrigor.model import SegmentProfile
-from benchrigor.model.series import Floats
 from benchrigor.stats import estimate_interference, light_of, probability_high, profile_interference
 from fence.cases import case
 from fence.plain import attempted
@@ -36,7 +35,7 @@ def disturbed(
     )
 
 
-def measured(lost_s: Floats) -> Floats:
+def measured(lost_s: np.ndarray) -> np.ndarray:
     """Return the part of what was lost that a meter sees: every other loss."""
     return np.where(np.arange(lost_s.size) % 2 == 0, lost_s, 0.0)
 

@@ -8,7 +8,6 @@ import numpy as np
 from shared_cases import SyntheticJob, analysed_again
 
 from benchrigor.model import Metric, Options, RoundPlan, RunRecord
-from benchrigor.model.series import Floats
 from benchrigor.session import Session
 from benchrigor.stats import fit_wps
 from fence.cases import case, register
@@ -22,7 +21,7 @@ ESTIMATORS = ("ols", "weighted", "robust")
 SPEED = Metric(name="speed", unit="B/s", direction="higher")
 
 
-def of_several() -> dict[str, tuple[Floats, Floats]]:
+def of_several() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return amounts and durations, by name."""
     rng = np.random.default_rng(200)
     work = rng.integers(1_000, 1_000_000, 60).astype(float)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from benchrigor.machine import provenance
 from benchrigor.model import Estimate, RunRecord
-from benchrigor.model.run import Provenance
 from benchrigor.session import plan
 from benchrigor.stats import estimate_invocations, estimate_mean
 from benchrigor.stats.planning.agreement import pair_runs, track_record, track_records
@@ -65,17 +65,7 @@ def track_record_of_intervals() -> object:
 
 def on_a_machine(record: RunRecord, started_at: str) -> RunRecord:
     """Return a run as if it had been made on a machine, at a time."""
-    machine = Provenance(
-        host="machine",
-        system="any",
-        cpu="any",
-        cores=2,
-        python="any",
-        packages={},
-        commit=None,
-        capabilities=(),
-        started_at=started_at,
-    )
+    machine = replace(provenance(), host="machine", cpu="any", cores=2, started_at=started_at)
     return replace(record, provenance=machine)
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from scipy import signal
 
 from benchrigor.model import SegmentProfile
-from benchrigor.model.series import Floats
 
 __all__ = [
     "ROOT",
@@ -31,13 +30,13 @@ INVOCATIONS = 12
 
 
 @cache
-def column(name: str, title: str = "seconds") -> Floats:
+def column(name: str, title: str = "seconds") -> np.ndarray:
     """Return a column of a recorded file, of `readings` or of the examples."""
     with _where(name).open(newline="", encoding="utf-8") as lines:
         return np.array([float(row[title]) for row in csv.DictReader(lines)])
 
 
-def invocations(side: str) -> list[Floats]:
+def invocations(side: str) -> list[np.ndarray]:
     """Return the readings of encoding, one series per interpreter, of either side."""
     return [column("encoding_invocations.csv", f"{side} {each}") for each in range(INVOCATIONS)]
 
@@ -48,34 +47,34 @@ def profile(name: str) -> SegmentProfile:
     return SegmentProfile.load(_where(name))
 
 
-def correlated(n: int, *, seed: int, phi: float = 0.0, cv: float = 0.05) -> Floats:
+def correlated(n: int, *, seed: int, phi: float = 0.0, cv: float = 0.05) -> np.ndarray:
     """Draw normal readings of mean 1 that remember a share ``phi`` of the one before."""
     shocks = np.random.default_rng(seed).standard_normal(n + 100)
     noise = signal.lfilter([np.sqrt(1.0 - phi**2)], [1.0, -phi], shocks)[100:]
     return np.asarray(1.0 + cv * noise)
 
 
-def warming(n: int, *, seed: int, phi: float = 0.5, fading: float = 60.0) -> Floats:
+def warming(n: int, *, seed: int, phi: float = 0.5, fading: float = 60.0) -> np.ndarray:
     """Draw readings that begin at twice their level and come down to it exponentially."""
     return correlated(n, seed=seed, phi=phi) + np.exp(-np.arange(n) / fading)
 
 
-def stepping(n: int, *, seed: int, at: int, by: float = 0.3) -> Floats:
+def stepping(n: int, *, seed: int, at: int, by: float = 0.3) -> np.ndarray:
     """Draw readings whose level rises at an index."""
     return correlated(n, seed=seed) + by * (np.arange(n) >= at)
 
 
-def small_steps(n: int, *, seed: int) -> Floats:
+def small_steps(n: int, *, seed: int) -> np.ndarray:
     """Draw readings whose level is higher in the beginning, by less than one per cent."""
     return correlated(n, seed=seed, cv=0.003) + 0.004 * (np.arange(n) < 0.15 * n)
 
 
-def drifting(n: int, *, seed: int) -> Floats:
+def drifting(n: int, *, seed: int) -> np.ndarray:
     """Draw readings that grow by half from the first to the last."""
     return correlated(n, seed=seed) + np.linspace(0.0, 0.5, n)
 
 
-def skewed(n: int, *, seed: int) -> Floats:
+def skewed(n: int, *, seed: int) -> np.ndarray:
     """Draw readings above 1 with an exponential tail."""
     return 1.0 + np.random.default_rng(seed).standard_exponential(n)
 

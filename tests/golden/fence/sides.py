@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 import benchrigor as br
-from benchrigor.model.series import Floats
 from benchrigor.stats import compare, estimate_invocations, estimate_mean, fit_wps, rank
 from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.testing import FakeClock
@@ -22,7 +21,7 @@ MS = 1_000_000
 STATISTICS = ("mean", "median", "p90")
 
 
-def noisy(mean: float, *, seed: int) -> list[Floats]:
+def noisy(mean: float, *, seed: int) -> list[np.ndarray]:
     """Draw eight invocations whose levels differ."""
     levels = mean * (1.0 + 0.01 * np.random.default_rng(seed).standard_normal(8))
     return [

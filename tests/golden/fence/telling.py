@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import Metric, Options, Round, RoundPlan, RunRecord
-from benchrigor.model.series import Floats
 from benchrigor.session import Engine, Session
 from benchrigor.testing import FakeClock
 
@@ -80,7 +79,7 @@ class Job:
         self, clock: FakeClock, mean_ns: float, *, seed: int, cv: float = 0.03, growth: float = 0.0
     ) -> None:
         self._clock, self._mean_ns, self._growth, self._calls = clock, mean_ns, growth, 0
-        self._factors: Floats = 1.0 + cv * np.random.default_rng(seed).standard_normal(50_000)
+        self._factors: np.ndarray = 1.0 + cv * np.random.default_rng(seed).standard_normal(50_000)
 
     def __call__(self) -> None:
         """Let the time of one call pass; it grows by a share per second of the clock."""

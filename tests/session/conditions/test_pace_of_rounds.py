@@ -18,7 +18,6 @@ import benchrigor as br
 from benchrigor.model import Code, Delays, Options, References, RunRecord, StopReason
 from benchrigor.report import explain
 from benchrigor.session import Engine
-from benchrigor.storage import full_pace
 
 
 def test_the_figure_at_full_pace_stands_beside_the_time_measured_here():
@@ -89,8 +88,8 @@ def measured(kept: Path, content: str | None = None) -> br.RunRecord:
 
 
 def test_the_full_speed_of_this_machine_is_kept_and_used(tmp_path, monkeypatch):
-    path = tmp_path / "full_speed.json"
-    monkeypatch.setattr(full_pace, "full_pace_path", lambda: path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    path = tmp_path / "benchrigor/full_speed.json"
     record = measured(path)
     assert Code.FULL_PACE_NEW in codes(record)
     (kept,) = json.loads(path.read_text()).values()
@@ -109,10 +108,9 @@ def test_the_reference_can_be_left_out():
 
 
 def test_references_that_a_harness_measured_are_not_those_of_this_machine(tmp_path, monkeypatch):
-    path = tmp_path / "full_pace.json"
-    monkeypatch.setattr(full_pace, "full_pace_path", lambda: path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert paced.told(1).at_full_pace() is not None
-    assert not path.exists()
+    assert not [*tmp_path.iterdir()]
 
 
 @cache  # a record is frozen, and two tests ask for the same

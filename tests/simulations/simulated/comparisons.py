@@ -7,7 +7,6 @@ import numpy as np
 
 from benchrigor.model import Verdict
 from benchrigor.model.comparison import Family
-from benchrigor.model.series import Floats
 from benchrigor.stats import compare, rank
 from benchrigor.stats.comparison.multiple_testing import family_of
 
@@ -35,7 +34,7 @@ def family_of_pairs(
     return family_of(found, rate=rate)
 
 
-def invocations(levels: Floats) -> Runs:
+def invocations(levels: np.ndarray) -> Runs:
     """Return invocations of one reading each."""
     return [[float(level)] for level in levels]
 

@@ -7,7 +7,6 @@ import numpy as np
 
 import benchrigor as br
 from benchrigor.model import References, Round, RoundPlan
-from benchrigor.model.series import Floats
 from benchrigor.session import Engine
 
 FULL_S, TRUE_S, SLOW = 4e-6, 1e-4, math.log(1.5)  # of the reference and of a reading
@@ -72,7 +71,7 @@ def paced(
 
 
 def _referred(
-    plan: RoundPlan, readings: dict[str, Floats], stops: Any, seconds: Floats, **given: Any
+    plan: RoundPlan, readings: dict[str, np.ndarray], stops: Any, seconds: np.ndarray, **given: Any
 ) -> Round:
     """Make a round with a reference after so many readings, if there are any."""
     references = References(stops=stops, seconds={"interpreter": seconds}) if stops.size else None

@@ -17,7 +17,6 @@ from tests.texts.rendering import of_code, tried
 
 import benchrigor as br
 from benchrigor.model import Delays, Metric, Notice, Options, Round, RoundPlan, RunRecord
-from benchrigor.model.series import Floats
 from benchrigor.protocols import Recorder
 from benchrigor.report import explain, render
 from benchrigor.report.run_table import tabulate
@@ -35,7 +34,7 @@ SAMPLES = Path(__file__).parents[2] / "formats" / "data"
 
 
 def units(
-    values: Floats, metric: Metric | None = None, *, delays: object = None, **options: Any
+    values: np.ndarray, metric: Metric | None = None, *, delays: object = None, **options: Any
 ) -> RunRecord:
     """Tell readings of units in one round."""
     given = Options(**{"target": 1e-9, "max_rounds": 1, **options})

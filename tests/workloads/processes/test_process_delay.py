@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
@@ -8,7 +9,6 @@ from benchrigor.clocks import WallClock
 from benchrigor.machine.run_delay import RunDelay
 from benchrigor.model import Delays, RoundPlan
 from benchrigor.workloads import CommandWorkload, Pick, RoundRecorder
-from benchrigor.workloads.processes import process_delay
 from benchrigor.workloads.processes.process_delay import record_process
 
 PLAN = RoundPlan(index=0)
@@ -45,7 +45,7 @@ def test_what_is_known_is_a_share_of_the_processor_time(known_ms, cpu_ms, known)
 def test_no_delay_leaves_less_than_the_processor_time_by_the_processors(
     monkeypatch, cpu_s, lost_s
 ) -> None:
-    monkeypatch.setattr(process_delay, "processors", lambda: 2)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
     recorder = RoundRecorder()
     spent = {"elapsed_s": 0.13, "cpu_s": cpu_s, "together_ns": 150 * MS}
     record_process(recorder, 100 * MS, 180 * MS, **spent)
