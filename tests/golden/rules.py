@@ -6,7 +6,8 @@
 
 Each number at module level of ``stats`` and ``session`` is a rule, or its limit. It is multiplied
 and divided by 1000, and by 4 where that makes no sense, until a golden case finds something else.
-``rules.csv`` names the case; where it names none, no case depends on the number.
+``rules.csv`` names the case. Where there is none, its last column names a test that fails with
+another number, or says in a few words why nothing depends on it: that column is written by hand.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import importlib.machinery
 import importlib.util
 import multiprocessing
 import multiprocessing.pool
+import re
 import signal
 import sys
 import time
@@ -54,6 +56,12 @@ class Rule:
     line: int = 0
     column: int = 0
     case: str = ""
+    otherwise: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """The names to which it is assigned, or its tuple."""
+        return re.findall(r"\w+", self.name)
 
     @property
     def key(self) -> tuple[str, str, int, str]:
@@ -233,7 +241,10 @@ class Trials:
         """Change the numbers of each group at once, and halve a group of which a case changes."""
         left = [group for group in groups if group]
         while left:
-            names = [self._reach.cases(rule.name for rule in group)[:most] for group in left]
+            names = [
+                self._reach.cases(name for rule in group for name in rule.names)[:most]
+                for group in left
+            ]
             jobs = [(group, factor, cases) for group, cases in zip(left, names, strict=True)]
             tried, left = left, []
             for group, case in zip(tried, self._pool.imap(case_of, jobs), strict=True):
@@ -273,8 +284,8 @@ def read_table() -> list[Rule]:
     with TABLE.open(newline="", encoding="utf-8") as file:
         _, *rows = csv.reader(file)
     return [
-        Rule(module, name, int(place), value, case=case)
-        for module, name, place, value, case in rows
+        Rule(module, name, int(place), value, case=case, otherwise=otherwise)
+        for module, name, place, value, case, otherwise in rows
     ]
 
 
@@ -283,7 +294,9 @@ def read_table() -> list[Rule]:
 @click.option("--all", "is_all", is_flag=True, help="Try every number again.")
 def renew(modules: tuple[str, ...], *, is_all: bool) -> None:
     """Find the cases that hold the numbers, and write the table."""
-    known = {rule.key: rule.case for rule in ([] if is_all else read_table())}
+    table = read_table()
+    known = {rule.key: rule.case for rule in ([] if is_all else table)}
+    otherwise = {rule.key: rule.otherwise for rule in table}
     found = [*rules()]
     wanted = [rule for rule in found if rule.module.startswith(modules or "")]
     held: dict[Rule, str] = {}
@@ -293,9 +306,13 @@ def renew(modules: tuple[str, ...], *, is_all: bool) -> None:
     known |= {rule.key: case for rule, case in held.items()}
     tried = [rule for rule in found if rule.key in known]
     with TABLE.open("w", newline="", encoding="utf-8") as file:
-        rows = ((*rule.key, known[rule.key]) for rule in tried)
+        rows = (
+            (*rule.key, case, "" if case else otherwise.get(rule.key, ""))
+            for rule in tried
+            for case in [known[rule.key]]
+        )
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerows([("module", "name", "place", "value", "case"), *rows])
+        writer.writerows([("module", "name", "place", "value", "case", "otherwise"), *rows])
     idle = sum(not known[rule.key] for rule in tried)
     click.echo(
         f"{idle} of {len(tried)} numbers change no case; {len(found) - len(tried)} not tried"
