@@ -247,8 +247,7 @@ def inside(run: Run) -> None:
     ):
         run.say(quantile_bar(run, name, 0.5, 0.99, values))
         run.say(quantile_bar(run, name, 0.05, 0.97, values))
-    noted = tally(each.is_noted for each in found)
-    run.say(f"* with a Notice: {noted}, {run.judged('with a Notice', Bar(0.0, 0.05), noted)}")
+    run.share("with a Notice", Bar(0.0, 0.05), [each.is_noted for each in found])
     key = (run.seed, HIGH_RATE, 11)
     found = run.repeated(partial(run_inside, key, (300, 700), runs), runs)
     values = [each.accuracy for each in found]

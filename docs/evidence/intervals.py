@@ -1019,13 +1019,11 @@ def of_trace(seed: int, number: int) -> tuple[float, float, bool] | None:
 def traces(run: Run) -> None:
     """Print how often the number is that of the level that holds most readings."""
     found = run.repeated(partial(of_trace, run.seed), run.runs(600, 60))
-    near = tally(None if each is None else each[0] <= NEAR for each in found)
-    held = tally(None if each is None else each[2] for each in found)
+    near = [None if each is None else each[0] <= NEAR for each in found]
+    run.share("within 1.5 %", Bar(0.95), near)
+    run.share("held", Bar(0.93, 0.97), [each and each[2] for each in found])
     width = float(np.median([each[1] for each in found if each is not None]))
-    run.heading("", "share", "bar")
-    run.row("within 1.5 %", near, run.judged("within 1.5 %", Bar(0.95), near))
-    run.row("held", held, run.judged("held", Bar(0.93, 0.97), held))
-    run.row("median half-width", f"{width:.2%}", run.bar("half-width", width, "<=", 0.025))
+    run.say(f"median half-width {width:.2%}: {run.bar('half-width', width, '<=', 0.025)}")
 
 
 def leak(rng: Rng) -> Floats:

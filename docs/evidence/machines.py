@@ -130,15 +130,13 @@ def defaults(run: Run) -> None:
         chosen = random.Random(run.seed).sample(pairs, min(100, len(pairs)))
         same = [br.compare_runs(one, two).verdict for one, two in chosen]
         more = [br.compare_runs(one, longer(two, 1.2)).verdict for one, two in chosen]
-    counted = tally(every)
-    run.say(f"\nheld: {counted}, {run.judged('held', Bar(0.93), counted)}")
+    run.share("held", Bar(0.93), every)
     run.say(f"median half-width {run.bar('half-width', statistics.median(widths), '<=', 0.07)}")
     run.say(f"sd between runs {run.bar('sd', statistics.median(spreads), '<=', 0.04)}")
     run.say(f"longest {longest:.1f} s, start included: {run.bar('longest', longest, '<=', 13.0)}")
-    told = tally(each in (br.Verdict.BETTER, br.Verdict.WORSE) for each in same)
-    run.say(f"same code different: {told}, {run.judged('stored, same', Bar(0.0, 0.02), told)}")
-    told = tally(each is br.Verdict.WORSE for each in more)
-    run.say(f"1.2 times the work: {told}, {run.judged('stored, found', Bar(0.75), told)}")
+    differ = [each in (br.Verdict.BETTER, br.Verdict.WORSE) for each in same]
+    run.share("stored, same code different", Bar(0.0, 0.02), differ)
+    run.share("stored, 1.2 times the work found", Bar(0.75), [each == "worse" for each in more])
 
 
 JOB = """

@@ -36,7 +36,7 @@ from benchrigor.workbench.pool.pool import Pool
 from benchrigor.workbench.surfaces.factors import Factor, Point, Space
 from benchrigor.workbench.surfaces.samples import Measured, Sample
 from benchrigor.workbench.surfaces.surface import Surface, fit_surface
-from shared.running import Bar, Run, Script, tally
+from shared.running import Bar, Run, Script
 from shared.servers import search, server_of
 
 script = Script(__doc__)
@@ -192,10 +192,8 @@ def print_maps(run: Run, kinds: Sequence[str], full: int, quick: int) -> None:
                 kind, n, shown, mean_in(run, f"held, {name}", [e.held for e in found], low, 1.0)
             )
     run.say(f"\nheld, all: {mean_in(run, 'held, all', [each.held for each in every], 0.92, 0.98)}")
-    small = tally(each.regret <= 0.05 for each in twelve)
-    held = tally(each.is_regret_held for each in twelve)
-    run.say(f"regret of 5 % at most: {small}, {run.judged('regret', Bar(0.90), small)}")
-    run.say(f"its interval holds: {held}, {run.judged('regret held', Bar(0.92), held)}")
+    run.share("regret of 5 % at most", Bar(0.90), [each.regret <= 0.05 for each in twelve])
+    run.share("regret held", Bar(0.92), [each.is_regret_held for each in twelve])
 
 
 @script.section("Maps that choose their samples: errors, coverage, regret", seed=SEED)
@@ -365,8 +363,8 @@ def chosen_of(seed: int, number: int) -> tuple[bool, float]:
 def choice(run: Run) -> None:
     """Print how often it is near the best mean, and its cost over measuring all as often."""
     found = run.repeated(partial(chosen_of, run.seed), run.runs(200, 20))
-    near, spent = tally(each for each, _ in found), float(np.mean([each for _, each in found]))
-    run.say(f"within 2 %: {near}, {run.judged('choice', Bar(0.95), near)}")
+    spent = float(np.mean([each for _, each in found]))
+    run.share("within 2 %", Bar(0.95), [each for each, _ in found])
     run.say(f"mean cost {spent:.2f}, {run.bar('cost', spent, '<=', 0.5)}")
 
 

@@ -85,8 +85,7 @@ def shapes(run: Run) -> None:
         ("within 10 %", Bar(0.98), [abs(each.error) <= 0.10 for each in every]),
         ("intervals hold the peak", Bar(0.92, 0.98), [each.held for each in every]),
     ):
-        counted = tally(hits)
-        run.say(f"{name}: {counted}, {run.judged(name, bar, counted)}")
+        run.share(name, bar, hits)
 
 
 @script.section("Servers with something wrong", seed=SEED)

@@ -107,8 +107,7 @@ def busy(run: Run) -> None:
             *(f"{errors.max():.1%}", run.bar(f"within 10 %, {name}", errors.max(), "<=", 0.10)),
             *(held, run.judged(f"coverage, {name}", bar, held)),
         )
-    held = tally(every)
-    run.say(f"\nall rows: {held}, {run.judged('coverage of all', Bar(0.90, 0.99), held)}")
+    run.share("coverage of all", Bar(0.90, 0.99), every)
 
 
 @script.section("The quantile method, told no more than a flag where the stage waited", seed=SEED)

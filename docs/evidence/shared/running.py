@@ -142,7 +142,8 @@ class Run:
     repetitions: int | None = None
     jobs: int = 2
     bars: list[dict[str, Any]] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)
+    output: list[Any] = field(default_factory=list)
+    _rows: list[list[Any]] = field(default_factory=list)
     _pool: ProcessPoolExecutor | None = None
 
     @property
@@ -168,15 +169,18 @@ class Run:
     def say(self, line: str = "") -> None:
         """Print a line, and keep it with the results."""
         print(line, flush=True)
-        self.lines.append(line)
+        self.output += filter(str.strip, line.splitlines())
 
     def heading(self, *columns: str) -> None:
-        """Print the first two lines of a table."""
-        self.say(f"\n| {' | '.join(columns)} |\n| {' | '.join('---' for _ in columns)} |")
+        """Begin a table."""
+        self._rows = []
+        self.output.append({"columns": columns, "rows": self._rows})
+        print(f"\n| {' | '.join(columns)} |\n| {' | '.join('---' for _ in columns)} |")
 
     def row(self, *cells: object) -> None:
-        """Print one line of a table."""
-        self.say(f"| {' | '.join(map(str, cells))} |")
+        """Add a row to the table; numbers are kept as such."""
+        self._rows.append([cell if isinstance(cell, int | float) else str(cell) for cell in cells])
+        print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
     def verdict(self, name: str, figure: object, limit: str, *, met: bool) -> str:
         """Keep a bar and how it was met; return it as it is printed."""
@@ -197,6 +201,11 @@ class Run:
         few = wilson(found.refused, found.trials, self.z)[0] < MOST_REFUSED
         met = low <= bar.most and high >= bar.least and (bar.may_refuse or few)
         return self.verdict(name, found.share, str(bar), met=met)
+
+    def share(self, name: str, bar: Bar, found: Iterable[Interval | bool | None]) -> None:
+        """Print and judge one share."""
+        counted = tally(found)
+        self.say(f"{name}: {counted}, {self.judged(name, bar, counted)}")
 
     def shares(
         self,
@@ -257,7 +266,7 @@ class Script:
         run = Run(
             seed=seed, quick=options.quick, repetitions=options.repetitions, jobs=options.jobs
         )
-        run.say(f"\n## {title}\n\n{name}, seed {seed}{', quick' if options.quick else ''}\n")
+        print(f"\n## {title}\n\n{name}, seed {seed}{', quick' if options.quick else ''}\n")
         start = time.perf_counter()
         try:
             function(run)
@@ -265,21 +274,23 @@ class Script:
             run.say(f"Not measured: {error}: {run.verdict(name, None, 'measured', met=False)}")
         run.say(f"\n{name}: {time.perf_counter() - start:.0f} s")
         if not options.quick:
-            _keep(name, run)
+            _keep(name, title, run)
         return [each["bar"] for each in run.bars if not each["met"]]
 
 
-def _keep(name: str, run: Run) -> None:
-    """Write what a section found into the results of its script, in place of what it found."""
+def _keep(name: str, title: str, run: Run) -> None:
+    """Add a line with what a section found to the results of its script, in place of an earlier."""
     script = Path(sys.argv[0])
-    path = RESULTS / f"{script.stem}.json"
-    kept = json.loads(path.read_text()) if path.exists() else {}
-    kept[name] = {
+    path = RESULTS / f"{script.stem}.jsonl"
+    its = {"section": name, "seed": run.seed}
+    found = its | {
+        "title": title,
         "date": str(datetime.datetime.now(tz=datetime.UTC).date()),
         "machine": describe(),
-        "seed": run.seed,
         "command": " ".join(["python", f"docs/evidence/{script.name}", *sys.argv[1:]]),
         "bars": run.bars,
-        "output": "\n".join(run.lines).splitlines(),
+        "output": run.output,
     }
-    path.write_text(json.dumps(kept, indent=1) + "\n")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    kept = [line for line in lines if not its.items() <= json.loads(line).items()]
+    path.write_text("\n".join([*kept, json.dumps(found, ensure_ascii=False), ""]), encoding="utf-8")
