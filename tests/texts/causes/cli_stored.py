@@ -59,6 +59,10 @@ compare 8f406f58 824b8b01
 compare 00e134c6 e98ee177 41ce9388
 compare 00e134c6 e98ee177 41ce9388 --details
 compare 095491bb 095491bb
+interference 8f406f58 --reference loop.csv
+interference loop.csv 8f406f58 --composite
+show 8b821ae5 --csv -
+show c437ec93 --plot out.png
 plan 8f406f58
 plan 294973a2 --change 2% --margin 1% --power 90%
 track-record

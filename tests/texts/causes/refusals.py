@@ -1,0 +1,102 @@
+"""What users are refused at doors of all kinds, where no other page shows it."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import shlex
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import click.testing
+import numpy as np
+from tests.texts.rendering import run, tried
+
+import benchrigor as br
+from benchrigor import instrument
+from benchrigor.model import Delays
+from benchrigor.storage import Journal
+from benchrigor.testing import cpu_hog
+from benchrigor.workloads import InterpreterWorkload
+
+COMMAND = '{{"command": "{} {}", "times": [1.0, 1.1, 1.2, 1.05]}}'
+FILES = {
+    "times.csv": "time\n1\n2\n3\n4\n5\n6\n",
+    "counts.csv": "share\n9/10\n8/10\n",
+    "empty.csv": ",,\n,,\n",
+    "uneven.json": '{"time": [1.0, 2.0], "of": [1.0]}',
+    "vegeta.csv": "1700000000000000000,200,1000000,0,0,,,0\n" * 3,
+    "jmh.json": '[{"jmhVersion": "1", "benchmark": "a.b", "mode": "sample", "primaryMetric": '
+    '{"scoreUnit": "s/op", "rawDataHistogram": [[[5]]]}}]',
+    "one.json": f'{{"results": [{COMMAND.format("sleep", 1)}]}}',
+    "first.json": f'{{"results": [{COMMAND.format("sleep", 1)}, {COMMAND.format("sleep", 2)}]}}',
+    "second.json": f'{{"results": [{COMMAND.format("wait", 1)}, {COMMAND.format("wait", 2)}]}}',
+}
+LINES = """
+changes counts.csv
+commands -L a {many} -L b {many} true
+explain times.csv
+analyze empty.csv
+analyze uneven.json --column time --round of
+analyze times.csv --where time
+analyze times.csv --where time=9
+analyze vegeta.csv
+analyze jmh.json
+compare first.json second.json
+compare first.json second.json --filter (
+compare first.json second.json --filter nothing
+interference one.json
+""".strip().splitlines()
+MANY = ",".join(map(str, range(200)))
+
+
+def of_files(line: str) -> click.testing.Result:
+    """Return what a verb says of the files."""
+    return run(*shlex.split(line.format(many=MANY)), files=FILES)
+
+
+def of_arrays() -> Iterator[object]:
+    """Give what are no numbers at every index."""
+    masked = np.ma.masked_array([1.0, 2.0], mask=[False, True])
+    yield from tried(br.stats.estimate_mean, masked, [10**400, 1])
+    yield from tried(lambda seconds: Delays(stops=[1], seconds=seconds), [0.1])
+
+
+def of_probes() -> Iterator[object]:
+    """Ask of probes what they cannot do."""
+    probe = instrument.probe("refused")
+    try:
+        pickle.dumps(probe)
+    except TypeError as error:
+        yield str(error)
+    hub = instrument.Hub({"a": "localhost:1"})
+    hub.close()
+    yield from tried(lambda _: hub.pull(), 1)
+
+
+def of_stores() -> Iterator[object]:
+    """Ask for the last run of none, and for a run by what several ids begin with."""
+    with Journal("runs.sqlite") as journal:
+        yield run("show")
+        for seed in range(40):
+            session = br.Session(br.Options(max_rounds=1), seed=seed, store=journal)
+            session.run(lambda: None)
+        ids = sorted(str(each["run_id"])[0] for each in journal.runs())
+        shared = max(ids, key=ids.count)
+        yield from tried(journal.load, shared)
+
+
+CAUSES: dict[str, Callable[[], object]] = {
+    **{line: partial(of_files, line) for line in LINES},
+    "arrays": of_arrays,
+    "probes and hubs": of_probes,
+    "arguments of another interpreter": lambda: tried(
+        lambda args: InterpreterWorkload("os:getpid", args=args), {"args": (lambda: 0,)}
+    ),
+    "a coroutine outside of a loop": lambda: tried(
+        lambda seconds: br.measure_async(partial(asyncio.sleep, seconds)).send(None), 0
+    ),
+    "a processor that is not there": lambda: tried(
+        lambda core: cpu_hog(core=core).__enter__(), 999
+    ),
+}
