@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from math import exp, expm1, log, log1p
 from numbers import Integral
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, cast
 
 from benchrigor.errors import MissingExtra
 
@@ -176,22 +176,12 @@ class Bounds:
         self.locks = tuple(threading.Lock() for _ in range(_LOCKS))
 
 
-class Kept:
-    """What all cells of a probe keep besides their sums.
+class Keeping(Protocol):
+    """The part of a probe that says what its cells keep besides their sums."""
 
-    Attributes
-    ----------
-    samples, decay
-        How many durations, drawn at random, are kept one by one until they are read, and by what
-        the logarithm of their weight grows in a nanosecond.
-    deadline_ns
-        Longer durations are counted.
-    """
-
-    __slots__ = ("deadline_ns", "decay", "samples")
-
-    def __init__(self) -> None:
-        self.samples, self.decay, self.deadline_ns = 0, 0.0, math.inf
+    most: int  # durations, drawn at random, that a cell keeps one by one until they are read
+    decay: float  # by what the logarithm of their weight grows in a nanosecond
+    deadline_s: float | None  # longer durations are counted
 
 
 class Cell(list[int]):
@@ -213,7 +203,7 @@ class Cell(list[int]):
         "room",
     )
 
-    def __init__(self, bounds: Bounds, kept: Kept) -> None:
+    def __init__(self, bounds: Bounds, kept: Keeping) -> None:
         self._bounds, self._kept = bounds, kept
         self.nested: list[int] = []  # of events that ran inside of this probe's
         self.nests = False  # whether `Probe.again` was used
@@ -302,11 +292,11 @@ class Cell(list[int]):
                 sums = add_events(self._sums, values) if values else self._sums
                 self._rejected += count - len(values)
             kept = self._kept
-            if kept.samples:
+            if kept.most:
                 reservoir = self._reservoir = self._reservoir or Reservoir()
-                reservoir.add(values, kept.samples, kept.decay)
-            if sums[3] > kept.deadline_ns:
-                self._missed += sum(value > kept.deadline_ns for value in values)
+                reservoir.add(values, kept.most, kept.decay)
+            if (deadline_s := kept.deadline_s) is not None and sums[3] > deadline_s * 1e9:
+                self._missed += sum(value > deadline_s * 1e9 for value in values)
             self._sums = sums
             del self[:count]
         if self.nested:
@@ -335,7 +325,7 @@ class ThreadCells:
 
     __slots__ = ("_bounds", "_cells", "_kept", "_local")
 
-    def __init__(self, bounds: Bounds, kept: Kept) -> None:
+    def __init__(self, bounds: Bounds, kept: Keeping) -> None:
         self._bounds, self._kept = bounds, kept
         self._local = threading.local()
         # By a reference that is None once the thread has ended. (`Thread.is_alive` may fail in

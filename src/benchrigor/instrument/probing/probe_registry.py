@@ -242,7 +242,7 @@ class ProbeRegistry:
                     found.keep(samples, 0.0 if half_life_s is None else _LN2_NS / half_life_s)
                 if is_new and deadline_s is not None:
                     self.collect([found])  # events before have no deadline
-                    found.expect(deadline_s)
+                    found.deadline_s = deadline_s
         return found
 
     def _made(self, name: str, clock: str) -> Probe:
@@ -299,7 +299,7 @@ class ProbeRegistry:
                     sketch = new_sketch(samples, lost) if samples else None
                     for reader in readers:
                         reader.book(probe.name).add(taken, sketch)
-                    probe.latest = nsmallest(probe.kept.samples, probe.latest + samples)
+                    probe.latest = nsmallest(probe.most, probe.latest + samples)
 
     def readings(self, books: Mapping[str, Book], since_ns: int) -> ProbeReadings:
         """Return readings from some books, for the time since a moment."""
@@ -337,7 +337,7 @@ class ProbeRegistry:
             work = self._probes.get(name)
             if work is None:
                 work = self._made(name, probe.clock)
-                work.keep(probe.kept.samples, probe.kept.decay)
+                work.keep(probe.most, probe.decay)
             return work
 
 

@@ -21,7 +21,6 @@ from benchrigor.instrument.probing.probe_cell import (
     Bounds,
     Cell,
     Entry,
-    Kept,
     ThreadCells,
     new_sketch,
 )
@@ -96,10 +95,11 @@ class Probe(_Methods):  # type: ignore[misc]
         "clock",
         "cost_form",
         "deadline_s",
+        "decay",
         "inner",
         "keeper",
-        "kept",
         "latest",
+        "most",
         "name",
         "on",
     )
@@ -111,7 +111,8 @@ class Probe(_Methods):  # type: ignore[misc]
     inner: Probe | None  # of the work
     cost_form: str  # the dearest that it was used in, but for `again`
     latest: list[Entry]  # samples that were not returned yet
-    kept: Kept
+    most: int  # of them
+    decay: float  # of them, see `Keeping`
     deadline_s: float | None
     on: bool
 
@@ -125,13 +126,13 @@ class Probe(_Methods):  # type: ignore[misc]
     def __init__(self, *, name: str, clock: str, keeper: Keeper, bounds: Bounds, on: bool) -> None:
         self.name, self.clock, self.keeper = name, clock, keeper
         self.inner, self.cost_form, self.latest = None, "held", []
-        self.kept, self.deadline_s = Kept(), None
+        self.most, self.decay, self.deadline_s = 0, 0.0, None
         self.make_cells(bounds)
         self.on = on
 
     def make_cells(self, bounds: Bounds) -> None:
         """Make the cell of its events."""
-        self.cell = Cell(bounds, self.kept)
+        self.cell = Cell(bounds, self)
 
     def __setattr__(self, name: str, value: object) -> None:
         if name == "on":
@@ -223,15 +224,10 @@ class Probe(_Methods):  # type: ignore[misc]
         return (self.cost_form, "again" if any(cell.nests for cell in self.cells) else "held")
 
     def keep(self, most: int, decay: float = 0.0) -> None:
-        """Keep up to ``most`` raw samples per cell until they are read; see `Kept`."""
+        """Keep up to ``most`` raw samples per cell until they are read; see `Keeping`."""
         if most:
             new_sketch()  # says so if it is not installed
-        self.kept.samples, self.kept.decay = most, decay
-        self.latest = nsmallest(most, self.latest)
-
-    def expect(self, deadline_s: float) -> None:
-        """Count events that take longer, from now on."""
-        self.deadline_s, self.kept.deadline_ns = deadline_s, deadline_s * 1e9
+        self.most, self.decay, self.latest = most, decay, nsmallest(most, self.latest)
 
 
 class ThreadsProbe(Probe):
@@ -243,7 +239,7 @@ class ThreadsProbe(Probe):
 
     def make_cells(self, bounds: Bounds) -> None:
         """Make the cells of its events."""
-        self.threads = ThreadCells(bounds, self.kept)
+        self.threads = ThreadCells(bounds, self)
 
     @property
     def cell(self) -> Cell:  # type: ignore[override]  # it is never set
