@@ -113,23 +113,21 @@ def _check(sources: Sequence[str], reference: Sequence[str], *, composite: bool)
 
 def _read_runs(sources: Sequence[str]) -> list[_Run]:
     """Read runs, and merge the profiles of the processes of one run."""
-    runs: list[_Run | dict[str, SegmentProfile]] = []
-    processes: dict[tuple[str, str], dict[str, SegmentProfile]] = {}
+    sessions: dict[str, _Run] = {}
+    runs: dict[tuple[str, str], dict[str, SegmentProfile]] = {}  # profiles of a run, by file
     for source in sources:
         record = None if codec.is_there(Path(source), Path.is_dir) else recorded_run(source)
         if record is not None:
-            estimate = _of_record(record, source)
-            pressure = pressure_of_run(record)
-            name = f"{source}: {record.name}"
-            runs.append(_Run(name=name, interference=estimate, pressure=pressure))
+            sessions[source] = _Run(
+                name=f"{source}: {record.name}",
+                interference=_of_record(record, source),
+                pressure=pressure_of_run(record),
+            )
+            runs[source, ""] = {}
             continue
         profile = _load(source)
-        key = profile.program, profile.run or source
-        if key not in processes:
-            processes[key] = {}
-            runs.append(processes[key])
-        processes[key][source] = profile
-    return [run if isinstance(run, _Run) else _run_of(run) for run in runs]
+        runs.setdefault((profile.program, profile.run or source), {})[source] = profile
+    return [_run_of(files) if files else sessions[source] for (source, _), files in runs.items()]
 
 
 def _load(source: str) -> SegmentProfile:
