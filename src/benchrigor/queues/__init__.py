@@ -1,9 +1,11 @@
 """Queues between the stages of a program: how fast a stage could go if it never had to wait.
 
-Taps (`tapping`) count in cells that other processes see (`counting`). A monitor samples the cells
-(`watching`), and makes periods of the samples, and rates of the periods (`stages`). Files are read
-and written in `recording`; `rates` is the estimator of them all. Names are resolved on first use,
-so that a program loads only the parts that it uses.
+Taps (`tapping`) count in cells that other processes see (`counting`). A sampler copies the cells
+(`watching`), and a reader makes one table of periods of the copies (`stages.stage_reader`,
+`periods`). The estimator (`rates`) turns such a table into rates: `arithmetic.service_rate` has the
+formulas. The figures of a stage (`stages`) come from the same table, and so do recordings, which
+are written and read in `recording`, and pictures. Names are resolved on first use, so that a
+program loads only the parts that it uses.
 """
 
 from __future__ import annotations

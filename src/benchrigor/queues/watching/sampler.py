@@ -64,7 +64,7 @@ class Sampler:
         self.owners = Owners() if owners is None else owners
         # Separates reports and samples; the program that counts does not use it.
         self.lock = threading.RLock()
-        self.record: Record = _record_nothing  # takes the periods that count
+        self.record: Record | None = None  # takes the periods that count
         # How long to wait for the next sample, in seconds; None to sample no more.
         self.period_s = watching.period_s
         self.failure: str | None = None  # why it samples no more
@@ -176,7 +176,7 @@ class Sampler:
                 # The time of a thread that serves several stages cannot be divided among them.
                 periods["cpu_s"] = periods["delay_s"] = np.nan
             for counted in figures.tell(periods):
-                if self._search is None or self._by_time:
+                if self.record is not None and (self._search is None or self._by_time):
                     self.record(figures.name, counted)
         if self._search is not None and blocks:
             self._seek(self._search, blocks)
@@ -269,18 +269,18 @@ def run_sampler(
             finally:
                 sampler.work_off()
     finally:
-        sampler.record = _record_nothing
+        sampler.record = None
         sampler.owners.close()
 
 
 @contextmanager
-def period_log(path: Path | None, *, period_s: float | None) -> Iterator[Record]:
+def period_log(path: Path | None, *, period_s: float | None) -> Iterator[Record | None]:
     """Return a function that writes periods to a file; it closes the file in the end.
 
     A stage with another number of servers is another one: "hash", "hash (3 servers)".
     """
     if path is None:
-        yield _record_nothing
+        yield None
         return
     facts, usual = {"period_s": period_s}, dict[str, int]()
     with RecordingWriter.create(path, columns=_COLUMNS, counters="delta", facts=facts) as rows:
@@ -295,7 +295,3 @@ def period_log(path: Path | None, *, period_s: float | None) -> Iterator[Record]
                 rows.add(end, servers, wall_s, int(items), *times, known)
 
         yield record
-
-
-def _record_nothing(stage: str, periods: PeriodTable) -> None:
-    """Leave periods unrecorded."""
