@@ -1,8 +1,8 @@
 """Watches from a process of its own, which reads only the counters of the program.
 
-The process reads its `Order` from its standard input, and watches until that is closed, or until
-all processes that counted are gone. It publishes its report once a second, or less often if that
-takes long, and at the end. Published reports survive the death of either process.
+The process reads its `Order` from its standard input, and watches in a thread until that is closed,
+or until all processes that counted are gone. It publishes its report once a second, or less often
+if that takes long, and at the end. Published reports survive the death of either process.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ from pathlib import Path
 from benchrigor.errors import InvalidInput
 from benchrigor.files import remove_whole, write_whole
 from benchrigor.model.codec import decode, encode
+from benchrigor.queues.counting.writers import Owners
 from benchrigor.queues.stages.monitor_report import MonitorReport
 from benchrigor.queues.stages.stage import Stage
 from benchrigor.queues.stages.stage_figures import Watching
-from benchrigor.queues.watching.sampler import PATIENCE_S, Sampler, describe, run_sampler
+from benchrigor.queues.watching.sampler import PATIENCE_S
+from benchrigor.queues.watching.thread_watch import ThreadWatch
 
 LOADING_S, _GLANCE_S = 10.0, 0.005
 COMMAND = (sys.executable, "-P", "-c", f"from {__name__} import main; main()")
-_EACH_NS = 1_000_000_000
+_EACH_S = 1.0
 _LEAST_BETWEEN = 50  # publishing takes up to a 50th of the time
 _NICE = 5
 
@@ -158,34 +160,6 @@ def _environment() -> dict[str, str]:
     return {**os.environ, **threads, "PYTHONPATH": path}
 
 
-def watch(order: Order, wait: Callable[[float], bool]) -> MonitorReport:
-    """Watch until ``wait`` returns True, or no process can count any more; publish the end."""
-    failure = None
-    sampler = Sampler(order.stages, order.watching)
-    due_ns = 0
-
-    def take(now_ns: int) -> float | None:
-        nonlocal due_ns
-        sampler.sample(now_ns)
-        if now_ns >= due_ns:
-            began_ns = time.thread_time_ns()
-            write_whole(order.state, json.dumps(encode(_report_of(sampler))))
-            took_ns = time.thread_time_ns() - began_ns
-            due_ns = now_ns + max(_EACH_NS, _LEAST_BETWEEN * took_ns)
-        if sampler.nobody_left and order.launcher in sampler.owners.gone([order.launcher]):
-            return None
-        return sampler.period_s
-
-    try:
-        run_sampler(sampler, take, wait, log=order.record)
-    except Exception as error:  # noqa: BLE001  # the report shows it
-        failure = describe(error)
-    report = _report_of(sampler)
-    report = replace(report, failure=failure or report.failure)
-    write_whole(order.state, json.dumps(encode(report)))
-    return report
-
-
 def main() -> None:
     """Watch as the standard input orders, until it is closed or holds anything more."""
     with contextlib.suppress(OSError):
@@ -203,9 +177,23 @@ def main() -> None:
             stopped.set()
 
         threading.Thread(target=listen, daemon=True).start()
-        watch(order, stopped.wait)
+        publish(order, stopped.wait)
 
 
-def _report_of(sampler: Sampler) -> MonitorReport:
-    sampler.work_off()
-    return sampler.report(cost_s=time.process_time())
+def publish(order: Order, wait: Callable[[float], bool]) -> None:
+    """Watch until ``wait`` returns True, or no process can count any more; publish now and then."""
+    watch, owners, pause_s = ThreadWatch(order.stages, order.watching, order.record), Owners(), 0.0
+    watch.start()
+    while not (watch.sampler.began or watch.is_over):
+        time.sleep(_GLANCE_S)
+    while True:
+        nobody_left = watch.sampler.nobody_left and order.launcher in owners.gone([order.launcher])
+        is_over = watch.is_over or nobody_left or wait(pause_s)
+        if is_over:
+            watch.stop()
+        began_s = time.thread_time()
+        report = watch.report(cost_s=time.process_time())
+        write_whole(order.state, json.dumps(encode(report)))
+        if is_over:
+            return
+        pause_s = max(_EACH_S, _LEAST_BETWEEN * (time.thread_time() - began_s))

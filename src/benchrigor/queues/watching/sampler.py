@@ -90,6 +90,11 @@ class Sampler:
         self._first_ns: int | None = None
         self._last_ns = 0
 
+    @property
+    def began(self) -> bool:
+        """Whether it has sampled."""
+        return self._first_ns is not None
+
     def sample(self, now_ns: int) -> None:
         """Copy the cells at a time of the clock, which was read just before."""
         with self.lock:

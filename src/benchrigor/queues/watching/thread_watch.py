@@ -23,7 +23,7 @@ class WatchThread:
         self._thread = threading.Thread(
             target=lambda: self.attempt(lambda: run(self._stopped.wait)), name=name, daemon=True
         )
-        self.start = self._thread.start
+        self.start, self.is_alive = self._thread.start, self._thread.is_alive
 
     def stop(self) -> None:
         """End, within a sample."""
@@ -48,10 +48,15 @@ class ThreadWatch:
         self._thread = WatchThread("benchrigor-monitor", self._watch)
         self.start, self.stop = self._thread.start, self._thread.stop
 
-    def report(self) -> MonitorReport:
-        """Return the results so far."""
+    @property
+    def is_over(self) -> bool:
+        """Whether it watches no more."""
+        return not self._thread.is_alive()
+
+    def report(self, *, cost_s: float | None = None) -> MonitorReport:
+        """Return the results so far, by default with the processor time of the thread."""
         self._thread.attempt(self.sampler.work_off)
-        report = self.sampler.report(cost_s=self._cost_s)
+        report = self.sampler.report(cost_s=self._cost_s if cost_s is None else cost_s)
         return replace(report, failure=self._thread.failure or report.failure)
 
     def _watch(self, wait: Callable[[float], bool]) -> None:
