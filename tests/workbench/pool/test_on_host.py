@@ -119,7 +119,7 @@ def test_a_second_controller_is_refused_and_after_the_first_it_is_not(tmp_path: 
                     second.submit("builtins:dict", {}, among=[host]).result()
     with pool_in(tmp_path, "b") as second:
         done = second.submit("builtins:dict", {}, among=["elm"]).result()
-    assert (done.failure, done.attempts[0].outcome.taken_over_from) == ("", "")
+    assert (done.failure, done.taken_over_from) == ("", "")
 
 
 def test_closing_ends_what_is_under_way_and_what_that_has_started(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from benchrigor.model.text import show_duration
 from benchrigor.workbench.loadgen.http_requests import HttpRequest, HttpRequests
 from benchrigor.workbench.loadgen.senders import PartLost, most_connections
 from benchrigor.workbench.loadgen.sending import ARRAYS, Requests, Send, Sent, merge, send_requests
-from benchrigor.workbench.pool.on_host import LOST
-from benchrigor.workbench.pool.pool import JobDone, Pool
+from benchrigor.workbench.pool.on_host import LOST, Outcome
+from benchrigor.workbench.pool.pool import Pool
 
 _SPARE_S, _TIMES = 0.3, 1.5  # lead of the start: the slowest host so far, times this, and a bit
 
@@ -69,7 +69,7 @@ class HostSenders:
         for host, done in self._all_done("get_ready", given).items():
             if done.failure:
                 raise WorkloadFailed(f"{host} cannot send: {done.failure}")
-            self._lead_s = max(self._lead_s, _lead_for(done.attempts[-1].elapsed_s))
+            self._lead_s = max(self._lead_s, _lead_for(done.elapsed_s))
 
     def send(
         self, requests: Requests | Send, at_s: Floats, *, timeout_s: float, give_up_s: float
@@ -92,7 +92,7 @@ class HostSenders:
         shared["start_s"] = time.time() + self._lead_s
         given = {host: shared | {"at_s": _pack(part)} for host, part in parts.items()}
         found = self._all_done("send_part", given)
-        lost = [host for host, done in found.items() if done.attempts[-1].outcome.kind == LOST]
+        lost = [host for host, done in found.items() if done.kind == LOST]
         for host in lost:
             self._pool.table.drop(host)
         if lost:
@@ -113,10 +113,10 @@ class HostSenders:
             raise PartLost(f"{host} was ready {show_duration(-least_s)} after the start")
         return merge([_unpack(value["sent"]) for value in values.values()])
 
-    def _all_done(self, name: str, given: Mapping[str, Mapping[str, Any]]) -> dict[str, JobDone]:
+    def _all_done(self, name: str, given: Mapping[str, Mapping[str, Any]]) -> dict[str, Outcome]:
         """Have a function of this module called on hosts at the same time."""
         assert self._pool is not None  # noqa: S101  # the caller has begun it
-        jobs: dict[str, Future[JobDone]] = {
+        jobs: dict[str, Future[Outcome]] = {
             host: self._pool.submit(f"{__name__}:{name}", arguments, among=[host])
             for host, arguments in given.items()
         }

@@ -27,8 +27,8 @@ from benchrigor.workbench.maps.map_run import MapRun
 from benchrigor.workbench.maps.responses import Found, Samples, metric_of
 from benchrigor.workbench.planning.best_choice import Turn
 from benchrigor.workbench.pool.host_table import executor_for
-from benchrigor.workbench.pool.on_host import FAILED, Refused
-from benchrigor.workbench.pool.pool import JobDone, Pool
+from benchrigor.workbench.pool.on_host import FAILED, Outcome, Refused
+from benchrigor.workbench.pool.pool import Pool
 from benchrigor.workbench.surfaces.samples import Sample, fill_places
 
 _MOST_S = 86_400.0  # the limit of a job, unless the file has one
@@ -60,12 +60,12 @@ def measure_map(
             run.campaign.carry_out(here(samples.measure), after=after)
         return samples.pop_steps()
 
-    def read(_: Sample, job: JobDone) -> Found:
+    def read(_: Sample, job: Outcome) -> Found:
         return _found_in(job, store)[0]
 
     with _Hosts(file, cwd=cwd, store=store, run_id=map_id, began=began) as hosts:
 
-        def submit(sample: Sample) -> Future[JobDone]:
+        def submit(sample: Sample) -> Future[Outcome]:
             begun = earlier.get(sample.id)
             return hosts.submit([sample], earlier=begun.run_id if begun else None)
 
@@ -89,8 +89,8 @@ def measure_choice(
             for at, point in zip(places, turn.points, strict=True)
         ]
 
-    def read(turn: Turn, job: JobDone) -> TurnDone:
-        if job.failure and job.attempts and job.attempts[-1].outcome.kind == FAILED:
+    def read(turn: Turn, job: Outcome) -> TurnDone:
+        if job.kind == FAILED:
             raise WorkloadFailed(f"{turn.host}: {job.failure}")
         found = [] if job.failure else _found_in(job, store)
         name = metric_of(file.response).name
@@ -100,9 +100,9 @@ def measure_choice(
             turn=turn,
             estimates=estimates,
             better_than=tuple(each.at_least for each in found),
-            cost_s=sum(attempt.elapsed_s for attempt in job.attempts),
+            cost_s=job.spent_s,
             lost=job.failure or nothing,
-            attempts=job.remarks(),
+            attempts=job.remarks,
         )
 
     carry_out = partial(run.campaign.carry_out, read=read, deadline_s=file.deadline_s, after=after)
@@ -110,9 +110,9 @@ def measure_choice(
     if not file.has_pool:
         own = _arguments(file, **given)
 
-        def measure_turn(turn: Turn) -> JobDone:
+        def measure_turn(turn: Turn) -> Outcome:
             samples = codec.encode(samples_of(turn))
-            return JobDone(value=measure(**{**own, "samples": samples, "hosts": [turn.host]}))
+            return Outcome(value=measure(**{**own, "samples": samples, "hosts": [turn.host]}))
 
         carry_out(here(measure_turn))
         return
@@ -160,17 +160,16 @@ class _Hosts:
 
     def submit(
         self, samples: Sequence[Sample], *, earlier: str | None = None, first: str | None = None
-    ) -> Future[JobDone]:
+    ) -> Future[Outcome]:
         """Have samples measured on a host, the ``first`` if one is required."""
         own = {"samples": codec.encode(samples), "earlier": earlier}
         call = f"{__name__}:{measure.__name__}"
         return self._pool.submit(call, self._shared | own, n_hosts=self.of_a_job, first=first)
 
 
-def _found_in(job: JobDone, store: Store) -> list[Found]:
+def _found_in(job: Outcome, store: Store) -> list[Found]:
     """Return the results of the samples of a job; store the runs that came with them."""
-    spent_s = sum(attempt.elapsed_s for attempt in job.attempts)
-    how: dict[str, Any] = {"host": job.host, "attempts": job.remarks(), "spent_s": spent_s}
+    how: dict[str, Any] = {"host": job.host, "attempts": job.remarks, "spent_s": job.spent_s}
     if job.failure:
         return [Found(reason=job.failure, **how)]
     found = [codec.decode(Found, each) for each in job.value["found"]]

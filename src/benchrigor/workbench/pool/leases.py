@@ -20,41 +20,29 @@ from urllib.parse import quote
 import platformdirs
 
 from benchrigor.control_characters import escaped
-from benchrigor.errors import WorkloadFailed
+from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.model import codec
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.text import show_duration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Token(OneLine):
-    """Identifies a job on its host: later jobs have greater numbers.
+    """The lease of hosts to one job: later jobs have greater numbers.
 
     Parameters
     ----------
     owner
-        The run that asks for the host.
+        The run that asks for the hosts.
     number
         Greater than the numbers of all earlier leases of this owner, also of earlier processes.
-    """
-
-    owner: str
-    number: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lease(OneLine):
-    """Hosts for one job, until it is over.
-
-    Parameters
-    ----------
-    token
-        The token of this lease alone.
     hosts
         Their names in the order of the table, after the requested first one.
     """
 
-    token: Token
-    hosts: tuple[str, ...]
+    owner: str
+    number: int
+    hosts: tuple[str, ...] = ()
 
 
 class LeaseTable:
@@ -81,7 +69,7 @@ class LeaseTable:
     >>> table.acquire(2, timeout_s=0.0) is None
     True
     >>> table.release(gang)
-    >>> table.is_current(gang.token)
+    >>> table.is_current(gang)
     False
     """
 
@@ -109,7 +97,7 @@ class LeaseTable:
         first: str | None = None,
         rather_not: Collection[str] = (),
         timeout_s: float | None = None,
-    ) -> Lease | None:
+    ) -> Token | None:
         """Wait for hosts; return None after the time limit, or if too few hosts are left.
 
         Parameters
@@ -125,7 +113,7 @@ class LeaseTable:
         """
         me = object()
 
-        def lease() -> tuple[Lease | None, ...]:
+        def lease() -> tuple[Token | None, ...]:
             wanted = [name for name in self._hosts if among is None or name in among]
             others = [name for name in wanted if name == first or name not in rather_not]
             wanted = others if len(others) >= n else wanted
@@ -151,19 +139,17 @@ class LeaseTable:
             among is None or name in among for _, among in before_me
         )
 
-    def _lease_hosts(self, names: tuple[str, ...]) -> Lease:
+    def _lease_hosts(self, names: tuple[str, ...]) -> Token:
         now = 0 if self._is_within else time.time_ns() // 1_000  # greater than all earlier numbers
         self._number = max(self._number + 1, now)
-        token = Token(owner=self._owner, number=self._number)
+        token = Token(owner=self._owner, number=self._number, hosts=names)
         self._used |= dict.fromkeys(names, token)
-        return Lease(token=token, hosts=names)
+        return token
 
-    def release(self, lease: Lease) -> None:
+    def release(self, token: Token) -> None:
         """Give hosts back."""
         with self._changed:
-            for name in lease.hosts:
-                if self._used.get(name) == lease.token:
-                    del self._used[name]
+            self._used = {name: used for name, used in self._used.items() if used != token}
             self._changed.notify_all()
 
     def is_current(self, token: Token) -> bool:
@@ -185,7 +171,6 @@ except ImportError:  # Windows
 BEAT_S = 10.0  # from one sign of life to the next
 STALE_S = 60.0  # without a sign of life the owner has died
 _MOST = 10_000  # characters of a lock
-_FIELDS = {"owner": str, "numbers": dict, "at_s": float, "boot": str}
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -195,6 +180,16 @@ class HostBusy(WorkloadFailed):
 
 class LateToken(WorkloadFailed):
     """A job comes after a later one of the same owner, which no longer waits for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Held:
+    """The contents of a lock: last numbers by the owner's names of the machine, a sign of life."""
+
+    owner: str
+    numbers: Mapping[str, int]
+    at_s: float
+    boot: str
 
 
 class HostLock:
@@ -266,27 +261,27 @@ class HostLock:
         """
         with self._file() as file:
             held = _read(file)
-            if held and held["owner"] != self._token.owner:
+            if held is not None and held.owner != self._token.owner:
                 self._refuse_or_take_over(held)
-                held = {}
-            numbers = dict(held.get("numbers", {}))
+            numbers = self._numbers(file)
             if numbers.get(self._host, 0) > self._token.number:
-                raise LateToken(f"{self._host} has worked for a later job of {held['owner']}")
+                owner = self._token.owner
+                raise LateToken(f"{self._host} has worked for a later job of {owner}")
             if self._alone and (others := sorted({*numbers} - {self._host})):
                 raise WorkloadFailed(
                     f"{self._host} and {escaped(others[0])} are one machine, expected each once"
                 )
             self._write(file, numbers | {self._host: self._token.number})
 
-    def _refuse_or_take_over(self, held: dict[str, Any]) -> None:
-        silent_s = self._now_s() - held["at_s"]
-        if held["boot"] == self._boot and 0.0 <= silent_s < STALE_S:
+    def _refuse_or_take_over(self, held: _Held) -> None:
+        silent_s = self._now_s() - held.at_s
+        if held.boot == self._boot and 0.0 <= silent_s < STALE_S:
             raise HostBusy(
-                f"{self._host} works for {escaped(held['owner'])}: a sign of life "
+                f"{self._host} works for {escaped(held.owner)}: a sign of life "
                 f"{show_duration(silent_s)} ago, expected none for "
                 f"{show_duration(STALE_S)}: wait for it, or take another host"
             )
-        self.taken_over_from = str(held["owner"])
+        self.taken_over_from = held.owner
 
     def beat(self) -> bool:
         """Give a sign of life; return whether the host is still held."""
@@ -308,13 +303,14 @@ class HostLock:
     def _numbers(self, file: IO[str]) -> dict[str, int]:
         """Return the last token by the owner's names of the machine."""
         held = _read(file)
-        return dict(held["numbers"]) if held.get("owner") == self._token.owner else {}
+        return dict(held.numbers) if held and held.owner == self._token.owner else {}
 
     def _write(self, file: IO[str], numbers: Mapping[str, int]) -> None:
         file.truncate(0)
         if numbers:
-            held = {"owner": self._token.owner, "numbers": numbers, "boot": self._boot}
-            file.write(json.dumps(held | {"at_s": self._now_s()}))
+            own: dict[str, Any] = {"owner": self._token.owner, "boot": self._boot}
+            held = _Held(**own, numbers=numbers, at_s=self._now_s())
+            file.write(json.dumps(codec.encode(held)))
 
     @contextmanager
     def _file(self) -> Iterator[IO[str]]:
@@ -332,15 +328,10 @@ class HostLock:
             ) from error
 
 
-def _read(file: IO[str]) -> dict[str, Any]:
-    """Return the contents of a lock; empty if it is free, or the file is incomplete."""
+def _read(file: IO[str]) -> _Held | None:
+    """Return the contents of a lock; None if it is free, or the file is incomplete."""
     file.seek(0)
     try:
-        held: dict[str, Any] = json.loads(file.read(_MOST) or "{}")
-    except ValueError:
-        return {}
-    is_whole = isinstance(held, dict) and all(
-        isinstance(held.get(name), kind) for name, kind in _FIELDS.items()
-    )
-    is_whole = is_whole and all(isinstance(number, int) for number in held["numbers"].values())
-    return held if is_whole else {}
+        return codec.decode(_Held, json.loads(file.read(_MOST)))
+    except (ValueError, InvalidInput):
+        return None

@@ -26,6 +26,7 @@ from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError, MissingExtra, StoreFailed, WorkloadFailed
 from benchrigor.model import codec
 from benchrigor.model.one_line import OneLine
+from benchrigor.model.text import show_duration
 from benchrigor.workbench.pool.leases import BEAT_S, HostBusy, HostLock, LateToken, Token
 
 KINDS = ("done", "failed", "refused", "lost", "busy", "late")
@@ -112,6 +113,10 @@ class Outcome(OneLine):
         Processors that others used, before and after the job.
     taken_over_from
         The owner of a stale lock of the host.
+    host, elapsed_s
+        The host, and the seconds until the outcome was known.
+    earlier
+        The outcomes of earlier attempts, which do not count.
     """
 
     kind: str = DONE
@@ -121,6 +126,33 @@ class Outcome(OneLine):
     before: float | None = None
     after: float | None = None
     taken_over_from: str = ""
+    host: str = ""
+    elapsed_s: float = 0.0
+    earlier: tuple[Outcome, ...] = ()
+
+    def __str__(self) -> str:
+        why = self.failure or self.disturbed
+        kind = "disturbed" if self.kind == DONE and self.disturbed else self.kind
+        taken = self.taken_over_from
+        took_over = f", taken over from {taken}, which gave no sign of life" if taken else ""
+        why = f": {why}" if why else ""
+        return escaped(f"{self.host}: {kind} after {show_duration(self.elapsed_s)}{took_over}{why}")
+
+    @property
+    def attempts(self) -> tuple[Outcome, ...]:
+        """The outcomes of all attempts; the last one counts."""
+        return (*self.earlier, self)
+
+    @property
+    def spent_s(self) -> float:
+        """The seconds of all attempts."""
+        return sum(attempt.elapsed_s for attempt in self.attempts)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The attempts that went wrong: all but the last, and the last one if disturbed."""
+        is_odd = self.disturbed or self.taken_over_from
+        return tuple(map(str, self.attempts if is_odd else self.earlier))
 
 
 def main() -> None:

@@ -6,17 +6,14 @@ import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from threading import Event, Lock, Thread
 from typing import Any, Self
 
-from benchrigor.control_characters import escaped
 from benchrigor.errors import WorkloadFailed
-from benchrigor.model.one_line import OneLine
-from benchrigor.model.text import show_duration
 from benchrigor.workbench.pool.executors import Executor
-from benchrigor.workbench.pool.leases import BEAT_S, HostBusy, Lease, LeaseTable
+from benchrigor.workbench.pool.leases import BEAT_S, HostBusy, LeaseTable, Token
 from benchrigor.workbench.pool.on_host import (
     BUSY,
     DONE,
@@ -31,67 +28,6 @@ from benchrigor.workbench.pool.on_host import (
 
 _LOOK_S = 1.0  # between two attempts to end jobs
 _FREED_S = 30.0  # for the locks of all hosts
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt(OneLine):
-    """One attempt to run a job.
-
-    Parameters
-    ----------
-    host
-        The host that ran it.
-    outcome
-        Its outcome.
-    elapsed_s
-        Seconds until the outcome was known.
-    """
-
-    host: str
-    outcome: Outcome
-    elapsed_s: float = 0.0
-
-    def __str__(self) -> str:
-        outcome = self.outcome
-        why = outcome.failure or outcome.disturbed
-        kind = "disturbed" if outcome.kind == DONE and outcome.disturbed else outcome.kind
-        taken = outcome.taken_over_from
-        took_over = f", taken over from {taken}, which gave no sign of life" if taken else ""
-        why = f": {why}" if why else ""
-        took = show_duration(self.elapsed_s)
-        return escaped(f"{self.host}: {kind} after {took}{took_over}{why}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobDone(OneLine):
-    """The final result of a job.
-
-    Parameters
-    ----------
-    value
-        The return value of its function; None after a ``failure``.
-    failure
-        Why there is no value; empty if there is one.
-    host
-        The host of the last attempt.
-    attempts
-        All attempts; the last one counts.
-    """
-
-    value: Any = None
-    failure: str = ""
-    host: str | None = None
-    attempts: tuple[Attempt, ...] = ()
-
-    def remarks(self) -> tuple[str, ...]:
-        """List attempts that went wrong: all but the last, and the last one if disturbed."""
-        return tuple(
-            str(attempt)
-            for attempt in self.attempts
-            if attempt is not self.attempts[-1]
-            or attempt.outcome.disturbed
-            or attempt.outcome.taken_over_from
-        )
 
 
 class Pool:
@@ -149,7 +85,7 @@ class Pool:
         self._held_s = dict.fromkeys(executor.hosts if self._is_within else (), -math.inf)  # since
         self._closed = Event()
         self._lock = Lock()  # of what is lost
-        self._under_way: set[Future[JobDone]] = set()
+        self._under_way: set[Future[Outcome]] = set()
         workers = max(len(executor.hosts), 1)
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="pool")
         self._holder = Thread(target=self._hold_idle, daemon=True)
@@ -169,7 +105,7 @@ class Pool:
         n_hosts: int = 1,
         among: Collection[str] | None = None,
         first: str | None = None,
-    ) -> Future[JobDone]:
+    ) -> Future[Outcome]:
         """Have a function called as soon as its hosts are free.
 
         Parameters
@@ -186,8 +122,8 @@ class Pool:
         Returns
         -------
         Future
-            Of a `JobDone`. It raises HostBusy if a host works for another owner, and
-            WorkloadFailed if too few hosts are left.
+            Of the last `Outcome`, with the host and earlier attempts. It raises HostBusy if a host
+            works for another owner, and WorkloadFailed if too few hosts are left.
         """
         acquire = partial(self.table.acquire, n_hosts, among=among, first=first)
         done = self._threads.submit(self._done, call, arguments, acquire)
@@ -196,22 +132,20 @@ class Pool:
         return done
 
     def _done(
-        self, call: str, arguments: Mapping[str, Any], acquire: Callable[..., Lease | None]
-    ) -> JobDone:
-        attempts: list[Attempt] = []
+        self, call: str, arguments: Mapping[str, Any], acquire: Callable[..., Token | None]
+    ) -> Outcome:
+        attempts: tuple[Outcome, ...] = ()
         while True:
-            lease = acquire(rather_not=[attempt.host for attempt in attempts])
-            if lease is None:
-                raise WorkloadFailed(
-                    "; ".join(["no host is left, or too few", *map(str, attempts[-1:])])
-                )
+            token = acquire(rather_not=[attempt.host for attempt in attempts])
+            if token is None:
+                said = ["no host is left, or too few", *map(str, attempts[-1:])]
+                raise WorkloadFailed("; ".join(said))
             try:
                 if self._closed.is_set():
-                    return JobDone(failure="the pool is closed", attempts=tuple(attempts))
-                attempts.append(self._try(lease, call, arguments))
+                    return Outcome(kind=LOST, failure="the pool is closed", earlier=attempts)
+                outcome = replace(self._try(token, call, arguments), earlier=attempts)
             finally:
-                self.table.release(lease)
-            outcome = attempts[-1].outcome
+                self.table.release(token)
             if outcome.kind == BUSY:
                 raise HostBusy(outcome.failure)
             if outcome.kind == REFUSED:
@@ -219,62 +153,59 @@ class Pool:
             if outcome.kind == LATE:
                 raise WorkloadFailed(f"{outcome.failure}: another process goes on with this run")
             is_again = outcome.kind == LOST or (outcome.kind == DONE and outcome.disturbed)
-            if not is_again or len(attempts) > 1 or self._timed or self._closed.is_set():
-                return JobDone(
-                    value=outcome.value,
-                    failure="" if outcome.kind == DONE else outcome.failure or outcome.kind,
-                    host=attempts[-1].host,
-                    attempts=tuple(attempts),
-                )
+            if not is_again or attempts or self._timed or self._closed.is_set():
+                return outcome
+            attempts = (outcome,)
 
-    def _try(self, lease: Lease, call: str, arguments: Mapping[str, Any]) -> Attempt:
-        host = lease.hosts[0]
-        own = {"hosts": list(lease.hosts), "lease": lease.token.number}
+    def _try(self, token: Token, call: str, arguments: Mapping[str, Any]) -> Outcome:
+        host = token.hosts[0]
+        own = {"hosts": list(token.hosts), "lease": token.number}
         given = {name: own.get(name, value) for name, value in arguments.items()}
         self._began(host, given)
         begun_s = time.monotonic()
-        self._held_s.update(dict.fromkeys(lease.hosts, math.inf))
-        missed = self._hold_others(lease)
-        outcome = missed or self._executor.submit(host, self._job(call, given, lease)).result()
+        self._held_s.update(dict.fromkeys(token.hosts, math.inf))
+        missed = self._hold_others(token)
+        outcome = missed or self._executor.submit(host, self._job(call, given, token)).result()
         end_s = time.monotonic()
-        self._held_s.update(dict.fromkeys(lease.hosts, end_s))
-        if not self.table.is_current(lease.token):
+        self._held_s.update(dict.fromkeys(token.hosts, end_s))
+        if not self.table.is_current(token):
             outcome = Outcome(kind=LATE, failure="it came after its lease had ended")
         if missed is None:
             self._count_lost(host, is_lost=outcome.kind == LOST)
-        return Attempt(host=host, outcome=outcome, elapsed_s=end_s - begun_s)
+        failure = outcome.failure or ("" if outcome.kind == DONE else outcome.kind)
+        return replace(outcome, host=host, elapsed_s=end_s - begun_s, failure=failure)
 
-    def _hold_others(self, lease: Lease) -> Outcome | None:
+    def _hold_others(self, token: Token) -> Outcome | None:
         """Lock the other hosts of a lease; return the outcome of the first failure."""
-        asked = {host: self._hold(lease, host) for host in lease.hosts[1:]}
-        for host, future in asked.items():
-            self._count_lost(host, is_lost=future.result().kind == LOST)
-        outcomes = [future.result() for future in asked.values()]
-        return next((outcome for outcome in outcomes if outcome.kind != DONE), None)
+        asked = {host: self._hold(token, host) for host in token.hosts[1:]}
+        outcomes = {host: future.result() for host, future in asked.items()}
+        for host, outcome in outcomes.items():
+            self._count_lost(host, is_lost=outcome.kind == LOST)
+        return next((one for one in outcomes.values() if one.kind != DONE), None)
 
     def _hold_idle(self) -> None:
         """Give signs of life on the hosts without a job."""
         while not self._closed.wait(BEAT_S):
             silent_s = time.monotonic() - BEAT_S
             for host in [name for name, held_s in [*self._held_s.items()] if held_s <= silent_s]:
-                lease = self.table.acquire(among=[host], timeout_s=0.0)
-                if lease is not None:
+                token = self.table.acquire(among=[host], timeout_s=0.0)
+                if token is not None:
+                    release = partial(self._release, token)
+                    self._hold(token, host).add_done_callback(release)
 
-                    def release(_: Future[Outcome], lease: Lease = lease) -> None:
-                        self.table.release(lease)
+    def _release(self, token: Token, _: Future[Outcome]) -> None:
+        self.table.release(token)
 
-                    self._hold(lease, host).add_done_callback(release)
-
-    def _hold(self, lease: Lease, host: str) -> Future[Outcome]:
-        job = replace(self._job(HOLD, {}, lease), host=host, watched=False)
+    def _hold(self, token: Token, host: str) -> Future[Outcome]:
+        job = replace(self._job(HOLD, {}, token), host=host, watched=False)
         return self._executor.submit(host, job)
 
-    def _job(self, call: str, arguments: Mapping[str, Any], lease: Lease) -> Job:
+    def _job(self, call: str, arguments: Mapping[str, Any], token: Token) -> Job:
         return Job(
             call=call,
             arguments=arguments,
-            host=lease.hosts[0],
-            token=lease.token,
+            host=token.hosts[0],
+            token=token,
             lock_folder=self._lock_folder,
             alone=self._executor.alone and not self._is_within,
             watched=self._executor.alone and not self._timed,
@@ -306,8 +237,8 @@ class Pool:
         """Free the hosts, whose jobs have ended."""
         freed = []
         for host in self._held_s:
-            if (lease := self.table.acquire(among=[host], timeout_s=_LOOK_S)) is not None:
+            if (token := self.table.acquire(among=[host], timeout_s=_LOOK_S)) is not None:
                 given = {"host": host, "owner": self._owner, "folder": self._lock_folder}
-                job = replace(self._job(FREE, given, lease), watched=False)
+                job = replace(self._job(FREE, given, token), watched=False)
                 freed.append(self._executor.submit(host, job))
         wait(freed, timeout=_FREED_S)
