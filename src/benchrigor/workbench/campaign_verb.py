@@ -21,12 +21,17 @@ from benchrigor.workbench.campaign import Campaign
 from benchrigor.workbench.data import PeakRate, PeakStatus
 from benchrigor.workbench.loadgen.prepared import Prepared, generator_of
 from benchrigor.workbench.maps import choice_run, map_run
-from benchrigor.workbench.maps.choice_report import choice_page, turn_line
 from benchrigor.workbench.maps.choice_run import ChoiceRun, choice_in, turns_of
 from benchrigor.workbench.maps.map_file import MapFile, map_of
 from benchrigor.workbench.maps.map_hosts import measure_choice, measure_map
 from benchrigor.workbench.maps.map_picture import plot_map
-from benchrigor.workbench.maps.map_report import begun_line, map_page, sample_line
+from benchrigor.workbench.maps.map_report import (
+    begun_line,
+    choice_page,
+    map_page,
+    sample_line,
+    turn_line,
+)
 from benchrigor.workbench.maps.map_run import MapRun, search_for, surface_of, unfinished_samples
 from benchrigor.workbench.peak_run import PeakRun, find_peak, peak_of, search_of
 from benchrigor.workbench.picture import plot_peak

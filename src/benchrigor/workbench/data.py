@@ -6,6 +6,7 @@ import enum
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol, runtime_checkable
@@ -28,7 +29,8 @@ from benchrigor.model.series import short
 from benchrigor.model.text import show_duration, show_estimate
 from benchrigor.secret_texts import hide_in_text
 from benchrigor.stats.statistics.proportion import WILSON
-from benchrigor.workbench.good_requests import conditions_of
+from benchrigor.units import Quantity, positive_seconds_of, quantity_of, seconds_of, share_of
+from benchrigor.workbench.good_requests import conditions_of, read_slo
 from benchrigor.workbench.settings import SEARCH
 
 MEAN, P95, FAILED = "mean", "p95", "failed"
@@ -126,6 +128,41 @@ class Limit(OneLine):
             return ratio
         value = result.value(self.metric)
         return None if value is None else value / self.at_most
+
+
+def limit_of(metric: str, text: str, unit: str = "") -> Limit:
+    """Read the most that a metric may be; a bare number is in the unit in which it is read.
+
+    ValueError says what is wrong.
+
+    Examples
+    --------
+    >>> [limit_of(*each).at_most for each in (("p99", "50ms"), ("failed", "1%"), ("depth", "9"))]
+    [0.05, 0.01, 9.0]
+    """
+    if metric == FAILED:
+        return Limit(metric=metric, at_most=share_of(text))
+    is_time = Limit(metric=metric, at_most=1.0).is_of_time or quantity_of(unit) is Quantity.TIME
+    if unit or not is_time:
+        with suppress(ValueError):
+            return Limit(metric=metric, at_most=float(text.removesuffix(unit)) * scale_of(unit))
+    if is_time:
+        return Limit(metric=metric, at_most=positive_seconds_of(text, bare_s=None))
+    raise ValueError(f"{metric} is {text!r}, expected a number such as 40")
+
+
+def limit_of_good(text: str) -> Limit:
+    """Read a limit of the share of good requests; InvalidInput with all that is wrong."""
+    metric, at_most = read_slo(text)
+    return Limit(metric=metric, at_most=at_most)
+
+
+def scale_of(unit: str) -> float:
+    """Return a unit of time in seconds, and a per cent as a share; 1 for other units."""
+    try:
+        return 0.01 if unit == "%" else seconds_of(f"1{unit}")
+    except ValueError:
+        return 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ from benchrigor.workbench.maps.map_run import MapRun, is_map, samples_of, search
 from benchrigor.workbench.maps.responses import metrics_of, name_of, options_at
 from benchrigor.workbench.planning.expected_cost import expected_costs, wrong_budget
 from benchrigor.workbench.planning.surface_map import SurfaceMap
-from benchrigor.workbench.surfaces.gaussian_process import load_models
+from benchrigor.workbench.surfaces.models import load_models
 from benchrigor.workbench.surfaces.samples import Measured, Sample
 from benchrigor.workloads.named_functions import imported
 

@@ -32,10 +32,9 @@ from benchrigor.model.text import percent, show_duration, show_value
 from benchrigor.model.toml_tables import TomlTables
 from benchrigor.workbench.arithmetic.run_length import plan_runlength
 from benchrigor.workbench.campaign_verb import carry_out_search
-from benchrigor.workbench.data import FAILED, Limit, PeakStatus, Trial
-from benchrigor.workbench.loadgen.http_requests import REQUEST, HttpRequest
-from benchrigor.workbench.loadgen.limit_texts import limit_of, limit_of_good
+from benchrigor.workbench.data import FAILED, Limit, PeakStatus, Trial, limit_of, limit_of_good
 from benchrigor.workbench.loadgen.prepared import Prepared, generator_of
+from benchrigor.workbench.loadgen.sending import REQUEST, HttpRequest
 from benchrigor.workbench.peak_run import PUBLISHED_ACCURACY, PeakRun, search_options
 from benchrigor.workbench.planning.expected_cost import expected_costs, wrong_budget
 from benchrigor.workbench.planning.search import PeakSearch

@@ -11,7 +11,7 @@ from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model.text import show_duration
 from benchrigor.units import seconds_of
-from benchrigor.workbench.data import FAILED, Limit, LoadResult, LoadTrial
+from benchrigor.workbench.data import FAILED, Limit, LoadResult, LoadTrial, scale_of
 from benchrigor.workbench.loadgen.tools import CLOSED_LOOP, OPEN_LOOP, Tool
 from benchrigor.workloads.processes.command_line import CommandLine, shown, with_stderr
 from benchrigor.workloads.processes.output_file import FLOODED, OutputFile
@@ -152,14 +152,6 @@ class LoadCommand:
         stdout.seek(0)
         found = read_picks(stdout, self._picks, name=shown(argv)).found if self._picks else {}
         return {pick.metric: found[pick.metric][-1] * scale_of(pick.unit) for pick in self._picks}
-
-
-def scale_of(unit: str) -> float:
-    """Return a unit of time in seconds, and a per cent as a share; 1 for other units."""
-    try:
-        return 0.01 if unit == "%" else seconds_of(f"1{unit}")
-    except ValueError:
-        return 1.0
 
 
 def _read(tool: Tool, text: str) -> dict[str, Any]:

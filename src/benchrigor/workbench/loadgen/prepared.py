@@ -13,11 +13,10 @@ from benchrigor.errors import BenchrigorError, WorkloadFailed
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.shell_words import words_of
 from benchrigor.workbench.data import Limit, LoadResult, LoadTrial
-from benchrigor.workbench.loadgen.host_senders import HostSenders
-from benchrigor.workbench.loadgen.http_requests import HttpRequest, HttpRequests
 from benchrigor.workbench.loadgen.load_command import LoadCommand
 from benchrigor.workbench.loadgen.open_loop import OpenLoop
-from benchrigor.workbench.loadgen.senders import Senders
+from benchrigor.workbench.loadgen.senders import HostSenders, Senders
+from benchrigor.workbench.loadgen.sending import HttpRequest, HttpRequests
 from benchrigor.workbench.pool.host_table import HostTable, executor_for
 from benchrigor.workbench.pool.pool import Pool
 from benchrigor.workbench.settings import SENDING

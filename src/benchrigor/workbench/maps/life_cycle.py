@@ -22,7 +22,7 @@ from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.text import show_duration
-from benchrigor.workbench.loadgen.http_requests import is_url
+from benchrigor.workbench.loadgen.sending import is_url
 from benchrigor.workbench.settings import STEPS
 from benchrigor.workbench.surfaces.factors import Point, Space
 from benchrigor.workbench.surfaces.samples import fill_places, places_in

@@ -18,10 +18,9 @@ from benchrigor.model.toml_tables import Keys, Reader, TomlTables
 from benchrigor.session.measuring import TIME
 from benchrigor.settings import Setting
 from benchrigor.units import Direction
-from benchrigor.workbench.data import Limit
-from benchrigor.workbench.loadgen.http_requests import REQUEST, HttpRequest
-from benchrigor.workbench.loadgen.limit_texts import limit_of, limit_of_good
+from benchrigor.workbench.data import Limit, limit_of, limit_of_good
 from benchrigor.workbench.loadgen.load_command import LoadCommand
+from benchrigor.workbench.loadgen.sending import REQUEST, HttpRequest
 from benchrigor.workbench.maps.life_cycle import COMMANDS, LifeCycle
 from benchrigor.workbench.planning.search import PeakSearch
 from benchrigor.workbench.planning.surface_map import D_OPTIMAL

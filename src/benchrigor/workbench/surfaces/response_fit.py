@@ -13,14 +13,12 @@ from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.series import Floats
 from benchrigor.model.text import many, percent
 from benchrigor.workbench.surfaces.factors import Point, Space
-from benchrigor.workbench.surfaces.gaussian_process import (
+from benchrigor.workbench.surfaces.models import (
     GAUSSIAN_PROCESS,
-    GaussianProcess,
-    fit_gaussian_process,
-)
-from benchrigor.workbench.surfaces.quadratic import (
     QUADRATIC,
+    GaussianProcess,
     Quadratic,
+    fit_gaussian_process,
     fit_quadratic,
     width_of_plane,
 )

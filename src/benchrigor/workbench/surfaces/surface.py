@@ -24,8 +24,7 @@ from benchrigor.stats.series.interval import (
 )
 from benchrigor.units import Direction
 from benchrigor.workbench.surfaces.factors import Factor, Point, Space, show_point, spread
-from benchrigor.workbench.surfaces.gaussian_process import GaussianProcess
-from benchrigor.workbench.surfaces.quadratic import Quadratic
+from benchrigor.workbench.surfaces.models import GaussianProcess, Quadratic
 from benchrigor.workbench.surfaces.response_fit import (
     AUTO,
     ResponseFit,
