@@ -115,8 +115,8 @@ class Outcome(OneLine):
         The owner of a stale lock of the host.
     host, elapsed_s
         The host, and the seconds until the outcome was known.
-    earlier
-        The outcomes of earlier attempts, which do not count.
+    earlier, spent_s
+        What came of earlier attempts, which do not count; and the seconds of all attempts.
     """
 
     kind: str = DONE
@@ -128,7 +128,8 @@ class Outcome(OneLine):
     taken_over_from: str = ""
     host: str = ""
     elapsed_s: float = 0.0
-    earlier: tuple[Outcome, ...] = ()
+    earlier: tuple[str, ...] = ()
+    spent_s: float = 0.0
 
     def __str__(self) -> str:
         why = self.failure or self.disturbed
@@ -139,20 +140,10 @@ class Outcome(OneLine):
         return escaped(f"{self.host}: {kind} after {show_duration(self.elapsed_s)}{took_over}{why}")
 
     @property
-    def attempts(self) -> tuple[Outcome, ...]:
-        """The outcomes of all attempts; the last one counts."""
-        return (*self.earlier, self)
-
-    @property
-    def spent_s(self) -> float:
-        """The seconds of all attempts."""
-        return sum(attempt.elapsed_s for attempt in self.attempts)
-
-    @property
     def remarks(self) -> tuple[str, ...]:
         """The attempts that went wrong: all but the last, and the last one if disturbed."""
         is_odd = self.disturbed or self.taken_over_from
-        return tuple(map(str, self.attempts if is_odd else self.earlier))
+        return (*self.earlier, str(self)) if is_odd else self.earlier
 
 
 def main() -> None:

@@ -134,7 +134,7 @@ class Pool:
     def _done(
         self, call: str, arguments: Mapping[str, Any], acquire: Callable[..., Token | None]
     ) -> Outcome:
-        attempts: tuple[Outcome, ...] = ()
+        attempts: list[Outcome] = []
         while True:
             token = acquire(rather_not=[attempt.host for attempt in attempts])
             if token is None:
@@ -142,10 +142,13 @@ class Pool:
                 raise WorkloadFailed("; ".join(said))
             try:
                 if self._closed.is_set():
-                    return Outcome(kind=LOST, failure="the pool is closed", earlier=attempts)
-                outcome = replace(self._try(token, call, arguments), earlier=attempts)
+                    return Outcome(
+                        kind=LOST, failure="the pool is closed", earlier=(*map(str, attempts),)
+                    )
+                attempts.append(self._try(token, call, arguments))
             finally:
                 self.table.release(token)
+            outcome = attempts[-1]
             if outcome.kind == BUSY:
                 raise HostBusy(outcome.failure)
             if outcome.kind == REFUSED:
@@ -153,9 +156,9 @@ class Pool:
             if outcome.kind == LATE:
                 raise WorkloadFailed(f"{outcome.failure}: another process goes on with this run")
             is_again = outcome.kind == LOST or (outcome.kind == DONE and outcome.disturbed)
-            if not is_again or attempts or self._timed or self._closed.is_set():
-                return outcome
-            attempts = (outcome,)
+            if not is_again or len(attempts) > 1 or self._timed or self._closed.is_set():
+                spent_s = sum(attempt.elapsed_s for attempt in attempts)
+                return replace(outcome, earlier=(*map(str, attempts[:-1]),), spent_s=spent_s)
 
     def _try(self, token: Token, call: str, arguments: Mapping[str, Any]) -> Outcome:
         host = token.hosts[0]
