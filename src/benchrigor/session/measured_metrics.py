@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from benchrigor.errors import DetectorFailed, InvalidInput
-from benchrigor.model import Analysis, Code, Metric, Notice, Options, Round, quantile_named
+from benchrigor.model import Analysis, Code, Metric, Notice, Options, Round
 from benchrigor.model.checks import refuse
 from benchrigor.model.metric import A_DURATION
 from benchrigor.model.readings import WARM_UP
@@ -32,6 +32,7 @@ from benchrigor.stats.readings.inference_units import (
     unit_of,
 )
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
+from benchrigor.stats.statistics.statistic import MEAN, statistic_for
 from benchrigor.stats.statistics.variance_components import MIN_PIECES
 from benchrigor.units import Direction, Quantity
 
@@ -313,19 +314,16 @@ class MeasuredMetrics:
         so_far = self.by_name.get(next(required, ""))
         if so_far is None or not so_far.n or so_far.schedule is not None:
             return None
-        q, confidence = quantile_named(self.options.statistic), self.options.confidence
+        statistic = statistic_for(self.options.statistic)
         values = latest(so_far.chunks, most)
         if so_far.now is INVOCATIONS:
             rounds = (chunk[-most:] for chunk in so_far.chunks[-_ROUNDS_SHOWN:])
-            values = np.array(
-                [round_.mean() if q is None else np.quantile(round_, q) for round_ in rounds]
-            )
-            q = None
+            values, statistic = np.array([*map(statistic.value_of, rounds)]), MEAN
         return Analysis(
             metric=so_far.metric,
             kind=so_far.unit.kind,
             n=so_far.n,
-            estimate=rough_figure(values, q=q, confidence=confidence),
+            estimate=rough_figure(values, statistic=statistic, confidence=self.options.confidence),
         )
 
     @property

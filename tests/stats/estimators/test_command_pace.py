@@ -14,6 +14,7 @@ from benchrigor.model import Estimate, Pace
 from benchrigor.stats.estimators.command_pace import Invocations, command_pace
 from benchrigor.stats.estimators.headline import Point, Told, slope_of_runs, spread_of, with_spread
 from benchrigor.stats.estimators.pace import at_full_speed
+from benchrigor.stats.statistics.statistic import statistic_for
 
 FULL = {"command": 0.0102, "command cpu": 0.01, "command rest": 0.0002}
 
@@ -118,7 +119,7 @@ def test_a_quantile_is_that_of_commands_that_sleep_for_various_times() -> None:
     rng = np.random.default_rng(9)
     found = measured(rng, cpu_s=0.002, idle_s=0.001, slower=1.0, unseen_s=0.0001)
     found = replace(found, wall=found.wall + rng.uniform(0.0, 0.1, found.wall.size))
-    pace = command_pace(found, FULL, 1.0, version=1, q=0.9)
+    pace = command_pace(found, FULL, 1.0, version=1, statistic=statistic_for("p90"))
     assert pace is not None
     assert pace.factor == pytest.approx(0.093, rel=0.05)
 

@@ -16,6 +16,7 @@ from benchrigor.stats.estimators.pace import (
     pace_of,
     pieces_at_full_speed,
 )
+from benchrigor.stats.statistics.statistic import statistic_for
 
 FULL_S = 4e-6
 SLOW = math.log(1.6)  # of the reference in the slow state
@@ -208,7 +209,8 @@ def test_a_quantile_is_corrected_by_the_share_of_work_near_it():
     waits = np.arange(work.level.size) % 5 == 0
     level = np.where(waits, 1e-3, work.level)
     given = replace(work, level=level, busy=np.where(waits, 0.01, 1.0))
-    median, high, mean = (pace_of(given, FULL_S, version=1, q=q) for q in (0.5, 0.95, None))
+    asked = map(statistic_for, ("median", "p95", "mean"))
+    median, high, mean = (pace_of(given, FULL_S, version=1, statistic=each) for each in asked)
     assert median.busy == pytest.approx(1.0)
     assert median.factor < 0.85
     assert high.factor == pytest.approx(1.0, abs=0.01)
@@ -229,6 +231,6 @@ def test_a_common_sensitivity_is_that_of_whole_readings():
 
 def test_few_segments_none_of_which_is_near_the_quantile_have_a_share() -> None:
     given = segments(3, n=4)
-    pace = pace_of(given, FULL_S, version=1, q=0.5)
+    pace = pace_of(given, FULL_S, version=1, statistic=statistic_for("median"))
     assert pace is not None
     assert math.isfinite(at_full_speed(estimate_of(given), pace).value)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Analysis, Estimate, Pace, References, Round, quantile_named
+from benchrigor.model import Analysis, Estimate, Pace, References, Round
 from benchrigor.model.analysis import Kind
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST, INTERPRETER
 from benchrigor.model.readings import readings_of
@@ -31,6 +31,7 @@ from benchrigor.stats.series.full_speed import fastest_level, full_speed
 from benchrigor.stats.series.interval import is_wide, scale
 from benchrigor.stats.series.undisturbed import groups_of
 from benchrigor.stats.statistics.rate import reciprocal
+from benchrigor.stats.statistics.statistic import Statistic, statistic_for
 
 _MOST_WAITED = 0.005  # share of the time, up to which quantiles are as they would be without
 _MOST_OF_THEM = 0.75  # of the invocations: leaving out a few of them hardly matters
@@ -87,17 +88,18 @@ def with_pace(
     estimate = analysis.estimate
     is_command = analysis.kind is Kind.READINGS and analysis.metric.name == "time"
     given = _pace_of_commands if is_command else _pace_of_readings
-    pace = given(analysis, rounds, full_s, quantile_named(statistic), sensitivity)
+    asked = statistic_for(statistic)
+    pace = given(analysis, rounds, full_s, asked, sensitivity)
     if estimate is None or pace is None:
         return analysis
-    figure = _figure(analysis, estimate, pace, is_mean=quantile_named(statistic) is None)
+    figure = _figure(analysis, estimate, pace, is_mean=asked.is_mean)
     if figure is None or is_wide(figure):
         return replace(analysis, pace=pace)
     pace = replace(pace, reducible=reducible_share(figure, pace))
     if bounded:
         figure = _not_beyond(figure, analysis)
     if bounded and pace.of_command:
-        figure = _not_below(_processor_time(rounds, quantile_named(statistic)), figure)
+        figure = _not_below(_processor_time(rounds, asked), figure)
         pace = replace(pace, factor=min(figure.value / estimate.value, 1.0))
     return replace(
         analysis,
@@ -143,17 +145,17 @@ def _not_below(least: float, figure: Estimate) -> Estimate:
     return replace(figure, value=least, high=high, standard_error=least * error)
 
 
-def _processor_time(rounds: Sequence[Round], q: float | None) -> float:
-    """Return the mean processor time of commands, or that quantile."""
+def _processor_time(rounds: Sequence[Round], statistic: Statistic) -> float:
+    """Return the statistic of the processor times of commands."""
     spent = [float(round_.facts["cpu_s"] or 0.0) for round_ in rounds if "cpu_s" in round_.facts]
-    return float(np.mean(spent) if q is None else np.quantile(spent, q))
+    return statistic.value_of(np.array(spent))
 
 
 def _pace_of_readings(
     analysis: Analysis,
     rounds: Sequence[Round],
     full_s: Mapping[str, float],
-    q: float | None,
+    statistic: Statistic,
     sensitivity: Sensitivity | None,
 ) -> Pace | None:
     """Return the pace that references in turn with readings show."""
@@ -163,14 +165,14 @@ def _pace_of_readings(
     segments = _segments(analysis, rounds)
     if segments is None or any("other_cpu_s" in round_.facts for round_ in rounds):
         return None
-    if q is not None and segments.waited > _MOST_WAITED:
-        return None  # it is not known how much of a quantile is waiting
+    if not statistic.is_mean and segments.waited > _MOST_WAITED:
+        return None  # it is known only how much of a mean is waiting
     several = analysis.kind is Kind.INVOCATIONS
     pace = pace_of(
         segments,
         full_s[INTERPRETER],
         version=_version(rounds),
-        q=q,
+        statistic=statistic,
         pieces=len(analysis.phases if several else analysis.levels) or 1,
         processes=several,
         sensitivity=sensitivity,
@@ -186,7 +188,7 @@ def _pace_of_commands(
     analysis: Analysis,
     rounds: Sequence[Round],
     full_s: Mapping[str, float],
-    q: float | None,
+    statistic: Statistic,
     sensitivity: Sensitivity | None,
 ) -> Pace | None:
     """Return the pace that bare starts of the interpreter in turn with commands show."""
@@ -198,7 +200,7 @@ def _pace_of_commands(
         {kind: full_s[kind] for kind in _OF_COMMANDS},
         estimate.value,
         version=_version(rounds, COMMAND),
-        q=q,
+        statistic=statistic,
         sensitivity=sensitivity,
     )
 

@@ -277,7 +277,10 @@ class PairEngine(Controller[PairPlan, PairRound]):
         if not baseline.size:
             return None
         ratio = rough_figure(
-            candidate, baseline, q=self._question.asked.q, confidence=self._question.confidence
+            candidate,
+            baseline,
+            statistic=self._question.asked,
+            confidence=self._question.confidence,
         )
         return Analysis(metric=_RATIO, kind=SUCCESSIVE.kind, n=self.pairs, estimate=ratio)
 

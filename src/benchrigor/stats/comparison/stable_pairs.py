@@ -29,7 +29,7 @@ from benchrigor.stats.phases.stability_rules import find_trend
 from benchrigor.stats.phases.trimming import measured_part, measured_phase
 from benchrigor.stats.series.interval import exponential
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, TRANSIENTS, block_starts, too_few
-from benchrigor.stats.statistics.order_statistics import quantile_of, quantile_value
+from benchrigor.stats.statistics.order_statistics import quantile_of
 from benchrigor.stats.statistics.proportion import MIN_IN_TAIL
 
 # Of pairs with a stable ratio in series that move, the first third is left out, since no transient
@@ -195,16 +195,17 @@ def blocks_of_pairs(
         The ``refusal`` of an interval, if there are too few blocks for the confidence, readings
         are not above 0, or only the longest segment may count.
     """
-    q, n = question.asked.q, baseline.size
+    statistic, n = question.asked, baseline.size
     # A block of few pairs has no far quantile.
+    q = statistic.q
     too_few = q is not None and min(q, 1.0 - q) * n < MIN_IN_TAIL * _BLOCKS
-    if not question.asked.follows_pace or question.search.takes_longest or too_few or n < 2:
+    if not statistic.follows_pace or question.search.takes_longest or too_few or n < 2:
         raise refusal
     if not float(np.minimum(baseline, candidate).min()) > 0.0:
         raise refusal
     starts = block_starts(baseline + candidate, blocks=_BLOCKS)
     one, two = (
-        np.array([_level(part, q) for part in np.split(side, starts[1:])])
+        np.array([*map(statistic.value_of, np.split(side, starts[1:]))])
         for side in (baseline, candidate)
     )
     if _rank(one.size, question.confidence) < 1:
@@ -212,10 +213,6 @@ def blocks_of_pairs(
     return PairBlocks(
         ratios=two / one, differences=two - one, n=baseline.size, confidence=question.confidence
     )
-
-
-def _level(part: Floats, q: float | None) -> float:
-    return float(part.mean()) if q is None else quantile_value(part, q)
 
 
 def _rank(blocks: int, confidence: float) -> int:

@@ -22,6 +22,7 @@ from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST, Pace
 from benchrigor.model.series import Floats, Ints
 from benchrigor.stats.estimators.pace import Sensitivity, of_busy
 from benchrigor.stats.series.level import block_starts
+from benchrigor.stats.statistics.statistic import MEAN, Statistic
 
 # Learned on the recording of docs/evidence/results/pace_commands.txt.
 SENSITIVITY, SENSITIVITY_SD = 0.95, 0.15
@@ -91,7 +92,7 @@ def command_pace(
     value: float,
     *,
     version: int,
-    q: float | None = None,
+    statistic: Statistic = MEAN,
     sensitivity: Sensitivity | None = None,
 ) -> Pace | None:
     """Return the pace of the machine during commands, with the factor of their level to full speed.
@@ -103,7 +104,7 @@ def command_pace(
     full_s
         Of the starts by kind, at full speed.
     value
-        The level measured: the mean, or the quantile ``q``.
+        The level measured, by the statistic.
     version
         Of the reference.
     sensitivity
@@ -122,7 +123,7 @@ def command_pace(
     known = of_busy(sensitivity, share)
     slope, sd = (SENSITIVITY, SENSITIVITY_SD) if known is None else known[:2]
     slower = max(float((relative**slope).mean()), 1.0)
-    least, whole, rest_error = _levels(invocations, slower, full_s[COMMAND_REST], q)
+    least, whole, rest_error = _levels(invocations, slower, full_s[COMMAND_REST], statistic)
     residuals, blocks = _blocks(invocations, np.log(relative), slope)
     error = _START_SD / math.sqrt(relative.size)  # few blocks may be alike by chance
     if residuals.size > 1:
@@ -146,7 +147,7 @@ def command_pace(
 
 
 def _levels(
-    invocations: Invocations, slower: float, full_rest_s: float, q: float | None
+    invocations: Invocations, slower: float, full_rest_s: float, statistic: Statistic
 ) -> tuple[float, float, float]:
     """Return the level without and with the rest at full speed, and the relative error of the rest.
 
@@ -154,7 +155,7 @@ def _levels(
     """
 
     def level(times: Floats) -> float:
-        return float(times.mean() if q is None else np.quantile(times, q)) + full_rest_s
+        return statistic.value_of(times) + full_rest_s
 
     busy, rest, of_starts = invocations.cpu, invocations.rest, invocations.starts[COMMAND_REST]
     least = level(busy / slower)

@@ -25,6 +25,7 @@ from benchrigor.stats.estimators.headline import ASSUMED
 from benchrigor.stats.series.full_speed import NEAR, SENSITIVITY, SENSITIVITY_SD, fastest_level
 from benchrigor.stats.series.interval import PIECE_MEANS, satterthwaite, student_t
 from benchrigor.stats.series.level import block_starts
+from benchrigor.stats.statistics.statistic import MEAN, Statistic
 
 # The prior of the sensitivity, as a mixture of two kinds of work: their shares, means and standard
 # deviations. Of 48 workloads on two kinds of processors, 30 were limited by the interpreter, and
@@ -122,7 +123,7 @@ def pace_of(
     full_s: float,
     *,
     version: int,
-    q: float | None = None,
+    statistic: Statistic = MEAN,
     pieces: int = 1,
     processes: bool = False,
     sensitivity: Sensitivity | None = None,
@@ -141,8 +142,8 @@ def pace_of(
     with a larger error.
 
     Only the time during which a processor worked follows the pace. Sleeping and waiting for data
-    take the same time at any pace, and are added to the level as measured. For the quantile ``q``
-    their share comes from the segments near that quantile.
+    take the same time at any pace, and are added to the level as measured. For a quantile
+    their share comes from the segments near it.
 
     Pieces are parts of one process; with ``processes`` each piece is a process.
 
@@ -155,7 +156,7 @@ def pace_of(
         return None
     ends = np.stack([segments.before, segments.after]) / full_s
     log_ends, level, busy = np.log(ends), segments.level, segments.level * segments.busy
-    share = _share(busy, level, q)
+    share = _share(busy, level, statistic)
     nearest = math.log(fastest_level(ends.ravel(), real=_REAL).seconds)
     beyond = log_ends - nearest
     slope, sd, way, way_sd = of_busy(sensitivity, share) or _sensitivity(_log(busy), beyond)
@@ -208,15 +209,10 @@ def _blocks(log_ends: Floats, duration_s: Floats) -> Floats:
     return means
 
 
-def _share(busy: Floats, level: Floats, q: float | None) -> float:
+def _share(busy: Floats, level: Floats, statistic: Statistic) -> float:
     """Return the share of work in all segments, or in the tenth of them around a quantile."""
-    if q is not None:
-        around = max(q - _EXTREME / 2.0, 0.0), min(q + _EXTREME / 2.0, 1.0)
-        low, high = np.quantile(level, around)
-        near = (level >= low) & (level <= high)
-        if near.any():  # of few segments none may be
-            busy, level = busy[near], level[near]
-    return float(busy.sum() / level.sum())
+    near = statistic.near(level, _EXTREME)
+    return float(busy[near].sum() / level[near].sum())
 
 
 def _log(busy: Floats) -> Floats:

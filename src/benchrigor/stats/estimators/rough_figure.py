@@ -10,14 +10,15 @@ import numpy as np
 from benchrigor.model import Estimate
 from benchrigor.model.series import Floats
 from benchrigor.stats.series.interval import StandardError, t_interval
+from benchrigor.stats.statistics.statistic import Statistic
 
 _BATCHES = 20
 
 
 def rough_figure(
-    values: Floats, baseline: Floats | None = None, *, q: float | None, confidence: float
+    values: Floats, baseline: Floats | None = None, *, statistic: Statistic, confidence: float
 ) -> Estimate | None:
-    """Return the mean, or the quantile ``q``, with Student's t interval over batches of readings.
+    """Return the statistic, with Student's t interval over batches of readings.
 
     With a ``baseline`` as long, the ratio to its own. The interval of a single reading is
     infinite; if the ratio has no value there is None. No warm-up is looked for.
@@ -25,8 +26,8 @@ def rough_figure(
 
     def level(start: int, stop: int) -> float:
         sides = [readings[start:stop] for readings in (values, baseline) if readings is not None]
-        own, *other = (side.mean() if q is None else np.quantile(side, q) for side in sides)
-        return float(own / other[0]) if other else float(own)
+        own, *other = map(statistic.value_of, sides)
+        return own / other[0] if other else own
 
     n = values.size
     edges = np.linspace(0, n, min(n, _BATCHES) + 1).astype(int).tolist()

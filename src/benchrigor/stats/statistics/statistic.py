@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate, Notice, quantile_named
@@ -72,9 +73,18 @@ class Statistic(Protocol):
     Methods raise NotEstimable where the readings allow no number.
     """
 
+    is_mean: bool = True  # whether each reading counts by its value
     q: float | None = None  # share of readings below a quantile
     follows_pace: bool = True  # whether the pace of the machine moves it
     averages_rates: bool = False  # higher on a faster machine, whatever its metric says
+
+    def value_of(self, values: Floats) -> float:
+        """Return the plain value of readings that are no series, without an interval."""
+        return float(values.mean())
+
+    def near(self, values: Floats, _width: float) -> npt.NDArray[np.bool_]:
+        """Return which values make it: all, or a share ``width`` of them around a quantile."""
+        return np.ones(values.size, dtype=bool)
 
     def of_series(self, series: Floats, fitting: Fitting, weights: Floats | None, /) -> Found:
         """Estimate the statistic of one series; weights may be None."""
@@ -154,6 +164,18 @@ class Quantile(Statistic):
     q: float
     follows_pace: bool = True
     averages_rates: bool = False
+    is_mean = False
+
+    def value_of(self, values: Floats) -> float:
+        """Return the quantile."""
+        return quantile_value(values, self.q)
+
+    def near(self, values: Floats, width: float) -> npt.NDArray[np.bool_]:
+        """Return which values are near the quantile; all of a few, among which none may be."""
+        around = max(self.q - width / 2.0, 0.0), min(self.q + width / 2.0, 1.0)
+        low, high = np.quantile(values, around)
+        near: npt.NDArray[np.bool_] = (values >= low) & (values <= high)
+        return near if near.any() else np.ones(values.size, dtype=bool)
 
     def of_series(self, series: Floats, fitting: Fitting, _weights: Floats | None) -> Found:
         """Estimate it by order statistics; weights do not matter."""
