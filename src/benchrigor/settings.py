@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchrigor.units import positive_seconds_of, quantile_of, share_of, time_limit_of
+from benchrigor.units import positive_seconds_of, share_of, statistic_of, time_limit_of
 
 FEWEST_ROUNDS = 10  # of various work: a line through fewer says little
 
@@ -59,7 +59,7 @@ def _is_above_0(number: float) -> bool:
 
 def _statistic(text: str) -> str:
     """Check the name of a statistic."""
-    quantile_of(text)
+    statistic_of(text)
     return text
 
 
@@ -145,7 +145,7 @@ SETTINGS = {
     "confidence": Setting(SHARE, "Of the intervals.", places=("project", "marker")),
     "statistic": Setting(
         STATISTIC,
-        "mean, median, or a percentile such as p10 (the floor) or p99.",
+        "mean, median, a percentile such as p10 (the floor) or p99, 'trimmed 10%', or min.",
         places=_EVERYWHERE,
         usual="mean",
     ),

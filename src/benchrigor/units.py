@@ -32,20 +32,31 @@ def share_of(text: str) -> float:
     return number
 
 
-_PERCENTILE = re.compile(r"p([0-9]{1,2}(?:\.[0-9]{1,9})?)")
+_PERCENT = r"([0-9]{1,2}(?:\.[0-9]{1,9})?)"
+_NAMED = {"mean": ("mean", 0.0), "median": ("quantile", 0.5), "min": ("min", 0.0)}
+# By the family of a statistic, how it is written with a percentage, and what this is below.
+_WITH_PERCENT = {
+    "quantile": (re.compile(f"p{_PERCENT}"), 100.0),
+    "trimmed": (re.compile(f"trimmed {_PERCENT}%"), 50.0),
+}
 
 
-def quantile_of(statistic: object) -> float | None:
-    """Return the share of readings below a quantile, None for the mean; ValueError else."""
-    word = statistic if isinstance(statistic, str) else ""
-    if word in {"mean", "median"}:
-        return None if word == "mean" else 0.5
-    match = _PERCENTILE.fullmatch(word)
-    if match is None or float(match[1]) == 0.0:
-        raise ValueError(
-            f"statistic is {statistic!r}, expected 'mean', 'median' or a percentile such as 'p10'"
-        )
-    return float(match[1]) / 100.0
+def statistic_of(name: object) -> tuple[str, float]:
+    """Return the family of a statistic, and its share of the readings; ValueError else.
+
+    The family is "mean", "min", "quantile", of which the share lies below it, or "trimmed", which
+    leaves the share out at either end.
+    """
+    word = name if isinstance(name, str) else ""
+    if word in _NAMED:
+        return _NAMED[word]
+    for family, (written, most) in _WITH_PERCENT.items():
+        if (match := written.fullmatch(word)) and 0.0 < float(match[1]) < most:
+            return family, float(match[1]) / 100.0
+    raise ValueError(
+        f"statistic is {name!r}, expected 'mean', 'median', a percentile such as 'p10', "
+        "'trimmed 10%' or 'min'"
+    )
 
 
 # As programs write durations, also Go's.

@@ -69,7 +69,9 @@ def code_for(record: RunRecord) -> ExitCode:
     always was.
     """
     if record.estimate() is None:
-        return ExitCode.NOTHING_MEASURED
+        analysis = record.analysis()
+        has_minimum = record.options.statistic == "min" and analysis and analysis.observed
+        return ExitCode.RESULT if has_minimum else ExitCode.NOTHING_MEASURED
     if record.decision is not None and record.decision.satisfied:
         return ExitCode.RESULT
     required = [analysis for analysis in record.analyses if analysis.metric.must_satisfy]

@@ -11,7 +11,7 @@ from typing import Any
 from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import is_number, refuse, wrong_values
 from benchrigor.model.one_line import OneLine
-from benchrigor.units import Direction, Quantity, direction_of, quantile_of, quantity_of
+from benchrigor.units import Direction, Quantity, direction_of, quantity_of, statistic_of
 
 _FROM_UNIT: Any = "auto"  # resolved when a metric is made
 # The readings of a metric of kind "time", regardless of their unit.
@@ -181,6 +181,11 @@ def quantile_named(statistic: object) -> float | None:
     (None, 0.5, 0.99)
     """
     try:
-        return quantile_of(statistic)
+        family, share = statistic_of(statistic)
     except ValueError as error:
         raise InvalidInput(str(error)) from None
+    if family not in ("mean", "quantile"):
+        raise InvalidInput(
+            f"statistic is {statistic!r}, expected 'mean', 'median' or a percentile such as 'p10'"
+        )
+    return share if family == "quantile" else None

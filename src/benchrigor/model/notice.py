@@ -42,6 +42,7 @@ class Code(enum.StrEnum):
     MOVED_ON = "moved-on"
     TOO_FEW_TO_CALL = "too-few-to-call"
     CONSTANT = "constant-readings"
+    NO_INTERVAL = "no-interval"
     NOT_CONVERGED = "not-converged"
     NO_DATA = "no-data"
     UNFINISHED_LINE = "unfinished-line"

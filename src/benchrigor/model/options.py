@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import as_share, attempt, checked, is_number, refuse, wrong_together
-from benchrigor.model.metric import quantile_named
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.settings import SETTINGS
+from benchrigor.units import statistic_of
 
 Work = float | tuple[float, float | None] | None
 Trim = str | float | tuple[float, float]
@@ -43,7 +43,8 @@ class Options(OneLine):
     confidence
         Nominal coverage of the intervals, in (0, 1).
     statistic
-        "mean", "median", or a percentile such as "p10" or "p99".
+        "mean", "median", a percentile such as "p10" or "p99", "trimmed 10%" (any percentage below
+        50), or "min", which has no interval.
     budget_readings, budget_s
         Maximum number of readings, and maximum wall time of the rounds in seconds (``math.inf``
         for no limit).
@@ -334,7 +335,10 @@ def _plain(amount: object) -> float | None:
 
 
 def _check_statistic(statistic: Any) -> Any:
-    quantile_named(statistic)
+    try:
+        statistic_of(statistic)
+    except ValueError as error:
+        raise InvalidInput(str(error)) from None
     return statistic
 
 

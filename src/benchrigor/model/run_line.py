@@ -86,6 +86,9 @@ def run_line(
     broken = "" if is_recorded and decision is None else _broken_off(decision)
     if analysis is None:
         return _fitting(name, "no number", [say_end(decision)])
+    if statistic == "min" and analysis.observed is not None:
+        least = show_value(analysis.observed.least, analysis.metric.unit)
+        return _fitting(name, f"min {least}", ["no interval", *more, broken])
     if analysis.headline is None:
         return _without_number(name, analysis, broken)
     overhead = "" if analysis.wps is None else show_added(analysis.wps.overhead)

@@ -56,7 +56,7 @@ from benchrigor.stats.series.level import BLOCKS
 from benchrigor.stats.series.subsessions import MERGED, SUBSESSIONS
 from benchrigor.stats.statistics.proportion import WILSON, whole_of
 from benchrigor.stats.statistics.rate import HARMONIC
-from benchrigor.units import Scale, scale_for
+from benchrigor.units import Scale, scale_for, statistic_of
 
 _MOST_PHASES = 12
 _UNFITTED = (PhaseReason.CHANGING_PACE, PhaseReason.LONGEST_SEGMENT)  # beside no transients
@@ -247,6 +247,8 @@ def _phases(analysis: Analysis, record: RunRecord) -> list[_Step]:
         return [f"Cut{where}: {say_cut(record.options)}; {kept}."]
     if not analysis.n:
         return []
+    if record.options.statistic == "min":
+        return ["A minimum needs no stable phase: it is the least of all of them."]
     if len(analysis.phases) > 1 and record.options.detector == "edm":
         kept = f"{counted(analysis.n_kept)} of {many(analysis.n, 'reading')} are kept"
         return [f"The longest segment of each round counts if it holds more than half; {kept}."]
@@ -310,7 +312,7 @@ def _level(analysis: Analysis, record: RunRecord) -> list[str]:
         ]
     if estimate is not None and analysis.kind is Kind.INVOCATIONS and estimate.n > 1:
         return [_invocations(analysis, estimate, statistic)]
-    if estimate is not None and statistic != "mean":
+    if estimate is not None and statistic_of(statistic)[0] == "quantile":
         beside = analysis.phases and record.options.cut_shares is None
         paced = beside and analysis.phases[0].reason in _UNFITTED
         weighted = ", weighted by a fit beside decaying transients" if beside and not paced else ""

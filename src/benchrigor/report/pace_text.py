@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 
-from benchrigor.model import Analysis, Estimate, Interference, Pace, RunRecord, quantile_named
+from benchrigor.model import Analysis, Estimate, Interference, Pace, RunRecord
 from benchrigor.model.analysis import Kind
 from benchrigor.model.interference import Light
 from benchrigor.model.machine import OF_MACHINE
@@ -17,6 +17,7 @@ from benchrigor.model.pace import COMMAND_CPU, INTERPRETER
 from benchrigor.model.readings import Facts
 from benchrigor.model.text import counted, many, percent, show_estimate, show_value, show_values
 from benchrigor.stats.series.full_speed import SENSITIVITY_SD
+from benchrigor.units import statistic_of
 
 _FULL_SPEED = (
     "at full speed, the fastest level at which it spent at least a tenth of a run, of the newest "
@@ -51,7 +52,7 @@ def explain_pace(analysis: Analysis, statistic: str) -> list[str]:
     if pace.sensitivity_sd < pace.busy * SENSITIVITY_SD:
         learned = "from segments between fast and between slow references, and other workloads"
     own = f"{percent(pace.error, digits=2)} from blocks of time"
-    if quantile_named(statistic) is not None:
+    if statistic_of(statistic)[0] != "mean":
         own += f", or that of the {statistic} where it is greater"
     unit, shared, levels = analysis.metric.unit, "runs", ""
     if pace.by_piece:

@@ -60,6 +60,7 @@ from benchrigor.stats.readings.evidence import asked_half_width
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 from benchrigor.stats.statistics.proportion import WILSON, whole_of
 from benchrigor.stats.statistics.rate import BY_DURATION, HARMONIC
+from benchrigor.stats.statistics.statistic import TRIMMED
 from benchrigor.stats.statistics.variance_components import readings_per_invocation
 from benchrigor.units import Direction, Quantity
 
@@ -200,6 +201,7 @@ def meaning(analysis: Analysis) -> str:
     means = {
         HARMONIC: "harmonic mean, for equal work per reading",
         BY_DURATION: "weighted by the time of each round",
+        TRIMMED: "without the same share of readings at either end",
         WILSON: "share of outcomes, interval of Wilson",
     }
     return "; ".join([*parts, *(words for name, words in means.items() if name in method)])

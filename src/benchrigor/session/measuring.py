@@ -84,8 +84,8 @@ def measure(
     confidence
         Nominal coverage of the interval, in (0, 1).
     statistic
-        "mean", "median", or a percentile such as "p10" or "p99". Quantiles refer to readings: see
-        ``batch``. A speed does not have quantiles.
+        "mean", "median", a percentile such as "p10", "trimmed 10%", or "min". Quantiles refer to
+        readings: see ``batch``. A speed does not have quantiles.
     budget_s
         Maximum time of the measurement in seconds.
     setup, teardown

@@ -56,6 +56,16 @@ def session_of_a_quantile_of_real_readings() -> object:
 
 
 @case
+def session_of_a_trimmed_mean() -> object:
+    return record_of(Tape(time=skewed(MANY, seed=5)), target=0.02, statistic="trimmed 10%")
+
+
+@case
+def session_of_a_minimum() -> object:
+    return record_of(Tape(time=skewed(MANY, seed=6)), budget_readings=1000, statistic="min")
+
+
+@case
 def session_by_subsessions() -> object:
     series = correlated(MANY, seed=4, phi=0.7)
     return record_of(Tape(time=series), target=0.01, method="subsessions")

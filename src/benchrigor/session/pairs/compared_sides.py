@@ -15,7 +15,7 @@ from benchrigor.model import Analysis, Code, Estimate, Notice, Pace, RunRecord
 from benchrigor.model.interference import Light
 from benchrigor.model.notice import Evidence, weakening
 from benchrigor.model.recorded import FILE, PROCESSES
-from benchrigor.model.text import is_broken_off, say_end
+from benchrigor.model.text import is_broken_off, refusal_of, say_end
 from benchrigor.session.conditions.red_rounds import is_disturbed
 from benchrigor.session.replays.recorded_run import asked_anew, is_bare, recording_of
 from benchrigor.stats.comparison.samples import Question
@@ -98,7 +98,7 @@ class Source:
         asked = asked_anew(replace(self.recorded, narrow=False), options)
         analysis = look(asked)
         if analysis.estimate is None:
-            why = analysis.notices[0]
+            why = refusal_of(analysis.notices) or analysis.notices[0]
             raise NotEstimable(replace(why, sentence=f"{self.label}: {why.sentence}"))
         return asked.unit.tell_of_modes(asked, analysis)
 

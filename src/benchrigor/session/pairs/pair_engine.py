@@ -45,7 +45,12 @@ from benchrigor.session.stop_rules import (
 )
 from benchrigor.session.stored_runs import BASELINE, CANDIDATE
 from benchrigor.stats.changepoints.ruptures_adapter import detector_named
-from benchrigor.stats.comparison.samples import Question, check_margin, direction_named
+from benchrigor.stats.comparison.samples import (
+    Question,
+    check_margin,
+    comparable_statistic,
+    direction_named,
+)
 from benchrigor.stats.estimators.rough_figure import rough_figure
 from benchrigor.stats.phases.trimming import STABLE_SHARE, moved_on
 from benchrigor.stats.readings.evidence import needed_for_share, needed_for_width, next_check
@@ -140,6 +145,8 @@ class PairEngine(Controller[PairPlan, PairRound]):
         self._is_asked = target is not None
         self._target = (margin / 2.0 or _CLASSICAL) if target is None else as_share(target)
         checked = attempt(problems, partial(Options, target=self._target, **options))
+        if checked is not None:
+            attempt(problems, comparable_statistic, checked.statistic)
         way = attempt(problems, direction_named, direction)
         self.seed = attempt(problems, check_seed, seed) or 0
         if problems or checked is None:

@@ -69,8 +69,8 @@ def compare_runs(
     metric
         Metric of the runs; None for the first that must be satisfied.
     statistic
-        "mean", "median", or a percentile such as "p10"; None for the runs' own, and "mean"
-        for readings.
+        "mean", "median", a percentile such as "p10", or "trimmed 10%"; None for the runs' own, and
+        "mean" for readings.
     confidence
         Nominal coverage, in (0, 1).
     margin

@@ -12,7 +12,6 @@ import scipy
 from benchrigor.model import Code, Comparison, Estimate, Notice, Verdict
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.comparison import Family, Ranked
-from benchrigor.model.metric import quantile_named
 from benchrigor.model.series import short
 from benchrigor.stats.changepoints.ruptures_adapter import detector_to_trim
 from benchrigor.stats.comparison.fieller_mover import (
@@ -25,6 +24,7 @@ from benchrigor.stats.comparison.samples import (
     Question,
     Values,
     are_shares,
+    comparable_statistic,
     direction_named,
     estimate_sample,
     read_sample,
@@ -120,7 +120,7 @@ def rank(
         By name, at least one: a series, a sequence of series (one per invocation), or an
         Estimate of the same statistic.
     statistic
-        "mean", "median", or a percentile such as "p10".
+        "mean", "median", a percentile such as "p10", or "trimmed 10%".
     confidence
         Chance that no two results with equal truths are told apart, in (0, 1).
     direction
@@ -160,7 +160,7 @@ def rank(
     problems: list[str] = []
     if not isinstance(results, Mapping) or not results:
         problems.append(f"results is {short(results)}, expected a mapping of names to at least one")
-    q = attempt(problems, quantile_named, statistic)
+    attempt(problems, comparable_statistic, statistic)
     attempt(problems, check_confidence, confidence)
     way = attempt(problems, direction_named, direction)
     search = attempt(problems, detector_to_trim, detector, trim)
@@ -170,20 +170,18 @@ def rank(
     }
     refuse(problems)
     refuse_zeros(*((name, each) for name, each in samples.items() if each is not None))
-    share = q is None and are_shares(*(sample for sample in samples.values() if sample is not None))
     question = Question(
-        statistic=statistic,
-        confidence=float(confidence),
-        trim=trim,
-        detector=search,
-        are_shares=share,
+        statistic=statistic, confidence=float(confidence), trim=trim, detector=search
     )
+    if question.asked.is_mean:
+        share = are_shares(*(sample for sample in samples.values() if sample is not None))
+        question = replace(question, are_shares=share)
     estimates: dict[str, Estimate] = {}
     values: dict[str, UncertainValue] = {}
     for name, sample in samples.items():
         if sample is not None:
             estimates[name] = estimate_sample(sample, question).estimate_or_raise()
-            symmetric = q is None and unit_of(estimates[name]) != "round"
+            symmetric = question.asked.q is None and unit_of(estimates[name]) != "round"
             symmetric &= not estimates[name].method.startswith(WILSON)
             values[name] = uncertain_value(estimates[name], symmetric=symmetric)
     ordered = sorted(

@@ -86,7 +86,7 @@ def paired_invocations(
     estimations = [estimate_sample(side, question) for side in (baseline, candidate)]
     values = zip(*(estimation.values for estimation in estimations), strict=True)
     kept = np.array([pair for pair in values if None not in pair], dtype=np.float64).reshape(-1, 2)
-    basis = _levels(kept[:, 0], kept[:, 1], question.confidence, ())
+    basis = _levels((kept[:, 0], kept[:, 1]), question.confidence, ())
     one, two = (
         replace(combine_values(side.tolist(), question.confidence), notices=estimation.notices)
         for side, estimation in zip(kept.T, estimations, strict=True)
@@ -105,7 +105,7 @@ def paired_readings(
     """Contrast as many readings of each, taken in turn; ``transients`` are fitted beside levels."""
     series, confidence, q = (baseline, candidate), question.confidence, question.asked.q
     if q is None:
-        basis = _levels(baseline, candidate, confidence, transients)
+        basis = _levels(tuple(map(question.asked.as_mean, series)), confidence, transients)
     else:
         one, two = (quantile_of(values, q, confidence, transients=transients) for values in series)
         below = [
@@ -137,9 +137,8 @@ def _contrast(one: Estimate, two: Estimate, *, symmetric: bool) -> Contrast:
     )
 
 
-def _levels(
-    baseline: Floats, candidate: Floats, confidence: float, transients: tuple[float, ...]
-) -> Basis:
+def _levels(sides: Sequence[Floats], confidence: float, transients: tuple[float, ...]) -> Basis:
+    baseline, candidate = sides
     if baseline.size < MIN_FOR_VARIANCE:
         raise NotEstimable(too_few(baseline.size, MIN_FOR_VARIANCE))
     units = float(baseline.mean()), float(candidate.mean())

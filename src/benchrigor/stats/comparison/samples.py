@@ -116,6 +116,20 @@ def direction_named(direction: object) -> Direction | None:
     return Direction(str(direction))
 
 
+def comparable_statistic(name: str) -> Statistic:
+    """Return a statistic that has an interval; raise InvalidInput if it is unknown or has none."""
+    try:
+        statistic = statistic_for(name)
+    except ValueError as error:
+        raise InvalidInput(str(error)) from None
+    if statistic.refusal is not None:
+        raise InvalidInput(
+            f"statistic is {name!r}, which has no interval to compare, expected another, such as "
+            "'p10'"
+        )
+    return statistic
+
+
 def check_margin(margin: Any) -> float:
     """Return a margin, or raise InvalidInput unless it is a number of at least 0."""
     share = as_share(margin)

@@ -16,7 +16,6 @@ import numpy as np
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Comparison, Estimate, Notice, Verdict
 from benchrigor.model.checks import attempt
-from benchrigor.model.metric import quantile_named
 from benchrigor.model.notice import one_each
 from benchrigor.model.series import Floats, check_items
 from benchrigor.stats.changepoints.edm import name_averaging
@@ -41,6 +40,7 @@ from benchrigor.stats.comparison.samples import (
     are_positive,
     are_shares,
     check_margin,
+    comparable_statistic,
     direction_named,
     read_sample,
     refuse_zeros,
@@ -80,7 +80,7 @@ def compare(
         only; or a sequence of series, one per invocation; or, if not paired, an Estimate of the
         same statistic.
     statistic
-        "mean", "median", or a percentile such as "p10".
+        "mean", "median", a percentile such as "p10", or "trimmed 10%".
     confidence
         Nominal coverage, in (0, 1).
     margin
@@ -147,7 +147,7 @@ def compare_samples(
     problems: list[str] = []
     first = attempt(problems, read_sample, baseline, "baseline")
     second = attempt(problems, read_sample, candidate, "candidate")
-    q = attempt(problems, quantile_named, question.statistic or "mean")
+    attempt(problems, comparable_statistic, question.statistic or "mean")
     attempt(problems, check_confidence, question.confidence)
     better = attempt(problems, direction_named, question.direction)
     least = attempt(problems, check_margin, question.margin)
@@ -158,7 +158,7 @@ def compare_samples(
     if positive is None:
         refuse_zeros(("baseline", first), ("candidate", second))
         positive = are_positive(first, second)
-    share = q is None and are_shares(first, second)
+    share = question.asked.is_mean and are_shares(first, second)
     question = replace(
         question,
         confidence=float(question.confidence),

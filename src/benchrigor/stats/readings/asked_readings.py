@@ -80,9 +80,9 @@ class Unit(Protocol):
         """Estimate the statistic."""
         ...
 
-    def refusal(self, _readings: Readings) -> Notice | None:
+    def refusal(self, readings: Readings) -> Notice | None:
         """Refuse readings that no cut makes a number of."""
-        return None
+        return readings.statistic.refusal
 
     def cut(self, _readings: Readings) -> tuple[StablePhase, ...]:
         """Cut each series as asked, or find its stable phase; none of too few readings."""

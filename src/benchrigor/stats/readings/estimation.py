@@ -85,8 +85,9 @@ class Cut:
 def estimate(readings: Readings) -> Estimation:
     """Cut, fit and combine readings."""
     unit = readings.unit
-    if (moving := unit.refusal(readings)) is not None:
-        return Estimation(notices=(moving,))
+    if (why := unit.refusal(readings)) is not None:
+        n = sum(values.size for values in readings.series) if readings.statistic.refusal else 0
+        return Estimation(notices=(why, *_of_batches(readings, readings.statistic)), n_kept=n)
     phases = readings.phases or (unit.cut(readings) if readings.searched else ())
     estimation = estimate_cut(Cut.of(readings, phases))
     notices = _once((*_phase_notices(phases), *estimation.notices))
@@ -135,9 +136,9 @@ def _phase_notices(phases: Sequence[StablePhase]) -> tuple[Notice, ...]:
 def estimate_cut(cut: Cut) -> Estimation:
     """Estimate the statistic of readings that are cut."""
     estimation = cut.readings.unit.combine(cut)
-    notices, calls = estimation.notices, cut.readings.batch
-    if estimation.estimate is not None and cut.statistic.q is not None and calls > 1:
-        notices = (*notices, warn_of_batches(calls))
+    notices = estimation.notices
+    if estimation.estimate is not None:
+        notices = (*notices, *_of_batches(cut.readings, cut.statistic))
     n_kept = sum(series.size for series in cut.kept if series is not None)
     return replace(_add_notices(estimation, notices), n_kept=n_kept)
 
@@ -198,6 +199,12 @@ def rejected_notices(rejected: int, total: int) -> tuple[Notice, ...]:
         return ()
     sentence = f"{rejected} of {total} rounds have no stable phase and do not count."
     return (Notice.warning(Code.ROUNDS_REJECTED, sentence, rejected=rejected, rounds=total),)
+
+
+def _of_batches(readings: Readings, statistic: Statistic) -> tuple[Notice, ...]:
+    """Warn of a quantile, or the least, of readings that are averages."""
+    is_single = statistic.q is not None or statistic.refusal is not None
+    return (warn_of_batches(readings.batch),) if is_single and readings.batch > 1 else ()
 
 
 def warn_of_batches(calls: int) -> Notice:

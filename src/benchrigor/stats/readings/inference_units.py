@@ -301,7 +301,7 @@ def _refuse_order(readings: Readings) -> Notice | None:
     """Refuse few readings in an order that is seen, if phases are looked for."""
     is_judged = readings.is_searched and not readings.takes_longest
     if not (is_judged and readings.statistic.follows_pace):
-        return None
+        return readings.statistic.refusal
     return few_in_order(readings.series[0])
 
 

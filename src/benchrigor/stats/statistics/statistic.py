@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Estimate, Notice, quantile_named
+from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.analysis import LevelFit
 from benchrigor.model.series import Floats
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, estimate_level
@@ -40,6 +41,9 @@ from benchrigor.stats.statistics.rate import (
     weighted_mean,
 )
 from benchrigor.stats.statistics.variance_components import INVOCATION_MEANS, combine_values
+from benchrigor.units import statistic_of
+
+_ROUNDING = 1e-9  # 0.29 * 100 is 28.99...
 
 Fits = tuple[LevelFit, ...]
 Found = tuple[Estimate, Fits]
@@ -76,7 +80,12 @@ class Statistic(Protocol):
     is_mean: bool = True  # whether each reading counts by its value
     q: float | None = None  # share of readings below a quantile
     follows_pace: bool = True  # whether the pace of the machine moves it
+    refusal: Notice | None = None  # why it has no interval, whatever the readings
     averages_rates: bool = False  # higher on a faster machine, whatever its metric says
+
+    def as_mean(self, series: Floats) -> Floats:
+        """Return what it is the mean of, unless it is a quantile."""
+        return series
 
     def value_of(self, values: Floats) -> float:
         """Return the plain value of readings that are no series, without an interval."""
@@ -211,6 +220,84 @@ class Quantile(Statistic):
         return replace(estimate, notices=(thin, *estimate.notices))
 
 
+@dataclass(frozen=True)
+class TrimmedMean(Statistic):
+    """The mean of what is left of the readings without a ``share`` of them at either end.
+
+    It is the mean of pseudo-values: readings drawn in to the ends of what is left, and apart from
+    their mean by the share that is left (Tukey & McLaughlin 1963; the influence function in Huber
+    1981, section 3.3). So its interval is that of the mean of these, autocorrelated as they are.
+    """
+
+    share: float
+    is_mean = False
+
+    def as_mean(self, series: Floats) -> Floats:
+        """Return the pseudo-values; the readings left out are rounded down."""
+        n, cut = series.size, math.floor(self.share * series.size + _ROUNDING)
+        ordered = np.sort(series)
+        drawn_in = np.clip(series, ordered[cut], ordered[n - cut - 1])
+        left = ordered[cut : n - cut]
+        pseudo_values: Floats = left.mean() + (drawn_in - drawn_in.mean()) * (n / left.size)
+        return pseudo_values
+
+    def value_of(self, values: Floats) -> float:
+        """Return the trimmed mean."""
+        return float(self.as_mean(values).mean())
+
+    def near(self, values: Floats, _width: float) -> npt.NDArray[np.bool_]:
+        """Return which values are left."""
+        low, high = np.quantile(values, (self.share, 1.0 - self.share))
+        left: npt.NDArray[np.bool_] = (values >= low) & (values <= high)
+        return left
+
+    def of_series(self, series: Floats, fitting: Fitting, _weights: Floats | None) -> Found:
+        """Estimate the mean of the pseudo-values; weights do not matter.
+
+        What is left has fewer degrees of freedom than all.
+        """
+        values = self.as_mean(series)
+        fit = _fit(values, fitting)
+        freedom = fit.degrees_of_freedom * (1.0 - 2.0 * self.share)
+        fit = replace(fit, degrees_of_freedom=max(freedom, 1.0))
+        return averaged_as(TRIMMED, _level(fit, values, fitting)), (fit,)
+
+    def of_each(self, series: Floats, fitting: Fitting) -> tuple[float, Fits]:
+        """Return the level of the pseudo-values."""
+        return MEAN.of_each(self.as_mean(series), fitting)
+
+    def of_several(self, several: Several) -> Estimate:
+        """Combine the trimmed means by Student's t."""
+        return averaged_as(TRIMMED, MEAN.of_several(several))
+
+
+class Minimum(Statistic):
+    """The least reading, which has no interval: each further reading may be less."""
+
+    follows_pace, is_mean = False, False
+    refusal = Notice.refusal(
+        Code.NO_INTERVAL,
+        "A minimum has no interval: it falls with the number of readings, and how far it is from "
+        "the least possible one is not known. A low percentile such as p10 has one.",
+    )
+
+    def value_of(self, values: Floats) -> float:
+        """Return the least value."""
+        return float(values.min())
+
+    def of_series(self, _series: Floats, _fitting: Fitting, _weights: Floats | None) -> Found:
+        """Refuse any interval."""
+        raise NotEstimable(self.refusal)
+
+    def of_each(self, series: Floats, _fitting: Fitting) -> tuple[float, Fits]:
+        """Return the least reading of a series."""
+        return self.value_of(series), ()
+
+    def of_several(self, _several: Several) -> Estimate:
+        """Refuse any interval."""
+        raise NotEstimable(self.refusal)
+
+
 class Share(Statistic):
     """The share of outcomes that are 1; of shares of trials, that of all trials."""
 
@@ -238,13 +325,19 @@ class Share(Statistic):
         return replace(shares, method=f"{WILSON}, {INVOCATION_MEANS}")
 
 
-HARMONIC_MEAN, SHARE = HarmonicMean(), Share()
+HARMONIC_MEAN, SHARE, MINIMUM = HarmonicMean(), Share(), Minimum()
+TRIMMED = "trimmed"  # in the name of a method
 
 
 def statistic_for(name: str, *, share: bool = False, harmonic: bool = False) -> Statistic:
     """Return the statistic of a name, of readings that are shares, or averaged harmonically."""
-    if (q := quantile_named(name)) is not None:
-        return Quantile(q, follows_pace=not share, averages_rates=harmonic)
+    family, part = statistic_of(name)
+    if family == "quantile":
+        return Quantile(part, follows_pace=not share, averages_rates=harmonic)
+    if family == "trimmed":
+        return TrimmedMean(part)
+    if family == "min":
+        return MINIMUM
     return SHARE if share else HARMONIC_MEAN if harmonic else MEAN
 
 

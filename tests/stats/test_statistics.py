@@ -1,0 +1,63 @@
+"""Statistics by their names: what they are of plain readings, and what has no interval."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+import benchrigor as br
+from benchrigor.stats.statistics.statistic import statistic_for
+from benchrigor.testing import FakeClock, SyntheticWorkload
+
+READINGS = st.lists(st.floats(0.1, 1e6), min_size=2, max_size=60).map(np.array)
+PERCENTAGES = st.integers(1, 49)
+
+
+@given(READINGS, PERCENTAGES)
+def test_a_trimmed_mean_is_that_of_scipy(readings, percentage):
+    found = statistic_for(f"trimmed {percentage}%").value_of(readings)
+    assert found == pytest.approx(scipy_stats.trim_mean(readings, percentage / 100.0))
+
+
+@given(READINGS, PERCENTAGES, st.floats(0.1, 10.0))
+def test_a_trimmed_mean_follows_the_unit_and_is_mirrored(readings, percentage, factor):
+    trimmed = statistic_for(f"trimmed {percentage}%").value_of
+    assert trimmed(factor * readings) == pytest.approx(factor * trimmed(readings))
+    assert trimmed(-readings) == pytest.approx(-trimmed(readings))
+    assert trimmed(readings[::-1]) == pytest.approx(trimmed(readings))
+
+
+def measured(statistic):
+    clock = FakeClock()
+    session = br.Session(br.Options(statistic=statistic, budget_s=2.0), seed=1, clock=clock)
+    return session.run(SyntheticWorkload(mean=1e-3, seed=1, clock=clock))
+
+
+def test_a_session_measures_a_trimmed_mean():
+    record = measured("trimmed 25%")
+    estimate = record.estimate()
+    assert estimate.method.endswith("trimmed")
+    values = record.readings()[record.selection().counts > 0]
+    assert estimate.low < scipy_stats.trim_mean(values, 0.25) < estimate.high
+
+
+def test_a_minimum_is_shown_and_has_no_interval():
+    record = measured("min")
+    assert record.estimate() is None
+    assert record.headline() is None
+    assert record.analysis().observed.least == record.readings().min()
+    assert [notice.code for notice in record.analysis().notices] == ["no-interval"]
+    assert record.selection().counts.sum() == record.readings().size
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_minima_are_compared_with_nothing(paired):
+    with pytest.raises(br.InvalidInput, match="has no interval"):
+        br.stats.compare([1.0, 1.1, 1.2], [1.0, 1.2, 1.1], statistic="min", paired=paired)
+
+
+@pytest.mark.parametrize("name", ["trimmed 0%", "trimmed 50%", "trimmed 10", "trimmed", "minimum"])
+def test_other_names_are_refused(name):
+    with pytest.raises(br.InvalidInput):
+        br.Options(statistic=name)
