@@ -24,8 +24,8 @@ LIMITS = ("--max-rounds", "10", "--target", "0.0001%", "--disturbed", "keep", "-
 
 @pytest.fixture
 def run_id(cli, store, kept):
-    """A run that spent its ten rounds, with a number: three tries, should ten be too unlike."""
-    for _ in range(3):
+    """A run that spent its ten rounds, with a number: eight tries, should ten be too unlike."""
+    for _ in range(8):
         store.unlink(missing_ok=True)
         code = cli("run", *LIMITS, "true").exit_code
         if code == 3:
