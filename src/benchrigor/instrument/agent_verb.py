@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -75,15 +76,18 @@ def agent(
     if config is None and port:
         config = _kept_at(port)
     ended = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: ended.set())
-    with Agent(
-        port,
-        host=host,
-        token=token,
-        tls=tls or None,
-        config=config,
-        alarms=Alarms(read_thresholds(thresholds)),
-    ) as served:
+    before = signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    with ExitStack() as stack:
+        stack.callback(signal.signal, signal.SIGTERM, before)
+        agent = Agent(
+            port,
+            host=host,
+            token=token,
+            tls=tls or None,
+            config=config,
+            alarms=Alarms(read_thresholds(thresholds)),
+        )
+        served = stack.enter_context(agent)
         if thresholds is not None and config is not None and is_there(config):
             said = f"thresholds kept in {config} are in force, not those of {thresholds}"
             remark(said)
