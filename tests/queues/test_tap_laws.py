@@ -58,9 +58,11 @@ class Played:
         in_order: bool = True,
         has_queue: bool = True,
         counts_bytes: bool = False,
+        grows: bool = False,
         too_much: list[bytes] | None = None,
     ) -> None:
         self.make = make
+        self.grows = grows  # whether its bound can be moved
         self.in_order = in_order  # whether items keep their order while both ends are busy
         self.counts_bytes = counts_bytes  # whether it does so by itself
         self.has_queue = has_queue  # whether items can lie between the ends
@@ -409,17 +411,17 @@ SPAWN = multiprocessing.get_context("spawn")
 # Of which a pipe takes each whole or not at all.
 PIPEFULS = [bytes(4_000)] * 40
 KINDS: dict[str, Played] = {
-    "Queue": Played(queue.Queue),
-    "LifoQueue": Played(queue.LifoQueue, in_order=False),
-    "PriorityQueue": Played(queue.PriorityQueue, in_order=False),
+    "Queue": Played(queue.Queue, grows=True),
+    "LifoQueue": Played(queue.LifoQueue, in_order=False, grows=True),
+    "PriorityQueue": Played(queue.PriorityQueue, in_order=False, grows=True),
     "SimpleQueue": Played(lambda _: queue.SimpleQueue(), too_much=[]),
     "multiprocessing Queue": Fed(SPAWN.Queue),
     "multiprocessing JoinableQueue": Fed(SPAWN.JoinableQueue),
     "multiprocessing SimpleQueue": Piped(lambda _: SPAWN.SimpleQueue(), too_much=PIPEFULS),
     "managed Queue": Played(lambda size: MANAGER().Queue(size)),
-    "asyncio Queue": InLoop(asyncio.Queue),
-    "asyncio LifoQueue": InLoop(asyncio.LifoQueue, in_order=False),
-    "asyncio PriorityQueue": InLoop(asyncio.PriorityQueue, in_order=False),
+    "asyncio Queue": InLoop(asyncio.Queue, grows=True),
+    "asyncio LifoQueue": InLoop(asyncio.LifoQueue, in_order=False, grows=True),
+    "asyncio PriorityQueue": InLoop(asyncio.PriorityQueue, in_order=False, grows=True),
     "async alike": InLoop(AsyncAlike),
     "iterator": Iterated(lambda make: make()),
     "iterable": Iterated(Passes),
@@ -541,6 +543,28 @@ def test_a_producer_that_waits_is_seen_while_it_does_and_afterwards(
     assert (during.waiting, during.blocked_events) == (1, 1)
     assert after.waiting == 0
     assert after.blocked_ns >= during.blocked_ns >= DELAY_NS
+
+
+@pytest.mark.parametrize("kind", named(lambda kind: kind.grows))
+def test_a_queue_that_grows_lets_waiting_producers_go_on(kind: Played, taps: Taps) -> None:
+    with kind.ends(taps, 1) as (put, get):
+        (tap,) = taps.made
+        with tap.grown(1):  # before anybody uses it
+            assert tap.queue.maxsize == 2
+        put(b"item")
+        threads = [beside(lambda: put(b"item")) for _ in range(3)]
+        while sum(each.waiting for each in taps.tails()) < 3:
+            time.sleep(0.001)
+        with tap.grown(2):
+            while sum(each.waiting for each in taps.tails()) > 1:
+                time.sleep(0.001)
+            assert (tap.queue.qsize(), tap.queue.maxsize) == (3, 3)
+        assert tap.queue.maxsize == 1
+        assert [get(4) for _ in range(4)] == [b"item"] * 4
+        for each in threads:
+            each.join()
+    with tap.grown(2):  # and after its loop has ended
+        assert tap.queue.maxsize == 3
 
 
 def test_what_is_raised_is_what_is_raised_untapped(kind: Played, taps: Taps) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import sys
-import threading
 import types
 import weakref
 from collections.abc import Generator
@@ -35,38 +34,6 @@ def test_tasks_that_wait_at_once_are_all_seen(work: Any) -> None:
     left: list[object] = []
     asyncio.run(main())
     assert (work.waiting["head"], work.items["head"]) == (0, 300)  # also when the loop has ended
-
-
-@pytest.mark.parametrize("elsewhere", [False, True], ids=["in the loop", "in another thread"])
-def test_a_queue_that_grows_lets_waiting_producers_go_on(work: Any, elsewhere: bool) -> None:
-    async def main() -> None:
-        await source.put(0)
-        tasks = [asyncio.create_task(source.put(1)) for _ in range(3)]
-        await asyncio.sleep(0)
-        assert work.waiting["tail"] == 3
-        growing = work.made.grown(2)
-        if elsewhere:
-            thread = threading.Thread(target=growing.__enter__)
-            thread.start()
-            thread.join()
-        else:
-            growing.__enter__()
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        await asyncio.sleep(0)
-        assert (source.qsize(), work.waiting["tail"]) == (3, 1)
-        growing.__exit__(None, None, None)
-        assert source.maxsize == 1
-        for _ in range(3):
-            source.get_nowait()
-        await asyncio.gather(*tasks)
-        assert source.full()
-
-    source = work.tap(asyncio.Queue(1))
-    with work.made.grown(1):  # before its loop runs
-        assert source.maxsize == 2
-    asyncio.run(main())
-    with work.made.grown(2):  # and after it has ended
-        assert source.maxsize == 3
 
 
 @pytest.mark.skipif(sys.version_info < (3, 13), reason="queues cannot be shut down before 3.13")

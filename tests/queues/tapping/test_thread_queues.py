@@ -130,21 +130,6 @@ def test_what_was_not_put_is_not_counted_and_items_may_be_replaced(work: Any) ->
         source.task_done()
 
 
-def test_a_queue_that_grows_lets_waiting_producers_go_on(work: Any) -> None:
-    source = work.tap(queue.Queue(1))
-    source.put(0)
-    threads = [in_thread(lambda: source.put(1)) for _ in range(2)]
-    while work.waiting["tail"] < 2:
-        time.sleep(0.001)
-    with work.made.grown(2):
-        for each in threads:
-            each.join()
-        assert (source.qsize(), source.maxsize) == (3, 3)
-    source.get()
-    with pytest.raises(queue.Full):
-        source.put_nowait(1)
-
-
 class Ending(queue.Queue[int]):
     """Ends as queues do from Python 3.13 on."""
 
