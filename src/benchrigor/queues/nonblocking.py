@@ -30,7 +30,8 @@ _SOUGHT, _SOUGHT_EACH = 128, 50
 _MOST_SOUGHT = 2048
 _SELDOM = 4  # a new window may decide again after this multiple of the periods that decided
 _PIECE = 256  # most joined periods that are worked off together
-_CHUNK = 4096  # periods of a window that are kept one by one
+_BLOCKS = 16  # of these, whose periods are kept one by one
+_LATER = 4096  # joined periods after which nothing is decided where their number is fixed
 _TRIED = 400  # joined periods after which it decides again, if the rate is in doubt
 # Relative deviation from the period wanted from which on a realised one does not count.
 _WIDTH = 0.01
@@ -69,7 +70,7 @@ class NonBlocking:
                 self._rates[number] = rate()
         ended = copy.copy(self)
         ended._rates = self._rates.copy()  # noqa: SLF001  # its own class
-        ended._seen, ended._kept = [*self._seen], [*self._kept]  # noqa: SLF001
+        ended._kept = [*self._kept]  # noqa: SLF001
         return ended._last_rates()  # noqa: SLF001
 
     def _last_rates(self) -> list[ServiceRate]:
@@ -87,7 +88,7 @@ class NonBlocking:
         self._counts = np.zeros(0)  # the last ones, of which the next quantile is
         self._mean = QuantileMean()
         self._sums = np.zeros(4)  # periods, unblocked ones, counting ones, and items of these
-        self._seen, self._kept = [_EMPTY], [_CLOSED]  # all periods, and those that count
+        self._seen, self._kept = _EMPTY, [_CLOSED]  # sums of all periods, and those that count
 
     def _step(self) -> bool:
         """Work off some of the periods that wait; return whether there were enough."""
@@ -152,14 +153,11 @@ class NonBlocking:
         unblocked = periods[Row.UNBLOCKED].sum()
         items = counting[Row.ITEMS].sum()
         self._sums = self._sums + np.array([periods.shape[1], unblocked, places.size, items])
-        self._seen.append(periods)
-        self._kept.append(counting)
-        if sum(block.shape[1] for block in self._seen) >= _CHUNK:
-            self._seen, self._kept = [self._all_seen()], [self._all_kept()]
-
-    def _all_seen(self) -> Floats:
-        seen: Floats = np.hstack(self._seen).sum(axis=1, keepdims=True)
-        return seen
+        self._seen = self._seen + periods.sum(axis=1, keepdims=True)
+        if places.size:
+            self._kept.append(counting)
+        if len(self._kept) >= _BLOCKS:
+            self._kept = [self._all_kept()]
 
     def _all_kept(self) -> Floats:
         return pool(np.hstack(self._kept), np.zeros(1, dtype=np.int64))
@@ -169,16 +167,15 @@ class NonBlocking:
         if self._guards and self._doubt(self._sums) is not None:
             self._mean = self._mean._replace(steady=0)
             return
-        found = self._mean, self._all_seen()[:, 0], self._all_kept()
+        found = self._mean, self._seen[:, 0], self._all_kept()
         self._rates.append(partial(self._rate, *found, began_s=self._began_s, reason=None))
         self._tried = 0
         self._end_window()
 
     def _end_window(self) -> None:
         """End the window; let a number of periods to join be decided anew, after enough of them."""
-        seen = self._all_seen()[:, 0]
-        self._began_s += float(seen[Row.WALL])
-        self._since += float(seen[Row.PERIODS]) * self._number
+        self._began_s += float(self._seen[Row.WALL, 0])
+        self._since += float(self._seen[Row.PERIODS, 0]) * self._number
         if self._widening and self._since >= _SELDOM * self._sought:
             self._sought = max(_SOUGHT, _SOUGHT_EACH * self._number)
             self._number = 0
@@ -188,7 +185,7 @@ class NonBlocking:
     def _patience(self) -> int:
         """Joined periods after which others may do better."""
         if not self._widening:
-            return _CHUNK
+            return _LATER
         return _MOST_SOUGHT if self._reason is not None else _TRIED
 
     def _doubt(self, sums: Floats) -> RateReason | None:
@@ -213,5 +210,5 @@ class NonBlocking:
                 return None
             self._keep(self._waiting, np.zeros(0, dtype=np.int64))
         reason = self._doubt(self._sums) or RateReason.NOT_CONVERGED
-        found = self._mean, self._all_seen()[:, 0], self._all_kept()
+        found = self._mean, self._seen[:, 0], self._all_kept()
         return self._rate(*found, began_s=self._began_s, reason=reason)
