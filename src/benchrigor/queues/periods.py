@@ -53,7 +53,8 @@ def table_of(*, arrived: Any = (), **columns: Any) -> PeriodTable:
 
 def join(table: PeriodTable, starts: Any) -> PeriodTable:
     """Join groups of successive rows, which begin at given ones, ascending from 0."""
-    numbers = table.view(np.float64).reshape(table.size, -1)
+    fields = table.dtype.itemsize // table["start_s"].itemsize
+    numbers = table.view(np.float64).reshape(table.size, fields)
     joined: PeriodTable = np.add.reduceat(numbers, starts, axis=0).view(table.dtype).ravel()
     for name in ("start_s", "servers"):
         joined[name] = table[name][starts]
