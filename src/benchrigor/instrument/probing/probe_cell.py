@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from math import exp, expm1, log, log1p
 from numbers import Integral
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 from benchrigor.errors import MissingExtra
 
@@ -176,12 +176,12 @@ class Bounds:
         self.locks = tuple(threading.Lock() for _ in range(_LOCKS))
 
 
-class Keeping(Protocol):
-    """The part of a probe that says what its cells keep besides their sums."""
+class Kept(NamedTuple):
+    """What the cells of a probe keep besides their sums."""
 
-    most: int  # durations, drawn at random, that a cell keeps one by one until they are read
-    decay: float  # by what the logarithm of their weight grows in a nanosecond
-    deadline_s: float | None  # longer durations are counted
+    samples: int = 0  # durations, drawn at random, that a cell keeps one by one until they are read
+    decay: float = 0.0  # by what the logarithm of their weight grows in a nanosecond
+    deadline_s: float | None = None  # longer durations are counted
 
 
 class Cell(list[int]):
@@ -192,19 +192,19 @@ class Cell(list[int]):
 
     __slots__ = (
         "_bounds",
-        "_kept",
         "_missed",
         "_nested_ns",
         "_rejected",
         "_reservoir",
         "_sums",
+        "kept",
         "nested",
         "nests",
         "room",
     )
 
-    def __init__(self, bounds: Bounds, kept: Keeping) -> None:
-        self._bounds, self._kept = bounds, kept
+    def __init__(self, bounds: Bounds, kept: Kept) -> None:
+        self._bounds, self.kept = bounds, kept
         self.nested: list[int] = []  # of events that ran inside of this probe's
         self.nests = False  # whether `Probe.again` was used
         self._clear()
@@ -291,10 +291,10 @@ class Cell(list[int]):
                 values = self._possible(values)
                 sums = add_events(self._sums, values) if values else self._sums
                 self._rejected += count - len(values)
-            kept = self._kept
-            if kept.most:
+            kept = self.kept
+            if kept.samples:
                 reservoir = self._reservoir = self._reservoir or Reservoir()
-                reservoir.add(values, kept.most, kept.decay)
+                reservoir.add(values, kept.samples, kept.decay)
             if (deadline_s := kept.deadline_s) is not None and sums[3] > deadline_s * 1e9:
                 self._missed += sum(value > deadline_s * 1e9 for value in values)
             self._sums = sums
@@ -323,10 +323,10 @@ class _Mark:
 class ThreadCells:
     """The cells of a probe, one per thread, for threads that run at once."""
 
-    __slots__ = ("_bounds", "_cells", "_kept", "_local")
+    __slots__ = ("_bounds", "_cells", "_local", "kept")
 
-    def __init__(self, bounds: Bounds, kept: Keeping) -> None:
-        self._bounds, self._kept = bounds, kept
+    def __init__(self, bounds: Bounds, kept: Kept) -> None:
+        self._bounds, self.kept = bounds, kept
         self._local = threading.local()
         # By a reference that is None once the thread has ended. (`Thread.is_alive` may fail in
         # Python 3.11 when another thread joins meanwhile.)
@@ -337,7 +337,7 @@ class ThreadCells:
         try:
             return cast(Cell, self._local.cell)
         except AttributeError:
-            cell, mark = Cell(self._bounds, self._kept), _Mark()
+            cell, mark = Cell(self._bounds, self.kept), _Mark()
             self._local.cell, self._local.mark = cell, mark
             self._cells[weakref.ref(mark)] = cell
             return cell

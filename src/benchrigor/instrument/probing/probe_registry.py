@@ -232,17 +232,18 @@ class ProbeRegistry:
                 raise InvalidInput(problems)
             with self._lock:
                 found = self._probes.get(name) or self._made(name, clock or "wall")
-                is_new = found.deadline_s is None
-                if not is_new and deadline_s not in {None, found.deadline_s}:
+                known_s = found.kept.deadline_s
+                if known_s is not None and deadline_s not in {None, known_s}:
                     raise InvalidInput(
                         f"deadline_s is {deadline_s!r}, and the probe {name!r} counts by "
-                        f"{found.deadline_s!r} already: expected the same or none, or another name"
+                        f"{known_s!r} already: expected the same or none, or another name"
                     )
                 if samples is not None:
-                    found.keep(samples, 0.0 if half_life_s is None else _LN2_NS / half_life_s)
-                if is_new and deadline_s is not None:
+                    decay = 0.0 if half_life_s is None else _LN2_NS / half_life_s
+                    found.keep(samples=samples, decay=decay)
+                if known_s is None and deadline_s is not None:
                     self.collect([found])  # events before have no deadline
-                    found.deadline_s = deadline_s
+                    found.keep(deadline_s=deadline_s)
         return found
 
     def _made(self, name: str, clock: str) -> Probe:
@@ -299,7 +300,7 @@ class ProbeRegistry:
                     sketch = new_sketch(samples, lost) if samples else None
                     for reader in readers:
                         reader.book(probe.name).add(taken, sketch)
-                    probe.latest = nsmallest(probe.most, probe.latest + samples)
+                    probe.latest = nsmallest(probe.kept.samples, probe.latest + samples)
 
     def readings(self, books: Mapping[str, Book], since_ns: int) -> ProbeReadings:
         """Return readings from some books, for the time since a moment."""
@@ -315,7 +316,7 @@ class ProbeRegistry:
     def _reading(self, probe: Probe, book: Book) -> ProbeReading:
         costs_s = _own_costs_s(probe.clock, self._per_thread)
         own_cost_s = max(costs_s[form] for form in probe.forms())
-        return book.reading(probe.name, probe.clock, own_cost_s, probe.deadline_s)
+        return book.reading(probe.name, probe.clock, own_cost_s, probe.kept.deadline_s)
 
     def reading_of(self, probe: Probe) -> ProbeReading:
         """Return the reading of a probe since the registry began."""
@@ -337,7 +338,7 @@ class ProbeRegistry:
             work = self._probes.get(name)
             if work is None:
                 work = self._made(name, probe.clock)
-                work.keep(probe.most, probe.decay)
+                work.keep(samples=probe.kept.samples, decay=probe.kept.decay)
             return work
 
 

@@ -21,6 +21,7 @@ from benchrigor.instrument.probing.probe_cell import (
     Bounds,
     Cell,
     Entry,
+    Kept,
     ThreadCells,
     new_sketch,
 )
@@ -50,6 +51,7 @@ class Keeper(Protocol):
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
+_KEPT = Kept()
 _nothing = [].clear  # of an empty list without owner: the fastest function without effect
 _nothing_at_exit = "".format  # takes any arguments, and its result is false
 # The method that ``with`` calls at the end must know the start, so that threads and tasks cannot
@@ -94,12 +96,10 @@ class Probe(_Methods):  # type: ignore[misc]
         "cell",
         "clock",
         "cost_form",
-        "deadline_s",
-        "decay",
         "inner",
         "keeper",
+        "kept",
         "latest",
-        "most",
         "name",
         "on",
     )
@@ -111,9 +111,7 @@ class Probe(_Methods):  # type: ignore[misc]
     inner: Probe | None  # of the work
     cost_form: str  # the dearest that it was used in, but for `again`
     latest: list[Entry]  # samples that were not returned yet
-    most: int  # of them
-    decay: float  # of them, see `Keeping`
-    deadline_s: float | None
+    kept: Kept
     on: bool
 
     def __new__(cls, *, clock: str, **_others: object) -> Self:
@@ -126,13 +124,13 @@ class Probe(_Methods):  # type: ignore[misc]
     def __init__(self, *, name: str, clock: str, keeper: Keeper, bounds: Bounds, on: bool) -> None:
         self.name, self.clock, self.keeper = name, clock, keeper
         self.inner, self.cost_form, self.latest = None, "held", []
-        self.most, self.decay, self.deadline_s = 0, 0.0, None
+        self.kept = _KEPT
         self.make_cells(bounds)
         self.on = on
 
     def make_cells(self, bounds: Bounds) -> None:
         """Make the cell of its events."""
-        self.cell = Cell(bounds, self)
+        self.cell = Cell(bounds, self.kept)
 
     def __setattr__(self, name: str, value: object) -> None:
         if name == "on":
@@ -223,11 +221,14 @@ class Probe(_Methods):  # type: ignore[misc]
         """Return the forms in which it was used, without those that cost less."""
         return (self.cost_form, "again" if any(cell.nests for cell in self.cells) else "held")
 
-    def keep(self, most: int, decay: float = 0.0) -> None:
-        """Keep up to ``most`` raw samples per cell until they are read; see `Keeping`."""
-        if most:
+    def keep(self, **changes: Any) -> None:
+        """Change what is kept of events from now on; see `Kept`."""
+        kept = self.kept._replace(**changes)
+        if kept.samples:
             new_sketch()  # says so if it is not installed
-        self.most, self.decay, self.latest = most, decay, nsmallest(most, self.latest)
+        self.kept, self.latest = kept, nsmallest(kept.samples, self.latest)
+        for cell in self.cells:
+            cell.kept = kept
 
 
 class ThreadsProbe(Probe):
@@ -239,7 +240,7 @@ class ThreadsProbe(Probe):
 
     def make_cells(self, bounds: Bounds) -> None:
         """Make the cells of its events."""
-        self.threads = ThreadCells(bounds, self)
+        self.threads = ThreadCells(bounds, self.kept)
 
     @property
     def cell(self) -> Cell:  # type: ignore[override]  # it is never set
@@ -250,6 +251,11 @@ class ThreadsProbe(Probe):
     def cells(self) -> Iterable[Cell]:
         """The cells of all threads."""
         return self.threads
+
+    def keep(self, **changes: Any) -> None:
+        """Change what is kept of events from now on; see `Kept`."""
+        super().keep(**changes)
+        self.threads.kept = self.kept
 
 
 class _NoBlock:
