@@ -6,10 +6,11 @@ really used.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import count
 
 import benchrigor as br
-from benchrigor.model import Options, RoundPlan
+from benchrigor.model import Options, RoundPlan, RunRecord
 from benchrigor.session import Session
 from benchrigor.testing import FakeClock, SyntheticWorkload
 from fence.cases import case
@@ -129,3 +130,41 @@ def run_that_fails() -> object:
 
     session = Session(Options(), seed=1, clock=clock, name="job")
     return {"error": attempted(session.run, failing), "record": session.result()}
+
+
+@case
+def functions_in_turn() -> object:
+    """Have as many pieces as the budget has room for."""
+    found = {}
+    for budget_s in (0.5, 1.1, 5.0):
+        clock = FakeClock()
+        jobs = {"one": Job(clock, 2 * MS, seed=12), "other": Job(clock, 3 * MS, seed=13, cv=0.1)}
+        records = br.measure_many(jobs, budget_s=budget_s, seed=1, clock=clock)
+        found[f"{budget_s} s"] = dict(records)
+    return found
+
+
+LONGER = {  # by how much a call is longer, in times of it: few pieces, and those that warm up
+    "three": (3, lambda _: 0.0),
+    "warm-up": (6, lambda call: 0.5 / (1.0 + 0.1 * call)),
+    "unsteady": (6, lambda call: max(1.0 - call / 600, 0.0)),
+}
+
+
+@case
+def pieces_over_the_time() -> object:
+    """Three are few; of a first one without a steady level the second half counts."""
+    return {name: pieced(*given) for name, given in LONGER.items()}
+
+
+def pieced(pieces: int, longer: Callable[[int], float]) -> RunRecord:
+    """Run a function for six seconds."""
+    clock, calls = FakeClock(), count()
+    job = Job(clock, 2 * MS, seed=14)
+
+    def work() -> None:
+        job()
+        clock.advance(round(2 * MS * longer(next(calls))))
+
+    options = Options(pieces=pieces, budget_s=6.0)
+    return Session(options, seed=1, clock=clock, name="job").run(work)
