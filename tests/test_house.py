@@ -1,6 +1,7 @@
 """The rules of the house that no other tool checks: small rooms, short modules, no circles."""
 
 import ast
+import csv
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -125,15 +126,29 @@ def test_a_report_composes_each_result_that_is_a_page() -> None:
     assert all(callable(getattr(import_module(module), name)) for module, name in pages)
 
 
+def assert_there_is(test: str) -> None:
+    """Assert that there is a test of this name, or what stands before the name of its case."""
+    path, *names = test.partition("[")[0].split("::")
+    place = TESTS.parent / path
+    assert place.exists(), test
+    text = place.read_text(encoding="utf-8") if names else ""
+    assert all(re.search(rf"\b(def|class) {name}\b", text) for name in names), test
+
+
 def test_the_table_of_slow_tests_names_tests_that_there_are() -> None:
     lines = (TESTS / "slow.txt").read_text(encoding="utf-8").splitlines()
     assert lines == sorted(set(lines))
     for line in lines:
-        path, *names = line.partition("[")[0].split("::")
-        place = TESTS.parent / path
-        assert place.exists(), line
-        text = place.read_text(encoding="utf-8") if names else ""
-        assert all(re.search(rf"\b(def|class) {name}\b", text) for name in names), line
+        assert_there_is(line)
+
+
+def test_the_table_of_rules_says_of_each_what_holds_it_or_why_nothing_does() -> None:
+    with (TESTS / "golden/rules.csv").open(newline="", encoding="utf-8") as file:
+        for rule in csv.DictReader(file):
+            assert bool(rule["case"]) is not bool(rule["otherwise"]), rule
+            assert not rule["case"] or (TESTS / f"golden/records/{rule['case']}.json").exists()
+            if "::" in rule["otherwise"]:
+                assert_there_is(rule["otherwise"])
 
 
 def test_modules_are_short() -> None:

@@ -13,6 +13,7 @@ from benchrigor.stats import (
     estimate_quantile,
     estimate_rate,
     merge_subsessions,
+    observe,
     required_readings,
 )
 from benchrigor.stats.readings.estimation import rejected_notices
@@ -151,3 +152,14 @@ def subsessions() -> object:
 def readings_that_a_target_takes() -> object:
     found = estimate_mean(correlated(800, seed=74, phi=0.5))
     return [required_readings(found, target) for target in (0.1, 0.01, 0.001)]
+
+
+@case
+def levels_that_chance_may_show() -> object:
+    """Of two series with two levels each, one shows them clearly enough."""
+    found = {}
+    for seed in (0, 23):
+        rng = np.random.default_rng([5, seed])
+        series = np.concatenate([rng.normal(level, 0.05, 500) for level in (1.0, 1.155)])
+        found[str(seed)] = observe(rng.permutation(series))
+    return found
