@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import pickle
 import shlex
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import count
+from pathlib import Path
 
 import click.testing
 import numpy as np
@@ -14,9 +17,10 @@ from tests.texts.rendering import run, tried
 
 import benchrigor as br
 from benchrigor import instrument
+from benchrigor.clocks import WallClock
 from benchrigor.model import Delays
 from benchrigor.storage import Journal
-from benchrigor.testing import cpu_hog
+from benchrigor.testing import FakeClock
 from benchrigor.workloads import InterpreterWorkload
 
 COMMAND = '{{"command": "{} {}", "times": [1.0, 1.1, 1.2, 1.05]}}'
@@ -28,6 +32,7 @@ FILES = {
     "vegeta.csv": "1700000000000000000,200,1000000,0,0,,,0\n" * 3,
     "jmh.json": '[{"jmhVersion": "1", "benchmark": "a.b", "mode": "sample", "primaryMetric": '
     '{"scoreUnit": "s/op", "rawDataHistogram": [[[5]]]}}]',
+    "jmeter.csv": "timeStamp,elapsed,label,success,elapsed\n1,2,a,true,3\n",
     "one.json": f'{{"results": [{COMMAND.format("sleep", 1)}]}}',
     "first.json": f'{{"results": [{COMMAND.format("sleep", 1)}, {COMMAND.format("sleep", 2)}]}}',
     "second.json": f'{{"results": [{COMMAND.format("wait", 1)}, {COMMAND.format("wait", 2)}]}}',
@@ -42,6 +47,7 @@ analyze times.csv --where time
 analyze times.csv --where time=9
 analyze vegeta.csv
 analyze jmh.json
+analyze jmeter.csv
 compare first.json second.json
 compare first.json second.json --filter (
 compare first.json second.json --filter nothing
@@ -55,11 +61,54 @@ def of_files(line: str) -> click.testing.Result:
     return run(*shlex.split(line.format(many=MANY)), files=FILES)
 
 
+class Stuck:
+    """What travels to no other process."""
+
+    def __reduce__(self) -> str:
+        raise TypeError("it stays here")
+
+
 def of_arrays() -> Iterator[object]:
     """Give what are no numbers at every index."""
     masked = np.ma.masked_array([1.0, 2.0], mask=[False, True])
     yield from tried(br.stats.estimate_mean, masked, [10**400, 1])
     yield from tried(lambda seconds: Delays(stops=[1], seconds=seconds), [0.1])
+
+
+class Wrong(WallClock):
+    """A clock that goes back at each reading."""
+
+    def __init__(self, step_ns: int) -> None:
+        self._times_ns = count(10**9, step_ns)
+        super().__init__()
+
+    def now_ns(self) -> int:
+        """Return the next time."""
+        return next(self._times_ns)
+
+
+def of_places() -> Iterator[object]:
+    """List runs from a folder that is gone."""
+    Path("gone").mkdir()
+    os.chdir("gone")
+    Path.cwd().rmdir()
+    yield run("run", "true")
+
+
+def of_kept() -> Iterator[object]:
+    """Take up what a program measured, and what needs a secret; compare speeds by medians."""
+    clock, store = FakeClock(), os.environ["BENCHRIGOR_STORE"]
+    session = br.Session(br.Options(max_rounds=2), seed=1, store=store)
+    record = session.run(lambda: None)
+    yield run("resume", record.run_id, "--max-rounds", 9)
+    run("run", "--max-rounds", 1, "--", "true", "--password", "x")
+    (hidden,) = (each for each in Journal(store).runs() if each["name"] != record.name)
+    yield run("resume", hidden["run_id"], "--max-rounds", 9)
+    speeds = [
+        br.measure(lambda n: clock.advance(int(n) * 10**6), work=(1, 1000), name=name, clock=clock)
+        for name in ("one", "other")
+    ]
+    yield from tried(lambda statistic: br.compare_runs(*speeds, statistic=statistic), "median")
 
 
 def of_probes() -> Iterator[object]:
@@ -89,14 +138,14 @@ def of_stores() -> Iterator[object]:
 CAUSES: dict[str, Callable[[], object]] = {
     **{line: partial(of_files, line) for line in LINES},
     "arrays": of_arrays,
+    "clocks": lambda: tried(Wrong, -1),
+    "a folder that is gone": of_places,
+    "runs": of_kept,
     "probes and hubs": of_probes,
     "arguments of another interpreter": lambda: tried(
-        lambda args: InterpreterWorkload("os:getpid", args=args), {"args": (lambda: 0,)}
+        lambda args: InterpreterWorkload("os:getpid", args=args), {"args": (Stuck(),)}
     ),
     "a coroutine outside of a loop": lambda: tried(
         lambda seconds: br.measure_async(partial(asyncio.sleep, seconds)).send(None), 0
-    ),
-    "a processor that is not there": lambda: tried(
-        lambda core: cpu_hog(core=core).__enter__(), 999
     ),
 }
