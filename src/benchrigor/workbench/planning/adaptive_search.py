@@ -31,7 +31,6 @@ _MOST_AHEAD, _SPREAD = 3, 0.618  # strides at once; multiples of the golden rati
 _STRIDE_UP = 3.0  # above a server that is slow with little to do: smaller than what a hump leaves
 _PROBES_UP = 4  # such strides
 _LONGEST, _LONGEST_ROUGH = 10.0, 3.0  # times the shortest trial
-_SHORTEST_S, _LEAST_S, _SETUPS, IN_BUDGET = 10.0, 1.0, 1.5, 14.0
 _ROUGHLY = 0.3  # half-width of the log of the peak, above which trials are short
 _PLACES = (0.5, 0.3, 0.7)  # quantiles of the peak, in turn: also a little below and above
 _FEWEST = 5  # trials
@@ -59,7 +58,6 @@ _HALF = 0.5
 _FAR_AWAY = 1.2  # log of response over limit at which one trial is enough
 _TRUST = 2.0  # in the expected noise, in trials
 _CLIPPED = 3.5  # log of response over limit, of one trial
-_USUAL = 20  # trials of a search
 _TOGETHER = 3.0  # requests over a limit that count as one: they wait for the same one
 
 Flags = npt.NDArray[np.bool_]
@@ -117,7 +115,7 @@ def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> St
     other but not with the curve, the peak is bracketed without a curve.
     """
     tried = _Tried.of(trials)
-    shortest = shortest_s(goal)
+    shortest = goal.shortest_s
     if not trials:
         seed_load = goal.seed_load * _STRIDE ** _ahead(len(pending))
         return Step(goal.within(seed_load), shortest, "first probe", is_rough=True)
@@ -167,19 +165,6 @@ def so_far(trials: Sequence[Trial], goal: Goal) -> Estimate | None:
     found = _posterior(counted, goal)
     is_open = _load_to_recheck(tried, found.noise, goal) is not None
     return None if is_open else _estimate(found, goal)
-
-
-def shortest_s(goal: Goal) -> float:
-    """Return the shortest duration of a trial, in proportion to its set-up and the budget."""
-    shortest = max(_SHORTEST_S, _SETUPS * goal.setup_s)
-    if goal.budget_s is not None:
-        shortest = min(shortest, goal.budget_s / IN_BUDGET - goal.setup_s)
-    return max(shortest, _LEAST_S)
-
-
-def usual_s(goal: Goal, trial_s: float) -> float:
-    """Return the time of a typical search whose trials take ``trial_s`` at least."""
-    return _USUAL * ((goal.trial_s or max(trial_s, shortest_s(goal))) + goal.setup_s)
 
 
 def _estimate(found: PeakPosterior, goal: Goal) -> Estimate:
@@ -258,7 +243,7 @@ def _bracket(counted: _Tried, tried: _Tried, goal: Goal, steps: float) -> float 
 
 def _outside(tried: _Tried, counted: _Tried, noise: float, goal: Goal) -> Step | Ending | None:
     """Return a trial to confirm the side of loads that other trials left open; else None."""
-    shortest = shortest_s(goal)
+    shortest = goal.shortest_s
     load = _load_to_recheck(tried, noise, goal)
     if isinstance(load, Ending):
         return load

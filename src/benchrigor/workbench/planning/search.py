@@ -7,14 +7,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from benchrigor.errors import InvalidInput, PlanMismatch
+from benchrigor.errors import PlanMismatch
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.checks import refuse
 from benchrigor.model.series import short
 from benchrigor.model.text import show_duration
-from benchrigor.stats.statistics.proportion import WILSON
 from benchrigor.workbench.data import (
-    FAILED,
     MEAN,
     P95,
     Limit,
@@ -24,10 +22,11 @@ from benchrigor.workbench.data import (
     PeakStatus,
     Trial,
 )
-from benchrigor.workbench.good_requests import CHUNK_GAP
 from benchrigor.workbench.planning import adaptive_search
+from benchrigor.workbench.planning.judging import Judge
 from benchrigor.workbench.planning.published_search import find_policy
 from benchrigor.workbench.planning.steps import (
+    IN_BUDGET,
     Ending,
     Goal,
     Policy,
@@ -35,21 +34,13 @@ from benchrigor.workbench.planning.steps import (
     highest_kept,
     least_requests,
     lowest_saturated,
-    requests_over,
 )
 from benchrigor.workbench.settings import ADAPTIVE, GOAL
 
 RATE = "req/s"  # unit of loads by which counts of requests are checked
-_LAGS = 3.0  # times the p99 of the lag: the most that late requests add to a response
-_MOST_LAG = 0.1  # of the least limit in seconds: a greater lag measures the generator
-_GROWING = 10.0  # the least response over the limit of a trial in which a backlog grew
-_LEAST_SENT = 0.98  # of the scheduled requests
-_LEAST_ANSWERED = 0.9  # of the requests with enough time for an answer
 _MOST_TRIALS, _MOST_PUBLISHED = 1_000, 10_000  # a strawman takes 1,200 to 2,500/s
 _MOST_FAILED = 5
 _STRIDE_DOWN = 4.0  # while no load could be offered
-_OWN_PROCESSOR = "leave the generator a processor of its own (taskset)"
-_NO_REQUEST = 1e-3  # in a tail
 
 
 class PeakSearch:
@@ -135,10 +126,16 @@ class PeakSearch:
     ) -> None:
         given = locals()
         self.unit = unit
-        self._is_rate = unit == RATE and not whole
         self.limits = _all_limits(threshold_s, p95_threshold_s, limits)
         self.goal = Goal(**{name: given[name] for name in GOAL})
         self._is_adaptive = policy == ADAPTIVE
+        self._judge = Judge(
+            limits=self.limits,
+            is_rate=unit == RATE and not whole,
+            whole=whole,
+            is_adaptive=self._is_adaptive,
+            setup_s=setup_s,
+        )
         # The number of requests of users and connections is unknown.
         self._least_requests = 0 if whole or not self._is_adaptive else least_requests(self.limits)
         self._policy: Policy = (
@@ -179,27 +176,14 @@ class PeakSearch:
             known = isinstance(trial, LoadTrial) and any(one.asked == trial for one in self._trials)
             what = "has been told already" if known else "was never asked for"
             raise PlanMismatch(f"{short(trial)} {what}; tell each trial that ask() returned, once")
-        self._refuse_wrong_counts(trial, result)
-        counted = self._count(trial, result)
+        self._judge.refuse_wrong_counts(trial, result)
+        counted = self._judge.judge(trial, result)
         del self._pending[trial.id]
         self._take(counted)
 
-    def _refuse_wrong_counts(self, trial: LoadTrial, result: LoadResult) -> None:
-        """Refuse more requests than a rate can yield, and requests in 0 s."""
-        if not self._is_rate:
-            return
-        counts = (result.scheduled, result.sent, result.completed)
-        requests, run_s = max(count or 0 for count in counts), result.run_s
-        wrong = trial.too_many(requests, run_s or 0.0)
-        refuse(
-            [f"{wrong}; of a load that is no rate, give PeakSearch the unit"] if wrong else [],
-            [f"{requests} requests were sent in 0 s, expected about {trial.duration_s:g} s"]
-            * (requests > 0 and run_s == 0.0),
-        )
-
     def recall(self, trial: LoadTrial, result: LoadResult) -> None:
         """Add a trial of an earlier search with the same limits, to continue that search."""
-        self._take(self._count(trial, result))
+        self._take(self._judge.judge(trial, result))
         self._asked = max(self._asked, trial.id + 1)
         self._again = [step for step in self._again if step.load != trial.load]
 
@@ -273,7 +257,7 @@ class PeakSearch:
         pending = [
             Step(trial.load, trial.duration_s, trial.reason) for trial in self._pending.values()
         ]
-        step = self._policy(self._valid(), pending, self._goal_by_now())
+        step = self._policy(self._valid(), pending, self.goal.by_now(self._trials))
         if isinstance(step, Step):
             wanted = max(step.duration_s, self._least_s(step))
             step = replace(step, duration_s=self.goal.trial_s or wanted)
@@ -288,14 +272,7 @@ class PeakSearch:
         least_s = self._least_requests / step.load
         if not step.is_rough or self.goal.budget_s is None:
             return least_s
-        return min(least_s, self.goal.budget_s / adaptive_search.IN_BUDGET)
-
-    def _goal_by_now(self) -> Goal:
-        """Return the goal; if it has no cost of set-up, with the mean cost so far."""
-        spent = [trial.result.spent_s.get("set-up", 0.0) for trial in self._trials]
-        if self.goal.setup_s or not spent:
-            return self.goal
-        return replace(self.goal, setup_s=sum(spent) / len(spent))
+        return min(least_s, self.goal.budget_s / IN_BUDGET)
 
     def _plan(self, step: Step) -> LoadTrial:
         trial = LoadTrial(
@@ -307,16 +284,11 @@ class PeakSearch:
 
     def _affordable(self, step: Step) -> Step | None:
         """Return the step, shortened if necessary, if it fits into the budget; else None."""
-        goal = self._goal_by_now()
-        if goal.budget_s is None:
-            return step
-        spent = self.spent_s + sum(
-            trial.duration_s + goal.setup_s for trial in self._pending.values()
-        )
-        left_s = goal.budget_s - spent - goal.setup_s
+        goal = self.goal.by_now(self._trials)
+        left_s = goal.left_s(self._trials, [*self._pending.values()])
         if left_s >= step.duration_s:
             return step
-        is_enough = left_s >= max(adaptive_search.shortest_s(goal), self._least_s(step))
+        is_enough = left_s >= max(goal.shortest_s, self._least_s(step))
         is_enough &= self._is_adaptive and goal.trial_s is None
         return replace(step, duration_s=left_s) if is_enough else None
 
@@ -347,117 +319,11 @@ class PeakSearch:
         kept = highest_kept(self._valid())
         if load is None and kept is not None and self._is_adaptive:
             trial_s = self._least_requests / kept
-            needed_s = adaptive_search.usual_s(self._goal_by_now(), trial_s)
+            needed_s = self.goal.by_now(self._trials).usual_s(trial_s)
             if needed_s > (self.goal.budget_s or math.inf):
                 sentence += f" A peak near {kept:.3g} takes about {show_duration(needed_s)}."
         notice = Notice.warning(Code.NOT_CONVERGED, sentence, wanted=wanted)
         return Ending(PeakStatus.BUDGET_SPENT, load, (notice,))
-
-    def _count(self, trial: LoadTrial, result: LoadResult) -> Trial:
-        """Return a trial with the greatest ratio of a value to its limit."""
-        ratios = {limit.metric: limit.ratio_of(result) for limit in self.limits}
-        known = {metric: ratio for metric, ratio in ratios.items() if ratio is not None}
-        invalid = self._why_invalid(trial, result)
-        if not (known or result.crashed or invalid):
-            names = " or ".join(repr(ratio) for ratio in ratios)
-            raise InvalidInput(
-                f"the result has no value of {names}, expected those that have limits"
-            )
-        binding = max(known, key=lambda metric: known[metric], default="")
-        ratio = known.get(binding)
-        if result.crashed:
-            ratio = math.inf
-        elif result.growing and ratio is not None:
-            ratio = max(ratio, _GROWING)
-        setup_s = self.goal.setup_s
-        cost_s = sum(result.spent_s.values()) or trial.duration_s + setup_s
-        return Trial(
-            asked=trial,
-            result=result,
-            ratio=ratio,
-            binding=binding,
-            cost_s=cost_s,
-            invalid=invalid,
-            tail=self._tail(trial, result, binding),
-            over=None if self.goal.whole else requests_over(self.limits, result),
-        )
-
-    def _tail(self, trial: LoadTrial, result: LoadResult, binding: str) -> float:
-        """Return the number of requests behind the binding value; infinite if unknown."""
-        limit = next((limit for limit in self.limits if limit.metric == binding), None)
-        if limit is None or self.goal.whole or not self._is_adaptive:
-            return math.inf
-        requests = trial.load * trial.duration_s if result.sent is None else result.sent
-        found = result.response
-        if limit.conditions and found is not None and found.method.startswith(WILSON):
-            requests = found.n_effective  # lost requests come in bursts
-        if limit.metric == FAILED or limit.conditions:
-            return max(requests * limit.at_most, _NO_REQUEST)
-        q = limit.quantile
-        share = 1.0 if q is None else min(1.0 - q, q)
-        return max(requests * share, _NO_REQUEST) if limit.is_of_time else math.inf
-
-    def _why_invalid(self, trial: LoadTrial, result: LoadResult) -> str:
-        """Return why a trial measured the generator, not the server; empty if it is valid.
-
-        An overloaded server also makes the generator late, which then opens connections by the
-        hundred. If a response exceeds its limit even without the lag, the server is saturated.
-        """
-        if result.crashed or result.invalid:
-            return result.invalid
-        seconds = {
-            metric: most
-            for limit in self.limits
-            for metric, most in limit.times.items()
-            if not metric.startswith(CHUNK_GAP)  # a gap does not include the lag
-        }
-        least_s = min(seconds.values(), default=math.inf)
-        lag_s = result.lag_p99_s or 0.0
-        is_over = any(
-            (result.value(metric) or 0.0) - _LAGS * lag_s > most for metric, most in seconds.items()
-        )
-        if lag_s > _MOST_LAG * least_s and not is_over:
-            return (
-                f"requests were sent {show_duration(lag_s)} late (99th percentile), over "
-                f"a tenth of the limit: {_OWN_PROCESSOR}, send from more processes "
-                "(--processes), or let requests wait instead of compute"
-            )
-        sent, scheduled = self._count_sent(trial, result)
-        if sent < _LEAST_SENT * scheduled:
-            return (
-                f"only {sent} of {scheduled:.0f} requests were sent: allow more "
-                f"connections, or {_OWN_PROCESSOR}"
-            )
-        return self._too_few_answers(trial, result)
-
-    def _too_few_answers(self, trial: LoadTrial, result: LoadResult) -> str:
-        """Return why a generator that counts only answers sent less than its load; else "".
-
-        If the limits are kept, the requests that wait at the end came within one limit.
-        """
-        seconds = [most for limit in self.limits for most in limit.times.values()]
-        slowest_s = max(seconds, default=math.inf)
-        is_kept = all((limit.ratio_of(result) or 0.0) < 1.0 for limit in self.limits)
-        if not self._is_rate or result.sent is not None or result.completed is None or not is_kept:
-            return ""
-        answered = result.completed + result.failed
-        least = trial.least(result.run_s or math.inf) - trial.load * slowest_s
-        if answered >= _LEAST_ANSWERED * least:
-            return ""
-        return (
-            f"only {answered} requests were answered, expected about "
-            f"{trial.load * trial.duration_s:.0f}, although the limits were kept: let the "
-            "generator obey its rate"
-        )
-
-    def _count_sent(self, trial: LoadTrial, result: LoadResult) -> tuple[int, float]:
-        """Return the numbers of sent and scheduled requests; 0 and 0 if unknown."""
-        if result.sent is None:
-            return 0, 0.0
-        scheduled = float(result.scheduled or 0)
-        if self._is_rate and not result.growing:
-            scheduled = max(scheduled, trial.least(result.run_s or math.inf))
-        return result.sent, scheduled
 
     def _repeat_or_limit(self, invalid: Trial) -> None:
         """Repeat an invalid trial once; then search below it, or end if that is impossible.

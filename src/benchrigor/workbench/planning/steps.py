@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from benchrigor.model import Estimate, Notice
 from benchrigor.model.checks import refuse, wrong_settings, wrong_together
-from benchrigor.workbench.data import FAILED, Limit, LoadResult, PeakStatus, Trial
+from benchrigor.workbench.data import FAILED, Limit, LoadTrial, PeakStatus, Trial
 from benchrigor.workbench.settings import ADAPTIVE, GOAL
 
 _LEAST_REQUESTS, _IN_TAIL = 30, 10.0  # of a trial; beyond a quantile that is limited
+_SHORTEST_S, _LEAST_S, _SETUPS, IN_BUDGET = 10.0, 1.0, 1.5, 14.0
+_USUAL = 20  # trials of a search
 _FAR, _IN_FAR_TAIL = 0.005, 30.0  # of tails that one busy period of a queue may fill
 
 
@@ -60,6 +62,33 @@ class Goal:
         """Return the load, or the nearest allowed one."""
         load = float(max(round(load), 1)) if self.whole else load
         return min(max(load, self.min_load), math.inf if self.max_load is None else self.max_load)
+
+    def by_now(self, trials: Sequence[Trial]) -> Goal:
+        """Return the goal; if it has no cost of set-up, with the mean cost of trials so far."""
+        spent = [trial.result.spent_s.get("set-up", 0.0) for trial in trials]
+        if self.setup_s or not spent:
+            return self
+        return replace(self, setup_s=sum(spent) / len(spent))
+
+    def left_s(self, trials: Sequence[Trial], pending: Sequence[LoadTrial]) -> float:
+        """Return the seconds of a further trial that the budget allows; infinite without one."""
+        if self.budget_s is None:
+            return math.inf
+        spent_s = sum(trial.cost_s for trial in trials)
+        spent_s += sum(trial.duration_s + self.setup_s for trial in pending)
+        return self.budget_s - spent_s - self.setup_s
+
+    @property
+    def shortest_s(self) -> float:
+        """The shortest duration of a trial, in proportion to its set-up and the budget."""
+        shortest = max(_SHORTEST_S, _SETUPS * self.setup_s)
+        if self.budget_s is not None:
+            shortest = min(shortest, self.budget_s / IN_BUDGET - self.setup_s)
+        return max(shortest, _LEAST_S)
+
+    def usual_s(self, trial_s: float) -> float:
+        """Return the time of a typical search whose trials take ``trial_s`` at least."""
+        return _USUAL * ((self.trial_s or max(trial_s, self.shortest_s)) + self.setup_s)
 
 
 _WHOLE = "expected a whole number, as all loads are"
@@ -133,11 +162,3 @@ def least_requests(limits: Sequence[Limit]) -> int:
     failed = (limit.at_most for limit in limits if limit.metric == FAILED)
     needed += [_IN_TAIL / min(share, 1.0 - share) for share in failed]
     return max(_LEAST_REQUESTS, *map(round, needed), 0)
-
-
-def requests_over(limits: Sequence[Limit], result: LoadResult) -> int | None:
-    """Return the number of requests over the limit of a quantile that is the only limit."""
-    (only, *others) = limits
-    if others or only.quantile is None or result.sent is None or result.within_limits is None:
-        return None
-    return result.sent - result.within_limits
