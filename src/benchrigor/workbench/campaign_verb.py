@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from benchrigor.cli.exits import ExitCode, leave
@@ -32,7 +30,7 @@ from benchrigor.workbench.maps.map_report import (
     sample_line,
     turn_line,
 )
-from benchrigor.workbench.maps.map_run import MapRun, search_for, surface_of, unfinished_samples
+from benchrigor.workbench.maps.map_run import MapRun, surface_of
 from benchrigor.workbench.peak_run import PeakRun, find_peak, peak_of, search_of
 from benchrigor.workbench.picture import plot_peak
 from benchrigor.workbench.planning.best_choice import BEST, EQUIVALENT, Choice
@@ -171,16 +169,8 @@ def _code_of_peak(found: PeakRate, *, accuracy_given: bool) -> ExitCode:
 # --- maps
 
 
-def carry_out_map(
-    run: MapRun,
-    file: MapFile,
-    cwd: str,
-    store: Journal,
-    *,
-    earlier: Mapping[int, RunRecord] = MappingProxyType({}),
-    best: bool,
-) -> ExitCode:
-    """Carry out a map, and then a choice of the ``best``; return the exit code.
+def carry_out_map(run: MapRun, store: Journal) -> ExitCode:
+    """Carry out a map, and then a choice if one is wanted; return the exit code.
 
     Samples have a line on stderr. With a choice, JSON is printed for the choice alone.
     """
@@ -188,38 +178,30 @@ def carry_out_map(
     with _printing_what_was_cut(campaign, lambda: _print_map(campaign.record())):
         steps = measure_map(
             run,
-            file,
-            cwd=cwd,
             store=store,
-            earlier=earlier,
             began=_say_begun,
-            after=lambda: say(sample_line(run.search, file), err=True),
+            after=lambda: say(sample_line(run.search, run.file), err=True),
             after_trial=lambda *told: say(trial_line(*told, indent=2), err=True),
         )
         for step in steps:
             if step.went_wrong:
                 remark(f"after the last sample: {step}")
-    record = campaign.record()
-    if not (best and wants_json()):
+    record, is_best = campaign.record(), run.subject.get("best", False)
+    if not (is_best and wants_json()):
         _print_map(record, whole=wants_details())
-    if _code_of_map(record, file) is not ExitCode.NOTHING_MEASURED:
+    if _code_of_map(record, run.file) is not ExitCode.NOTHING_MEASURED:
         write_picture(lambda: draw(record))
-    return _choose(record, file, store) if best else _code_of_map(record, file)
+    return _choose(record, run.file, store) if is_best else _code_of_map(record, run.file)
 
 
 def _resume_map(record: RunRecord, store: Journal, budget: Mapping[str, float | None]) -> ExitCode:
-    file = replace(map_of(record.subject["file"]), **budget)  # type: ignore[arg-type]
-    is_best = record.subject.get("best", False)
-    if not budget and record.decision is not None:  # only a choice is left to measure
-        is_best = is_best and not _is_chosen(record, store)
-        if not (is_best and wants_json()):
-            _print_map(record)
-        return _choose(record, file, store) if is_best else _code_of_map(record, file)
-    begun = unfinished_samples(store, record)
-    samples = [sample for sample, _ in begun.values()]
-    run = MapRun.resume(search_for(file), record, store, begun=samples)
-    earlier = {number: run_of_it for number, (_, run_of_it) in begun.items()}
-    return carry_out_map(run, file, record.subject["cwd"], store, earlier=earlier, best=is_best)
+    if budget or record.decision is None:
+        return carry_out_map(MapRun.resume(record, store, **budget), store)
+    file = map_of(record.subject["file"])
+    is_best = record.subject.get("best", False) and not _is_chosen(record, store)
+    if not (is_best and wants_json()):  # only a choice is left to measure
+        _print_map(record)
+    return _choose(record, file, store) if is_best else _code_of_map(record, file)
 
 
 def _say_begun(host: str, samples: Sequence[Mapping[str, Any]]) -> None:

@@ -88,7 +88,6 @@ def map_(
       p95 = "200ms"
     """  # noqa: D301  # click wants the backspace itself
     read = read_map(file, by_shell=shell)
-    search = search_for(read)
     opened = shared.open_store()
     provenance = machine.provenance(full=True)
     cwd = str(Path.cwd())
@@ -96,20 +95,20 @@ def map_(
     if not earlier:  # else there may be nothing left to measure
         check_budget(read)
     if dry_run:
+        search = search_for(read)
         search.recall(earlier, own=False)
         announce(search, read)
         return
     check_ready(read, cwd)
     run = MapRun(
-        search,
+        {"file": read.document, "cwd": cwd, **({"best": True} if best else {})},
+        opened,
+        reused=earlier,
         name=name_of(read.response),
         metrics=metrics_of(read.response),
-        subject={"file": read.document, "cwd": cwd, **({"best": True} if best else {})},
-        reused=earlier,
         provenance=provenance,
-        store=opened,
     )
-    leave(carry_out_map(run, read, cwd, opened, best=best))
+    leave(carry_out_map(run, opened))
 
 
 def announce(search: SurfaceMap, file: MapFile) -> None:

@@ -48,6 +48,14 @@ def told(search: PeakSearch, **result: Any) -> Any:
     return search.result().trials[-1]
 
 
+def test_an_abrupt_peak_is_confirmed_by_three_trials_just_above_it() -> None:
+    """Responses jump there, as they would if the server had good and bad times."""
+    found = searched(answering(lambda load: 0.001 if load <= 175.0 else 1.0))
+    above = [each for each in found.trials if "just above" in each.asked.reason]
+    assert len(above) == 3
+    assert all(each.asked.load > found.load.value for each in above)
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("capacity", [120.0, 700.0])
 def test_each_policy_finds_the_peak(policy: str, capacity: float):

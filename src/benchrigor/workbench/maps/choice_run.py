@@ -30,10 +30,12 @@ from benchrigor.workbench.maps.map_run import surface_of
 from benchrigor.workbench.maps.responses import metric_of
 from benchrigor.workbench.planning.best_choice import UNDECIDED, BestChoice, Choice, Turn
 from benchrigor.workbench.pool.host_table import executor_for
+from benchrigor.workbench.surfaces.samples import Sample
 
 KIND = "choice"  # of the subject of such a run
 MAP = "map"  # the run of its map, in the subject
 _TURN = "turn"  # the fact of a round that holds it
+_ACCURACY = 0.05  # of answers
 _MOST = 5  # configurations at the beginning
 
 
@@ -145,6 +147,15 @@ class ChoiceRun:
         for done in turns_of(record):
             done.tell(run.choice, run.choice.recall)
         return run
+
+    def samples_of(self, turn: Turn) -> list[Sample]:
+        """Return the samples of a turn, in its order."""
+        places = [self.subject["points"].index(dict(point)) for point in turn.points]
+        accuracy, seeds = self.file.design.get("target", _ACCURACY), self.subject["seeds"]
+        return [
+            Sample(id=at, point=point, seed_load=seeds[at], accuracy=accuracy)
+            for at, point in zip(places, turn.points, strict=True)
+        ]
 
     def ask(self) -> Turn | None:
         """Return the next turn of a free host: a host measures one turn at a time.

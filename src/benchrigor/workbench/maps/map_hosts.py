@@ -32,17 +32,13 @@ from benchrigor.workbench.pool.pool import Pool
 from benchrigor.workbench.surfaces.samples import Sample, fill_places
 
 _MOST_S = 86_400.0  # the limit of a job, unless the file has one
-_ACCURACY = 0.05  # of answers in a turn
 Began = Callable[[str, Sequence[Mapping[str, Any]]], object]  # gets a host, and its samples
 
 
 def measure_map(
     run: MapRun,
-    file: MapFile,
     *,
-    cwd: str,
     store: Journal,
-    earlier: Mapping[int, RunRecord] = MappingProxyType({}),
     began: Began,
     after: Callable[[], object],
     after_trial: Callable[[Trial, PeakRate], object],
@@ -50,27 +46,27 @@ def measure_map(
     """Carry out a map; return the steps of the server after the last sample.
 
     On a pool a host measures one sample at a time. Hosts on this machine write the runs of samples
-    into the store themselves, so that an interrupted sample can be resumed: ``earlier`` has such
-    runs, by sample. The runs of other hosts are stored when they arrive.
+    into the store themselves, so that an interrupted sample can be resumed. The runs of other hosts
+    are stored when they arrive.
     """
-    map_id = run.campaign.begin()
+    file, map_id = run.file, run.campaign.begin()
     if not file.has_pool:
-        shared: dict[str, Any] = {"cwd": cwd, "store": store, "map_id": map_id}
-        with Samples(file, **shared, after=after_trial, earlier=earlier) as samples:
+        own: dict[str, Any] = {"cwd": run.subject["cwd"], "store": store, "map_id": map_id}
+        with Samples(file, **own, after=after_trial, earlier=run.earlier) as samples:
             run.campaign.carry_out(here(samples.measure), after=after)
         return samples.pop_steps()
-
-    def read(_: Sample, job: Outcome) -> Found:
-        return _found_in(job, store)[0]
-
-    with _Hosts(file, cwd=cwd, store=store, run_id=map_id, began=began) as hosts:
+    with _Hosts(run, store, began) as hosts:
 
         def submit(sample: Sample) -> Future[Outcome]:
-            begun = earlier.get(sample.id)
+            begun = run.earlier.get(sample.id)
             return hosts.submit([sample], earlier=begun.run_id if begun else None)
 
         run.campaign.carry_out(
-            submit, read=read, at_once=hosts.at_once, deadline_s=file.deadline_s, after=after
+            submit,
+            read=lambda _, job: _found_in(job, store)[0],
+            at_once=max(1, hosts.jobs_at_once),  # the first sample fails on too few
+            deadline_s=file.deadline_s,
+            after=after,
         )
     return []
 
@@ -79,21 +75,12 @@ def measure_choice(
     run: ChoiceRun, *, store: Journal, began: Began, after: Callable[[], object]
 ) -> None:
     """Carry out a choice, on the hosts of its file or on this machine."""
-    file, subject, run_id = run.file, run.subject, run.campaign.begin()
-    accuracy = file.design.get("target", _ACCURACY)
-
-    def samples_of(turn: Turn) -> list[Sample]:
-        places = [subject["points"].index(dict(point)) for point in turn.points]
-        return [
-            Sample(id=at, point=point, seed_load=subject["seeds"][at], accuracy=accuracy)
-            for at, point in zip(places, turn.points, strict=True)
-        ]
+    file, name = run.file, metric_of(run.file.response).name
 
     def read(turn: Turn, job: Outcome) -> TurnDone:
         if job.kind == FAILED:
             raise WorkloadFailed(f"{turn.host}: {job.failure}")
         found = [] if job.failure else _found_in(job, store)
-        name = metric_of(file.response).name
         estimates = tuple(each.estimates.get(name) for each in found)
         nothing = "" if any(estimates) else "no configuration has a number on this host"
         return TurnDone(
@@ -106,30 +93,30 @@ def measure_choice(
         )
 
     carry_out = partial(run.campaign.carry_out, read=read, deadline_s=file.deadline_s, after=after)
-    given: dict[str, Any] = {"cwd": subject["cwd"], "store": store, "run_id": run_id}
     if not file.has_pool:
-        own = _arguments(file, **given)
+        shared = _arguments(run, store)
 
         def measure_turn(turn: Turn) -> Outcome:
-            samples = codec.encode(samples_of(turn))
-            return Outcome(value=measure(**{**own, "samples": samples, "hosts": [turn.host]}))
+            own = {"samples": codec.encode(run.samples_of(turn)), "hosts": [turn.host]}
+            return Outcome(value=measure(**shared | own))
 
         carry_out(here(measure_turn))
         return
-    with _Hosts(file, **given, began=began) as hosts:
+    with _Hosts(run, store, began) as hosts:
         carry_out(
-            lambda turn: hosts.submit(samples_of(turn), first=turn.host),
-            at_once=len(subject["hosts"]) // hosts.of_a_job,
+            lambda turn: hosts.submit(run.samples_of(turn), first=turn.host),
+            at_once=hosts.jobs_at_once,
         )
 
 
-def _arguments(file: MapFile, *, cwd: str, store: Journal, run_id: str | None) -> dict[str, Any]:
+def _arguments(run: MapRun | ChoiceRun, store: Journal) -> dict[str, Any]:
     """Return the arguments of all jobs of a run; the pool fills in the hosts and lease."""
+    hosts = run.file.hosts
     return {
-        "document": dict(file.document),
-        "cwd": file.hosts.cwd or cwd,
-        "map_id": run_id,
-        "store": str(store.path) if file.hosts.is_here else None,
+        "document": dict(run.file.document),
+        "cwd": hosts.cwd or run.subject["cwd"],
+        "map_id": run.campaign.begin(),
+        "store": str(store.path) if hosts.is_here else None,
         "hosts": [],
         "lease": 0,
     }
@@ -138,19 +125,16 @@ def _arguments(file: MapFile, *, cwd: str, store: Journal, run_id: str | None) -
 class _Hosts:
     """The hosts of a map, held for a run; a job may take as long as the whole map."""
 
-    def __init__(
-        self, file: MapFile, *, cwd: str, store: Journal, run_id: str | None, began: Began
-    ) -> None:
-        self._shared = _arguments(file, cwd=cwd, store=store, run_id=run_id)
-        self.of_a_job = 1 + file.hosts.generators
+    def __init__(self, run: MapRun | ChoiceRun, store: Journal, began: Began) -> None:
+        file, self._shared = run.file, _arguments(run, store)
+        self._of_a_job = 1 + file.hosts.generators
         self._pool = Pool(
             executor_for(file.hosts),
-            owner=str(run_id),
+            owner=str(self._shared["map_id"]),
             limit_s=file.hosts.limit_s or file.budget_s or _MOST_S,
             began=lambda host, given: began(host, given.get("samples", ())),
         )
-        # The first sample fails on too few.
-        self.at_once = max(1, len(self._pool.table.hosts) // self.of_a_job)
+        self.jobs_at_once = len(self._pool.table.hosts) // self._of_a_job
 
     def __enter__(self) -> _Hosts:
         return self
@@ -164,7 +148,7 @@ class _Hosts:
         """Have samples measured on a host, the ``first`` if one is required."""
         own = {"samples": codec.encode(samples), "earlier": earlier}
         call = f"{__name__}:{measure.__name__}"
-        return self._pool.submit(call, self._shared | own, n_hosts=self.of_a_job, first=first)
+        return self._pool.submit(call, self._shared | own, n_hosts=self._of_a_job, first=first)
 
 
 def _found_in(job: Outcome, store: Store) -> list[Found]:

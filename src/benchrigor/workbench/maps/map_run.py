@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from benchrigor.errors import WorkloadFailed
 from benchrigor.model import (
     Analysis,
-    Metric,
     Options,
     Round,
     RoundPlan,
@@ -20,7 +21,6 @@ from benchrigor.model import (
     codec,
 )
 from benchrigor.model.analysis import Kind
-from benchrigor.model.run import Provenance
 from benchrigor.protocols import Store
 from benchrigor.session.stored_runs import PART_OF
 from benchrigor.workbench.campaign import Campaign
@@ -46,60 +46,59 @@ class MapRun:
 
     Parameters
     ----------
-    search
-        The planner, which asks for samples.
     subject
-        The facts that a later process needs to continue.
-    metrics
-        The metrics of the responses, the steering one first.
-    reused
-        Samples of earlier maps.
+        What a later process needs to continue: the file of the map, the folder.
     store
         The store of samples; None without one.
+    reused
+        Samples of earlier maps.
+    changed
+        Fields of the file that are replaced, such as its budget.
     now_ns
         A clock for the costs of samples.
+    header
+        Of the run: name, provenance, and the metrics of responses, the steering one first.
     """
 
     def __init__(
         self,
-        search: SurfaceMap,
+        subject: Mapping[str, Any],
+        store: Store | None,
         *,
-        name: str,
-        metrics: tuple[Metric, ...],
-        subject: Mapping[str, Any] | None = None,
         reused: Sequence[Measured] = (),
-        provenance: Provenance | None = None,
-        store: Store | None = None,
+        changed: Mapping[str, Any] = MappingProxyType({}),
         now_ns: Callable[[], int] = time.perf_counter_ns,
+        **header: Any,
     ) -> None:
-        self.search, self._metrics = search, metrics
-        search.recall(reused, own=False)
+        self.subject, self.file = subject, replace(map_of(subject["file"]), **changed)
+        self.search, self._metrics = search_for(self.file), header["metrics"]
+        self.search.recall(reused, own=False)
+        budget_s = math.inf if self.file.budget_s is None else self.file.budget_s
         self.campaign = Campaign(
             self,
             KIND,
-            {**(subject or {}), _REUSED: codec.encode(list(reused))},
+            {**subject, _REUSED: codec.encode(list(reused))},
             store,
             now_ns=now_ns,
-            name=name,
-            metrics=metrics,
-            options=Options(budget_s=math.inf if search.budget_s is None else search.budget_s),
-            provenance=provenance,
+            options=Options(budget_s=budget_s),
+            **header,
         )
+        self.earlier: dict[int, RunRecord] = {}
         self._begun: list[Sample] = []  # by an earlier process
         self._failed = ""  # why the first samples did, if they all did
 
     @classmethod
-    def resume(
-        cls, search: SurfaceMap, record: RunRecord, store: Store, *, begun: Iterable[Sample] = ()
-    ) -> MapRun:
-        """Take up a stored map; pass its samples, also those under way, to ``search``."""
-        reused = reused_in(record)
-        run = cls(search, name=record.name, metrics=record.metrics, reused=reused, store=store)
+    def resume(cls, record: RunRecord, store: Store, **changed: Any) -> MapRun:
+        """Take up a stored map: its samples, and those that were under way, with their runs."""
+        header: dict[str, Any] = {"name": record.name, "metrics": record.metrics}
+        run = cls(record.subject, store, reused=reused_in(record), changed=changed, **header)
         run.campaign.take_up(record)
-        search.recall(samples_of(record))
-        run._begun = sorted(begun, key=lambda sample: sample.id)
+        run.search.recall(samples_of(record))
+        begun = _unfinished_samples(store, record)
+        run.earlier = {number: earlier for number, (_, earlier) in begun.items()}
+        run._begun = [sample for _, (sample, _) in sorted(begun.items())]
         for sample in run._begun:
-            search.take_up(sample)
+            run.search.take_up(sample)
         return run
 
     def ask(self) -> Sample | None:
@@ -191,7 +190,7 @@ def facts_of(record: RunRecord, name: str) -> Iterator[tuple[Sample, Any]]:
             yield _sample_in(finished).sample, item
 
 
-def unfinished_samples(store: Store, record: RunRecord) -> dict[int, tuple[Sample, RunRecord]]:
+def _unfinished_samples(store: Store, record: RunRecord) -> dict[int, tuple[Sample, RunRecord]]:
     """Return the samples, with their runs, that were under way when a stored map ended."""
     finished = {measured.sample.id for measured in samples_of(record)}
     known = {record.run_id, *(sample.facts.get("run") for sample in record.rounds)}

@@ -441,7 +441,7 @@ def _drift(found: PeakPosterior, near: Flags, load: Floats) -> float | None:
 
 
 _ALIKE = 1.01  # loads that differ by less are one
-_CONFIRMED = 2  # trials at either end
+_AT_AN_END = 2  # trials, to confirm it
 _LONGER = 2.0  # times the shortest trial, as no curve averages their noise
 
 
@@ -460,7 +460,7 @@ def halve_bracket(trials: Sequence[Trial], goal: Goal, shortest_s: float) -> Ste
     high = goal.within(min(saturated, default=max(by_load) * 2.0))
     low = goal.within(max((load for load in by_load if load < high), default=high / 2.0))
     for end in (low, high):
-        if len(by_load.get(end, ())) < _CONFIRMED:
+        if len(by_load.get(end, ())) < _AT_AN_END:
             return Step(goal.within(end), duration_s, "to confirm an end of the bracket")
     if low == high:  # a bound; the peak is beyond it
         is_saturated = high in saturated
