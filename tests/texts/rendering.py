@@ -23,7 +23,7 @@ __all__ = ["PAGES", "causes", "of_code", "pages", "run", "sections", "text_of", 
 PAGES = Path(__file__).parent
 Cause = Callable[[], object]
 _ALIKE = (  # what differs from one time to the next, and what stands in its place
-    (re.compile(r"\b[0-9a-f]{8}\b(?=[\s:.,]|$)"), "RUN_ID"),
+    (re.compile(r"\b[0-9a-f]{8}\b(?=[\s:.,;]|$)"), "RUN_ID"),
     (re.compile(r"\b0x[0-9a-f]{6,}"), "ADDRESS"),
     (re.compile(r"/tmp/[\w./-]*?/?scratch-\w+"), "FOLDER"),  # noqa: S108
 )

@@ -151,6 +151,19 @@ def speed_session_that_gives_readings_as_well() -> object:
 
 
 @case
+def speed_session_of_units_that_vary() -> object:
+    """Has a twentieth more of them in every other round."""
+
+    def tell(plan: RoundPlan) -> Told:
+        more = 1.05 if plan.index % 2 else 1.0
+        units = 0.001 / more * correlated(round(more * (plan.work or 0.0)), seed=plan.index)
+        elapsed_ns = round(1e9 * (0.05 + float(units.sum())))
+        return Told({"unit_readings": {"time": 0.67 * units}, "elapsed_ns": elapsed_ns})
+
+    return told(Session(Options(work=(20, 2_000), target=0.01, budget_s=60.0), seed=1), tell)
+
+
+@case
 def speed_of_a_recorded_run() -> object:
     """Analyses anew the rounds of a run that was recorded: new interpreters that compress."""
     stored = RunRecord.load(ROOT / "docs" / "pictures" / "work.json")

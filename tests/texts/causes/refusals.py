@@ -124,15 +124,11 @@ def of_probes() -> Iterator[object]:
 
 
 def of_stores() -> Iterator[object]:
-    """Ask for the last run of none, and for a run by what several ids begin with."""
+    """Name a run by what all ids begin with."""
     with Journal("runs.sqlite") as journal:
-        yield run("show")
-        for seed in range(40):
-            session = br.Session(br.Options(max_rounds=1), seed=seed, store=journal)
-            session.run(lambda: None)
-        ids = sorted(str(each["run_id"])[0] for each in journal.runs())
-        shared = max(ids, key=ids.count)
-        yield from tried(journal.load, shared)
+        for seed in range(2):
+            br.Session(br.Options(max_rounds=1), seed=seed, store=journal).run(lambda: None)
+        yield from tried(journal.load, "")
 
 
 CAUSES: dict[str, Callable[[], object]] = {
@@ -141,6 +137,7 @@ CAUSES: dict[str, Callable[[], object]] = {
     "clocks": lambda: tried(Wrong, -1),
     "a folder that is gone": of_places,
     "runs": of_kept,
+    "stores": of_stores,
     "probes and hubs": of_probes,
     "arguments of another interpreter": lambda: tried(
         lambda args: InterpreterWorkload("os:getpid", args=args), {"args": (Stuck(),)}
