@@ -59,6 +59,7 @@ compare 8f406f58 824b8b01
 compare 00e134c6 e98ee177 41ce9388
 compare 00e134c6 e98ee177 41ce9388 --details
 compare 095491bb 095491bb
+convert 095491bb out.json --to pyperf
 interference 8f406f58 --reference loop.csv
 interference loop.csv 8f406f58 --composite
 show 8b821ae5 --csv -
