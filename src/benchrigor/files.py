@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import glob
+import io
 import os
 import secrets
 import stat
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 try:
     import fcntl
@@ -29,20 +31,28 @@ def readable(path: str | Path) -> Path:
     return Path(path)
 
 
+def open_text(path: str | Path) -> IO[str]:
+    """Open a file of text as `decoded` reads it, line by line."""
+    file = readable(path).open("rb")
+    return io.TextIOWrapper(file, encoding=_encoding_of(file.peek(_ENCODED_SAMPLE)))
+
+
 def decoded(raw: bytes) -> str:
     """Decode text in UTF-8, or in UTF-16 as PowerShell writes it.
 
     UnicodeDecodeError if it is neither.
     """
+    return raw.decode(_encoding_of(raw)).replace("\r\n", "\n")
+
+
+def _encoding_of(raw: bytes) -> str:
     sample = raw[:_ENCODED_SAMPLE]
     even, odd = sample[::2], sample[1::2]
     if sample[:2] in {BOM_UTF16_LE, BOM_UTF16_BE}:
-        encoding = "utf-16"
-    elif odd and max(even.count(0), odd.count(0)) == len(odd):  # each character fills two bytes
-        encoding = "utf-16-be" if even.count(0) else "utf-16-le"
-    else:
-        encoding = "utf-8-sig"
-    return raw.decode(encoding).replace("\r\n", "\n")
+        return "utf-16"
+    if odd and max(even.count(0), odd.count(0)) == len(odd):  # each character fills two bytes
+        return "utf-16-be" if even.count(0) else "utf-16-le"
+    return "utf-8-sig"
 
 
 def write_whole(path: str | Path, content: str | bytes, *, private: bool = False) -> None:

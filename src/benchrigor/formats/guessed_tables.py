@@ -9,26 +9,29 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from itertools import groupby, islice
+from itertools import chain, groupby, islice, zip_longest
 from typing import Any
+
+import numpy as np
 
 from benchrigor.errors import InvalidInput
 from benchrigor.formats.json_text import parse_json
+from benchrigor.formats.load_tools import vegeta
 from benchrigor.formats.recognition import TOOLS
 from benchrigor.model.codec import value_at
-from benchrigor.model.series import short
+from benchrigor.model.series import LARGEST, short
 from benchrigor.model.text_tables.rows import (
+    Dialect,
     LastLine,
     Row,
+    is_missing,
     is_number,
-    misfit,
-    rows_of,
     wrong_width,
 )
-from benchrigor.units import Quantity, has_time_unit, quantity_of, time_in
+from benchrigor.model.text_tables.tables import Problems, Table
+from benchrigor.units import Quantity, direction_of, has_time_unit, quantity_of, time_in
 
 READABLE = f"columns of cells, JSON, or results of {', '.join(TOOLS)}"
 _UNITS = frozenset({"unit", "units"})  # names of the column that has the unit of the readings
@@ -37,61 +40,40 @@ COUNT = re.compile(r"[0-9]{1,15}/[0-9]{1,15}")  # successes/trials
 # Texts that people read as numbers: with a decimal comma, with marks between thousands.
 _LIKE_NUMBER = re.compile(r"[-+\u2212]?[\d.,'\u2019_\u00a0\u202f]*\d(e[-+]?\d+)?", re.IGNORECASE)
 _BEGINS_LIKE_NUMBER = re.compile(r"\W*\d")
+_WITH_UNIT = re.compile(r".+[(\[]([^()\[\]]+)[)\]]")
 _BEFORE_UNIT = re.compile(r".*[\d.]\s*")
 _FEWEST_WHOLE = 2  # lines before one that is unfinished
 _MANY = 20  # with this number of lines, a whole last one is rarely the shortest
 _FEWEST = 2  # rows of a table under a text
 # One number with a comma, or whole numbers in several cells.
 _ONE_OR_SEVERAL = re.compile(r"[-+]?(\d+,\d+(e[-+]?\d+)?|\d{1,3}(,\d{3})+)", re.IGNORECASE)
+_USABLE = f"a number below {LARGEST:g} in size"
 SAMPLE = 100  # lines that show what separates the cells
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """Columns of cells by their names, and where their rows stand in a file."""
-
-    name: str
-    columns: Mapping[str, list[Any]]
-    rows: Sequence[int]  # numbers of lines, or of items in JSON
-    is_json: bool = False
-    mark: str = ""  # what separates the cells of all rows, and nothing else does
-    unfinished: LastLine | None = None
-
-    def place(self, row: int) -> str:
-        """Return the place of a row, for errors."""
-        number = self.rows[row]
-        return f"{self.name}[{number}]" if self.is_json else f"{self.name} line {number}"
-
-    def chosen(
-        self, wanted: Sequence[str | None], by: str | None = None, *, flag: str = "--column"
-    ) -> list[str]:
-        """Return the names of columns that are given by name or number; None for the only other."""
-        names = [*self.columns]
-        if not names:
-            raise InvalidInput(f"{self.name} has no columns of readings, expected {READABLE}")
-        numbered = dict(zip(map(str, range(len(names))), names, strict=True))
-        wanted = [key if key in self.columns else numbered.get(key or "", key) for key in wanted]
-        others = [key for key in names if key not in wanted]
-        unknown = next((key for key in wanted if key is not None and key not in names), None)
-        if unknown is not None or (None in wanted and len(others) != 1):
-            some = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-            found = "" if unknown is None else f", found {unknown!r}"
-            found += f"; or it is no table: expected {READABLE}" if names[0] == "0" else ""
-            option = flag if unknown is None or unknown != by else "--round"
-            raise InvalidInput(
-                f"{self.name} has the columns {some}: choose one with {option}{found}"
-            )
-        chosen = [others[0] if key is None else key for key in wanted]
-        if by is not None and chosen[-1] in chosen[:-1]:
-            raise InvalidInput(
-                f"--round is {by!r}, which holds the readings, expected another of {self.name}"
-            )
-        return chosen
-
-    def with_rows(self, kept: Sequence[int]) -> Table:
-        """Return the table with some of its rows."""
-        columns = {key: [cells[at] for at in kept] for key, cells in self.columns.items()}
-        return replace(self, columns=columns, rows=[self.rows[at] for at in kept])
+def chosen(
+    table: Table, wanted: Sequence[str | None], by: str | None = None, *, flag: str = "--column"
+) -> list[str]:
+    """Return the names of columns that are given by name or number; None for the only other."""
+    names = [*table.columns]
+    if not names:
+        raise InvalidInput(f"{table.name} has no columns of readings, expected {READABLE}")
+    numbered = dict(zip(map(str, range(len(names))), names, strict=True))
+    wanted = [key if key in table.columns else numbered.get(key or "", key) for key in wanted]
+    others = [key for key in names if key not in wanted]
+    unknown = next((key for key in wanted if key is not None and key not in names), None)
+    if unknown is not None or (None in wanted and len(others) != 1):
+        some = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+        found = "" if unknown is None else f", found {unknown!r}"
+        found += f"; or it is no table: expected {READABLE}" if names[0] == "0" else ""
+        option = flag if unknown is None or unknown != by else "--round"
+        raise InvalidInput(f"{table.name} has the columns {some}: choose one with {option}{found}")
+    chosen = [others[0] if key is None else key for key in wanted]
+    if by is not None and chosen[-1] in chosen[:-1]:
+        raise InvalidInput(
+            f"--round is {by!r}, which holds the readings, expected another of {table.name}"
+        )
+    return chosen
 
 
 def table_in(text: str, asked: Sequence[str | None], name: str) -> Table:
@@ -106,12 +88,13 @@ def _from_json(text: str, asked: Sequence[str | None], name: str) -> Table:
     if isinstance(data, dict):
         columns = {key: value for key, value in data.items() if isinstance(value, list)}
     elif data and all(isinstance(row, dict) for row in data):
-        columns = {key: [row.get(key) for row in data] for key in data[0]}
+        columns = {key: [row.get(key) for row in data] for key in dict.fromkeys(chain(*data))}
     else:
         columns = {"0": data}
-    most = max(map(len, columns.values()), default=0)
-    rows = range(most)
-    return Table(name=name, columns=columns, rows=rows, is_json=True, unfinished=found.unfinished)
+    are_lines = bool(found.lines) and isinstance(data, list)
+    rows = found.lines if are_lines else range(max(map(len, columns.values()), default=0))
+    last = found.unfinished
+    return Table(name=name, columns=columns, rows=rows, are_items=not are_lines, unfinished=last)
 
 
 def with_paths(data: Any, keys: Sequence[str | None]) -> Any:
@@ -143,7 +126,12 @@ def _from_csv(text: str, asked: Sequence[str | None], name: str) -> Table:
     if not has_header and len(asked) == 1:
         _check_commas(text, line, name)
     times = Counter(first)  # columns with the same name are chosen by number
-    names = [cell if has_header and times[cell] == 1 else str(at) for at, cell in enumerate(first)]
+    known = vegeta.COLUMNS if vegeta.knows(first) else ()
+    header = first if has_header else known[: len(first)]
+    names = [
+        cell if times[cell] == 1 or known else str(at)
+        for at, cell in zip_longest(range(len(first)), header)
+    ]
     below = rows[1:] if has_header else rows
     columns = {key: [cells[at] for _, cells in below] for at, key in enumerate(names)}
     lines = [line for line, _ in below]
@@ -159,9 +147,7 @@ def _rows(text: str, name: str) -> tuple[list[Row], str, LastLine | None]:
     data = [line for line in lines if not line.startswith("#")]
     mark = _delimiter(data if any(data) else lines, name)
     lines = _without_comments(lines, mark)
-    rows = rows_of(lines, name, delimiter=mark, skipinitialspace=True)
-    stripped = ((line, [*map(str.strip, cells)]) for line, cells in rows)
-    kept = [(line, cells) for line, cells in stripped if any(cells)]
+    kept = [*Dialect(mark=mark).rows(lines, name)]
     if not kept:
         raise InvalidInput(f"{name} has nothing but empty cells, expected readings")
     place, first = kept[0]
@@ -210,7 +196,7 @@ def _delimiter(lines: Sequence[str], name: str) -> str:
 
     def fit(mark: str) -> tuple[bool, float]:
         try:
-            rows = [row for _, row in rows_of(sample, name, delimiter=mark, skipinitialspace=True)]
+            rows = [row for _, row in Dialect(mark=mark).rows(sample, name)]
         except InvalidInput:  # quotes that are closed by another mark
             return False, -1.0
         widths = set(map(len, rows))
@@ -273,7 +259,7 @@ def _check_width(rows: Sequence[Row], mark: str, name: str) -> None:
     other = f"; or it is no table: expected {READABLE}" if mark == " " else ""
     for row in rows:
         if len(row[1]) != widths[0]:
-            raise wrong_width(row, rows[0], name, f"; {cure}{above}{other}")
+            raise InvalidInput(wrong_width(row, rows[0], name, f"; {cure}{above}{other}"))
 
 
 def is_like_number(cell: str) -> bool:
@@ -318,6 +304,13 @@ def unit_in(columns: Mapping[str, Sequence[object]], used: Sequence[str], name: 
     return unit
 
 
+def unit_in_name(column: str) -> str:
+    """Return the unit at the end of a name such as time (ms) or size [MB], "" if there is none."""
+    match = _WITH_UNIT.fullmatch(column.strip())
+    unit = match[1].strip() if match else ""
+    return unit if direction_of(unit) else ""
+
+
 def _are_several_times(cells: Sequence[str]) -> bool:
     """Return whether the first is a unit of time, and another one is, too."""
     is_time = (quantity_of(cell) is Quantity.TIME for cell in cells)
@@ -354,43 +347,59 @@ def may_be_labels(cells: Sequence[object], raw: bytes, first: int) -> bool:
     return sum(1 for _ in found) <= raw.count(b"\n") - first
 
 
-def is_missing(cell: object) -> bool:
-    """Return whether a cell stands for a missing reading."""
-    return cell is None or (isinstance(cell, str) and cell.strip().lower() in {"", "n/a", "na"})
+def figures_of(table: Table, key: str) -> Sequence[Any]:
+    """Return the numbers in the cells of a column; if all are counts or times, their texts.
 
-
-def figures_of(cells: Sequence[object], place: Callable[[int], str]) -> Sequence[Any]:
-    """Return the numbers in the cells of rows; if all are counts or times, their texts."""
-    if {int, float}.issuperset(map(type, cells)):
+    InvalidInput tells all cells that are neither, or not of the kind of the first.
+    """
+    cells, problems = table.columns[key], Problems()
+    are_numbers = bool(cells) and {int, float}.issuperset(map(type, cells))
+    if are_numbers and np.abs(np.array(cells, np.float64)).max() <= LARGEST:
         return cells
-    figures = [_figure(cell, place, row) for row, cell in enumerate(cells)]
-    if set(map(type, figures)) != {float}:
+    figures = [*map(_figure, cells)]
+    misfits = [row for row, figure in enumerate(figures) if figure is None]
+    problems.add(misfits, lambda row: table.misfit(row, key, _expected(cells[row])))
+    problems.refuse()
+    if not {float}.issuperset(map(type, figures)):
         kinds = [_kind(figure) for figure in figures]
-        for row, (cell, kind) in enumerate(zip(cells, kinds, strict=True)):
-            if kind != kinds[0]:
-                raise misfit(place(row), cell, f"{kinds[0]}, as in {place(0)}")
+        others = [row for row, kind in enumerate(kinds) if kind != kinds[0]]
+        as_first = f"{kinds[0]}, as in {table.place(0)}"
+        problems.add(others, lambda row: table.misfit(row, key, as_first))
+        problems.refuse()
     return figures
 
 
-def _figure(cell: object, place: Callable[[int], str], row: int) -> float | str:
-    """Return the number in a cell, or its counts or its time as they are."""
-    expected = "a number"
-    if isinstance(cell, str):
-        if is_number(cell):
-            if math.isfinite(number := float(cell)):
-                return number
-            expected = "a finite number"
-        elif COUNT.fullmatch(cell) or has_time_unit(cell):
-            return cell
-        elif begins_like_number(cell):
-            expected = "a number of digits and a decimal point, such as 1234.5"
-    elif isinstance(cell, float) or type(cell) is int:
-        return float(cell)
-    raise misfit(place(row), cell, expected + "; --missing skip leaves it out" * is_missing(cell))
+def _figure(cell: object) -> float | str | None:
+    """Return the number in a cell, or its counts or its time as they are; None if it is neither."""
+    if isinstance(cell, str) and not is_number(cell):
+        if COUNT.fullmatch(cell):
+            successes, trials = map(int, cell.split("/"))
+            return cell if 0 < trials >= successes else None
+        return cell if has_time_unit(cell) and abs(time_in("s", cell)) <= LARGEST else None
+    if isinstance(cell, str | float) or type(cell) is int:
+        number = float(cell)
+        return number if abs(number) <= LARGEST else None
+    return None
 
 
-def _kind(figure: float | str) -> str:
-    if isinstance(figure, float):
+def _expected(cell: object) -> str:
+    """Return what was expected in place of a cell that has no figure."""
+    if is_missing(cell):
+        return "a number; --missing skip leaves it out"
+    if isinstance(cell, str) and COUNT.fullmatch(cell):
+        return "successes/trials, such as 998/1000"
+    is_text = isinstance(cell, str) and not is_number(cell)
+    if not is_text and not isinstance(cell, bool | list | dict):
+        return "a finite number" if abs(float(cell)) == math.inf else _USABLE  # type: ignore[arg-type]
+    if is_text and has_time_unit(str(cell)):
+        return _USABLE
+    if isinstance(cell, str) and begins_like_number(cell):
+        return "a number of digits and a decimal point, such as 1234.5"
+    return "a number"
+
+
+def _kind(figure: float | str | None) -> str:
+    if not isinstance(figure, str):
         return "a number without a unit"
     return "counts of trials" if COUNT.fullmatch(figure) else "a time with its unit"
 

@@ -6,13 +6,19 @@ describes both as ``--unit`` does. They may also be the items of a list.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from benchrigor.errors import InvalidInput
+from benchrigor.formats.columns import A_NUMBER, A_TIME
 from benchrigor.formats.fields import are_objects, check, one_series, only_summary, rounds_of, scale
-from benchrigor.model.metric import describe_metric
+from benchrigor.formats.json_text import Parsed
+from benchrigor.model.metric import A_DURATION, describe_metric
 from benchrigor.model.recorded import Recorded
+from benchrigor.model.text_tables.tables import Part, Problems
+from benchrigor.units import Quantity
 
 TOOL = "JSON lines"
 _CURE = "give the file that these numbers were made of"
@@ -25,7 +31,7 @@ def is_format(data: object) -> bool:
 
 def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
     """Read the list as its lines."""
-    return read_lines(data if isinstance(data, list) else [data], place)
+    return read_lines(Parsed(data=data if isinstance(data, list) else [data]), place)
 
 
 def are_format(lines: Sequence[Any]) -> bool:
@@ -33,26 +39,37 @@ def are_format(lines: Sequence[Any]) -> bool:
     return are_objects(lines, "name", "unit") and all({"value", "values"} & {*i} for i in lines)
 
 
-def read_lines(lines: Sequence[Any], place: str) -> Iterator[Recorded]:
+def read_lines(found: Parsed, place: str) -> Iterator[Recorded]:
     """Read the benchmarks in the order of their first lines."""
-    rows: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
-    for number, item in enumerate(lines, 1):
-        check(item, {"name": str}, f"{place} object {number}")
-        rows.setdefault(item["name"], []).append((f"{place} object {number}", item))
-    for name, several in rows.items():
-        units = sorted({str(row["unit"]) for _, row in several})
-        kinds = {"values" in row for _, row in several}
+    part = Part({"value": A_NUMBER}, lambda: found.table(place, ["value"]))
+    places, rows = found.places(place), dict[str, list[int]]()
+    for index, item in enumerate(found.data):
+        check(item, {"name": str}, places[index])
+        rows.setdefault(item["name"], []).append(index)
+    problems = Problems()
+    for name, indices in rows.items():
+        several = [found.data[index] for index in indices]
+        units = sorted({str(item["unit"]) for item in several})
+        kinds = {"values" in item for item in several}
         if len(units) > 1 or len(kinds) > 1:
             raise InvalidInput(f"{place} has {name!r} in several units or forms, expected one")
         metric = describe_metric("value", units[0])
-        if any("range" in row for _, row in several):  # numbers for github-action-benchmark
-            means = only_summary({"value": several[-1][1].get("value")}, _CURE)
+        if any("range" in item for item in several):  # numbers for github-action-benchmark
+            means = only_summary({"value": several[-1].get("value")}, _CURE)
             yield Recorded(name=name, metrics=(metric,), tool=TOOL, **means)
             continue
         if kinds == {True}:
-            series = [scale(row["values"], 1.0, f"{here} values") for here, row in several]
+            series = [
+                scale(found.data[at]["values"], 1.0, f"{places[at]} values") for at in indices
+            ]
             rounds, unit = rounds_of(({"value": values}, {}) for values in series), "process"
         else:
-            values = scale([row.get("value") for _, row in several], 1.0, f"{place} {name} value")
+            is_time = metric.kind is Quantity.TIME
+            kind, expected = (A_TIME, A_DURATION) if is_time else (A_NUMBER, A_NUMBER.expected)
+            values = part.columns["value"][indices]
+            part.tell(problems, np.array(indices)[~kind.fit(values)], "value", expected)
+            if problems.told:
+                continue
             rounds, unit = one_series(metric, values), "series"
         yield Recorded(name=name, metrics=(metric,), rounds=rounds, tool=TOOL, unit=unit)
+    problems.refuse()

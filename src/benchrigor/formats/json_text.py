@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchrigor.errors import InvalidInput
+from benchrigor.model.codec import value_at
 from benchrigor.model.series import short
 from benchrigor.model.text_tables.rows import LastLine
+from benchrigor.model.text_tables.tables import Table
 
 _MOST_DIGITS = 300
 _HUGE = re.compile(rf"\d{{{_MOST_DIGITS}}}")
@@ -22,11 +24,32 @@ _FEWEST_WHOLE = 2  # lines before one that is unfinished
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """The data of a JSON text; ``unfinished`` is a last line cut off."""
+    """The data of a JSON text; ``unfinished`` is a last line cut off.
+
+    If it is of several documents, ``lines`` are the numbers of those in which they begin.
+    """
 
     data: Any
-    are_lines: bool = False
+    lines: Sequence[int] = ()
     unfinished: LastLine | None = None
+
+    def places(self, name: str) -> list[str]:
+        """Return the places of the documents, or of the items of a list, for errors."""
+        if self.lines:
+            return [f"{name} line {number}" for number in self.lines]
+        return [f"{name}[{index}]" for index in range(len(self.data))]
+
+    def table(self, name: str, keys: Sequence[str]) -> Table:
+        """Return what the objects hold at some paths, as columns."""
+        columns = {key: [_value_at(item, key) for item in self.data] for key in keys}
+        rows = self.lines or range(len(self.data))
+        return Table(name=name, columns=columns, rows=rows, are_items=not self.lines)
+
+
+def _value_at(item: Any, path: str) -> Any:
+    with suppress(LookupError):
+        return value_at(item, path)
+    return None
 
 
 def loads(text: str) -> Any:
@@ -51,18 +74,20 @@ def parse_json(text: str, name: str) -> Parsed:
 def _json_documents(text: str) -> Parsed:
     """Return documents as a line each, or as `cat` joins files, without an unfinished last line."""
     decoder = json.JSONDecoder(parse_int=_whole if _HUGE.search(text) else None)
-    at, items = _below_space(text, 0), list[Any]()
+    at, items, before = _below_space(text, 0), list[Any](), 0
+    lines = list[int]()
     while at < len(text):
+        lines.append((lines[-1] if lines else 1) + text.count("\n", before, at))
         try:
             item, end = decoder.raw_decode(text, at)
         except ValueError:
             if "\n" in text[at:] or len(items) < _FEWEST_WHOLE:
                 raise
-            unfinished = LastLine(number=text.count("\n", 0, at) + 1, text=text[at:])
-            return Parsed(data=items, are_lines=True, unfinished=unfinished)
+            unfinished = LastLine(number=lines.pop(), text=text[at:])
+            return Parsed(data=items, lines=lines, unfinished=unfinished)
         items.append(item)
-        at = _below_space(text, end)
-    return Parsed(data=items, are_lines=True)
+        at, before = _below_space(text, end), at
+    return Parsed(data=items, lines=lines)
 
 
 def _below_space(text: str, start: int) -> int:

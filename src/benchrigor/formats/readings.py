@@ -17,15 +17,15 @@ from benchrigor.formats.guessed_tables import (
     COUNT,
     READABLE,
     SAMPLE,
-    Table,
     are_times,
+    chosen,
     figures_of,
-    is_missing,
     may_be_labels,
     may_be_units,
     table_in,
     times_in,
     unit_in,
+    unit_in_name,
     with_paths,
 )
 from benchrigor.formats.json_text import parse_json
@@ -33,7 +33,8 @@ from benchrigor.model import Notice
 from benchrigor.model.series import Floats, as_series
 from benchrigor.model.text import many
 from benchrigor.model.text_tables.plain_columns import columns_of, values_of
-from benchrigor.model.text_tables.rows import IN_JSON, LastLine, misfit
+from benchrigor.model.text_tables.rows import IN_JSON, LastLine, is_missing
+from benchrigor.model.text_tables.tables import Problems, Table
 
 _HEAD = 1 << 16  # bytes that show how a long table is written
 
@@ -77,14 +78,14 @@ class Columns:
         name = name_of(source)
         (cells,), labels, of_column, unfinished = _cells(source, [self.column], self)
         if isinstance(cells, np.ndarray):
-            return RecordedRounds(series=(as_series(cells, name=name),))
+            return RecordedRounds(series=(as_series(cells, name=name),), unit=of_column)
         cells, of_cells = _in_one_unit(cells, unit, name)
         rounds: dict[str, list[Any]] = {} if labels else {"": cells}
         for label, cell in zip(labels, cells, strict=True) if labels else ():
             rounds.setdefault(str(label), []).append(cell)
         counts = [COUNT.fullmatch(cell) if isinstance(cell, str) else None for cell in cells]
         if self.by is None and cells and all(counts):
-            return replace(_of_counts(cells, name), unfinished=unfinished)
+            return replace(_of_counts(cells), unfinished=unfinished)
         return RecordedRounds(
             series=tuple(as_series(readings, name=name) for readings in rounds.values()),
             labels=tuple(rounds) if labels else (),
@@ -145,12 +146,9 @@ def _in_one_unit(cells: Any, unit: str, name: str) -> tuple[Any, str]:
     return times_in(unit, cells, name), unit
 
 
-def _of_counts(cells: Sequence[str], name: str) -> RecordedRounds:
+def _of_counts(cells: Sequence[str]) -> RecordedRounds:
     """Return the shares of counts such as 998/1000, and their trials."""
     counts = [tuple(map(int, cell.split("/"))) for cell in cells]
-    for cell, (successes, trials) in zip(cells, counts, strict=True):
-        if not 0 < trials >= successes:
-            raise InvalidInput(f"{name} has {cell!r}, expected successes/trials, such as 998/1000")
     return RecordedRounds(
         series=tuple(np.array([successes / trials]) for successes, trials in counts),
         trials=tuple(float(trials) for _, trials in counts),
@@ -161,20 +159,20 @@ def _cells(source: str, wanted: Sequence[str | None], columns: Columns) -> _Cell
     name, by, raw = name_of(source), columns.by, _bytes(source)
     is_whole = by is None and not (columns.ignored or columns.where)
     if is_whole and (plain := _plain(raw, wanted, name)):
-        return _Cells(plain)
+        return plain
     text = _text(raw, columns, name)
     if not text.strip():
         raise InvalidInput(f"{name} is empty, expected readings")
     asked = [*wanted, *([] if by is None else [by])]
     table = table_in(text, [*asked, *(key for key, _ in columns.where)], name)
-    used = table.chosen(asked, by)
+    used = chosen(table, asked, by)
     table = _selected(table, used, len(wanted), columns)
-    unit = unit_in(table.columns, used, name)
-    figures = [figures_of(table.columns[key], table.place) for key in used[: len(wanted)]]
+    unit = unit_in(table.columns, used, name) or unit_in_name(used[0])
+    figures = [figures_of(table, key) for key in used[: len(wanted)]]
     labels = table.columns[used[-1]] if by is not None else ()
-    for row, label in enumerate(labels):
-        if label is None or label == "":
-            raise misfit(table.place(row), label, "the name of a round")
+    problems, empty = Problems(), [row for row, label in enumerate(labels) if label in {None, ""}]
+    problems.add(empty, lambda row: table.misfit(row, used[-1], "the name of a round"))
+    problems.refuse()
     return _Cells(figures, labels, unit, table.unfinished)
 
 
@@ -189,7 +187,7 @@ def _selected(table: Table, used: Sequence[str], readings: int, columns: Columns
         return table
     kept = [*range(n)]
     for key, value in columns.where:
-        cells = table.columns[table.chosen([key], flag="--where")[0]]
+        cells = table.columns[chosen(table, [key], flag="--where")[0]]
         kept = [row for row in kept if value in (str(cells[row]), IN_JSON.get(repr(cells[row])))]
     if columns.skips_missing:
         several = [table.columns[key] for key in used[:readings]]
@@ -199,34 +197,36 @@ def _selected(table: Table, used: Sequence[str], readings: int, columns: Columns
     return table.with_rows(kept)
 
 
-def _plain(raw: bytes, wanted: Sequence[str | None], name: str) -> list[Any]:
-    """Read columns of a long file if its rows are proved plain; else return an empty list."""
+def _plain(raw: bytes, wanted: Sequence[str | None], name: str) -> _Cells | None:
+    """Read columns of a long file if its rows are proved plain; else return None."""
     head = raw[:_HEAD].removeprefix(BOM_UTF8)
     lines = head[: head.rfind(b"\n") + 1].splitlines(keepends=True)
     is_json = head.startswith(b"{")
     if len(raw) <= _HEAD or not (lines if is_json else head.isascii() and lines[2 * SAMPLE :]):
-        return []
+        return None
     try:
         text = b"".join(lines).decode().replace("\r\n", "\n")
         if "\0" in text or len(text.splitlines()) != len(lines):
-            return []
+            return None
         table = table_in(text, wanted, name)
-        used = table.chosen(wanted)
+        used = chosen(table, wanted)
     except (InvalidInput, UnicodeDecodeError):  # the careful reader names it, of the whole file
-        return []
+        return None
     names, start = [*table.columns], table.rows[0]
     for (key, cells), before in zip(table.columns.items(), ["", *names], strict=False):
         if may_be_units(key, cells[0], is_beside=before in used) or (
             key not in used and may_be_labels(cells, raw, start or 1)
         ):
-            return []
-    if is_json:
-        return values_of(memoryview(raw), used[0]) if len(used) == 1 else []
-    if not table.mark:
-        return []
-    first = len(raw[:_HEAD]) - len(head) + sum(map(len, lines[: start - 1]))
-    indices = [names.index(key) for key in used]
-    return columns_of(memoryview(raw)[first:], indices, width=len(names), mark=table.mark)
+            return None
+    if is_json and len(used) == 1:
+        figures = values_of(memoryview(raw), used[0], is_only=wanted == [None])
+    elif table.mark:
+        first = len(raw[:_HEAD]) - len(head) + sum(map(len, lines[: start - 1]))
+        indices = [names.index(key) for key in used]
+        figures = columns_of(memoryview(raw)[first:], indices, width=len(names), mark=table.mark)
+    else:
+        return None
+    return _Cells(figures, unit=unit_in_name(used[0])) if figures else None
 
 
 def _bytes(source: str) -> bytes:

@@ -28,7 +28,7 @@ from benchrigor.formats.harnesses import (
     pyperf,
     pytest_benchmark,
 )
-from benchrigor.formats.json_text import loads, parse_json
+from benchrigor.formats.json_text import Parsed, loads, parse_json
 from benchrigor.formats.load_tools import jmeter, k6, vegeta
 from benchrigor.model import Code, Notice, RunRecord
 from benchrigor.model.codec import is_there
@@ -100,7 +100,8 @@ def _below_a_text(text: str, place: str) -> _Found:
     for above, read in ((_COMMENTS, _from_text), (_BEFORE_JSON, _from_json)):
         if match := above.match(text[:_HEAD]):
             with suppress(InvalidInput):  # a table of no tool, whose reader names the problem
-                found, notices = read(text[match.end() :], place)
+                above_it = "\n" * match[0].count("\n")  # so that errors count all lines
+                found, notices = read(above_it + text[match.end() :], place)
                 if found is not None:
                     sentence = f"Lines above the data, not read: {len(match[0].splitlines())}."
                     return found, (*notices, Notice.note(Code.NOT_READ, sentence))
@@ -111,10 +112,10 @@ def _from_json(text: str, place: str) -> _Found:
     if _are_rows_of_no_tool(text):
         return None, ()
     found = parse_json(text, place)
-    if found.are_lines:
+    if found.lines:
         tool = next((tool for tool in _LINES if tool.are_format(found.data)), None)
         read = tool.read_lines if tool else _documents
-        return read(found.data, place), _notes_of(found.unfinished)
+        return read(found, place), _notes_of(found.unfinished)
     return _document(found.data, text, place), ()
 
 
@@ -126,10 +127,11 @@ def _document(data: Any, text: str, place: str) -> Iterator[Result] | None:
     return fits[0].read(data, text, place) if fits else None
 
 
-def _documents(items: Sequence[Any], place: str) -> Iterator[Result] | None:
+def _documents(found: Parsed, place: str) -> Iterator[Result] | None:
     """Read several documents in one file; InvalidInput if only some are of known tools."""
-    places = [f"{place} document {number}" for number in range(1, len(items) + 1)]
-    read = [_document(item, json.dumps(item), at) for item, at in zip(items, places, strict=True)]
+    places = [f"{place} document {number}" for number in range(1, len(found.data) + 1)]
+    pairs = zip(found.data, places, strict=True)
+    read = [_document(item, json.dumps(item), at) for item, at in pairs]
     known = [each for each in read if each is not None]
     if known and len(known) < len(read):
         unknown = places[read.index(None)]
@@ -149,7 +151,7 @@ def _are_rows_of_no_tool(text: str) -> bool:
 
 
 def _from_text(text: str, place: str) -> _Found:
-    tool = next((tool for tool in _TEXTS if tool.is_text(text)), None)
+    tool = next((tool for tool in _TEXTS if tool.is_text(text.lstrip())), None)
     if tool is None:
         return None, ()
     whole, last = whole_lines(text)

@@ -12,8 +12,9 @@ import numpy as np
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import refuse
-from benchrigor.model.text_tables.commented import CommentedCsv, Labels, Numbers
+from benchrigor.model.series import LARGEST
 from benchrigor.model.text_tables.rows import is_number, one_line, write_head
+from benchrigor.model.text_tables.tables import Labels, Numbers, TextTable
 
 _TITLE = "benchrigor segment profile"
 _VERSION = "1"
@@ -26,6 +27,7 @@ _FIELDS = {
 _TEXTS = ("program", "run")
 _COUNTS = ("process", "processes")
 _COUNT = Numbers(least=0, most=1e9, counts=True)
+_KINDS = dict.fromkeys(("duration_s", "delay"), Numbers(least=0.0, most=LARGEST))
 _BOOLS = {"True": True, "False": False}
 
 
@@ -49,14 +51,14 @@ def write(profile: Mapping[str, Any], file: IO[str]) -> None:
 
 def read(file: IO[str], *, name: str) -> dict[str, Any]:
     """Return the parameters of the `SegmentProfile` that a file holds."""
-    table = CommentedCsv(file, name=name)
+    table = TextTable(file, name=name, knows=lambda cells: "duration_s" in cells)
     about = table.comments
     if _TITLE not in about:
         raise InvalidInput(f"{name} is no segment profile, expected '# {_TITLE}: 1' on line 1")
     if (version := about.pop(_TITLE)) != _VERSION:
         raise InvalidInput(f"{name} is a segment profile of version {version}, expected {_VERSION}")
     heads = _heads(table.header, name)
-    kinds = [Labels() if kind == "nominal" else Numbers() for kind, _ in heads]
+    kinds = [Labels() if kind == "nominal" else _KINDS.get(kind, Numbers()) for kind, _ in heads]
     columns = dict(zip(table.header, kinds, strict=True))
     parts = [part.columns for part in table.parts(columns)]
     if not parts:
@@ -98,7 +100,7 @@ def _labels(texts: list[str]) -> Sequence[str | int | float]:
     return values if are_alike else texts
 
 
-def _about(table: CommentedCsv) -> dict[str, Any]:
+def _about(table: TextTable) -> dict[str, Any]:
     """Return the fields of the profile in the comment lines; the other lines become facts."""
     known: dict[str, Any] = {
         key: table.comments[key] if key in _TEXTS else int(table.number(key, _COUNT) or 0)

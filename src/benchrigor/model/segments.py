@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
-from benchrigor.files import readable, write_whole
+from benchrigor.files import open_text, write_whole
 from benchrigor.model import profile_file
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.one_line import OneLine
@@ -120,7 +120,7 @@ class SegmentProfile(OneLine):
     @classmethod
     def load(cls, path: str | Path) -> SegmentProfile:
         """Read a profile; raise InvalidInput naming the line, or the column and segment."""
-        with readable(path).open(encoding="utf-8-sig", newline="") as file:
+        with open_text(path) as file:
             columns = profile_file.read(file, name=str(path))
         try:
             return cls(**columns)

@@ -9,6 +9,7 @@ from typing import Any
 from benchrigor.errors import InvalidInput
 from benchrigor.formats import fields
 from benchrigor.formats.fields import check, in_base_unit, scale
+from benchrigor.formats.json_text import Parsed
 from benchrigor.model import Code, Metric, Notice
 from benchrigor.model.recorded import Recorded
 
@@ -42,11 +43,11 @@ def are_format(lines: Sequence[Any]) -> bool:
     return fields.are_objects(lines, "Action") and all(places & line.keys() for line in lines)
 
 
-def read_lines(lines: Sequence[Any], place: str) -> Iterator[Recorded]:
+def read_lines(found: Parsed, place: str) -> Iterator[Recorded]:
     """Read what each package printed; a line of it may stand in several objects."""
     printed: dict[str, list[str]] = {}
-    for number, line in enumerate(lines, 1):
-        check(line, {"Package?": str, "Output?": str}, f"{place} object {number}")
+    for here, line in zip(found.places(place), found.data, strict=True):
+        check(line, {"Package?": str, "Output?": str}, here)
         printed.setdefault(line.get("Package") or "", []).append(line.get("Output") or "")
     text = "".join(map("".join, printed.values()))
     if not is_text(text):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.formats import fields
+from benchrigor.formats.columns import begins_with, columns_in
 from benchrigor.formats.fields import check, object_at, scale
 from benchrigor.model import Metric
 from benchrigor.model.recorded import Recorded
 from benchrigor.model.series import Floats, short
-from benchrigor.model.text_tables.rows import is_number, named_rows
+from benchrigor.model.text_tables.rows import is_number
 
 TOOL = "hyperfine"
 _MEANS = ("mean", "stddev", "median", "user", "system", "min", "max")
@@ -35,18 +36,26 @@ def is_format(data: object) -> bool:
     return fields.are_objects(data["results"], "command")
 
 
+def _knows(cells: Sequence[str]) -> re.Match[str] | None:
+    return _CSV.match(",".join(cells))
+
+
 def is_text(text: str) -> bool:
     """Return whether a text is the CSV of hyperfine, which has means only."""
-    return _CSV.match(text) is not None
+    return begins_with(text, _knows)
 
 
 def read_text(text: str, place: str) -> Iterator[Recorded]:
     """Say that a CSV holds no readings."""
-    metric = _CSV.match(text)
+    found = columns_in(text, place, None, knows=_knows)
+    metric = _knows([*found.values])
     first = f"{metric[1]}_" if metric and metric[1] else ""
     results = [
-        {key.removeprefix(first): float(x) if is_number(x) else x for key, x in row.items()}
-        for _, row in named_rows(text, place)
+        {
+            key.removeprefix(first): float(x) if is_number(x) else x
+            for key, x in zip(found.values, row, strict=True)
+        }
+        for row in found.rows(*found.values)
     ]
     return read({"results": results}, text, place)
 

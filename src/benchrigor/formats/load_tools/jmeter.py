@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from benchrigor.formats.columns import A_TIME, begins_with, columns_in
 from benchrigor.formats.load_tools.tables import by_name
 from benchrigor.model.recorded import Recorded
-from benchrigor.model.text_tables.rows import named_rows, number_in
+from benchrigor.model.text_tables.tables import Kinds, Labels
 
 TOOL = "jmeter"
-_COLUMNS = ("elapsed", "label", "success")
+_COLUMNS = {"label", "elapsed", "success"}
 
 
 def is_text(text: str) -> bool:
     """Return whether the first line of a text names the columns of JMeter."""
-    return set(_COLUMNS) <= set(text[:10_000].partition("\n")[0].strip().split(","))
+    return begins_with(text, _COLUMNS.issubset)
 
 
 def read_text(text: str, place: str) -> Iterator[Recorded]:
     """Read the samples by label."""
+    kinds: Kinds = {"label": Labels(), "elapsed": A_TIME, "success": Labels()}
+    found = columns_in(text, place, kinds, knows=_COLUMNS.issubset)
     requests = (
-        (
-            row["label"] or "no label",
-            number_in(row["elapsed"], line, "elapsed"),
-            "" if row["success"].strip().lower() == "true" else f"success {row['success']}",
-        )
-        for line, row in named_rows(text, place)
+        (label or "no label", time, "" if success.lower() == "true" else f"success {success}")
+        for label, time, success in found.rows(*kinds)
     )
     return by_name(requests, TOOL, seconds=1e-3, place=f"{place} elapsed of")

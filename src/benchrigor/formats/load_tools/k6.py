@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from benchrigor.formats.columns import A_NUMBER, begins_with, columns_in
 from benchrigor.formats.fields import (
     are_objects,
-    check,
     object_at,
     only_summary,
     rounds_of,
     scale,
     warn_of_failures,
 )
+from benchrigor.formats.json_text import Parsed
 from benchrigor.model import Metric
+from benchrigor.model.metric import A_DURATION
 from benchrigor.model.recorded import Recorded
-from benchrigor.model.text_tables.rows import named_rows, number_in
+from benchrigor.model.text_tables.tables import Labels
 
 TOOL = "k6"  # also the name of points without a request
 _HEADER = ("metric_name", "timestamp", "metric_value")
+_IN_CSV = ("metric_name", "metric_value", "method", "name", "status")
+_IN_JSON = ("metric", "data.value", "data.tags.method", "data.tags.name", "data.tags.status")
 _DURATIONS = ("http_req_", "iteration_duration", "group_duration", "ws_", "grpc_req_", "browser_")
 _NO_TREND = {
     *("http_reqs", "http_req_failed", "iterations", "vus", "vus_max", "data_sent", "checks"),
@@ -31,7 +36,6 @@ _COUNTS = ("passes", "fails")
 _CURE = "run k6 run with --out json=FILE"
 
 Request = tuple[str, ...]  # method, name, status
-Point = tuple[Request, str, float]  # request, metric, value
 Kinds = Mapping[str, Mapping[str, Any]]  # data of the lines that describe metrics
 
 
@@ -63,47 +67,51 @@ def are_format(lines: Sequence[Any]) -> bool:
     return are_objects(lines, "type", "metric", "data")
 
 
-def read_lines(lines: Sequence[Any], place: str) -> Iterator[Recorded]:
+def read_lines(found: Parsed, place: str) -> Iterator[Recorded]:
     """Read points; a line of type Metric describes a metric."""
-    kinds: dict[str, Mapping[str, Any]] = {}
-    points = list[Point]()
-    for index, line in enumerate(lines, 1):
-        here, name = f"{place} object {index}", str(line["metric"])
-        check(line, {"data": dict}, here)
-        data = line["data"]
-        if line["type"] == "Metric":
-            kinds[name] = data
-        elif line["type"] == "Point":
-            value = float(scale([data.get("value")], 1.0, f"{here} value")[0])
-            points.append((_request(object_at(data, "tags")), name, value))
-    return _by_request(points, kinds, place)
+    lines = list(zip(found.lines, found.data, strict=True))
+    kinds = {
+        str(line["metric"]): object_at(line, "data")
+        for _, line in lines
+        if line["type"] == "Metric"
+    }
+    points = [(number, line) for number, line in lines if line["type"] == "Point"]
+    numbers, data = zip(*points, strict=True) if points else ((), ())
+    return _by_request(replace(found, lines=numbers, data=data), place, kinds, _IN_JSON)
 
 
 def is_text(text: str) -> bool:
     """Return whether a text is the CSV of k6."""
-    return text.startswith(",".join(_HEADER))
+    return begins_with(text, _knows)
+
+
+def _knows(cells: Sequence[str]) -> bool:
+    return tuple(cells[:3]) == _HEADER
 
 
 def read_text(text: str, place: str) -> Iterator[Recorded]:
     """Read the CSV; its one column of values holds all metrics."""
-    name, _, value = _HEADER
-    points = (
-        (_request(row), row[name], number_in(row[value], line, value))
-        for line, row in named_rows(text, place)
-    )
-    return _by_request(points, {}, place)
+    return _by_request(text, place, {}, _IN_CSV)
 
 
-def _request(tags: Mapping[str, Any]) -> Request:
-    """Return what a point is of: an error has another duration than an answer, POST than GET."""
-    words = (tags.get(key) for key in ("method", "name", "status"))
-    return tuple("" if word is None else str(word) for word in words)
+def _by_request(
+    source: str | Parsed, place: str, kinds: Kinds, names: Sequence[str]
+) -> Iterator[Recorded]:
+    """Read points by what they are of: an error has another duration than an answer, POST than GET.
 
-
-def _by_request(points: Iterable[Point], kinds: Kinds, place: str) -> Iterator[Recorded]:
+    ``names`` are those of the columns of metrics, values, methods, names and statuses.
+    """
+    of_value = names[1]
+    cells = {name: A_NUMBER if name == of_value else Labels() for name in names}
+    found = columns_in(source, place, cells, knows=_knows)
     grouped: dict[Request, dict[str, list[float]]] = {}
-    for key, metric, value in points:
-        grouped.setdefault(key, {}).setdefault(metric, []).append(value)
+    negative = list[int]()
+    for row, (metric, value, *of_request) in enumerate(found.rows(*names)):
+        grouped.setdefault(tuple(of_request), {}).setdefault(metric, []).append(value)
+        if value < 0.0 and _is_trend(metric, kinds) and _scale(metric, kinds)[0] == "s":
+            negative.append(row)
+    if found.part is not None:
+        found.part.refuse(negative, of_value, A_DURATION)
     checks = [value for by_metric in grouped.values() for value in by_metric.get("checks", [])]
     sent: dict[Request, list[float]] = {}  # whether requests failed, whatever their status
     for key, by_metric in grouped.items():

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from benchrigor.errors import InvalidInput
-from benchrigor.formats.fields import TIME, are_objects, check, object_at, only_summary
+from benchrigor.formats.columns import A_TIME, begins_with, columns_in
+from benchrigor.formats.fields import TIME, are_objects, object_at, only_summary
+from benchrigor.formats.json_text import Parsed
 from benchrigor.formats.load_tools.tables import Request, by_name
 from benchrigor.model.recorded import Recorded
-from benchrigor.model.text_tables.rows import number_in, rows_in
+from benchrigor.model.text_tables.tables import Kinds, Labels, Numbers
 
 TOOL = "vegeta"
-_CSV_LINE = re.compile(r"\d{18,19},\d{1,3},\d+,\d+,\d+,.*(?:\n|$)")
+COLUMNS = (
+    *("timestamp", "code", "latency", "bytes_out", "bytes_in", "error", "body", "attack", "seq"),
+    *("method", "url", "headers"),
+)
+_FEWEST = 9  # columns of a CSV; older versions wrote no target
+_CSV_LINE = re.compile(r"\d{18,19},\d{1,3},\d+,\d+,\d+,")
 _FIRST_ERROR = 400  # HTTP codes from here on are errors
 _SUMMED = ("mean", "50th", "95th", "99th", "max", "min")
 _CURE = "run vegeta encode --to json on the results of the attack"
@@ -36,37 +43,40 @@ def are_format(lines: Sequence[Any]) -> bool:
     return are_objects(lines, "latency", "timestamp", "code")
 
 
-def read_lines(lines: Sequence[Any], place: str) -> Iterator[Recorded]:
+def read_lines(found: Parsed, place: str) -> Iterator[Recorded]:
     """Read requests."""
-    requests = []
-    for index, line in enumerate(lines, 1):
-        check(line, {"latency": int, "code": int, "seq?": int}, f"{place} object {index}")
-        latency, code, sequence = line["latency"], line["code"], line.get("seq") or 0
-        request = _request(line.get("attack"), latency, code, line.get("error"))
-        target = f"{line.get('method') or ''} {line.get('url') or ''}".strip()
-        requests.append((sequence, target, request))
-    return _as_sent(requests, place)
+    return _requests(found, place)
+
+
+def knows(cells: Sequence[str]) -> bool:
+    """Return whether a row is of the CSV of vegeta, which has no header."""
+    return len(cells) >= _FEWEST and _CSV_LINE.match(",".join(cells)) is not None
 
 
 def is_text(text: str) -> bool:
-    """Return whether a text is the CSV of vegeta, which has no header."""
-    return _CSV_LINE.match(text) is not None
+    """Return whether a text is the CSV of vegeta."""
+    return begins_with(text, knows)
 
 
 def read_text(text: str, place: str) -> Iterator[Recorded]:
-    """Read the CSV: time, code, latency, bytes out and in, error, body, attack, number, ..."""
+    """Read the CSV."""
+    return _requests(text, place)
+
+
+def _requests(source: str | Parsed, place: str) -> Iterator[Recorded]:
+    kinds: Kinds = {
+        **dict.fromkeys(("latency", "code"), A_TIME),
+        "seq": Numbers(may_miss=True),
+        **{name: Labels() for name in ("attack", "error", "method", "url")},
+    }
+    found = columns_in(source, place, kinds, knows=knows, names=COLUMNS)
     requests = []
-    for line, row in rows_in(text, place):
-        if len(row) < 9:
-            raise InvalidInput(f"{place} line {line} has {len(row)} cells, expected 9 or more")
-        sequence, latency, code = (number_in(row[at], f"{place} line {line}") for at in (8, 2, 1))
-        requests.append((sequence, " ".join(row[9:11]), _request(row[7], latency, code, row[5])))
+    for latency, code, sequence, attack, error, *target in found.rows(*kinds):
+        is_bad = error or not 0 < code < _FIRST_ERROR
+        request = attack or TOOL, latency, (error or f"code {code:g}") if is_bad else ""
+        number = 0.0 if math.isnan(sequence) else sequence
+        requests.append((number, " ".join(target).strip(), request))
     return _as_sent(requests, place)
-
-
-def _request(attack: object, latency: float, code: float, error: object) -> Request:
-    is_bad = error or not 0 < code < _FIRST_ERROR
-    return str(attack or TOOL), latency, str(error or f"code {code:g}") if is_bad else ""
 
 
 def _as_sent(requests: Sequence[tuple[float, str, Request]], place: str) -> Iterator[Recorded]:

@@ -6,7 +6,6 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from operator import itemgetter
 from typing import Any
@@ -14,13 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model.series import Floats
+from benchrigor.model.series import LARGEST, Floats
 
 # All other blanks and line breaks are left to the careful reader, and so are quotes.
 _PRINTED = bytes(code for code in range(0x20, 0x7F) if chr(code) != '"') + b"\n"
 _AT_ONCE = 1 << 20  # bytes
 _SAMPLE = 1000  # bytes that show whether blanks follow separators
-_NUMBER = b"0123456789.+-eE "
+_NUMBER = b"0123456789.+-eE naNA"  # NaN is one, too
+_LARGEST_WHOLE = (1 << 63) - 1  # as larger ones are read, too
 _COMMENT = re.compile(rb"^ *#", re.MULTILINE)
 _LARGEST_EXACT = 1 << 53  # whole number up to which all are floats
 _POWERS = 10.0 ** np.arange(17)
@@ -35,33 +35,18 @@ _JOINS = (
 Bytes = npt.NDArray[np.uint8]
 
 
-def load_columns(lines: Sequence[str], kinds: Sequence[type]) -> list[Any]:
-    """Return the columns of rows; an empty list if there is more in them than numpy understands.
-
-    The kind of a column is float, int (if all such columns are whole they stay integers), or object
-    for texts. A million rows take a quarter of the time that `csv` takes for them.
-    """
-    if any('"' in line for line in lines):
-        return []
-    for whole in (int, float):
-        kept = [(str(at), whole if kind is int else kind) for at, kind in enumerate(kinds)]
-        with suppress(ValueError, DeprecationWarning), warnings.catch_warnings():
-            warnings.simplefilter("error", DeprecationWarning)  # of digits that are cut off
-            table = np.loadtxt(lines, np.dtype(kept), comments=None, delimiter=",", ndmin=1)
-            return [table[at] for at, _ in kept]
-    return []
-
-
 def columns_of(raw: memoryview, indices: Sequence[int], *, width: int, mark: str) -> list[Floats]:
-    """Return columns of numbers of rows that are proved plain; an empty list if they are not."""
-    return _joined_parts(raw, partial(plain_columns, indices=indices, width=width, mark=mark))
+    """Return columns of readings of rows that are proved plain; an empty list if they are not."""
+    kinds = [(index, float) for index in indices]
+    return _joined_parts(raw, partial(plain_columns, kinds=kinds, width=width, mark=mark))
 
 
-def values_of(raw: memoryview, key: str) -> list[Floats]:
+def values_of(raw: memoryview, key: str, *, is_only: bool = False) -> list[Floats]:
     r"""Return the numbers of a key of JSON objects proved flat, one per line; else an empty list.
 
     Every line begins with its only opening brace, and there are no lists. So the text parsed at
-    once has one object per line only if every line is an object, and none spans a line break.
+    once has one object per line only if every line is an object, and none spans a line break. If
+    the key ``is_only``, other keys in an object are not plain.
 
     Examples
     --------
@@ -73,6 +58,8 @@ def values_of(raw: memoryview, key: str) -> list[Floats]:
         count = part.count(b"\n")
         starts = part.startswith(b"{") + part.count(b"\n{")
         if b"[" in part or not count == starts == part.count(b"{"):
+            return []
+        if is_only and part.count(b":") > count:
             return []
         try:
             text = part[:-1].replace(b"\n", b",\n").decode()
@@ -95,24 +82,27 @@ def _joined_parts(raw: memoryview, read: Callable[[bytes], list[Floats]]) -> lis
         part = part[: part.rfind(b"\n") + 1]  # empty if no line ends, which is not plain
         start += len(part)
         columns = read(part.replace(b"\r\n", b"\n") if b"\r" in part else part) if part else []
-        if not columns:
+        if not columns or not all(np.abs(column).max() <= LARGEST for column in columns):  # or NaN
             return []
         parts.append(columns)
     return [np.concatenate(pieces) for pieces in zip(*parts, strict=True)]
 
 
-def plain_columns(text: bytes, indices: Sequence[int], *, width: int, mark: str) -> list[Floats]:
-    r"""Return columns of numbers of rows that are proved plain; an empty list if they are not.
+def plain_columns(
+    text: bytes, kinds: Sequence[tuple[int, type]], *, width: int, mark: str
+) -> list[Any]:
+    r"""Return columns of rows that are proved plain; an empty list if they are not.
 
     In plain rows, every line ends in a line break and has ``width`` cells, no cell is quoted, no
-    line is a comment, all characters are printed ASCII, and the cells of the columns are decimal,
-    finite and not empty. A careful reader returns the same numbers from such rows.
+    line is a comment, all characters are printed ASCII, and the cells of columns of numbers are
+    decimal or NaN, and not empty. A careful reader returns the same cells from such rows. The kind
+    of a column is float, int (floats unless all are whole) or object, for texts.
 
     Examples
     --------
-    >>> plain_columns(b"a,1\nb,2.5\n", [1], width=2, mark=",")
-    [array([1. , 2.5])]
-    >>> plain_columns(b"a,1\nb,2,5\n", [1], width=2, mark=",")
+    >>> plain_columns(b"a,1\nb,2.5\n", [(1, float), (0, object)], width=2, mark=",")
+    [array([1. , 2.5]), ['a', 'b']]
+    >>> plain_columns(b"a,1\nb,2,5\n", [(1, float)], width=2, mark=",")
     []
     """
     if text.translate(None, _PRINTED + mark.encode()) or (b"#" in text and _COMMENT.search(text)):
@@ -127,38 +117,44 @@ def plain_columns(text: bytes, indices: Sequence[int], *, width: int, mark: str)
     is_line_end = codes[table] == ord("\n")
     if is_line_end[:, :-1].any() or not is_line_end[:, -1].all():
         return []
-    columns = [_numbers(*_cells_between(codes, table, index)) for index in indices]
-    found = [column for column in columns if column is not None]
-    return found if len(found) == len(columns) else []
+    columns = list[Any]()
+    for index, kind in kinds:
+        cells, sizes = _cells_between(codes, table, index)
+        if kind is object:
+            columns.append(cells[:-1].decode().split(chr(cells[-1])))
+        elif (numbers := _numbers(cells.replace(cells[-1:], b" "), sizes, kind)) is not None:
+            columns.append(numbers)
+    return columns if len(columns) == len(kinds) else []
 
 
 def _cells_between(
     codes: Bytes, ends: npt.NDArray[np.int32], index: int
 ) -> tuple[bytes, npt.NDArray[np.int32]]:
-    """Return the cells of a column, a blank behind each, and their sizes without it."""
+    """Return the cells of a column, each with the mark behind it, and their sizes without it."""
     before = ends[:, index - 1] if index else np.append(np.int32(-1), ends[:-1, -1])
     if ends.shape[1] > 1:
         steps = np.zeros(codes.size + 1, dtype=np.int8)
         steps[before + 1] += 1
         steps[ends[:, index] + 1] -= 1  # with its end
         codes = codes[np.cumsum(steps[:-1], dtype=np.int8).view(bool)]
-    cells = codes.tobytes()
-    return cells.replace(cells[-1:], b" "), ends[:, index] - before - 1
+    return codes.tobytes(), ends[:, index] - before - 1
 
 
-def _numbers(blank: bytes, sizes: npt.NDArray[np.int32]) -> Floats | None:
+def _numbers(blank: bytes, sizes: npt.NDArray[np.int32], kind: type) -> Any:
     """Return numbers of these sizes that blanks follow; None if some are not plain numbers."""
     if blank.count(b" ") != sizes.size or blank.translate(None, _NUMBER):
         return None
-    if (decimals := _decimals(blank, sizes)) is not None:
+    is_whole = kind is int and not blank.translate(None, b" 0123456789")
+    if not is_whole and (decimals := _decimals(blank, sizes)) is not None:
         return decimals
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)  # of text that is not a number
         try:
-            numbers = np.fromstring(blank, dtype=np.float64, sep=" ")
+            numbers = np.fromstring(blank, dtype=np.int64 if is_whole else np.float64, sep=" ")
         except (ValueError, DeprecationWarning):
             return None
-    return numbers if numbers.size == sizes.size and np.isfinite(numbers).all() else None
+    is_right = numbers.size == sizes.size and not (is_whole and numbers.max() == _LARGEST_WHOLE)
+    return numbers if is_right else None
 
 
 def _decimals(blank: bytes, sizes: npt.NDArray[np.int32]) -> Floats | None:

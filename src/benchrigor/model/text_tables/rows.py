@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import IO, Any
@@ -37,36 +37,61 @@ def whole_lines(text: str) -> tuple[str, LastLine | None]:
     return whole + end, LastLine(number=text.count("\n") + 1, text=last) if last else None
 
 
-def rows_of(
-    lines: Iterable[str], name: str, *, first: int = 1, spans_lines: bool = False, **dialect: Any
-) -> Iterator[Row]:
-    """Yield the rows that are not blank.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """How the rows of a table are written: a mark separates their cells.
 
-    A quoted cell ends in its line, unless it ``spans_lines``: a quote that is never closed would
-    join the lines after it.
+    Lines that begin with # are comments, and rows with nothing but empty cells are blank. A quoted
+    cell ends in its line, unless it ``spans_lines``: a quote that is never closed would join the
+    lines after it.
     """
-    numbered = enumerate(lines, start=first)
-    below = (line for _, line in numbered)
-    for number, line in numbered:
-        try:
-            cells = next(
-                csv.reader(chain([line], below) if spans_lines else [line], strict=True, **dialect)
-            )
-        except csv.Error as error:
-            found, whole = str(error), " whole in one line" * (not spans_lines)
-            if "unexpected end" in found:
-                found = f"{short(line.strip())}, a quote that its line does not close"
-            raise InvalidInput(
-                f"{name} line {number} is no CSV: {found}; expected each quoted cell{whole}, as "
-                '"a, b", and a quote within it doubled'
-            ) from error
-        if len(cells) > 1 or "".join(cells).strip():
-            yield number, cells
+
+    mark: str = ","
+    spans_lines: bool = False
+
+    def rows(self, lines: Iterable[str], name: str, *, first: int = 1) -> Iterator[Row]:
+        """Yield the rows that are not blank, the blanks around their cells left out."""
+        numbered = enumerate(lines, start=first)
+        below = (line for _, line in numbered)
+        how: Any = {"delimiter": self.mark, "skipinitialspace": True, "strict": True}
+        for number, line in numbered:
+            if line.startswith("#"):
+                continue
+            several = chain([line], below) if self.spans_lines else [line.strip(" \r\n")]
+            try:
+                cells = [*map(str.strip, next(csv.reader(several, **how), ()))]
+            except csv.Error as error:
+                found, whole = str(error), " whole in one line" * (not self.spans_lines)
+                if "unexpected end" in found:
+                    found = f"{short(line.strip())}, a quote that its line does not close"
+                raise InvalidInput(
+                    f"{name} line {number} is no CSV: {found}; expected each quoted cell{whole}, "
+                    'as "a, b", and a quote within it doubled'
+                ) from error
+            if any(cells):
+                yield number, cells
+
+
+def mark_by(line: str, knows: Callable[[Sequence[str]], object]) -> str | None:
+    """Return the mark that parts a line in cells that a format knows; None if there is none."""
+    for mark in ",;\t ":
+        with suppress(InvalidInput):
+            if any(knows(cells) for _, cells in Dialect(mark=mark).rows([line], "")):
+                return mark
+    return None
 
 
 def cells_in(line: str) -> list[str] | None:
-    """Return the cells of a line that need not be of a table; None if it does not close a quote."""
-    reader = csv.reader([line, ""], skipinitialspace=True)
+    """Return the cells of a line that need not be of a table; None if it does not close a quote.
+
+    Commas separate them, or else white space; or semicolons, if these leave more numbers.
+    """
+    mark = "," if "," in line else None
+    if ";" in line:
+        mark = max(mark, ";", key=lambda each: _share_of_numbers(line.split(each)))
+    if '"' not in line or not (mark or is_number(line.strip().strip('"'))):
+        return line.split(mark)
+    reader = csv.reader([line.strip(), ""], delimiter=mark or ",", skipinitialspace=True)
     try:
         cells = next(reader)
     except csv.Error:  # a cell too long for a number
@@ -74,56 +99,26 @@ def cells_in(line: str) -> list[str] | None:
     return cells if reader.line_num == 1 else None
 
 
-def equally_wide(rows: Iterable[Row], name: str) -> Iterator[Row]:
-    """Yield rows; InvalidInput for one that has more or fewer cells than the first."""
-    first: Row | None = None
-    for row in rows:
-        first = first or row
-        if len(row[1]) != len(first[1]):
-            raise wrong_width(row, first, name)
-        yield row
+def _share_of_numbers(cells: Sequence[str]) -> float:
+    """Return the share of cells that are numbers, also with a decimal comma."""
+    return sum(is_number(cell.replace(",", ".")) for cell in cells) / len(cells)
 
 
-def wrong_width(row: Row, first: Row, name: str, cure: str = "") -> InvalidInput:
-    """Return the error for a row with more or fewer cells than the first."""
+def wrong_width(row: Row, first: Row, name: str, cure: str = "") -> str:
+    """Return the problem with a row that has more or fewer cells than the first."""
     (line, cells), (above, expected) = row, first
     n = f"{len(cells)} cell{'s' * (len(cells) != 1)}"
-    return InvalidInput(
-        f"{name} line {line} has {n}, expected {len(expected)} as in line {above}{cure}"
-    )
+    return f"{name} line {line} has {n}, expected {len(expected)} as in line {above}{cure}"
 
 
-def rows_in(text: str, name: str) -> Iterator[Row]:
-    """Yield the rows of a text, all of one width; their cells may hold line breaks."""
-    lines = io.StringIO(text, newline="")
-    return equally_wide(rows_of(lines, name, spans_lines=True), name)
-
-
-def named_rows(text: str, name: str) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Yield the rows below a header: their places, and their cells by the names in it."""
-    rows = rows_in(text, name)
-    first, header = next(rows)
-    if twice := [column for column, number in Counter(header).items() if number > 1]:
-        raise InvalidInput(f"{name} line {first} names {twice[0]!r} twice, expected it once")
-    for line, cells in rows:
-        yield f"{name} line {line}", dict(zip(header, cells, strict=True))
-
-
-def misfit(place: str, cell: object, expected: str, column: str = "") -> InvalidInput:
-    """Return the error for a cell that does not fit; null, true and false as JSON has them."""
+def misfit(place: str, cell: object, expected: str, column: str = "") -> str:
+    """Return the problem with a cell that does not fit; null, true and false as JSON has them."""
     of = f" for {column}" if column else ""
     shown = IN_JSON.get(repr(cell)) or short(cell)
-    return InvalidInput(f"{place} has {shown}{of}, expected {expected}")
+    return f"{place} has {shown}{of}, expected {expected}"
 
 
 IN_JSON = {"None": "null", "True": "true", "False": "false"}
-
-
-def number_in(cell: str, place: str, column: str = "") -> float:
-    """Return the number in a cell."""
-    if not is_number(cell):
-        raise misfit(place, cell, "a number", column)
-    return float(cell)
 
 
 def is_number(text: str) -> bool:
@@ -134,6 +129,13 @@ def is_number(text: str) -> bool:
         return False
     # Python takes 1_000 for a number, and digits of all scripts; other programs do not.
     return text.isascii() and "_" not in text
+
+
+def is_missing(cell: object) -> bool:
+    """Return whether a cell stands for a missing value: NaN and null mean the same."""
+    if isinstance(cell, str):
+        return cell.strip().lower() in {"", "n/a", "na", "nan", "null"}
+    return cell is None or cell != cell  # noqa: PLR0124  # NaN
 
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:

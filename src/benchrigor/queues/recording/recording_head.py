@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model.series import short
-from benchrigor.model.text_tables.commented import CommentedCsv, Labels, Numbers
+from benchrigor.model.text_tables.tables import Labels, Numbers, TextTable
 from benchrigor.queues.rates import LARGEST
 
 TITLE, VERSION = "benchrigor queue recording", "1"
@@ -44,7 +44,7 @@ class RecordingHead:
     period_s: float | None = None  # sampling period wanted, in seconds
 
     @classmethod
-    def of(cls, table: CommentedCsv) -> RecordingHead:
+    def of(cls, table: TextTable) -> RecordingHead:
         """Read it off a file, or raise InvalidInput naming the line that makes no sense."""
         if not table.header:
             raise InvalidInput(
@@ -95,6 +95,11 @@ class RecordingHead:
         return {name: _kind(name) for name in self.columns}
 
 
+def has_known(columns: Sequence[str]) -> bool:
+    """Return whether one of the columns is known."""
+    return not set(_KNOWN).isdisjoint(columns)
+
+
 def role_of(column: str) -> str:
     """Return the role of a column: its name, with seconds in place of nanoseconds."""
     return f"{column.removesuffix('_ns')}_s" if column.endswith("_ns") else column
@@ -108,7 +113,7 @@ def unit_of(column: str) -> float:
 def check_columns(columns: Sequence[str], *, where: str) -> None:
     """Refuse columns that are not known, not enough, or contradict each other."""
     unknown = [column for column in columns if column not in _KNOWN]
-    if len(unknown) == len(columns):
+    if not has_known(columns):
         raise InvalidInput(
             f"{where}: {short(','.join(columns))} names no column that is known, expected a "
             f"header such as {_EXAMPLE}"

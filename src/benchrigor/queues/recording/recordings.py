@@ -52,10 +52,10 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
-from benchrigor.files import readable
+from benchrigor.files import open_text
 from benchrigor.model.series import Floats, Ints, short
-from benchrigor.model.text_tables.commented import CommentedCsv, Labels, Part
 from benchrigor.model.text_tables.rows import LastLine, one_line, write_head
+from benchrigor.model.text_tables.tables import Labels, Part, TextTable
 from benchrigor.queues.periods import PeriodTable, table_of
 from benchrigor.queues.recording.recording_head import (
     COUNTERS,
@@ -63,6 +63,7 @@ from benchrigor.queues.recording.recording_head import (
     VERSION,
     RecordingHead,
     check_columns,
+    has_known,
     role_of,
     unit_of,
 )
@@ -106,7 +107,7 @@ class Recording:
 
     def __init__(self, lines: Iterable[str], *, name: str) -> None:
         self.name = name
-        self._table = CommentedCsv(lines, name=name)
+        self._table = TextTable(lines, name=name, knows=has_known)
         self.head = RecordingHead.of(self._table)
         self._ends: dict[str, _EndReader] = {}
 
@@ -115,7 +116,7 @@ class Recording:
     def open(cls, path: str | Path) -> Iterator[Self]:
         """Open a file until the context ends; InvalidInput if it is not a recording."""
         try:
-            file = readable(path).open(encoding="utf-8-sig")  # closed below
+            file = open_text(path)  # closed below
         except OSError as error:
             raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
         with file:
@@ -139,7 +140,7 @@ class Recording:
         Raises
         ------
         InvalidInput
-            Naming line and column of the first cell that does not fit.
+            Naming lines and columns of the cells that do not fit, the first five in full.
         """
         kinds, is_empty = self.head.kinds(), True
         for part in self._table.parts(kinds):
@@ -178,8 +179,7 @@ def _rows_of_ends(part: Part, names: object) -> Iterator[tuple[str, Ints]]:
     order = np.argsort(codes, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
         name = distinct[codes[rows[0]]]
-        if not name:
-            raise part.misfit(int(rows[0]), "end", "a name")
+        part.refuse(rows if not name else (), "end", "a name")
         yield name, rows
 
 
@@ -224,7 +224,7 @@ class _EndReader:
             self._servers = int(values[rows[0]])
         expected = f"{self._servers} as before" if self._servers else "1 or more"
         misfits = (values[rows] != self._servers) | (values[rows] < 1)
-        _refuse(part, rows, "servers", misfits, expected)
+        part.refuse(rows[misfits], "servers", expected)
         return self._servers
 
     def _differences(self, part: Part, rows: Ints, skipped: int) -> dict[str, Any]:
@@ -240,7 +240,7 @@ class _EndReader:
             else:
                 values = values[skipped:]
             misfits = values <= 0.0 if role in _ABOVE_0 else values < 0.0
-            _refuse(part, rows[skipped:], column, misfits, _ABOVE_0.get(role, _RISING))
+            part.refuse(rows[skipped:][misfits], column, _ABOVE_0.get(role, _RISING))
             gained[role] = values / unit_of(column)
         return gained
 
@@ -252,11 +252,9 @@ class _EndReader:
         misfits = blocked_s > capacity_s * (1.0 + _INEXACT)
         of = f" of {self._servers} servers" if self._servers != 1 else ""
         longest_s = float(capacity_s[np.argmax(misfits)])
-        _refuse(
-            part,
-            rows,
+        part.refuse(
+            rows[misfits],
             str(self._head.column("blocked_s")),
-            misfits,
             f"no longer than the period{of}, {longest_s:.9g} s; where several serve side by side, "
             "say how many at the beginning: '# servers: 4'",
         )
@@ -274,17 +272,12 @@ class _EndReader:
         )
         never_falls = (items >= 0.0).all() and (waited >= 0.0).all()
         if never_falls and 2 * np.count_nonzero(items) >= items.size:
-            raise part.misfit(
-                int(rows[-1]),
+            part.refuse(
+                rows[-1:],
                 "items",
                 "less than before now and then: these look like counters since the beginning; "
                 "write so on the first line, '# counters: cumulative' (or '# counters: delta')",
             )
-
-
-def _refuse(part: Part, rows: Ints, column: str, misfits: Any, expected: str) -> None:
-    if misfits.any():
-        raise part.misfit(int(rows[np.argmax(misfits)]), column, expected)
 
 
 class RecordingWriter:
@@ -377,4 +370,7 @@ def _cell(value: object) -> object:
         return "nan"
     if isinstance(value, bool | np.bool_):
         return int(value)
-    return one_line(value) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    # Behind a blank, which is not read, it begins no comment.
+    return " " * value.startswith("#") + one_line(value)

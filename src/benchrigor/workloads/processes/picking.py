@@ -70,9 +70,10 @@ class Pick(OneLine):
         reading, or the whole match without a group. A part of a number is refused, such as the 1
         of 1,5 or of 1e-05, unless the pattern has the mark (a comma) that separates two numbers.
         For "column", the number of a column, counted from 0. Lines with a comma are split at
-        commas outside of quotes, others at white space; a quote that its line does not close is
-        refused; lines without a number there, such as headers, are skipped.
-        A number with a comma among words, as in 1,234 ms, is refused.
+        commas outside of quotes, others at white space, or at semicolons if these leave more
+        numbers; a quote that its line does not close is refused; lines without a number there,
+        such as headers, are skipped.
+        A number with a comma among words, as in 1,234 ms, or between semicolons is refused.
         Unit readings count in the rows of a table only: in most lines with the same number of
         cells, and words in the same cells (fewer than half of these may differ).
         For "json", a key, dotted for nested objects, with the index of an item in a list. Other
@@ -188,7 +189,7 @@ class OutputSearch:
         self.is_whole = True  # whether all output was given
         self._name = name
         self._decoder = io.IncrementalNewlineDecoder(
-            codecs.getincrementaldecoder("utf-8")("replace"), translate=True
+            codecs.getincrementaldecoder("utf-8-sig")("replace"), translate=True
         )
         self._begun = ""  # of the last line
         self._is_too_long = False
@@ -463,15 +464,12 @@ def _in_column(where: str, *, is_duration: bool) -> Finder:
     column = int(where)
 
     def find(line: str) -> list[float | str]:
-        words = line.split()
-        if 1 < len(words) > column and _WITH_COMMA.fullmatch(words[column]):
-            return [_Part(words[column])]
-        cells = line.split(",") if "," in line else words
-        if '"' in line and ("," in line or is_number(line.strip().strip('"'))):
-            quoted = cells_in(line.strip())
-            if quoted is None:
-                return [_OpenQuote(line.strip())]
-            cells = quoted
+        words, cells = line.split(), cells_in(line)
+        if cells is None:
+            return [_OpenQuote(line.strip())]
+        for parts in (words, cells) if len(words) > 1 else (cells,):
+            if len(parts) > column and _WITH_COMMA.fullmatch(parts[column].strip()):
+                return [_Part(parts[column])]
         try:
             cell = cells[column]
         except IndexError:

@@ -1,0 +1,325 @@
+"""Tables whose columns are known: their kinds of cells, and all cells that do not fit at once.
+
+Segment profiles, recordings of queues and results of load generators are such tables. Those in text
+may begin with comments ``# key: value``, and a header names their columns.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model.checks import refuse
+from benchrigor.model.series import LARGEST, Ints
+from benchrigor.model.text_tables.plain_columns import plain_columns
+from benchrigor.model.text_tables.rows import (
+    Dialect,
+    LastLine,
+    Row,
+    is_missing,
+    is_number,
+    mark_by,
+    misfit,
+    wrong_width,
+)
+
+LINES_AT_ONCE = 65_536  # Lines that are held as text at once
+_MOST_TOLD = 5  # problems with cells that an error tells in full
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbers:
+    """A column of numbers within limits."""
+
+    least: float = -sys.float_info.max
+    most: float = sys.float_info.max
+    counts: bool = False  # Whether only whole numbers fit
+    may_miss: bool = False  # Whether a number may not be known
+    # Whether whole numbers stay integers: nanoseconds since 1970 have more digits than a float.
+    whole: bool = False
+
+    @property
+    def plain(self) -> type:
+        """The kind of number, for `plain_columns`."""
+        return int if self.whole else float
+
+    def coded(self, cells: Sequence[Any] | npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return numbers; NaN for a missing one, infinity for what is none, which never fits."""
+        if isinstance(cells, np.ndarray):
+            return cells
+        if self.whole and all(str(cell).isascii() and str(cell).isdecimal() for cell in cells):
+            with suppress(OverflowError):
+                return np.array([*map(int, cells)], dtype=np.int64)
+        return np.array([*map(_number, cells)], dtype=np.float64)
+
+    def fit(self, values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Return which numbers are within the limits."""
+        fits = (values >= self.least) & (values <= self.most)
+        if self.counts:
+            fits &= values == np.floor(values)
+        return np.asarray(fits | (self.may_miss & np.isnan(values)))
+
+    @property
+    def expected(self) -> str:
+        """The values that the column may hold, in words."""
+        if self.most >= LARGEST:
+            return "a finite number" + " of 0 or more" * (self.least == 0.0)
+        return f"a {'whole ' * self.counts}number from {self.least:g} to {self.most:g}"
+
+
+def _number(cell: object) -> float:
+    if is_missing(cell):
+        return math.nan
+    if isinstance(cell, str):
+        return float(cell) if is_number(cell) else math.inf
+    return float(cell) if isinstance(cell, int | float) and cell is not True else math.inf
+
+
+class Labels:
+    """A column of labels: distinct labels are kept once, and a row holds an index."""
+
+    plain = object  # the kind of text, for `plain_columns`
+
+    def __init__(self) -> None:
+        self._indices: defaultdict[str, int] = defaultdict()
+        self._indices.default_factory = self._indices.__len__
+
+    @property
+    def distinct(self) -> list[str]:
+        """The labels, in the order in which they first appear."""
+        return list(self._indices)
+
+    def coded(self, cells: Sequence[Any]) -> npt.NDArray[np.int64]:
+        """Return the indices of the labels."""
+        texts = ("" if cell is None else str(cell).strip() for cell in cells)
+        return np.fromiter(map(self._indices.__getitem__, texts), dtype=np.int64, count=len(cells))
+
+
+Kinds = Mapping[str, Numbers | Labels]
+
+
+Rows = Sequence[int] | Ints
+
+
+class Problems:
+    """What is wrong with the cells of one input: the first problems, and how many more."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self._more = 0
+
+    def add(self, bad: Any, say: Callable[[Any], str]) -> None:
+        """Take the bad ones of some cells, and what makes a sentence of one."""
+        room = _MOST_TOLD - len(self.told)
+        self.told += map(say, bad[:room])
+        self._more += len(bad[room:])
+
+    def refuse(self) -> None:
+        """Raise InvalidInput if there are any."""
+        more = [f"{self._more:,} more cells or rows do not fit"] if self._more else []
+        refuse(self.told, more)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Columns of cells by their names, and where their rows stand in a file.
+
+    A cell is a text, or a value of JSON.
+    """
+
+    name: str
+    columns: Mapping[str, Sequence[Any]]
+    rows: Sequence[int]  # numbers of lines, or of items in JSON
+    are_items: bool = False
+    mark: str = ""  # what separates the cells of all rows, and nothing else does
+    unfinished: LastLine | None = None
+
+    def place(self, row: int) -> str:
+        """Return the place of a row, for errors."""
+        number = self.rows[row]
+        return f"{self.name}[{number}]" if self.are_items else f"{self.name} line {number}"
+
+    def with_rows(self, kept: Sequence[int]) -> Table:
+        """Return the table with some of its rows."""
+        columns = {key: [cells[at] for at in kept] for key, cells in self.columns.items()}
+        return replace(self, columns=columns, rows=[self.rows[at] for at in kept])
+
+    def misfit(self, row: int, key: str, expected: str, *, of: str = "") -> str:
+        """Return the problem with a cell, for errors that name its column or do not."""
+        return misfit(self.place(row), self.columns[key][row], expected, of)
+
+
+class Part:
+    """Rows of a table: arrays by column, labels as their indices.
+
+    ``table`` makes the rows as they stand in the file; ``plain`` are their columns if known before.
+    """
+
+    def __init__(self, kinds: Kinds, table: Callable[[], Table], plain: Sequence[Any] = ()) -> None:
+        self._make_table, self._kinds = table, kinds
+        read = plain or [self.table.columns[column] for column in kinds]
+        self.columns: dict[str, npt.NDArray[Any]] = {
+            column: kind.coded(cells)
+            for (column, kind), cells in zip(kinds.items(), read, strict=True)
+        }
+        self.n = next(iter(self.columns.values())).size
+
+    @cached_property
+    def table(self) -> Table:
+        """The rows as they stand in the file."""
+        return self._make_table()
+
+    def check(self, problems: Problems) -> None:
+        """Add the cells that do not fit their columns to the problems so far."""
+        for column, kind in self._kinds.items():
+            if isinstance(kind, Numbers) and not (fits := kind.fit(self.columns[column])).all():
+                self.tell(problems, np.flatnonzero(~fits), column, kind.expected)
+
+    def tell(self, problems: Problems, rows: Rows, column: str, expected: str) -> None:
+        """Add the cells of some rows to the problems so far."""
+        problems.add(rows, lambda row: self.table.misfit(row, column, expected, of=column))
+
+    def refuse(self, rows: Rows, column: str, expected: str) -> None:
+        """Raise InvalidInput for the cells of some rows, unless there are none."""
+        if len(rows):
+            problems = Problems()
+            self.tell(problems, rows, column, expected)
+            problems.refuse()
+
+
+class TextTable:
+    r"""An open file: comments and header at once, rows part by part.
+
+    The first mark by which a format ``knows`` the cells of the header separates all cells. The
+    columns have these ``names`` if a first row that the format knows stands in place of a header.
+
+    Examples
+    --------
+    >>> lines = ["# unit: s\n", "name;time\n", "a;1\n", "b;2\n"]
+    >>> table = TextTable(lines, name="run.csv", knows=lambda cells: "time" in cells)
+    >>> table.comments, table.header
+    ({'unit': 's'}, ('name', 'time'))
+    >>> (part,) = table.parts({"name": Labels(), "time": Numbers()})
+    >>> part.columns["time"]
+    array([1., 2.])
+    >>> part.refuse([1], "time", "1")
+    Traceback (most recent call last):
+    ...
+    benchrigor.errors.InvalidInput: run.csv line 4 has '2' for time, expected 1
+    """
+
+    def __init__(
+        self,
+        lines: Iterable[str],
+        *,
+        name: str,
+        knows: Callable[[Sequence[str]], object],
+        names: Sequence[str] = (),
+        spans_lines: bool = False,
+    ) -> None:
+        self.name = name
+        self.comments: dict[str, str] = {}
+        self.head: Row = (0, [])
+        self.line = 0  # Number of the last line read, first the header
+        self.unfinished: LastLine | None = None  # It does not count
+        self._knows, self._dialect = knows, Dialect(spans_lines=spans_lines)
+        self._lines = iter(lines)
+        self._line_of: dict[str, int] = {}
+        while not self.header and (read := self._next_lines(1)):
+            self._read_head(read[0].removeprefix("\ufeff"))
+            if self.header and names:
+                n = len(self.header)
+                self.head = self.line, [*names[:n], *map(str, range(len(names), n))]
+                self._lines, self.line = chain(read, self._lines), self.line - 1
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.head[1])
+
+    def number(self, comment: str, kind: Numbers) -> float | None:
+        """Return the number in a comment, read as a cell; None without such a comment."""
+        if (text := self.comments.get(comment)) is None:
+            return None
+        values = kind.coded([text])
+        if not kind.fit(values).all():
+            raise InvalidInput(misfit(self.place_of(comment), text, kind.expected, comment))
+        return float(values[0])
+
+    def place_of(self, comment: str) -> str:
+        """Return file and line of a comment, for errors."""
+        return f"{self.name} line {self._line_of[comment]}"
+
+    def parts(self, kinds: Kinds) -> Iterator[Part]:
+        """Yield successive rows by some columns, keyed as the header names them.
+
+        InvalidInput tells all cells that do not fit, after the parts before the first of them.
+        """
+        problems = Problems()
+        while lines := self._next_lines(None if self._dialect.spans_lines else LINES_AT_ONCE):
+            first = self.line - len(lines) + 1
+            if not lines[-1].endswith(("\n", "\r")):
+                self.unfinished = LastLine(number=self.line, text=lines.pop())
+            if not all(map(str.isspace, lines)):
+                part = self._part(kinds, lines, first, problems)
+                part.check(problems)
+                if part.n and not problems.told:
+                    yield part
+        problems.refuse()
+
+    def _part(self, kinds: Kinds, lines: list[str], first: int, problems: Problems) -> Part:
+        def careful() -> Table:
+            rows = [*self._dialect.rows(lines, self.name, first=first)]
+            problems.add(
+                [row for row in rows if len(row[1]) != len(self.header)],
+                lambda row: wrong_width(row, self.head, self.name),
+            )
+            kept = [(line, cells) for line, cells in rows if len(cells) == len(self.header)]
+            columns = {
+                column: [cells[at] for _, cells in kept] for at, column in enumerate(self.header)
+            }
+            return Table(name=self.name, columns=columns, rows=[line for line, _ in kept])
+
+        plain = plain_columns(
+            "".join(lines).encode(errors="surrogatepass"),
+            [(self.header.index(column), kind.plain) for column, kind in kinds.items()],
+            width=len(self.header),
+            mark=self._dialect.mark,
+        )
+        return Part(kinds, careful, plain)
+
+    def _read_head(self, line: str) -> None:
+        """Take a comment, the header, or nothing from a line."""
+        if line.startswith("#"):
+            key, _, value = (part.strip() for part in line[1:].partition(":"))
+            if value and key in self.comments:
+                raise InvalidInput(
+                    f"{self.name} line {self.line} says {key!r} again, expected it once, as on "
+                    f"line {self._line_of[key]}"
+                )
+            self.comments[key], self._line_of[key] = value, self.line
+            return
+        spans_lines = self._dialect.spans_lines
+        self._dialect = Dialect(mark=mark_by(line, self._knows) or ",", spans_lines=spans_lines)
+        self.head = next(self._dialect.rows([line], self.name, first=self.line), self.head)
+
+    def _next_lines(self, number: int | None) -> list[str]:
+        try:
+            lines = list(islice(self._lines, number))
+        except UnicodeDecodeError as error:
+            raise InvalidInput(f"{self.name} is no text in UTF-8: {error}") from error
+        except OSError as error:
+            raise InvalidInput(f"{self.name} cannot be read: {error.strerror}") from error
+        self.line += len(lines)
+        return lines
