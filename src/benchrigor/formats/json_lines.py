@@ -7,6 +7,7 @@ describes both as ``--unit`` does. They may also be the items of a list.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,10 +42,10 @@ def are_format(lines: Sequence[Any]) -> bool:
 
 def read_lines(found: Parsed, place: str) -> Iterator[Recorded]:
     """Read the benchmarks in the order of their first lines."""
-    part = Part({"value": A_NUMBER}, lambda: found.table(place, ["value"]))
-    places, rows = found.places(place), dict[str, list[int]]()
+    part = Part({"value": A_NUMBER}, partial(found.table, place, ["value"]))
+    place_of, rows = part.table.place, dict[str, list[int]]()
     for index, item in enumerate(found.data):
-        check(item, {"name": str}, places[index])
+        check(item, {"name": str}, place_of(index))
         rows.setdefault(item["name"], []).append(index)
     problems = Problems()
     for name, indices in rows.items():
@@ -60,7 +61,7 @@ def read_lines(found: Parsed, place: str) -> Iterator[Recorded]:
             continue
         if kinds == {True}:
             series = [
-                scale(found.data[at]["values"], 1.0, f"{places[at]} values") for at in indices
+                scale(found.data[at]["values"], 1.0, f"{place_of(at)} values") for at in indices
             ]
             rounds, unit = rounds_of(({"value": values}, {}) for values in series), "process"
         else:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +33,10 @@ class Parsed:
     lines: Sequence[int] = ()
     unfinished: LastLine | None = None
 
-    def places(self, name: str) -> list[str]:
-        """Return the places of the documents, or of the items of a list, for errors."""
-        if self.lines:
-            return [f"{name} line {number}" for number in self.lines]
-        return [f"{name}[{index}]" for index in range(len(self.data))]
+    def some(self, indices: Sequence[int]) -> Parsed:
+        """Return some of the documents."""
+        lines, data = ([every[index] for index in indices] for every in (self.lines, self.data))
+        return replace(self, lines=lines, data=data)
 
     def table(self, name: str, keys: Sequence[str]) -> Table:
         """Return what the objects hold at some paths, as columns."""

@@ -19,7 +19,7 @@ from benchrigor.cli.recordings import recorded_run
 from benchrigor.cli.tables import plot_option, wants_picture, write_picture
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
-from benchrigor.files import readable
+from benchrigor.files import open_text
 from benchrigor.interference.picture import plot_interference
 from benchrigor.interference.report import render_composite, render_interference
 from benchrigor.layout import join_pages
@@ -133,7 +133,8 @@ def _read_runs(sources: Sequence[str]) -> list[_Run]:
 def _load(source: str) -> SegmentProfile:
     try:
         profile = SegmentProfile.load(source)
-        _, last = whole_lines(readable(source).read_text(encoding="utf-8-sig", errors="replace"))
+        with open_text(source) as file:
+            _, last = whole_lines(file.read())
     except OSError as error:
         raise InvalidInput(f"{source} is no segment profile: {error.strerror}") from error
     if last is not None:

@@ -46,8 +46,8 @@ def are_format(lines: Sequence[Any]) -> bool:
 def read_lines(found: Parsed, place: str) -> Iterator[Recorded]:
     """Read what each package printed; a line of it may stand in several objects."""
     printed: dict[str, list[str]] = {}
-    for here, line in zip(found.places(place), found.data, strict=True):
-        check(line, {"Package?": str, "Output?": str}, here)
+    for number, line in zip(found.lines, found.data, strict=True):
+        check(line, {"Package?": str, "Output?": str}, f"{place} line {number}")
         printed.setdefault(line.get("Package") or "", []).append(line.get("Output") or "")
     text = "".join(map("".join, printed.values()))
     if not is_text(text):

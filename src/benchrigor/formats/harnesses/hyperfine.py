@@ -47,15 +47,15 @@ def is_text(text: str) -> bool:
 
 def read_text(text: str, place: str) -> Iterator[Recorded]:
     """Say that a CSV holds no readings."""
-    found = columns_in(text, place, None, knows=_knows)
-    metric = _knows([*found.values])
+    columns = columns_in(text, place, knows=_knows).table.columns
+    metric = _knows([*columns])
     first = f"{metric[1]}_" if metric and metric[1] else ""
     results = [
         {
             key.removeprefix(first): float(x) if is_number(x) else x
-            for key, x in zip(found.values, row, strict=True)
+            for key, x in zip(columns, row, strict=True)
         }
-        for row in found.rows(*found.values)
+        for row in zip(*columns.values(), strict=True)
     ]
     return read({"results": results}, text, place)
 

@@ -24,6 +24,6 @@ def read_text(text: str, place: str) -> Iterator[Recorded]:
     found = columns_in(text, place, kinds, knows=_COLUMNS.issubset)
     requests = (
         (label or "no label", time, "" if success.lower() == "true" else f"success {success}")
-        for label, time, success in found.rows(*kinds)
+        for label, time, success in found.rows()
     )
     return by_name(requests, TOOL, seconds=1e-3, place=f"{place} elapsed of")

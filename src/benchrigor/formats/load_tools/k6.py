@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from benchrigor.formats.columns import A_NUMBER, begins_with, columns_in
@@ -69,15 +68,13 @@ def are_format(lines: Sequence[Any]) -> bool:
 
 def read_lines(found: Parsed, place: str) -> Iterator[Recorded]:
     """Read points; a line of type Metric describes a metric."""
-    lines = list(zip(found.lines, found.data, strict=True))
-    kinds = {
-        str(line["metric"]): object_at(line, "data")
-        for _, line in lines
-        if line["type"] == "Metric"
-    }
-    points = [(number, line) for number, line in lines if line["type"] == "Point"]
-    numbers, data = zip(*points, strict=True) if points else ((), ())
-    return _by_request(replace(found, lines=numbers, data=data), place, kinds, _IN_JSON)
+    kinds, points = dict[str, Mapping[str, Any]](), list[int]()
+    for index, line in enumerate(found.data):
+        if line["type"] == "Metric":
+            kinds[str(line["metric"])] = object_at(line, "data")
+        elif line["type"] == "Point":
+            points.append(index)
+    return _by_request(found.some(points), place, kinds, _IN_JSON)
 
 
 def is_text(text: str) -> bool:
@@ -106,12 +103,11 @@ def _by_request(
     found = columns_in(source, place, cells, knows=_knows)
     grouped: dict[Request, dict[str, list[float]]] = {}
     negative = list[int]()
-    for row, (metric, value, *of_request) in enumerate(found.rows(*names)):
+    for row, (metric, value, *of_request) in enumerate(found.rows()):
         grouped.setdefault(tuple(of_request), {}).setdefault(metric, []).append(value)
         if value < 0.0 and _is_trend(metric, kinds) and _scale(metric, kinds)[0] == "s":
             negative.append(row)
-    if found.part is not None:
-        found.part.refuse(negative, of_value, A_DURATION)
+    found.refuse(negative, of_value, A_DURATION)
     checks = [value for by_metric in grouped.values() for value in by_metric.get("checks", [])]
     sent: dict[Request, list[float]] = {}  # whether requests failed, whatever their status
     for key, by_metric in grouped.items():

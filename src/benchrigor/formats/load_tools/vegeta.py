@@ -71,7 +71,7 @@ def _requests(source: str | Parsed, place: str) -> Iterator[Recorded]:
     }
     found = columns_in(source, place, kinds, knows=knows, names=COLUMNS)
     requests = []
-    for latency, code, sequence, attack, error, *target in found.rows(*kinds):
+    for latency, code, sequence, attack, error, *target in found.rows():
         is_bad = error or not 0 < code < _FIRST_ERROR
         request = attack or TOOL, latency, (error or f"code {code:g}") if is_bad else ""
         number = 0.0 if math.isnan(sequence) else sequence

@@ -20,7 +20,6 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model.checks import refuse
 from benchrigor.model.series import LARGEST, Ints
 from benchrigor.model.text_tables.plain_columns import plain_columns
 from benchrigor.model.text_tables.rows import (
@@ -127,8 +126,9 @@ class Problems:
 
     def refuse(self) -> None:
         """Raise InvalidInput if there are any."""
-        more = [f"{self._more:,} more cells or rows do not fit"] if self._more else []
-        refuse(self.told, more)
+        if self.told:
+            more = [f"{self._more:,} more cells or rows do not fit"] * bool(self._more)
+            raise InvalidInput([*self.told, *more])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,12 +168,25 @@ class Part:
 
     def __init__(self, kinds: Kinds, table: Callable[[], Table], plain: Sequence[Any] = ()) -> None:
         self._make_table, self._kinds = table, kinds
-        read = plain or [self.table.columns[column] for column in kinds]
+        read = plain or map(self._cells, kinds)
         self.columns: dict[str, npt.NDArray[Any]] = {
             column: kind.coded(cells)
             for (column, kind), cells in zip(kinds.items(), read, strict=True)
         }
         self.n = next(iter(self.columns.values())).size
+
+    def _cells(self, column: str) -> Sequence[Any]:
+        return self.table.columns.get(column) or [None] * len(self.table.rows)
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Return the cells row by row, labels as texts; of a column that is not there, empty."""
+        columns = []
+        for column, kind in self._kinds.items():
+            columns.append(self.columns[column].tolist())
+            if isinstance(kind, Labels):
+                distinct = kind.distinct
+                columns[-1] = [distinct[index] for index in columns[-1]]
+        return zip(*columns, strict=True)
 
     @cached_property
     def table(self) -> Table:
@@ -291,13 +304,12 @@ class TextTable:
             }
             return Table(name=self.name, columns=columns, rows=[line for line, _ in kept])
 
-        plain = plain_columns(
-            "".join(lines).encode(errors="surrogatepass"),
-            [(self.header.index(column), kind.plain) for column, kind in kinds.items()],
-            width=len(self.header),
-            mark=self._dialect.mark,
-        )
-        return Part(kinds, careful, plain)
+        places = dict(zip(self.header, range(len(self.header)), strict=True))
+        if not places.keys() >= kinds.keys():
+            return Part(kinds, careful)
+        wanted = [(places[column], kind.plain) for column, kind in kinds.items()]
+        text, mark = "".join(lines).encode(errors="surrogatepass"), self._dialect.mark
+        return Part(kinds, careful, plain_columns(text, wanted, width=len(places), mark=mark))
 
     def _read_head(self, line: str) -> None:
         """Take a comment, the header, or nothing from a line."""
@@ -318,7 +330,7 @@ class TextTable:
         try:
             lines = list(islice(self._lines, number))
         except UnicodeDecodeError as error:
-            raise InvalidInput(f"{self.name} is no text in UTF-8: {error}") from error
+            raise InvalidInput(f"{self.name} is no text in UTF-8 or UTF-16: {error}") from error
         except OSError as error:
             raise InvalidInput(f"{self.name} cannot be read: {error.strerror}") from error
         self.line += len(lines)
