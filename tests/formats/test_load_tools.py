@@ -50,7 +50,10 @@ def test_methods_and_statuses_are_requests_of_their_own(held, evidence) -> None:
     points = [
         point(metric, value, name="http://a/", method=method, status=status)
         for method, status, time in sent
-        for metric, value in (("http_req_duration", time), ("http_req_failed", int(status == "503")))
+        for metric, value in (
+            ("http_req_duration", time),
+            ("http_req_failed", int(status == "503")),
+        )
     ]
     found = {each.name: each for each in held(lines(*points)["a"])}
     assert [*found] == ["GET http://a/ 200", "POST http://a/ 201", "GET http://a/ 503"]

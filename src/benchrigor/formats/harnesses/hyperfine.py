@@ -8,7 +8,7 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.formats import fields
-from benchrigor.formats.columns import begins_with, columns_in
+from benchrigor.formats.columns import begins_with, parts_in
 from benchrigor.formats.fields import check, object_at, scale
 from benchrigor.model import Metric
 from benchrigor.model.recorded import Recorded
@@ -47,16 +47,14 @@ def is_text(text: str) -> bool:
 
 def read_text(text: str, place: str) -> Iterator[Recorded]:
     """Say that a CSV holds no readings."""
-    columns = columns_in(text, place, knows=_knows).table.columns
-    metric = _knows([*columns])
-    first = f"{metric[1]}_" if metric and metric[1] else ""
-    results = [
-        {
-            key.removeprefix(first): float(x) if is_number(x) else x
-            for key, x in zip(columns, row, strict=True)
-        }
-        for row in zip(*columns.values(), strict=True)
-    ]
+    results = list[dict[str, Any]]()
+    for columns in (part.table.columns for part in parts_in(text, place, knows=_knows)):
+        metric = _knows([*columns])
+        first = f"{metric[1]}_" if metric and metric[1] else ""
+        names = [key.removeprefix(first) for key in columns]
+        for row in zip(*columns.values(), strict=True):
+            cells = (float(cell) if is_number(cell) else cell for cell in row)
+            results.append(dict(zip(names, cells, strict=True)))
     return read({"results": results}, text, place)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchrigor.formats.columns import A_TIME, begins_with, columns_in
-from benchrigor.formats.load_tools.tables import by_name
+from benchrigor.formats.columns import A_TIME, begins_with, by_name, rows_in
 from benchrigor.model.recorded import Recorded
 from benchrigor.model.text_tables.tables import Kinds, Labels
 
@@ -21,9 +20,8 @@ def is_text(text: str) -> bool:
 def read_text(text: str, place: str) -> Iterator[Recorded]:
     """Read the samples by label."""
     kinds: Kinds = {"label": Labels(), "elapsed": A_TIME, "success": Labels()}
-    found = columns_in(text, place, kinds, knows=_COLUMNS.issubset)
     requests = (
         (label or "no label", time, "" if success.lower() == "true" else f"success {success}")
-        for label, time, success in found.rows()
+        for label, time, success in rows_in(text, place, kinds, knows=_COLUMNS.issubset)
     )
     return by_name(requests, TOOL, seconds=1e-3, place=f"{place} elapsed of")

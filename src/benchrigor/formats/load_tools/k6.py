@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from benchrigor.formats.columns import A_NUMBER, begins_with, columns_in
+from benchrigor.formats.columns import A_NUMBER, begins_with, parts_in
 from benchrigor.formats.fields import (
     are_objects,
     object_at,
@@ -18,7 +18,7 @@ from benchrigor.formats.json_text import Parsed
 from benchrigor.model import Metric
 from benchrigor.model.metric import A_DURATION
 from benchrigor.model.recorded import Recorded
-from benchrigor.model.text_tables.tables import Labels
+from benchrigor.model.text_tables.tables import Labels, Problems
 
 TOOL = "k6"  # also the name of points without a request
 _HEADER = ("metric_name", "timestamp", "metric_value")
@@ -100,14 +100,16 @@ def _by_request(
     """
     of_value = names[1]
     cells = {name: A_NUMBER if name == of_value else Labels() for name in names}
-    found = columns_in(source, place, cells, knows=_knows)
     grouped: dict[Request, dict[str, list[float]]] = {}
-    negative = list[int]()
-    for row, (metric, value, *of_request) in enumerate(found.rows()):
-        grouped.setdefault(tuple(of_request), {}).setdefault(metric, []).append(value)
-        if value < 0.0 and _is_trend(metric, kinds) and _scale(metric, kinds)[0] == "s":
-            negative.append(row)
-    found.refuse(negative, of_value, A_DURATION)
+    problems = Problems()
+    for part in parts_in(source, place, cells, knows=_knows):
+        negative = list[int]()
+        for row, (metric, value, *of_request) in enumerate(part.rows()):
+            grouped.setdefault(tuple(of_request), {}).setdefault(metric, []).append(value)
+            if value < 0.0 and _is_trend(metric, kinds) and _scale(metric, kinds)[0] == "s":
+                negative.append(row)
+        part.tell(problems, negative, of_value, A_DURATION)
+    problems.refuse()
     checks = [value for by_metric in grouped.values() for value in by_metric.get("checks", [])]
     sent: dict[Request, list[float]] = {}  # whether requests failed, whatever their status
     for key, by_metric in grouped.items():

@@ -7,10 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from benchrigor.formats.columns import A_TIME, begins_with, columns_in
+from benchrigor.formats.columns import A_TIME, Request, begins_with, by_name, rows_in
 from benchrigor.formats.fields import TIME, are_objects, object_at, only_summary
 from benchrigor.formats.json_text import Parsed
-from benchrigor.formats.load_tools.tables import Request, by_name
 from benchrigor.model.recorded import Recorded
 from benchrigor.model.text_tables.tables import Kinds, Labels, Numbers
 
@@ -69,9 +68,9 @@ def _requests(source: str | Parsed, place: str) -> Iterator[Recorded]:
         "seq": Numbers(may_miss=True),
         **{name: Labels() for name in ("attack", "error", "method", "url")},
     }
-    found = columns_in(source, place, kinds, knows=knows, names=COLUMNS)
     requests = []
-    for latency, code, sequence, attack, error, *target in found.rows():
+    rows = rows_in(source, place, kinds, knows=knows, names=COLUMNS)
+    for latency, code, sequence, attack, error, *target in rows:
         is_bad = error or not 0 < code < _FIRST_ERROR
         request = attack or TOOL, latency, (error or f"code {code:g}") if is_bad else ""
         number = 0.0 if math.isnan(sequence) else sequence

@@ -17,11 +17,12 @@ from benchrigor.model.series import LARGEST, Floats
 
 # All other blanks and line breaks are left to the careful reader, and so are quotes.
 _PRINTED = bytes(code for code in range(0x20, 0x7F) if chr(code) != '"') + b"\n"
-_AT_ONCE = 1 << 20  # bytes
+_AT_ONCE = 1 << 19  # bytes
 _SAMPLE = 1000  # bytes that show whether blanks follow separators
 _NUMBER = b"0123456789.+-eE naNA"  # NaN is one, too
-_LARGEST_WHOLE = (1 << 63) - 1  # as larger ones are read, too
 _COMMENT = re.compile(rb"^ *#", re.MULTILINE)
+_LARGEST_WHOLE = (1 << 63) - 1  # as larger ones are read, too
+_LONGEST = 17  # sixteen digits and a point
 _LARGEST_EXACT = 1 << 53  # whole number up to which all are floats
 _POWERS = 10.0 ** np.arange(17)
 # Masks of the last 0 to 8 digits in a word of eight, which has the first in its lowest byte.
@@ -117,27 +118,19 @@ def plain_columns(
     is_line_end = codes[table] == ord("\n")
     if is_line_end[:, :-1].any() or not is_line_end[:, -1].all():
         return []
+    sizes = np.diff(ends, prepend=np.int32(-1))  # with the end of a cell
+    column_of = np.tile(np.arange(width, dtype=np.min_scalar_type(width)), len(table))
+    is_in = np.repeat(column_of, sizes) if width > 1 else np.zeros(0)
     columns = list[Any]()
     for index, kind in kinds:
-        cells, sizes = _cells_between(codes, table, index)
+        cells = codes[is_in == index].tobytes() if width > 1 else text
         if kind is object:
             columns.append(cells[:-1].decode().split(chr(cells[-1])))
-        elif (numbers := _numbers(cells.replace(cells[-1:], b" "), sizes, kind)) is not None:
+        elif (
+            numbers := _numbers(cells.replace(cells[-1:], b" "), sizes[index::width] - 1, kind)
+        ) is not None:
             columns.append(numbers)
     return columns if len(columns) == len(kinds) else []
-
-
-def _cells_between(
-    codes: Bytes, ends: npt.NDArray[np.int32], index: int
-) -> tuple[bytes, npt.NDArray[np.int32]]:
-    """Return the cells of a column, each with the mark behind it, and their sizes without it."""
-    before = ends[:, index - 1] if index else np.append(np.int32(-1), ends[:-1, -1])
-    if ends.shape[1] > 1:
-        steps = np.zeros(codes.size + 1, dtype=np.int8)
-        steps[before + 1] += 1
-        steps[ends[:, index] + 1] -= 1  # with its end
-        codes = codes[np.cumsum(steps[:-1], dtype=np.int8).view(bool)]
-    return codes.tobytes(), ends[:, index] - before - 1
 
 
 def _numbers(blank: bytes, sizes: npt.NDArray[np.int32], kind: type) -> Any:
@@ -164,12 +157,14 @@ def _decimals(blank: bytes, sizes: npt.NDArray[np.int32]) -> Floats | None:
     float nearest to the decimal number (Clinger 1990, section 3). Eight digits are joined at once,
     in pairs (Lemire 2021, section 3).
     """
+    if sizes.max() > _LONGEST:
+        return None
     digits = blank.translate(None, b".")
     text = np.frombuffer(bytes(16) + digits, dtype=np.uint8)
     stops = np.flatnonzero(text[16:] == ord(" "))
     counts = np.diff(stops, prepend=-1) - 1
     points = sizes - counts
-    fits = counts.min() > 0 and counts.max() <= 16 and points.max() <= 1
+    fits = counts.min() > 0 and counts.max() < _LONGEST and points.max() <= 1
     if not fits or digits.translate(None, b" 0123456789"):
         return None
     words = np.ndarray(text.size - 7, dtype="<u8", buffer=text, strides=(1,))

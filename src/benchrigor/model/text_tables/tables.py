@@ -33,7 +33,7 @@ from benchrigor.model.text_tables.rows import (
     wrong_width,
 )
 
-LINES_AT_ONCE = 65_536  # Lines that are held as text at once
+LINES_AT_ONCE = 16_384  # Lines that are held as text at once
 _MOST_TOLD = 5  # problems with cells that an error tells in full
 
 
@@ -101,8 +101,10 @@ class Labels:
 
     def coded(self, cells: Sequence[Any]) -> npt.NDArray[np.int64]:
         """Return the indices of the labels."""
-        texts = ("" if cell is None else str(cell).strip() for cell in cells)
-        return np.fromiter(map(self._indices.__getitem__, texts), dtype=np.int64, count=len(cells))
+        if not {str}.issuperset(map(type, cells)):
+            cells = ["" if cell is None else str(cell) for cell in cells]
+        codes = {cell: self._indices[cell.strip()] for cell in dict.fromkeys(cells)}
+        return np.fromiter(map(codes.__getitem__, cells), dtype=np.int64, count=len(cells))
 
 
 Kinds = Mapping[str, Numbers | Labels]
@@ -280,7 +282,11 @@ class TextTable:
         InvalidInput tells all cells that do not fit, after the parts before the first of them.
         """
         problems = Problems()
-        while lines := self._next_lines(None if self._dialect.spans_lines else LINES_AT_ONCE):
+        while lines := self._next_lines(LINES_AT_ONCE):
+            while self._dialect.spans_lines and sum(line.count('"') for line in lines) % 2:
+                if not (rest := self._next_lines(LINES_AT_ONCE)):
+                    break
+                lines += rest  # of a cell over several lines
             first = self.line - len(lines) + 1
             if not lines[-1].endswith(("\n", "\r")):
                 self.unfinished = LastLine(number=self.line, text=lines.pop())
@@ -326,7 +332,7 @@ class TextTable:
         self._dialect = Dialect(mark=mark_by(line, self._knows) or ",", spans_lines=spans_lines)
         self.head = next(self._dialect.rows([line], self.name, first=self.line), self.head)
 
-    def _next_lines(self, number: int | None) -> list[str]:
+    def _next_lines(self, number: int) -> list[str]:
         try:
             lines = list(islice(self._lines, number))
         except UnicodeDecodeError as error:

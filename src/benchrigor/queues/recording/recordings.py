@@ -1,7 +1,8 @@
 """Recordings of queues: the counts of the ends of queues, period by period, by any program.
 
-A recording is CSV in UTF-8: comment lines ``# key: value``, a header that names the columns in any
-order, and a row for every period of an end::
+A recording is CSV in UTF-8 or UTF-16, parted by commas, semicolons, tabs or blanks: comment lines
+``# key: value``, a header that names the columns in any order, and a row for every period of an
+end. Lines that begin with # between rows are not read::
 
     # counters: cumulative
     t_ns,end,items,blocked_ns
