@@ -47,10 +47,12 @@ def parts_in(
     *,
     knows: Knows = bool,
     names: Sequence[str] = (),
+    fewest: int = 0,
 ) -> Iterator[Part]:
     """Yield the rows of CSV, or of objects; InvalidInput tells all cells that do not fit.
 
-    Without ``kinds`` all columns of a CSV are texts. ``names`` are those of one without a header.
+    Without ``kinds`` all columns of a CSV are texts. ``names`` are those of one without a header,
+    and it has the ``fewest`` of them at least.
     """
     if isinstance(source, Parsed):
         part = Part(kinds or {}, partial(source.table, place, list(kinds or ())))
@@ -60,6 +62,9 @@ def parts_in(
     text = source if source.endswith("\n") else f"{source}\n"
     lines = (line[0] for line in re.finditer(r".*\n", text))
     table = TextTable(lines, name=place, knows=knows, names=names, spans_lines=True)
+    if 0 < (n := len(table.header)) < fewest:
+        line = table.line + 1
+        raise InvalidInput(f"{place} line {line} has {n} cells, expected {fewest} or more")
     times = Counter(table.header)
     if twice := [name for name in times if times[name] > 1]:
         line = table.head[0]

@@ -49,7 +49,7 @@ def read_lines(found: Parsed, place: str) -> Iterator[Recorded]:
 
 def knows(cells: Sequence[str]) -> bool:
     """Return whether a row is of the CSV of vegeta, which has no header."""
-    return len(cells) >= _FEWEST and _CSV_LINE.match(",".join(cells)) is not None
+    return _CSV_LINE.match(",".join(cells)) is not None
 
 
 def is_text(text: str) -> bool:
@@ -69,7 +69,7 @@ def _requests(source: str | Parsed, place: str) -> Iterator[Recorded]:
         **{name: Labels() for name in ("attack", "error", "method", "url")},
     }
     requests = []
-    rows = rows_in(source, place, kinds, knows=knows, names=COLUMNS)
+    rows = rows_in(source, place, kinds, knows=knows, names=COLUMNS, fewest=_FEWEST)
     for latency, code, sequence, attack, error, *target in rows:
         is_bad = error or not 0 < code < _FIRST_ERROR
         request = attack or TOOL, latency, (error or f"code {code:g}") if is_bad else ""
