@@ -79,15 +79,16 @@ def agent(
     before = signal.signal(signal.SIGTERM, lambda *_: ended.set())
     with ExitStack() as stack:
         stack.callback(signal.signal, signal.SIGTERM, before)
-        agent = Agent(
-            port,
-            host=host,
-            token=token,
-            tls=tls or None,
-            config=config,
-            alarms=Alarms(read_thresholds(thresholds)),
+        served = stack.enter_context(
+            Agent(
+                port,
+                host=host,
+                token=token,
+                tls=tls or None,
+                config=config,
+                alarms=Alarms(read_thresholds(thresholds)),
+            )
         )
-        served = stack.enter_context(agent)
         if thresholds is not None and config is not None and is_there(config):
             said = f"thresholds kept in {config} are in force, not those of {thresholds}"
             remark(said)

@@ -104,18 +104,50 @@ class _Values(Unit, Protocol):
         return estimate_statistic(readings)
 
 
-class _Successive(_Values):
-    """Readings that continue one series, many per round."""
+class _Series(_Values, Protocol):
+    """Readings in one series."""
 
-    kind, noun, many, early_look = Kind.UNIT_READINGS, "reading", True, 10
-
-    def evidence(self, preset: str | None) -> MinEvidence:
-        """Return that of the preset."""
-        return _OF_PRESETS[preset or "normal"]
+    fewest: int  # in which change points are looked for
 
     def inferred(self, analysis: Analysis) -> int:
         """Return the number of readings."""
         return analysis.n
+
+    def refusal(self, readings: Readings) -> Notice | None:
+        """Refuse few readings that climb or fall to the end, if phases are looked for."""
+        is_judged = readings.is_searched and not readings.takes_longest
+        if is_judged and readings.statistic.follows_pace:
+            return few_in_order(readings.series[0])
+        return readings.statistic.refusal
+
+    def cut(self, readings: Readings) -> tuple[StablePhase, ...]:
+        """Cut the series as asked, or find its stable phase."""
+        return _cut_series(readings, self.fewest)
+
+    def complete(self, readings: Readings, analysis: Analysis) -> Analysis:
+        """Add median, floor, subsessions and modes."""
+        values = kept_of(readings, analysis)
+        analysis = describe(readings, analysis)
+        if values is None:
+            return analysis
+        limit = readings.options.autocorrelation_limit
+        analysis = replace(analysis, subsessions=merge_subsessions(values, limit=limit))
+        return tell_of_modes(readings, analysis) if analysis.estimate else analysis
+
+    def tell_of_modes(self, readings: Readings, analysis: Analysis) -> Analysis:
+        """Add the modes, and a Notice of several beside a mean."""
+        return tell_of_modes(readings, analysis)
+
+
+class _Successive(_Series):
+    """Readings that continue one series, many per round."""
+
+    kind, noun, many, early_look = Kind.UNIT_READINGS, "reading", True, 10
+    fewest = MIN_FOR_CHANGES
+
+    def evidence(self, preset: str | None) -> MinEvidence:
+        """Return that of the preset."""
+        return _OF_PRESETS[preset or "normal"]
 
     def caution(self, analysis: Analysis, share: float) -> float:
         """Return the factor for few readings; there is none at a full look."""
@@ -135,14 +167,6 @@ class _Successive(_Values):
             if phase.is_judged
             for labels in [[part.label for part in phase.phases]]
         )
-
-    def refusal(self, readings: Readings) -> Notice | None:
-        """Refuse few readings that climb or fall to the end."""
-        return _refuse_order(readings)
-
-    def cut(self, readings: Readings) -> tuple[StablePhase, ...]:
-        """Cut the series as asked, or find its stable phase."""
-        return _cut_series(readings, MIN_FOR_CHANGES)
 
     def combine(self, cut: Cut) -> Estimation:
         """Estimate the statistic of the series."""
@@ -170,31 +194,12 @@ class _Successive(_Values):
         needed = max(needed_units(readings, analysis, excess), needed_for_share(before))
         return needed * analysis.taken / analysis.n  # disturbed readings have to be taken, too
 
-    def complete(self, readings: Readings, analysis: Analysis) -> Analysis:
-        """Add median, floor, subsessions and modes."""
-        return _complete_series(readings, analysis)
 
-    def tell_of_modes(self, readings: Readings, analysis: Analysis) -> Analysis:
-        """Add the modes, and a Notice of several beside a mean."""
-        return tell_of_modes(readings, analysis)
-
-
-class _Single(_Values):
+class _Single(_Series):
     """One reading per round."""
 
     kind, noun = Kind.READINGS, "reading"
-
-    def inferred(self, analysis: Analysis) -> int:
-        """Return the number of readings."""
-        return analysis.n
-
-    def refusal(self, readings: Readings) -> Notice | None:
-        """Refuse few readings that climb or fall to the end."""
-        return _refuse_order(readings)
-
-    def cut(self, readings: Readings) -> tuple[StablePhase, ...]:
-        """Cut the series as asked, or find its stable phase."""
-        return _cut_series(readings, MIN_FOR_AUTOCORRELATION)
+    fewest = MIN_FOR_AUTOCORRELATION
 
     def combine(self, cut: Cut) -> Estimation:
         """Estimate the statistic of the series; each round had its own warm-up."""
@@ -204,14 +209,6 @@ class _Single(_Values):
         """Predict the rounds that make the interval narrow, disturbed ones included."""
         needed = _needed_rounds(readings, analysis, excess)
         return needed * analysis.taken / analysis.n
-
-    def complete(self, readings: Readings, analysis: Analysis) -> Analysis:
-        """Add median, floor, subsessions and modes."""
-        return _complete_series(readings, analysis)
-
-    def tell_of_modes(self, readings: Readings, analysis: Analysis) -> Analysis:
-        """Add the modes, and a Notice of several beside a mean."""
-        return tell_of_modes(readings, analysis)
 
 
 class _Pieces(_Values):
@@ -297,14 +294,6 @@ def _needed_rounds(readings: Readings, analysis: Analysis, excess: float) -> flo
     return needed_units(readings, analysis, excess * few_rounds(analysis.estimate))
 
 
-def _refuse_order(readings: Readings) -> Notice | None:
-    """Refuse few readings in an order that is seen, if phases are looked for."""
-    is_judged = readings.is_searched and not readings.takes_longest
-    if not (is_judged and readings.statistic.follows_pace):
-        return readings.statistic.refusal
-    return few_in_order(readings.series[0])
-
-
 def _cut_each(readings: Readings) -> tuple[StablePhase, ...]:
     """Cut each series by these shares, or by the detector."""
     shares = readings.shares_cut
@@ -338,17 +327,6 @@ def _choose(
     if readings.options.method != LONG_RUN_VARIANCE or not readings.statistic.follows_pace:
         return phase
     return choose_at_one_pace(series, phase, search)
-
-
-def _complete_series(readings: Readings, analysis: Analysis) -> Analysis:
-    """Add to a single series its median, floor, subsessions and modes."""
-    values = kept_of(readings, analysis)
-    analysis = describe(readings, analysis)
-    if values is None:
-        return analysis
-    limit = readings.options.autocorrelation_limit
-    analysis = replace(analysis, subsessions=merge_subsessions(values, limit=limit))
-    return tell_of_modes(readings, analysis) if analysis.estimate else analysis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
