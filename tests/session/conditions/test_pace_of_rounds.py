@@ -46,6 +46,22 @@ def test_plain_numbers_for_each_reading_are_references_and_delays_too():
     assert record.at_full_pace().value == pytest.approx(TRUE_S, rel=0.02)
 
 
+def test_what_a_cool_down_takes_is_no_part_of_the_headline():
+    n, rng = 2_000, np.random.default_rng(54)
+    level = np.where(np.arange(n) < 1_600, TRUE_S, 3.0 * TRUE_S)  # a fifth, as slow as no pace is
+    given = {
+        "unit_readings": {"time": level * np.exp(0.01 * rng.normal(size=n))},
+        "references": FULL_S * np.exp(SLOW * np.repeat(rng.random(n // 20) < 0.5, 20)),
+    }
+    session = br.Session(br.Options(max_rounds=2), seed=1)
+    plan = session.ask()
+    session.tell(br.Round(plan=plan, elapsed_ns=10**9, **given))
+    session.end(StopReason.EXHAUSTED)
+    record = session.result()
+    assert Code.END_CUT in codes(record)
+    assert record.headline().high < 1.2 * TRUE_S
+
+
 def test_where_other_threads_did_part_of_the_work_there_is_none():
     record = paced.told(1, facts={"other_cpu_s": 0.2})
     assert record.at_full_pace() is None

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Analysis, Estimate, Pace, References, Round
+from benchrigor.model import Analysis, Estimate, Pace, References, Round, StablePhase
 from benchrigor.model.analysis import Kind
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST, INTERPRETER
 from benchrigor.model.readings import readings_of
@@ -263,15 +263,15 @@ def _version(rounds: Sequence[Round], kind: str = INTERPRETER) -> int:
 
 
 def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
-    """Gather the undisturbed readings between references, from the start of the stable phase on.
+    """Gather the undisturbed readings between references that are in the measured phase.
 
     None if references follow fewer than half of the readings: the others may take another time.
     """
-    firsts, done, followed, missed = _firsts(analysis, rounds), 0, 0, 0
+    spans, done, followed, missed = _spans(analysis, rounds), 0, 0, 0
     rows: list[Floats] = []
     kept = np.empty(0, dtype=np.int64) if analysis.disturbed is None else analysis.disturbed.indices
     last: float | None = None  # time of the reference before
-    for place, (round_, first) in enumerate(zip(rounds, firsts, strict=True)):
+    for place, (round_, (first, stop)) in enumerate(zip(rounds, spans, strict=True)):
         values = _values(analysis, round_)
         references = next(_references([round_]), None)
         if references is None or references.stops[-1] > values.size:
@@ -294,7 +294,8 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
         piece = np.full(sizes.size, float(place if several else round_.plan.piece))
         before = np.append(times[0] if last is None or several else last, times[:-1])
         row = np.stack([level, busy, before, times, whole_s, wait_s, piece, hits])
-        rows.append(row[:, (done + edges[:-1] >= first) & (level > 0.0)])
+        is_inside = (done + edges[:-1] >= first) & (done + edges[1:] <= stop)
+        rows.append(row[:, is_inside & (level > 0.0)])
         last, done = float(times[-1]), done + values.size
     if followed <= missed:
         return None
@@ -337,21 +338,34 @@ def _values(analysis: Analysis, finished: Round) -> Floats:
     return readings_of(finished, analysis.metric.name)
 
 
-def _firsts(analysis: Analysis, rounds: Sequence[Round]) -> list[float]:
-    """Return by round the index, among all readings, of its first reading that counts."""
+def _spans(analysis: Analysis, rounds: Sequence[Round]) -> list[tuple[float, float]]:
+    """Return by round the indices, among all readings, of the first that counts, and of the end.
+
+    Of pieces, and of rounds that are single readings, all count that follow the first one.
+    """
+    in_phases = analysis.kind in (Kind.UNIT_READINGS, Kind.INVOCATIONS, Kind.PIECES)
+    if not in_phases or not analysis.phases:
+        return [(0, math.inf)] * len(rounds)
     chosen = analysis.disturbed
-    if analysis.kind is not Kind.INVOCATIONS or not analysis.phases:
-        several = analysis.kind not in (Kind.UNIT_READINGS, Kind.PIECES)
-        start = 0 if several or not analysis.phases else analysis.phases[0].start or 0
-        return [start if chosen is None else chosen.indices[start]] * len(rounds)
+
+    def span(phase: StablePhase | None, before: int) -> tuple[float, float]:
+        if phase is None or (part := phase.measured) is None:
+            return math.inf, math.inf
+        first, last = before + part.start, before + part.stop - 1
+        return (
+            (first, last + 1)
+            if chosen is None
+            else (chosen.indices[first], chosen.indices[last] + 1)
+        )
+
+    if analysis.kind is not Kind.INVOCATIONS:
+        first, stop = span(analysis.phases[0], 0)
+        return [(first, math.inf if analysis.kind is Kind.PIECES else stop)] * len(rounds)
     sizes = [_values(analysis, round_).size for round_ in rounds]
     begun = np.cumsum([0, *(sizes if chosen is None else chosen.sizes(sizes))])
-    phases, firsts = iter(analysis.phases), list[float]()
-    for before, size in zip(begun, sizes, strict=False):
-        phase = next(phases, None) if size else None  # a round that was cut may have no readings
-        if phase is None or phase.start is None:
-            firsts.append(math.inf)
-        else:
-            start = int(before) + phase.start
-            firsts.append(start if chosen is None else chosen.indices[start])
-    return firsts
+    phases = iter(analysis.phases)
+    # A round that was cut may have no readings.
+    return [
+        span(next(phases, None) if size else None, int(before))
+        for before, size in zip(begun, sizes, strict=False)
+    ]
