@@ -5,8 +5,8 @@ import pytest
 from scipy import stats as scipy_stats
 from simulated.series import autoregressive
 
+from benchrigor.stats.readings.analysis import estimate
 from benchrigor.stats.readings.asked_readings import Readings
-from benchrigor.stats.readings.estimation import estimate
 from benchrigor.stats.readings.inference_units import SUCCESSIVE
 from benchrigor.stats.statistics.statistic import statistic_for
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from benchrigor.stats.readings.analysis import estimate
 from benchrigor.stats.readings.asked_readings import Readings
-from benchrigor.stats.readings.estimation import estimate
 from benchrigor.stats.readings.inference_units import INVOCATIONS
 from benchrigor.stats.statistics.variance_components import split_variance
 

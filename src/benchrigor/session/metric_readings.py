@@ -17,7 +17,7 @@ from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Floats
 from benchrigor.protocols import Detector
 from benchrigor.session.schedule.work_schedule import WorkSchedule
-from benchrigor.stats.phases.trimming import ReferencesAlong
+from benchrigor.stats.phases.phase_search import ReferencesAlong
 from benchrigor.stats.readings.asked_readings import Readings, Unit
 from benchrigor.stats.readings.evidence import next_check
 from benchrigor.stats.readings.inference_units import (

@@ -24,8 +24,8 @@ from benchrigor.stats.interference.one_run import estimate_interference as estim
 from benchrigor.stats.interference.one_run import profile_interference as profile_interference
 from benchrigor.stats.interference.traffic_light import light_of as light_of
 from benchrigor.stats.interference.traffic_light import probability_high as probability_high
+from benchrigor.stats.phases.phase_search import trimmed as trimmed
 from benchrigor.stats.phases.stable_phase import find_stable_phase as find_stable_phase
-from benchrigor.stats.phases.trimming import trimmed as trimmed
 from benchrigor.stats.readings.mean_and_quantile import (
     estimate_invocations as estimate_invocations,
 )

@@ -16,7 +16,7 @@ from benchrigor.stats import (
     observe,
     required_readings,
 )
-from benchrigor.stats.readings.estimation import rejected_notices
+from benchrigor.stats.readings.analysis import rejected_notices
 from benchrigor.stats.series.interval import estimate_level
 from benchrigor.stats.series.level import fit_level
 from benchrigor.stats.statistics.variance_components import combine_values, readings_per_invocation

@@ -23,7 +23,7 @@ from benchrigor.session.pairs.kept_sides import names_of, sides_of, tell_sides
 from benchrigor.session.pairs.pair_engine import PairEngine, PairPlan, PairRound
 from benchrigor.session.session import Session, meter_for
 from benchrigor.session.stored_runs import BASELINE, CANDIDATE
-from benchrigor.stats.readings.estimation import warn_of_batches
+from benchrigor.stats.readings.analysis import warn_of_batches
 from benchrigor.stats.series.undisturbed import STOPPED
 from benchrigor.workloads import CallableWorkload
 from benchrigor.workloads.callable import Call

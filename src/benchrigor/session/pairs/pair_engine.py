@@ -52,7 +52,7 @@ from benchrigor.stats.comparison.samples import (
     direction_named,
 )
 from benchrigor.stats.estimators.rough_figure import rough_figure
-from benchrigor.stats.phases.trimming import STABLE_SHARE, moved_on
+from benchrigor.stats.phases.phase_search import STABLE_SHARE, moved_on
 from benchrigor.stats.readings.evidence import needed_for_share, needed_for_width, next_check
 from benchrigor.stats.readings.inference_units import SINGLE, SUCCESSIVE
 

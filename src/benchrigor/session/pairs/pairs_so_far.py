@@ -16,7 +16,7 @@ from benchrigor.stats.comparison.samples import Question, refuse_zeros
 from benchrigor.stats.comparison.two_sample import compare_pairs, compare_samples
 from benchrigor.stats.estimators.multimodality import observe
 from benchrigor.stats.estimators.rough_figure import latest
-from benchrigor.stats.readings.estimation import notice_of
+from benchrigor.stats.readings.analysis import notice_of
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, too_few
 from benchrigor.stats.series.undisturbed import Groups, choose_undisturbed, groups_of, join_groups
 

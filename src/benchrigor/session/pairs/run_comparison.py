@@ -38,8 +38,7 @@ from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.comparison.samples import Question, refuse_zeros
 from benchrigor.stats.comparison.two_sample import compare_samples
 from benchrigor.stats.estimators.pace import Sensitivity, common_sensitivity
-from benchrigor.stats.readings.analysis import observed_of
-from benchrigor.stats.readings.estimation import notice_of
+from benchrigor.stats.readings.analysis import notice_of, observed_of
 from benchrigor.stats.readings.inference_units import SINGLE, SUCCESSIVE
 from benchrigor.storage import as_store
 

@@ -15,7 +15,7 @@ from benchrigor.session.pairs.run_comparison import compare_named
 from benchrigor.session.stored_runs import BASELINE, CANDIDATE, StoredRuns
 from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.stats.comparison.samples import Question
-from benchrigor.stats.readings.estimation import notice_of
+from benchrigor.stats.readings.analysis import notice_of
 
 _SOME = 5  # names that an error lists
 _Pairs = Mapping[str, tuple[RunRecord, RunRecord]]

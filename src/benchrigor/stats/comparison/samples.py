@@ -15,9 +15,9 @@ from benchrigor.model import Comparison, Estimate, Metric, Options
 from benchrigor.model.checks import as_share, refuse, wrong_choice, wrong_number
 from benchrigor.model.series import Floats, as_invocations, as_series
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
-from benchrigor.stats.phases.trimming import FindChanges, Search
+from benchrigor.stats.phases.phase_search import FindChanges, Search
+from benchrigor.stats.readings.analysis import Estimation, estimate, rejected_notices
 from benchrigor.stats.readings.asked_readings import Readings, Unit
-from benchrigor.stats.readings.estimation import Estimation, estimate, rejected_notices
 from benchrigor.stats.readings.inference_units import INVOCATIONS, SUCCESSIVE
 from benchrigor.stats.series.interval import PIECE_MEANS
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, all_zero

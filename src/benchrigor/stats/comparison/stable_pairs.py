@@ -25,8 +25,8 @@ from benchrigor.model.text import counted, percent
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.comparison.samples import Question
 from benchrigor.stats.phases.chosen_phase import choose_phase
+from benchrigor.stats.phases.phase_search import measured_part, measured_phase
 from benchrigor.stats.phases.stability_rules import find_trend
-from benchrigor.stats.phases.trimming import measured_part, measured_phase
 from benchrigor.stats.series.interval import exponential
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, TRANSIENTS, block_starts, too_few
 from benchrigor.stats.statistics.order_statistics import quantile_of

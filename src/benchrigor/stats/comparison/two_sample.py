@@ -54,7 +54,7 @@ from benchrigor.stats.comparison.stable_pairs import (
     median_ratio,
     stable_pairs,
 )
-from benchrigor.stats.phases.trimming import short_run
+from benchrigor.stats.phases.phase_search import short_run
 from benchrigor.stats.series.interval import check_confidence
 from benchrigor.units import Direction
 

@@ -21,9 +21,14 @@ from benchrigor.model.analysis import PhaseLabel, PhaseReason
 from benchrigor.model.notice import Figure, Severity
 from benchrigor.model.series import Floats
 from benchrigor.model.text import counted
+from benchrigor.stats.phases.phase_search import (
+    MATERIALITY,
+    ReferencesAlong,
+    Search,
+    measured_phase,
+)
 from benchrigor.stats.phases.stability_rules import Trend, ends_of, find_far_ends, find_trend
 from benchrigor.stats.phases.stable_phase import is_unsettled
-from benchrigor.stats.phases.trimming import MATERIALITY, ReferencesAlong, Search, measured_phase
 from benchrigor.stats.series.full_speed import SENSITIVITY, SENSITIVITY_SD
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 

@@ -20,8 +20,8 @@ from benchrigor.model.analysis import PhaseLabel, PhaseReason
 from benchrigor.model.notice import Severity
 from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES, detect_changes
+from benchrigor.stats.phases.phase_search import Search, beyond_noise, measured_phase
 from benchrigor.stats.phases.stability_rules import MAX_POINTS
-from benchrigor.stats.phases.trimming import Search, beyond_noise, measured_phase
 from benchrigor.stats.series.interval import student_t
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, median_of
 from benchrigor.stats.series.long_run_variance import batch_means

@@ -21,7 +21,7 @@ from benchrigor.model import (
 from benchrigor.model.analysis import Kind
 from benchrigor.model.series import LARGEST, Floats
 from benchrigor.stats.changepoints.ruptures_adapter import takes_longest
-from benchrigor.stats.phases.trimming import FindChanges, ReferencesAlong, Search
+from benchrigor.stats.phases.phase_search import FindChanges, ReferencesAlong, Search
 from benchrigor.stats.readings.evidence import EFFECTIVE_ROUNDS, MinEvidence, few_rounds
 from benchrigor.stats.series.interval import refuse_wide
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION

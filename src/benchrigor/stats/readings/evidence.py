@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from benchrigor.model import Estimate, Metric, Options
-from benchrigor.stats.phases.trimming import STABLE_SHARE
+from benchrigor.stats.phases.phase_search import STABLE_SHARE
 from benchrigor.stats.series.interval import student_t
 from benchrigor.stats.statistics.proportion import whole_of
 

@@ -18,8 +18,7 @@ from benchrigor.model.series import Floats
 from benchrigor.settings import FEWEST_ROUNDS
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.phases.chosen_phase import choose_at_one_pace, few_in_order
-from benchrigor.stats.phases.rounds_cut import cut_rounds
-from benchrigor.stats.phases.trimming import (
+from benchrigor.stats.phases.phase_search import (
     STABLE_SHARE,
     Search,
     behind_cold,
@@ -31,21 +30,20 @@ from benchrigor.stats.phases.trimming import (
     short_run,
     whole_piece,
 )
+from benchrigor.stats.phases.rounds_cut import cut_rounds
 from benchrigor.stats.readings.analysis import (
-    describe,
-    estimate_statistic,
-    kept_of,
-    needed_units,
-    tell_of_modes,
-)
-from benchrigor.stats.readings.asked_readings import BY_ROUND, Readings, Unit
-from benchrigor.stats.readings.estimation import (
     Cut,
     Estimation,
     combine_one,
     combine_several,
+    describe,
+    estimate_statistic,
+    kept_of,
+    needed_units,
     notice_of,
+    tell_of_modes,
 )
+from benchrigor.stats.readings.asked_readings import BY_ROUND, Readings, Unit
 from benchrigor.stats.readings.evidence import (
     MinEvidence,
     few_rounds,

@@ -10,8 +10,8 @@ from benchrigor.model import Estimate, Options
 from benchrigor.model.checks import refuse, wrong_choice, wrong_share
 from benchrigor.model.series import as_invocations, as_series
 from benchrigor.stats.changepoints.ruptures_adapter import detector_to_trim
+from benchrigor.stats.readings.analysis import estimate
 from benchrigor.stats.readings.asked_readings import Readings
-from benchrigor.stats.readings.estimation import estimate
 from benchrigor.stats.readings.inference_units import INVOCATIONS, SUCCESSIVE
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, check_confidence
 from benchrigor.stats.series.subsessions import SUBSESSIONS
