@@ -61,3 +61,32 @@ def test_minima_are_compared_with_nothing(paired):
 def test_other_names_are_refused(name):
     with pytest.raises(br.InvalidInput):
         br.Options(statistic=name)
+
+
+def test_a_trimmed_mean_of_outcomes_is_refused():
+    outcomes = [1.0] * 60 + [0.0] * 4
+    with pytest.raises(br.NotEstimable, match="outcomes"):
+        br.stats.compare(outcomes, outcomes, statistic="trimmed 10%")
+
+
+def test_one_reading_is_left_of_any_trimming():
+    trimmed = statistic_for("trimmed 49.999999999%").value_of
+    assert trimmed(np.arange(10.0)) == pytest.approx(4.5)
+    assert trimmed(np.array([2.0])) == 2.0
+
+
+@pytest.mark.parametrize("size", [40, 100])
+def test_ratios_of_trimmed_means_of_pairs_are_covered(size):
+    hits = 0
+    for repetition in range(100):
+        rng = np.random.default_rng([54, repetition])
+        old, new = rng.lognormal(0.0, 0.3, size) * rng.lognormal(0.0, 0.1, (2, size))
+        ratio = br.stats.compare(old, new, statistic="trimmed 45%", paired=True).ratio
+        hits += ratio.low <= 1.0 <= ratio.high
+    assert hits >= 89  # chance at a coverage of 0.95: 0.01
+
+
+def test_a_minimum_meets_no_target_and_cuts_nothing():
+    with pytest.raises(br.InvalidInput) as refused:
+        br.Options(statistic="min", target=0.01, trim=(0.1, 0.1))
+    assert len(refused.value.problems) == 2

@@ -206,6 +206,14 @@ _CLASHES: tuple[tuple[Callable[[Options], bool], str], ...] = (
         "statistic is {0.statistic!r}, expected 'mean': subsessions merge means",
     ),
     (
+        lambda its: its.statistic == "min" and its.trim != "auto",
+        "trim is {0.trim!r}, but statistic is 'min': a minimum is of all readings",
+    ),
+    (
+        lambda its: its.statistic == "min" and its.asked is not None,
+        "target is {0.target!r}, but statistic is 'min': a minimum has no interval",
+    ),
+    (
         lambda its: its.detector != "ranks" and its.trim != "auto",
         "detector is {0.detector!r}, but trim is {0.trim!r}: there nothing is looked for",
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,9 +67,18 @@ def summary_rows(record: RunRecord) -> Iterator[Row]:
             analysis.metric.unit,
             str(analysis.kind),
             "mean" if is_speed else record.options.statistic,
-            *(getattr(analysis.estimate, field, None) for field in fields),
+            *_number(analysis, fields, record.options.statistic),
             " ".join(dict.fromkeys(str(notice.code) for notice in notices)),
         )
+
+
+def _number(analysis: Analysis, fields: Sequence[str], statistic: str) -> tuple[object, ...]:
+    """Return these fields of the estimate; of a minimum, only its value and how many there are."""
+    observed = analysis.observed
+    if statistic == "min" and observed is not None:
+        known = {"value": observed.least, "n": observed.n}
+        return tuple(known.get(field) for field in fields)
+    return tuple(getattr(analysis.estimate, field, None) for field in fields)
 
 
 TABLES: dict[str, Callable[[RunRecord], Iterator[Row]]] = {

@@ -56,6 +56,7 @@ from benchrigor.stats.series.level import BLOCKS
 from benchrigor.stats.series.subsessions import MERGED, SUBSESSIONS
 from benchrigor.stats.statistics.proportion import WILSON, whole_of
 from benchrigor.stats.statistics.rate import HARMONIC
+from benchrigor.stats.statistics.statistic import TRIMMED
 from benchrigor.units import Scale, scale_for, statistic_of
 
 _MOST_PHASES = 12
@@ -248,7 +249,7 @@ def _phases(analysis: Analysis, record: RunRecord) -> list[_Step]:
     if not analysis.n:
         return []
     if record.options.statistic == "min":
-        return ["A minimum needs no stable phase: it is the least of all of them."]
+        return ["A minimum needs no stable phase: it is the least reading that counts."]
     if len(analysis.phases) > 1 and record.options.detector == "edm":
         kept = f"{counted(analysis.n_kept)} of {many(analysis.n, 'reading')} are kept"
         return [f"The longest segment of each round counts if it holds more than half; {kept}."]
@@ -317,6 +318,13 @@ def _level(analysis: Analysis, record: RunRecord) -> list[str]:
         paced = beside and analysis.phases[0].reason in _UNFITTED
         weighted = ", weighted by a fit beside decaying transients" if beside and not paced else ""
         return [_quantile(estimate, statistic, weighted)]
+    trimmed: list[str] = []
+    if estimate is not None and TRIMMED in estimate.method:
+        trimmed = [
+            f"For the {statistic}, readings beyond this share at either end are drawn in to its "
+            "border. The level and its interval are those of the mean of what this makes of "
+            "them, with the degrees of freedom of the readings that are left."
+        ]
     if len(analysis.fits) != 1:
         words = meaning(analysis)
         return [f"{words[0].upper()}{words[1:]}."] if words else []
@@ -326,9 +334,10 @@ def _level(analysis: Analysis, record: RunRecord) -> list[str]:
     else:
         level = show_value(fit.level, analysis.metric.unit)
     if not fit.transients:
-        return [f"Mean {level}.", _correlation(fit)]
+        return [*trimmed, f"Mean {level}.", _correlation(fit)]
     spans = " and ".join(f"{transient:.3g}" for transient in fit.transients)
     return [
+        *trimmed,
         f"Level {level}: fitted beside decaying transients with time constants of {spans} "
         "readings, which take up what is left of a warm-up too small to be seen.",
         _correlation(fit),

@@ -87,7 +87,7 @@ def explain_reading(record: RunRecord, index: int, metric: str | None = None) ->
         "index": index,
         "round": done.plan.index,
         "value": value,
-        "reason": reason and reason.word,
+        "reason": None if reason is None else reason.word,
         "counts": counts,
         "sentence": f"Reading {index} of {name}, {shown} in round {done.plan.index}. {why}",
     }

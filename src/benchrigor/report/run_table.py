@@ -106,6 +106,8 @@ def _row(record: RunRecord) -> tuple[str, ...]:
         return record.name, show_number(analysis, "mean"), shown, counted(analysis.n), ending
     if observed is None:
         return record.name, "no number", "", "", ending
+    if record.options.statistic == "min":
+        return record.name, show_value(observed.least, unit), "", counted(observed.n), ending
     shown = f"{_MARK}{show_value(observed.median, unit)}"
     return record.name, shown, "", counted(observed.n), ending
 

@@ -192,7 +192,7 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[Part]:
         return why + row("observed", ["" if seen is None else show_figures(seen, unit)])
     several = len(record.analyses) > 1
     statistic = record.options.statistic if analysis.kind is not Kind.WORK else "mean"
-    label = analysis.metric.name if several or analysis.kind is Kind.WORK else statistic
+    label = analysis.metric.name if several or analysis.kind is Kind.WORK else statistic.split()[0]
     is_moved = analysis.at_full_pace is not None
     where = f" {AT_FULL_SPEED}" if is_moved else ""
     is_warned = any(map(is_of_modes, analysis.notices))

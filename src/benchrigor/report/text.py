@@ -129,8 +129,12 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[Part]:
     metric, estimate, statistic = analysis.metric, analysis.estimate, record.options.statistic
     is_speed = analysis.kind is Kind.WORK
     if estimate is None:
-        lines = row(metric.name, [f"no number: {refusal_of(analysis.notices) or no_number(())}"])
-        if (observed := analysis.observed) is not None:
+        observed = analysis.observed
+        shown = f"no number: {refusal_of(analysis.notices) or no_number(())}"
+        if statistic == "min" and observed is not None:
+            shown = f"min {show_value(observed.least, metric.unit)}, no interval"
+        lines = row(metric.name, [shown])
+        if observed is not None:
             lines += row("observed", [show_figures(observed, metric.unit)])
             lines += row("levels", [show_levels(observed, metric.unit)])
         lines += row("", [durations_of(record, metric.unit)] if is_speed else [])

@@ -379,7 +379,7 @@ class Engine(Controller[RoundPlan, Round]):
         )
 
     def _reachable(self) -> float | None:
-        """Return the widest half-width that the budget allows beyond the target; see `out_of_reach`."""
+        """Return the widest half-width that is out of reach of the budget, see `out_of_reach`."""
         found = [
             out_of_reach(
                 metric.analysis or metric.empty_analysis(),

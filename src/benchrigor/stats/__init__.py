@@ -28,7 +28,7 @@ __getattr__, __dir__ = lazy_names(
         "interference.one_run": "estimate_interference profile_interference",
         "interference.traffic_light": "light_of probability_high",
         "phases.stable_phase": "find_stable_phase",
-        "phases.trimming": "trimmed",
+        "phases.phase_search": "trimmed",
         "series.interval": "required_readings",
         "series.subsessions": "autocorrelation merge_subsessions",
         "wps.work_line": "fit_wps",

@@ -173,7 +173,7 @@ def rank(
     question = Question(
         statistic=statistic, confidence=float(confidence), trim=trim, detector=search
     )
-    if question.asked.is_mean:
+    if question.asked.q is None:
         share = are_shares(*(sample for sample in samples.values() if sample is not None))
         question = replace(question, are_shares=share)
     estimates: dict[str, Estimate] = {}

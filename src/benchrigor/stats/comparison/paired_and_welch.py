@@ -30,6 +30,7 @@ from benchrigor.stats.series.interval import estimate_level
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, fit_level, too_few
 from benchrigor.stats.statistics.order_statistics import quantile_of
 from benchrigor.stats.statistics.proportion import WILSON
+from benchrigor.stats.statistics.statistic import MEAN, Statistic
 from benchrigor.stats.statistics.variance_components import combine_values
 
 
@@ -86,7 +87,7 @@ def paired_invocations(
     estimations = [estimate_sample(side, question) for side in (baseline, candidate)]
     values = zip(*(estimation.values for estimation in estimations), strict=True)
     kept = np.array([pair for pair in values if None not in pair], dtype=np.float64).reshape(-1, 2)
-    basis = _levels((kept[:, 0], kept[:, 1]), question.confidence, ())
+    basis = _levels((kept[:, 0], kept[:, 1]), MEAN, question.confidence, ())
     one, two = (
         replace(combine_values(side.tolist(), question.confidence), notices=estimation.notices)
         for side, estimation in zip(kept.T, estimations, strict=True)
@@ -105,7 +106,7 @@ def paired_readings(
     """Contrast as many readings of each, taken in turn; ``transients`` are fitted beside levels."""
     series, confidence, q = (baseline, candidate), question.confidence, question.asked.q
     if q is None:
-        basis = _levels(tuple(map(question.asked.as_mean, series)), confidence, transients)
+        basis = _levels(series, question.asked, confidence, transients)
     else:
         one, two = (quantile_of(values, q, confidence, transients=transients) for values in series)
         below = [
@@ -137,8 +138,10 @@ def _contrast(one: Estimate, two: Estimate, *, symmetric: bool) -> Contrast:
     )
 
 
-def _levels(sides: Sequence[Floats], confidence: float, transients: tuple[float, ...]) -> Basis:
-    baseline, candidate = sides
+def _levels(
+    sides: Sequence[Floats], statistic: Statistic, confidence: float, transients: tuple[float, ...]
+) -> Basis:
+    baseline, candidate = map(statistic.as_mean, sides)
     if baseline.size < MIN_FOR_VARIANCE:
         raise NotEstimable(too_few(baseline.size, MIN_FOR_VARIANCE))
     units = float(baseline.mean()), float(candidate.mean())
@@ -150,6 +153,7 @@ def _levels(sides: Sequence[Floats], confidence: float, transients: tuple[float,
     # All levels are made in the same way, so that the ratio is that of the levels.
     if any(not fit.transients and fit.standard_error > 0.0 for fit in fits):
         fits = [fit_level(values) for values in series]
+    fits = [*map(statistic.freed, fits)]
     are_positive = (float(baseline.min()) >= 0.0, float(candidate.min()) >= 0.0, False, False)
     first, second, _, shift = (
         estimate_level(fit, confidence, positive=positive)

@@ -158,7 +158,7 @@ def compare_samples(
     if positive is None:
         refuse_zeros(("baseline", first), ("candidate", second))
         positive = are_positive(first, second)
-    share = question.asked.is_mean and are_shares(first, second)
+    share = question.asked.q is None and are_shares(first, second)
     question = replace(
         question,
         confidence=float(question.confidence),

@@ -29,7 +29,13 @@ from benchrigor.stats.phases.stability_rules import Trend
 from benchrigor.stats.readings.asked_readings import Readings
 from benchrigor.stats.readings.evidence import early_size, needed_for_width, wanted_half_width
 from benchrigor.stats.series.level import BLOCKS, MIN_FOR_VARIANCE, all_zero
-from benchrigor.stats.statistics.statistic import Fitting, Quantile, Several, Statistic
+from benchrigor.stats.statistics.statistic import (
+    MINIMUM,
+    Fitting,
+    Quantile,
+    Several,
+    Statistic,
+)
 from benchrigor.units import Direction, Quantity
 
 # Phases that count whole, as they are: nothing is fitted along with their level.
@@ -214,9 +220,14 @@ def rejected_notices(rejected: int, total: int) -> tuple[Notice, ...]:
 
 
 def _of_batches(readings: Readings, statistic: Statistic) -> tuple[Notice, ...]:
-    """Warn of a quantile, or the least, of readings that are averages."""
-    is_single = statistic.q is not None or statistic.refusal is not None
-    return (warn_of_batches(readings.batch),) if is_single and readings.batch > 1 else ()
+    """Warn of a quantile, or of the least, of readings that are averages."""
+    calls = readings.batch
+    if calls == 1 or (statistic.q is None and statistic is not MINIMUM):
+        return ()
+    if statistic.q is not None:
+        return (warn_of_batches(calls),)
+    sentence = f"Each reading averages {calls} calls: the least of single calls is less."
+    return (Notice.warning(Code.BATCHED, sentence, calls=calls),)
 
 
 def warn_of_batches(calls: int) -> Notice:

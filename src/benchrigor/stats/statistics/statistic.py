@@ -87,6 +87,10 @@ class Statistic(Protocol):
         """Return what it is the mean of, unless it is a quantile."""
         return series
 
+    def freed(self, fit: LevelFit) -> LevelFit:
+        """Return the fit of that mean with the degrees of freedom that it has."""
+        return fit
+
     def value_of(self, values: Floats) -> float:
         """Return the plain value of readings that are no series, without an interval."""
         return float(values.mean())
@@ -230,16 +234,23 @@ class TrimmedMean(Statistic):
     """
 
     share: float
+    refusal: Notice | None = None
     is_mean = False
 
     def as_mean(self, series: Floats) -> Floats:
-        """Return the pseudo-values; the readings left out are rounded down."""
-        n, cut = series.size, math.floor(self.share * series.size + _ROUNDING)
+        """Return the pseudo-values; the readings left out are rounded down, and one is left."""
+        n = series.size
+        cut = min(math.floor(self.share * n + _ROUNDING), (n - 1) // 2)
         ordered = np.sort(series)
         drawn_in = np.clip(series, ordered[cut], ordered[n - cut - 1])
         left = ordered[cut : n - cut]
         pseudo_values: Floats = left.mean() + (drawn_in - drawn_in.mean()) * (n / left.size)
         return pseudo_values
+
+    def freed(self, fit: LevelFit) -> LevelFit:
+        """Return the fit of pseudo-values with the degrees of freedom of what is left."""
+        freedom = fit.degrees_of_freedom * (1.0 - 2.0 * self.share)
+        return replace(fit, degrees_of_freedom=max(freedom, 1.0))
 
     def value_of(self, values: Floats) -> float:
         """Return the trimmed mean."""
@@ -252,14 +263,9 @@ class TrimmedMean(Statistic):
         return left
 
     def of_series(self, series: Floats, fitting: Fitting, _weights: Floats | None) -> Found:
-        """Estimate the mean of the pseudo-values; weights do not matter.
-
-        What is left has fewer degrees of freedom than all.
-        """
+        """Estimate the mean of the pseudo-values; weights do not matter."""
         values = self.as_mean(series)
-        fit = _fit(values, fitting)
-        freedom = fit.degrees_of_freedom * (1.0 - 2.0 * self.share)
-        fit = replace(fit, degrees_of_freedom=max(freedom, 1.0))
+        fit = self.freed(_fit(values, fitting))
         return averaged_as(TRIMMED, _level(fit, values, fitting)), (fit,)
 
     def of_each(self, series: Floats, fitting: Fitting) -> tuple[float, Fits]:
@@ -268,6 +274,8 @@ class TrimmedMean(Statistic):
 
     def of_several(self, several: Several) -> Estimate:
         """Combine the trimmed means by Student's t."""
+        if len(several.values) == 1:
+            return of_one(self.of_series(several.series[0], several.fitting, None)[0])
         return averaged_as(TRIMMED, MEAN.of_several(several))
 
 
@@ -329,13 +337,19 @@ HARMONIC_MEAN, SHARE, MINIMUM = HarmonicMean(), Share(), Minimum()
 TRIMMED = "trimmed"  # in the name of a method
 
 
+_OF_OUTCOMES = Notice.refusal(
+    Code.NO_INTERVAL,
+    "A trimmed mean of outcomes leaves out the rarer ones: take their mean, which is their share.",
+)
+
+
 def statistic_for(name: str, *, share: bool = False, harmonic: bool = False) -> Statistic:
     """Return the statistic of a name, of readings that are shares, or averaged harmonically."""
     family, part = statistic_of(name)
     if family == "quantile":
         return Quantile(part, follows_pace=not share, averages_rates=harmonic)
     if family == "trimmed":
-        return TrimmedMean(part)
+        return TrimmedMean(part, _OF_OUTCOMES if share else None)
     if family == "min":
         return MINIMUM
     return SHARE if share else HARMONIC_MEAN if harmonic else MEAN
