@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 import time
@@ -35,6 +36,7 @@ from benchrigor.workbench.settings import ADAPTIVE, LOADS
 from benchrigor.workloads.processes.time_limits import CallOverran, Patience
 
 KIND = "peak"  # of the subject of such a run
+_TRIAL = "trial"  # the fact of a round that holds it
 PUBLISHED_ACCURACY = 0.10  # of the policies other than "adaptive"
 _BUDGET_S = 240.0  # of the policy "adaptive"
 _REASONS: dict[PeakStatus | None, StopReason] = {
@@ -289,19 +291,23 @@ def _round_of(trial: Trial) -> Round:
         plan=RoundPlan(index=asked.id, work=asked.load, seconds=asked.duration_s),
         elapsed_ns=round(trial.cost_s * 1e9),
         readings={name: value for name, value in values.items() if value is not None},
-        facts={"reason": asked.reason, **dict(_flat(codec.encode(result)))},
+        facts={_TRIAL: json.dumps(codec.encode({"asked": asked, "result": result}))},
     )
 
 
 def _trial_of(finished: Round) -> tuple[LoadTrial, LoadResult]:
-    plan, facts = finished.plan, dict(finished.facts)
+    facts = dict(finished.facts)
+    if _TRIAL in facts:
+        told = json.loads(str(facts[_TRIAL]))
+        return codec.decode(LoadTrial, told["asked"]), codec.decode(LoadResult, told["result"])
+    # Earlier versions kept a fact for each field, items of mappings as field.key.
+    plan, nested = finished.plan, dict[str, Any]()
     asked = LoadTrial(
         id=plan.index,
         load=float(plan.work or 0.0),
         duration_s=plan.seconds or 0.0,
         reason=str(facts.pop("reason")),
     )
-    nested: dict[str, Any] = {}
     for name, value in facts.items():
         field, dot, key = name.partition(".")
         if dot:
@@ -309,12 +315,3 @@ def _trial_of(finished: Round) -> tuple[LoadTrial, LoadResult]:
         else:
             nested[field] = value
     return asked, codec.decode(LoadResult, nested)
-
-
-def _flat(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the fields of a result, items of mappings as field.key, without notices."""
-    for name, value in fields.items():
-        if isinstance(value, Mapping):
-            yield from ((f"{name}.{key}", item) for key, item in value.items() if key != "notices")
-        else:
-            yield name, value
