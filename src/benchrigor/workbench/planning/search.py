@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from benchrigor.errors import PlanMismatch
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.checks import refuse
 from benchrigor.model.series import short
-from benchrigor.model.text import show_duration
 from benchrigor.workbench.data import (
     MEAN,
     P95,
@@ -23,6 +22,13 @@ from benchrigor.workbench.data import (
     Trial,
 )
 from benchrigor.workbench.planning import adaptive_search
+from benchrigor.workbench.planning.endings import (
+    none_offered,
+    not_narrow,
+    not_offered,
+    note_unread_limits,
+    saturated_at_least,
+)
 from benchrigor.workbench.planning.judging import Judge
 from benchrigor.workbench.planning.published_search import find_policy
 from benchrigor.workbench.planning.steps import (
@@ -211,7 +217,7 @@ class PeakSearch:
         status = None if ending is None else ending.status
         if status is PeakStatus.SATURATED_AT_LOWEST:  # trials that kept the limits were chance
             kept, saturated = None, min(trial.asked.load for trial in trials)
-        notices = () if ending is None else (*ending.notices, *self._note_unread_limits(trials))
+        unread = note_unread_limits(self.limits, trials)
         return PeakRate(
             status=status,
             load=load,
@@ -223,7 +229,7 @@ class PeakSearch:
             cost_s=self.spent_s,
             goodput=_goodput(trials, kept),
             unit=self.unit,
-            notices=notices,
+            notices=() if ending is None else (*ending.notices, *unread),
         )
 
     @property
@@ -235,17 +241,6 @@ class PeakSearch:
     def spent_s(self) -> float:
         """The total cost of finished trials."""
         return sum(trial.cost_s for trial in self._trials)
-
-    def _note_unread_limits(self, trials: Sequence[Trial]) -> Iterator[Notice]:
-        """Report limits without a value in any trial."""
-        names = [
-            repr(limit.metric)
-            for limit in self.limits
-            if all(trial.result.value(limit.metric) is None for trial in trials)
-        ]
-        if trials and names:
-            sentence = f"No trial told its {' or '.join(names)}: that limit was not checked."
-            yield Notice.warning(Code.LIMIT_NOT_CHECKED, sentence)
 
     def _valid(self) -> list[Trial]:
         return [trial for trial in self._trials if trial.counts]
@@ -297,15 +292,10 @@ class PeakSearch:
         least = min((trial.asked.load for trial in self._valid()), default=0.0)
         is_lowest = ending.status is PeakStatus.SATURATED_AT_LOWEST and least == self.goal.min_load
         if is_lowest and not ending.notices and not self.goal.whole:
-            sentence = (
-                f"The limits are exceeded at the least load, {least:.4g}: allow lower loads, or "
-                "take other limits."
-            )
-            return replace(ending, notices=(Notice.warning(Code.NOT_CONVERGED, sentence),))
+            return replace(ending, notices=(saturated_at_least(least),))
         if ending.status is not PeakStatus.NOT_SATURATED or not self._limited:
             return ending
-        sentence = f"No greater load was offered: {self._limited}."
-        return replace(ending, notices=(Notice.warning(Code.GENERATOR_LIMIT, sentence),))
+        return replace(ending, notices=(not_offered(self._limited),))
 
     def _so_far(self) -> Estimate | None:
         return adaptive_search.so_far(self._valid(), self.goal) if self._is_adaptive else None
@@ -313,16 +303,13 @@ class PeakSearch:
     def _out_of_budget(self) -> Ending:
         if ending := self._refuse_all_invalid(PeakStatus.BUDGET_SPENT):
             return ending
-        sentence = "The search ended before the interval was as narrow as wanted: allow more."
-        load = self._so_far()
+        load, kept = self._so_far(), highest_kept(self._valid())
         wanted = None if load is None else self.goal.accuracy * load.value
-        kept = highest_kept(self._valid())
+        notice = not_narrow(wanted)
         if load is None and kept is not None and self._is_adaptive:
-            trial_s = self._least_requests / kept
-            needed_s = self.goal.by_now(self._trials).usual_s(trial_s)
+            needed_s = self.goal.by_now(self._trials).usual_s(self._least_requests / kept)
             if needed_s > (self.goal.budget_s or math.inf):
-                sentence += f" A peak near {kept:.3g} takes about {show_duration(needed_s)}."
-        notice = Notice.warning(Code.NOT_CONVERGED, sentence, wanted=wanted)
+                notice = not_narrow(wanted, near=kept, needed_s=needed_s)
         return Ending(PeakStatus.BUDGET_SPENT, load, (notice,))
 
     def _repeat_or_limit(self, invalid: Trial) -> None:
@@ -343,8 +330,7 @@ class PeakSearch:
         if below is not None:
             self.goal = replace(self.goal, max_load=self.goal.within(below))
             return
-        what = f"A load of {load:.4g} was not" if is_below else "No greater load was"
-        notice = Notice.warning(Code.GENERATOR_LIMIT, f"{what} offered: {invalid.invalid}.")
+        notice = not_offered(invalid.invalid, below=load if is_below else None)
         ending = Ending(PeakStatus.NOT_SATURATED, notices=(notice,))
         if is_below:
             ending = Ending(PeakStatus.FAILED, self._so_far(), (notice,))
@@ -354,10 +340,7 @@ class PeakSearch:
         """Return an ending if trials were run, and all were invalid; else None."""
         if not self._trials or self._valid():
             return None
-        n, why = len(self._trials), self._trials[-1].invalid
-        trials = "the only trial was" if n == 1 else f"all {n} trials were"
-        sentence = f"No load could be offered on time: {trials} invalid, since {why}."
-        return Ending(status, notices=(Notice.warning(Code.GENERATOR_LIMIT, sentence),))
+        return Ending(status, notices=(none_offered(self._trials),))
 
     def _offered_below(self, load: float) -> float | None:
         """Return the greatest load to continue with below an impossible one; None without one."""
