@@ -9,9 +9,8 @@ Benchmarking" (USENIX ATC 2008), section 4.2.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 
 import numpy as np
@@ -27,19 +26,39 @@ _REOPENED = 0.1
 _LEAST_RATIO, _REAL = 1e-9, 1e-9
 
 
-class Picker(ABC):
-    """Picks the next load. ``ratio`` is the mean response at the last one, over its limit."""
+class Picker:
+    """Raises the load until it saturates, and then halves the interval (Algorithm 3).
 
-    def __init__(self, goal: Goal) -> None:
-        self._goal = goal
+    Parameters
+    ----------
+    goal
+        The least and greatest load.
+    further
+        Returns a greater load, while none was saturated.
+    predict, points
+        A model through so many loads, see `_by_line` and `_by_parabola`; None without one. They are
+        the last load, and the other ones with the responses nearest to the limit. If the model has
+        no solution, or one below half the least or above twice the greatest load so far, it does
+        not count (Algorithm 4).
+    """
+
+    def __init__(
+        self,
+        goal: Goal,
+        further: Callable[[float], float],
+        predict: Callable[[list[float], list[float]], float | None] | None = None,
+        points: int = 0,
+    ) -> None:
+        self._goal, self._further = goal, further
+        self._predict, self._points = predict, points
+        self._tried: dict[float, float] = {}
         self._low, self._high = 0.0, math.inf  # judged unsaturated, and saturated
 
-    @abstractmethod
-    def _further(self, load: float) -> float:
-        """Return a greater load, while none was saturated."""
-
     def next(self, load: float, ratio: float) -> float | None:
-        """Return the next load; None if none is left between the least and the greatest."""
+        """Return the next load; None if none is left between the least and the greatest.
+
+        ``ratio`` is the mean response at the last one, over its limit.
+        """
         goal = self._goal
         if ratio < 1.0:
             if load == goal.max_load:
@@ -49,9 +68,10 @@ class Picker(ABC):
             if load <= goal.min_load:
                 return None
             self._high = min(self._high, load)
-        return goal.within(self._choose(load, ratio))
+        predicted = self._by_model(load, ratio)
+        return goal.within(self._by_interval(load, ratio) if predicted is None else predicted)
 
-    def _choose(self, load: float, ratio: float) -> float:
+    def _by_interval(self, load: float, ratio: float) -> float:
         if math.isinf(self._high):
             return self._further(load)
         if self._high - self._low < _COLLAPSED * self._high:  # trust the last result
@@ -61,74 +81,49 @@ class Picker(ABC):
                 self._low = load * (1.0 - _REOPENED)
         return (self._low + self._high) / 2.0
 
-
-class Binsearch(Picker):
-    """Double the load until it saturates, then halve the interval (Algorithm 3)."""
-
-    def _further(self, load: float) -> float:
-        return 2.0 * load
-
-
-class Linear(Picker):
-    """Raise the load by a small fixed step until it saturates, then halve the interval."""
-
-    def _further(self, load: float) -> float:
-        return load + INCREMENT
-
-
-class ModelGuided(Binsearch):
-    """Fit 1/R = A - B load through two loads, and pick the load at the limit (Algorithm 4).
-
-    The two are the last load, and the other load with the response nearest to the limit. If the
-    model has no solution, or one below half the least or above twice the greatest load so far,
-    `Binsearch` picks the load.
-    """
-
-    points = 2
-
-    def __init__(self, goal: Goal) -> None:
-        super().__init__(goal)
-        self._tried: dict[float, float] = {}
-
-    def _choose(self, load: float, ratio: float) -> float:
+    def _by_model(self, load: float, ratio: float) -> float | None:
         self._tried[load] = max(ratio, _LEAST_RATIO)
         others = sorted(self._tried.keys() - {load}, key=lambda load: abs(self._tried[load] - 1.0))
-        near = [load, *others[: self.points - 1]]
-        least, greatest = min(self._tried) / 2.0, max(self._tried) * 2.0
-        if len(near) == self.points and math.isfinite(ratio):
-            predicted = self._predict(near, [self._tried[load] for load in near])
-            if predicted is not None and least <= predicted <= greatest:
-                return predicted
-        return super()._choose(load, ratio)
-
-    def _predict(self, loads: list[float], ratios: list[float]) -> float | None:
-        """Return the load at which the model reaches the limit."""
-        (one, two), (inverse, other_inverse) = loads, [1.0 / ratio for ratio in ratios]
-        slope = (other_inverse - inverse) / (one - two)
-        return one + (inverse - 1.0) / slope if slope > 0.0 else None
-
-
-class Quadratic(ModelGuided):
-    """Fit R = a + b load + c load^2 through three loads instead; the other model of the paper."""
-
-    points = 3
-
-    def _predict(self, loads: list[float], ratios: list[float]) -> float | None:
-        if not all(map(math.isfinite, ratios)):
+        near = [load, *others[: self._points - 1]]
+        if self._predict is None or len(near) < self._points or math.isinf(ratio):
             return None
-        last = loads[0]  # the origin, so that three close loads stay distinct
-        parabola = np.poly1d(np.polyfit([load - last for load in loads], ratios, 2))
-        roots = (parabola - 1.0).roots
-        real = [float(root.real) for root in roots if abs(root.imag) < _REAL * abs(last + root)]
-        return last + min(real, key=abs) if real else None
+        predicted = self._predict(near, [self._tried[load] for load in near])
+        least, greatest = min(self._tried) / 2.0, max(self._tried) * 2.0
+        return predicted if predicted is not None and least <= predicted <= greatest else None
 
 
-PICKERS: dict[str, type[Picker]] = {
-    "strawman": Linear,  # its search ends when a load saturates
-    "linear": Linear,
-    "binsearch": Binsearch,
-    "model": ModelGuided,
-    "quadratic": Quadratic,
+def _by_line(loads: list[float], ratios: list[float]) -> float | None:
+    """Return the load at the limit by 1/R = A - B load through two loads."""
+    (one, two), (inverse, other_inverse) = loads, [1.0 / ratio for ratio in ratios]
+    slope = (other_inverse - inverse) / (one - two)
+    return one + (inverse - 1.0) / slope if slope > 0.0 else None
+
+
+def _by_parabola(loads: list[float], ratios: list[float]) -> float | None:
+    """Return it by R = a + b load + c load^2 through three loads; the other model of the paper."""
+    if not all(map(math.isfinite, ratios)):
+        return None
+    last = loads[0]  # the origin, so that three close loads stay distinct
+    parabola = np.poly1d(np.polyfit([load - last for load in loads], ratios, 2))
+    roots = (parabola - 1.0).roots
+    real = [float(root.real) for root in roots if abs(root.imag) < _REAL * abs(last + root)]
+    return last + min(real, key=abs) if real else None
+
+
+def _double(load: float) -> float:
+    return 2.0 * load
+
+
+def _add(load: float) -> float:
+    return load + INCREMENT
+
+
+PICKERS: dict[str, Callable[[Goal], Picker]] = {
+    "strawman": partial(Picker, further=_add),  # its search ends when a load saturates
+    "linear": partial(Picker, further=_add),
+    "binsearch": partial(Picker, further=_double),
+    "model": partial(Picker, further=_double, predict=_by_line, points=2),
+    "quadratic": partial(Picker, further=_double, predict=_by_parabola, points=3),
 }
 
 
@@ -144,7 +139,7 @@ def find_policy(policy: str) -> Policy:
 
 
 def _search(
-    picker: type[Picker], trials: Sequence[Trial], _pending: Sequence[Step], goal: Goal
+    picker: Callable[[Goal], Picker], trials: Sequence[Trial], _pending: Sequence[Step], goal: Goal
 ) -> Step | Ending:
     """Follow Algorithm 2 through the trials so far, to the next one or the end.
 
@@ -175,7 +170,7 @@ def _search(
 
 
 def _strawman(
-    picker: type[Picker], trials: Sequence[Trial], _pending: Sequence[Step], goal: Goal
+    picker: Callable[[Goal], Picker], trials: Sequence[Trial], _pending: Sequence[Step], goal: Goal
 ) -> Step | Ending:
     """Run ten long trials at each load in turn; the peak is the last load before one saturates."""
     told = _by_load(trials)
