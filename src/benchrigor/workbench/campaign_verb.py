@@ -18,8 +18,6 @@ from benchrigor.storage import Journal
 from benchrigor.workbench.campaign import Campaign
 from benchrigor.workbench.data import PeakRate, PeakStatus
 from benchrigor.workbench.loadgen.prepared import Prepared, generator_of
-from benchrigor.workbench.maps import choice_run, map_run
-from benchrigor.workbench.maps.choice_run import ChoiceRun, choice_in, turns_of
 from benchrigor.workbench.maps.map_file import MapFile, map_of
 from benchrigor.workbench.maps.map_hosts import measure_choice, measure_map
 from benchrigor.workbench.maps.map_picture import plot_map
@@ -30,7 +28,16 @@ from benchrigor.workbench.maps.map_report import (
     sample_line,
     turn_line,
 )
-from benchrigor.workbench.maps.map_run import MapRun, surface_of
+from benchrigor.workbench.maps.map_run import (
+    KIND_OF_CHOICES,
+    KIND_OF_MAPS,
+    OF_MAP,
+    ChoiceRun,
+    MapRun,
+    choice_in,
+    surface_of,
+    turns_of,
+)
 from benchrigor.workbench.peak_run import PeakRun, find_peak, peak_of, search_of
 from benchrigor.workbench.picture import plot_peak
 from benchrigor.workbench.planning.best_choice import BEST, EQUIVALENT, Choice
@@ -44,8 +51,8 @@ if TYPE_CHECKING:
 _MOST_PREDICTED = 1_000  # points with predictions in JSON
 _NOUNS = {
     "peak": "a search for a peak",
-    map_run.KIND: "a map",
-    choice_run.KIND: "a choice",
+    KIND_OF_MAPS: "a map",
+    KIND_OF_CHOICES: "a choice",
 }
 
 
@@ -58,9 +65,9 @@ def show(record: RunRecord, *, whole: bool | None = None) -> None:
     """Print the report of a stored run; None for a ``whole`` one if details are wanted."""
     whole = wants_details() if whole is None else whole
     kind = record.subject["kind"]
-    if kind == choice_run.KIND:
+    if kind == KIND_OF_CHOICES:
         _print_choice(record, choice_in(record), whole=whole)
-    elif kind == map_run.KIND:
+    elif kind == KIND_OF_MAPS:
         _print_map(record, whole=whole)
     else:
         _print_peak(peak_of(record), run_id=record.run_id)
@@ -68,7 +75,7 @@ def show(record: RunRecord, *, whole: bool | None = None) -> None:
 
 def explain(record: RunRecord) -> None:
     """Print how a stored search reached its result, or the whole report of another run."""
-    if record.subject["kind"] in {map_run.KIND, choice_run.KIND}:
+    if record.subject["kind"] in {KIND_OF_MAPS, KIND_OF_CHOICES}:
         show(record, whole=True)
         return
     found = peak_of(record)
@@ -83,11 +90,11 @@ def explain(record: RunRecord) -> None:
 def draw(record: RunRecord) -> Axes:
     """Draw the trials of a stored search, or the surface of a stored map."""
     kind = record.subject["kind"]
-    if kind == choice_run.KIND:
+    if kind == KIND_OF_CHOICES:
         raise InvalidInput(
             f"{record.run_id} is {noun_of(record)}, which has no picture: draw its map"
         )
-    if kind == map_run.KIND:
+    if kind == KIND_OF_MAPS:
         return plot_map(surface_of(record), unit=record.metrics[0].unit, title=record.name)
     return plot_peak(peak_of(record), title=record.name)
 
@@ -283,7 +290,7 @@ def _is_chosen(record: RunRecord, store: Journal) -> bool:
     """Return whether a choice of a map has begun."""
     listed = store.runs(f"best of {record.name}")
     subjects = (store.load(run["run_id"]).subject for run in listed)
-    return any(subject.get(choice_run.MAP) == record.run_id for subject in subjects)
+    return any(subject.get(OF_MAP) == record.run_id for subject in subjects)
 
 
 def _print_choice(record: RunRecord, choice: Choice, *, whole: bool = False) -> None:
@@ -292,7 +299,7 @@ def _print_choice(record: RunRecord, choice: Choice, *, whole: bool = False) -> 
         next_verb="resume" if record.decision is None else "explain",
         run_id=record.run_id,
         name=record.name,
-        map=record.subject.get(choice_run.MAP),
+        map=record.subject.get(OF_MAP),
         **{name: getattr(choice, name) for name in choice.__dataclass_fields__},
         turns=[codec.encode(done) for done in turns_of(record)],
     )
@@ -304,4 +311,4 @@ def _code_of_choice(choice: Choice) -> ExitCode:
     return ExitCode.RESULT if choice.verdict in {BEST, EQUIVALENT} else ExitCode.TARGET_MISSED
 
 
-_RESUME = {"peak": _resume_search, map_run.KIND: _resume_map, choice_run.KIND: _resume_choice}
+_RESUME = {"peak": _resume_search, KIND_OF_MAPS: _resume_map, KIND_OF_CHOICES: _resume_choice}

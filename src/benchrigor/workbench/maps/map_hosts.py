@@ -20,10 +20,9 @@ from benchrigor.workbench.campaign import here
 from benchrigor.workbench.data import PeakRate, Trial
 from benchrigor.workbench.loadgen import HostSenders
 from benchrigor.workbench.loadgen.senders import Senders
-from benchrigor.workbench.maps.choice_run import ChoiceRun, TurnDone
 from benchrigor.workbench.maps.life_cycle import StepDone
 from benchrigor.workbench.maps.map_file import MapFile, map_of
-from benchrigor.workbench.maps.map_run import MapRun
+from benchrigor.workbench.maps.map_run import ChoiceRun, MapRun, TurnDone
 from benchrigor.workbench.maps.responses import Found, Samples, metric_of
 from benchrigor.workbench.planning.best_choice import Turn
 from benchrigor.workbench.pool.host_table import executor_for
