@@ -5,10 +5,13 @@ import stat
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
+from simulated.paced import paced_round
+from tests.session.telling import told
 
+import benchrigor as br
 from benchrigor.errors import StoreFailed
-from benchrigor.session.conditions.pace_of_rounds import full_speed_of
 from benchrigor.storage.full_pace import keep_levels, kept_levels
 
 
@@ -94,4 +97,8 @@ def test_a_kind_without_recent_levels_does_not_end_a_measurement(monkeypatch):
     monkeypatch.setattr(time, "time", lambda: began + 15.0 * 86_400)
     kept = kept_levels("here")
     assert kept.keys() == {"interpreter"}
-    assert full_speed_of({}, {**kept, "command": []}) == {"interpreter": 1e-6}
+    session = br.Session(br.Options(max_rounds=1), seed=1)
+    session.kept_levels = {**kept, "command": []}
+    rng = np.random.default_rng(1)
+    record = told(session, lambda plan: paced_round(plan, rng, slow_share=0.5))
+    assert record.analysis().pace.full_s == {"interpreter": 1e-6}

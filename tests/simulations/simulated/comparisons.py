@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from benchrigor.model import Verdict
-from benchrigor.model.comparison import Family
 from benchrigor.stats import compare, rank
 from benchrigor.stats.comparison.multiple_testing import family_of
 
@@ -20,7 +19,7 @@ def runs(rng: np.random.Generator, mean: float, sd: float = 0.01, n: int = 10) -
     return [[float(level)] for level in mean * rng.normal(1.0, sd, n)]
 
 
-def family(rng: np.random.Generator, ratios: Mapping[str, float]) -> Family:
+def family(rng: np.random.Generator, ratios: Mapping[str, float]) -> Any:
     return family_of_pairs(
         {name: (runs(rng, 1.0), runs(rng, each)) for name, each in ratios.items()}
     )
@@ -28,7 +27,7 @@ def family(rng: np.random.Generator, ratios: Mapping[str, float]) -> Family:
 
 def family_of_pairs(
     pairs: Mapping[str, tuple[Any, Any]], *, rate: float = 0.05, **options: Any
-) -> Family:
+) -> Any:
     """Compare baseline and candidate of each pair, and judge them together."""
     found = {name: compare(*pair, **options) for name, pair in pairs.items()}
     return family_of(found, rate=rate)
