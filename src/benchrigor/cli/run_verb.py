@@ -25,7 +25,7 @@ from benchrigor.cli.targets import command_target, command_words, metrics_for
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Metric, Options
-from benchrigor.model.checks import refuse
+from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.codec import is_there
 from benchrigor.model.options import Work, check_work
 from benchrigor.model.text import show_duration
@@ -168,7 +168,10 @@ def run(words: tuple[str, ...], **given: Any) -> None:
     """  # noqa: D301  # click wants the backspace itself
     is_function = names_function(words[0]) and not is_there(Path(words[0]))
     targets = words if is_function and all(map(names_function, words)) else words[:1]
-    options = _options(given, in_turn=len(targets) > 1)
+    problems = [] if is_function else _wrong_for_command(words[0], given)
+    options = attempt(problems, partial(_options, given, in_turn=len(targets) > 1))
+    if problems or options is None:
+        raise InvalidInput(problems)
     over_s = given["over"]
     if over_s and over_s < options.budget_s:
         raise InvalidInput(
@@ -212,12 +215,13 @@ def _in_turn(
         leave(max(map(code_for, records.values())))
 
 
-def _command(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None) -> Chosen:
+def _wrong_for_command(name: str, given: dict[str, Any]) -> list[str]:
     wrong = ("gc", "batch", "pieces", "over", "fresh", "in_process", *shared.FRESH)
-    refuse(
-        f"{flag} is for functions, and {words[0]} is a command"
-        for flag in shared.flags_given(given, *wrong)
-    )
+    flags = shared.flags_given(given, *wrong)
+    return [f"{flag} is for functions, and {name} is a command" for flag in flags]
+
+
+def _command(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None) -> Chosen:
     words = tuple(command_words(words, shell=given["shell"]))
     flag = "--work" if given["work"] else "--analysis wps"
     if (given["work"] or speed) and not any("{work}" in word for word in words):

@@ -24,12 +24,13 @@ from benchrigor.model.checks import (
     refuse,
     wrong_kinds,
     wrong_number,
+    wrong_setting,
     wrong_share,
-    wrong_whole,
 )
 from benchrigor.model.estimate import ends
 from benchrigor.model.series import Floats, Ints, short
 from benchrigor.model.text import many, percent
+from benchrigor.settings import SETTINGS
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -164,13 +165,13 @@ def partition_kernels(
         _wrong_weights("nodes", nodes, "a node"),
         _wrong_traffic(traffic, times),
         wrong_share("tolerance", tolerance),
-        wrong_whole("seed", seed, least=0, most=2**31 - 1 - _BISECTED),
+        wrong_setting("seed", SETTINGS["seed"], seed),
     )
     if not any(times.values()):
         raise InvalidInput("times are all 0, expected at least one above 0")
     between = {key: value for key, value in traffic.items() if key[0] != key[1] and value > 0.0}
     graph = _graph_of(times, between, nodes)
-    best = _partition(graph, float(tolerance), int(seed))
+    best = _partition(graph, float(tolerance), int(seed) % (2**31 - _BISECTED))
     places = dict(zip(times, map([*nodes].__getitem__, best), strict=True))
     return _describe(places, times, between, nodes)
 

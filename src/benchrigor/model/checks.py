@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from numbers import Integral, Real
+from types import SimpleNamespace
 from typing import Any, TypeGuard, TypeVar
 
 from benchrigor.errors import InvalidInput
@@ -14,6 +16,7 @@ from benchrigor.settings import LIMIT, SHARE, Setting
 from benchrigor.units import share_of
 
 T = TypeVar("T")
+Clashes = Iterable[tuple[Callable[[Any], object], str]]
 
 # Between them products and quotients of two numbers stay in the range of a double.
 _SMALLEST = 1e-150
@@ -115,14 +118,26 @@ def wrong_setting(name: str, row: Setting, value: Any) -> list[str]:
     return wrong_values([(name, value, fits, expected)])
 
 
-def wrong_settings(rows: Mapping[str, Setting], given: Mapping[str, Any]) -> list[str]:
-    """Return the problems with the values of all settings of a table, among other ones."""
-    return [problem for name in rows for problem in wrong_setting(name, rows[name], given[name])]
+def wrong_settings(
+    rows: Mapping[str, Setting], given: Mapping[str, Any], clashes: Clashes = ()
+) -> list[str]:
+    """Return the problems with all settings of a table, and what of the others clashes."""
+    wrong = {name: wrong_setting(name, rows[name], given[name]) for name in rows}
+    right = {name: given[name] for name, problems in wrong.items() if not problems}
+    problems = [problem for several in wrong.values() for problem in several]
+    return [*problems, *wrong_together(SimpleNamespace(**right), clashes)]
 
 
-def wrong_together(its: T, clashes: Iterable[tuple[Callable[[T], object], str]]) -> list[str]:
-    """Return what does not go together in an object, in texts that show its fields."""
-    return [text.format(its) for clash, text in clashes if clash(its)]
+def wrong_together(its: Any, clashes: Clashes) -> list[str]:
+    """Return what does not go together in an object, in texts that show its fields.
+
+    What it lacks clashes with nothing.
+    """
+    found = []
+    for clash, text in clashes:
+        with suppress(AttributeError):
+            found += [text.format(its)] if clash(its) else []
+    return found
 
 
 def wrong_share(name: str, value: object) -> list[str]:

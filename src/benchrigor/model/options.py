@@ -202,6 +202,10 @@ _MEANS = "long-run-variance"  # the method that asks nothing of other options
 # What does not go together, and how to say so.
 _CLASHES: tuple[tuple[Callable[[Options], bool], str], ...] = (
     (
+        lambda its: its.max_rounds is not None and its.min_rounds > its.max_rounds,
+        "min_rounds is {0.min_rounds}, but max_rounds is {0.max_rounds}, expected no less",
+    ),
+    (
         lambda its: its.method != _MEANS and its.statistic != "mean",
         "statistic is {0.statistic!r}, expected 'mean': subsessions merge means",
     ),

@@ -6,14 +6,15 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from benchrigor.errors import InvalidInput, PlanMismatch
+from benchrigor.errors import PlanMismatch
 from benchrigor.model import Analysis, Decision, Notice, Options, Progress, StopReason
+from benchrigor.model.checks import checked
 from benchrigor.protocols import StopRule
+from benchrigor.settings import SETTINGS
 
 
 class Plan(Protocol):
@@ -38,9 +39,7 @@ def check_seed(seed: object) -> int:
     """Return a seed, drawn for None; raise InvalidInput unless it is a whole number from 0 on."""
     if seed is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
-        raise InvalidInput(f"seed is {seed!r}, expected a whole number of 0 or more")
-    return int(seed)
+    return int(checked("seed", SETTINGS["seed"], seed))
 
 
 def seed_of(seed: int, index: int) -> int:

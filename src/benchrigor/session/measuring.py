@@ -20,6 +20,7 @@ from benchrigor.model.checks import attempt, is_number, refuse, wrong_values
 from benchrigor.model.options import USUAL_TARGET
 from benchrigor.model.text import show_duration
 from benchrigor.protocols import Clock, Store
+from benchrigor.session.controller import check_seed
 from benchrigor.session.measured_metrics import SPEED
 from benchrigor.session.session import Session, meter_for
 from benchrigor.units import Direction
@@ -270,6 +271,7 @@ def prepare(
     problems += wrong_values([("metric", metric, in_seconds, "a Metric in seconds")])
     problems += _wrong_items(given["items"], items)
     problems += _wrong_for_work(options, given) if work is not None and options else []
+    attempt(problems, check_seed, given["seed"])
     refuse(problems)
     clock, adapted = given["clock"] or WallClock(), CallableWorkload
     if takes_amount(func) and (work is not None or given["setup"] is None):

@@ -167,7 +167,10 @@ def peak(
       benchrigor peak --host elm --host oak --prefix 'ssh {host}' \\
         --url http://server:8000/ --p95 200ms
     """  # noqa: D301  # click wants the backspace itself
-    way, limits = _way(words, given), _limits(words, given)
+    problems: list[str] = []
+    way = attempt(problems, _way, words, given)
+    limits = (way and attempt(problems, _limits, words, given)) or []
+    target = (way and attempt(problems, _target, way, words, given)) or {}
     accuracy_given = shared.is_given("accuracy")  # else it may be missed
     own = {name: given[name] for name in SEARCH if given[name] is not None}
     own |= {"budget_s": None} if own.get("budget_s") == math.inf else {}
@@ -180,10 +183,12 @@ def peak(
         # A plan is of the response, as it was published.
         accuracy=PUBLISHED_ACCURACY if plan_only else given["accuracy"],
     )
-    refuse(wrong_budget(search))
+    if limits:
+        attempt(problems, lambda: PeakSearch(**search))
+    refuse(problems or wrong_budget(search))
     planned = PeakSearch(**search)
     generator = {name: given[name] for name in ("load", "prepare", "recover", "read", *SENDING)}
-    generator |= _by_shell(given) | _target(way, words, given)
+    generator |= _by_shell(given) | target
     generator |= {"cwd": str(Path.cwd()), "accuracy_given": accuracy_given}
     offering = generator_of(generator, planned.limits)
     if dry_run:

@@ -79,6 +79,7 @@ run no_such_module:f
 run os:name
 run --gc off true
 run --batch 1 true
+run --batch 1 --confidence 0 true
 run --batch 1 text_functions:stepped
 run --statistic mode true
 run --method pilot true

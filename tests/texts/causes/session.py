@@ -283,7 +283,12 @@ CAUSES: dict[str, Callable[[], object]] = {
         {"functions": {"a": dict}, "name": "b"},
         {"functions": {"a": dict}, "budgets": 3},
         {"functions": {"a": dict, "b": dict}, "target": -1},
+        {"functions": {}, "seed": -1, "budgets": 3, "confidence": 0},
     ),
+    "all that is wrong with what is compared": lambda: tried(
+        br.compare_runs, {"baseline": 1, "candidate": [], "confidence": 0, "margin": -1}
+    ),
+    "more rounds at least than at most": lambda: Options(min_rounds=5, max_rounds=2, confidence=0),
     "what cannot be run": lambda: Session().run(3),  # type: ignore[arg-type]
     "a seed that is no whole number": lambda: tried(
         lambda seed: Session(seed=seed), -1, 1.5, True, "x"

@@ -30,6 +30,9 @@ CAUSES = {
     "confidence out of range": lambda: tried(
         lambda wrong: estimate_mean(NORMAL, confidence=wrong), 95, 0.0, math.nan, "95%", True
     ),
+    "all that is wrong with a mean": lambda: estimate_mean(
+        [], confidence=0, method="bootstrap", autocorrelation_limit=2, detector="eyes", trim=True
+    ),
     "an unknown method": lambda: estimate_mean(NORMAL, method="bootstrap"),
     "a share out of range": lambda: tried(
         lambda wrong: estimate_quantile(NORMAL, wrong), 1.5, 0, 50, math.nan, True, "0.5", None

@@ -121,6 +121,7 @@ SEARCHES = [
     {"seed_load": math.inf, "min_load": "many", "accuracy": 0, "budget_s": -5, "policy": "best"},
     {"policy": "linear", "whole": True},
     {"whole": True, "min_load": 1.5, "max_load": 10.5},
+    {"threshold_s": 0, "min_load": 9, "max_load": 3, "confidence": 0},
 ]
 RESULTS = [
     {"mean_response_s": -1},
@@ -162,6 +163,7 @@ peak --limit p99 --url http://x/
 peak --mean 1s --limit mean=2s --url http://x/
 peak --mean 1s --url ftp://x/
 peak --mean 1s --url http://x/ --min-load 9 --max-load 3
+peak --mean 1s --url http://x/ --header x --min-load 9 --max-load 3 --confidence 0
 peak --mean 1s --url http://x/ --seed-load nan
 peak --mean 1s --url http://x/ --header a
 peak --mean 1s --url http://x/ --body @none

@@ -229,6 +229,7 @@ WRONG = {
     "a direction of none": COMMAND + "read = 'a:ms=json:a'\ndirection = {b = 'lower'}",
     "a direction that is none": COMMAND + "read = 'a:ms=json:a'\ndirection = {a = 'up'}",
     "a number for a direction": COMMAND + "direction = 7",
+    "a misspelt direction": COMMAND + "read = 'score=json:a'\ndirection = 'highr'",
     "a start of which nothing tells": COMMAND + "[server]\nstart = 'x'",
     "a port that is none": COMMAND + "[server]\nport = true\nstart = 'x'",
     "all that is wrong with a server": COMMAND

@@ -104,6 +104,10 @@ def test_what_can_be_made_survives_being_written(
         ('{\n{"x": 1}\n{"x": 2}\n', "x=json:x", [1.0, 2.0]),
         ('name,n\n"a, 7, b",5\n"c","6"\n', "x=column:1", [5.0, 6.0]),
         ('5" disk, 3\n', "x=column:1", [3.0]),
+        ("n;seconds\n0;0.25\na b;0.5\n", "x=column:1", [0.25, 0.5]),
+        ('"a; b";5\n"c";"6"\n', "x=column:1", [5.0, 6.0]),
+        ("done; 5 ms\n", "x=column:1", [5.0]),
+        ("\ufeff1,2\n", "x=column:0", [1.0]),
         (" " * (2**20 - 2) + "7", "v=column:0", [7.0]),
         (" " * (2**20 - 2) + "7\n8", "v=column:0", [7.0, 8.0]),
     ],
@@ -158,6 +162,7 @@ def test_several_metrics_are_read_in_one_pass() -> None:
         ('"x,8', "x=column:1", '"x,8'),
         ('b,"6', "x=column:1", 'b,"6'),
         ("took 1,5", "x=column:1", "1,5"),
+        ("1,5;2,5", "x=column:0", "1,5"),
         ("took 1,234.5 s", "x=column:1", "1,234.5"),
     ],
 )

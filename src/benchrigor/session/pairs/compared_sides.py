@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotComparable, NotEstimable
 from benchrigor.model import Analysis, Code, Estimate, Notice, Pace, RunRecord
+from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.interference import Light
 from benchrigor.model.notice import Evidence, weakening
 from benchrigor.model.recorded import FILE, PROCESSES
@@ -117,7 +118,12 @@ def sides_of_runs(
     sides: Mapping[str, RunRecord | npt.ArrayLike], metric: str | None, detector: str | None
 ) -> Sequence[Source]:
     """Return what is compared; NotComparable if most runs of a side failed."""
-    sources = [_source(given, metric, name, detector) for name, given in sides.items()]
+    problems: list[str] = []
+    several = [
+        attempt(problems, _source, given, metric, name, detector) for name, given in sides.items()
+    ]
+    refuse(problems)
+    sources = [source for source in several if source is not None]
     refuse_errors((source.label, source.session_notices) for source in sources)
     return _averaged_alike(sources)
 

@@ -36,7 +36,7 @@ from benchrigor.session.stored_runs import (
 from benchrigor.stats.changepoints.ruptures_adapter import detector_named
 from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.comparison.samples import Question, refuse_zeros
-from benchrigor.stats.comparison.two_sample import compare_samples
+from benchrigor.stats.comparison.two_sample import checked_question, compare_samples
 from benchrigor.stats.estimators.pace import Sensitivity, common_sensitivity
 from benchrigor.stats.readings.analysis import notice_of, observed_of
 from benchrigor.stats.readings.inference_units import SINGLE, SUCCESSIVE
@@ -136,7 +136,15 @@ def compare_named(
     stored: StoredRuns | None = None,
 ) -> Comparison:
     """Compare two runs as `compare_runs` does, by the names that errors call them."""
-    sources = sides_of_runs(sides, metric, detector)
+    wrong: list[str] = []
+    checked_question(question, wrong)
+    try:
+        sources = sides_of_runs(sides, metric, detector)
+    except InvalidInput as error:
+        if not wrong:
+            raise
+        raise InvalidInput([*error.problems, *wrong]) from error
+    refuse(wrong)
     question = _of_runs(question, sources)
     _refuse_zeros(sources)
     analyses, told = list[Analysis](), tuple[Notice, ...]()

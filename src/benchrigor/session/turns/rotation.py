@@ -17,11 +17,10 @@ import numpy as np
 
 from benchrigor.errors import BenchrigorError, InvalidInput
 from benchrigor.model import Progress, RunRecord
-from benchrigor.model.checks import is_number, refuse
+from benchrigor.model.checks import attempt, is_number, refuse, wrong_values
 from benchrigor.model.one_line import Reported
 from benchrigor.model.options import SHORTEST_PIECE_S
 from benchrigor.model.run_line import show_number
-from benchrigor.model.series import short
 from benchrigor.model.text import many
 from benchrigor.protocols import Workload
 from benchrigor.session.controller import check_seed, seed_of
@@ -166,20 +165,20 @@ def measure_many(functions: Mapping[str, Callable[..., object]], **options: Any)
     >>> {name: round(record.estimate().value, 6) for name, record in records.items()}
     {'short': 0.0002, 'long': 0.0003}
     """
-    if not isinstance(functions, Mapping) or not functions:
-        raise InvalidInput(f"functions is {short(functions)}, expected functions by name")
+    are_named = isinstance(functions, Mapping) and bool(functions)
+    problems = wrong_values([("functions", functions, are_named, "functions by name")])
     defaults = {p.name: p.default for p in signature(measure).parameters.values()}
     wrong = options.keys() - (defaults.keys() - {"name", "func"})
-    refuse(f"{name!r} is no option of measure_many" for name in sorted(wrong))
+    problems += [f"{name!r} is no option of measure_many" for name in sorted(wrong)]
     pieces = pieces_for(options.get("budget_s", defaults["budget_s"]))
     options = {**defaults, "pieces": pieces, **options}
-    seed, runs, problems = check_seed(options.pop("seed", None)), {}, list[str]()
-    for index, (name, func) in enumerate(functions.items()):
+    seed, runs = attempt(problems, check_seed, options.pop("seed", None)) or 0, {}
+    for index, (name, func) in enumerate((functions if are_named else {"": id}).items()):
         own = {"func": func, "name": name, "seed": seed_of(seed, index)}
         try:
             runs[name] = prepare({**options, **own})
         except InvalidInput as error:
-            problems += [f"{name}: {problem}" for problem in error.problems]
+            problems += [f"{name}: {problem}" if name else problem for problem in error.problems]
     refuse(problems)
     return rotate(runs, seed=seed, over_s=options["over_s"])
 

@@ -140,6 +140,16 @@ def compare(
     return compare_samples(baseline, candidate, question)
 
 
+def checked_question(
+    question: Question, problems: list[str]
+) -> tuple[Direction | None, float | None]:
+    """Return direction and margin, and add what is wrong with a question to the problems so far."""
+    attempt(problems, comparable_statistic, question.statistic or "mean")
+    attempt(problems, check_confidence, question.confidence)
+    better = attempt(problems, direction_named, question.direction)
+    return better, attempt(problems, check_margin, question.margin)
+
+
 def compare_samples(
     baseline: Values, candidate: Values, question: Question, *, positive: bool | None = None
 ) -> Comparison:
@@ -147,10 +157,7 @@ def compare_samples(
     problems: list[str] = []
     first = attempt(problems, read_sample, baseline, "baseline")
     second = attempt(problems, read_sample, candidate, "candidate")
-    attempt(problems, comparable_statistic, question.statistic or "mean")
-    attempt(problems, check_confidence, question.confidence)
-    better = attempt(problems, direction_named, question.direction)
-    least = attempt(problems, check_margin, question.margin)
+    better, least = checked_question(question, problems)
     if question.paired and first is not None and second is not None:
         problems += _unpairable(first, second)
     if problems or first is None or second is None or least is None:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy.typing as npt
 
+from benchrigor.errors import InvalidInput
 from benchrigor.model import Estimate, Options
-from benchrigor.model.checks import refuse, wrong_choice, wrong_share
-from benchrigor.model.series import as_invocations, as_series
+from benchrigor.model.checks import attempt, wrong_share
+from benchrigor.model.series import Floats, as_invocations, as_series
 from benchrigor.stats.changepoints.ruptures_adapter import detector_to_trim
 from benchrigor.stats.readings.analysis import estimate
-from benchrigor.stats.readings.asked_readings import Readings
+from benchrigor.stats.readings.asked_readings import Readings, Unit
 from benchrigor.stats.readings.inference_units import INVOCATIONS, SUCCESSIVE
-from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, check_confidence
-from benchrigor.stats.series.subsessions import SUBSESSIONS
-from benchrigor.stats.statistics.statistic import Quantile
+from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
+from benchrigor.stats.statistics.statistic import MEAN, Quantile, Statistic
 
 
 def estimate_mean(
@@ -75,23 +76,13 @@ def estimate_mean(
     >>> estimate.value - estimate.low < estimate.high - estimate.value  # as skewed as they are
     True
     """
-    series = as_series(values)
-    check_confidence(confidence)
-    refuse(
-        wrong_choice("method", method, (LONG_RUN_VARIANCE, SUBSESSIONS)),
-        wrong_share("autocorrelation_limit", autocorrelation_limit),
+    return _estimated(
+        lambda: (as_series(values),),
+        (detector, trim),
+        confidence=confidence,
+        method=method,
+        autocorrelation_limit=autocorrelation_limit,
     )
-    options = Options(
-        confidence=confidence, method=method, autocorrelation_limit=autocorrelation_limit
-    )
-    readings = Readings(
-        series=(series,),
-        unit=SUCCESSIVE,
-        options=options,
-        searched=trim,
-        detector=detector_to_trim(detector, trim),
-    )
-    return estimate(readings).estimate_or_raise()
 
 
 def estimate_quantile(
@@ -146,18 +137,13 @@ def estimate_quantile(
     >>> estimate.low in readings, estimate.high in readings
     (True, True)
     """
-    series = as_series(values)
-    check_confidence(confidence)
-    refuse(wrong_share("q", q))
-    readings = Readings(
-        series=(series,),
-        unit=SUCCESSIVE,
-        options=Options(confidence=confidence),
-        statistic=Quantile(float(q)),
-        searched=trim,
-        detector=detector_to_trim(detector, trim),
+    return _estimated(
+        lambda: (as_series(values),),
+        (detector, trim),
+        *wrong_share("q", q),
+        statistic=lambda: Quantile(float(q)),
+        confidence=confidence,
     )
-    return estimate(readings).estimate_or_raise()
 
 
 def estimate_invocations(
@@ -212,13 +198,35 @@ def estimate_invocations(
     >>> estimate.n, round(estimate.value, 3)
     (3, 1.167)
     """
-    series = as_invocations(invocations)
-    check_confidence(confidence)
+    return _estimated(
+        lambda: as_invocations(invocations),
+        (detector, trim),
+        unit=INVOCATIONS,
+        confidence=confidence,
+    )
+
+
+def _estimated(
+    read: Callable[[], tuple[Floats, ...]],
+    search: tuple[str, bool],
+    *wrong: str,
+    statistic: Callable[[], Statistic] = lambda: MEAN,
+    unit: Unit = SUCCESSIVE,
+    **options: Any,
+) -> Estimate:
+    """Estimate a statistic; InvalidInput tells all that is wrong with the arguments."""
+    problems = [*wrong]
+    series = attempt(problems, read)
+    detector = attempt(problems, detector_to_trim, *search)
+    checked = attempt(problems, lambda: Options(**options))
+    if problems or series is None or checked is None:
+        raise InvalidInput(problems)
     readings = Readings(
         series=series,
-        unit=INVOCATIONS,
-        options=Options(confidence=confidence),
-        searched=trim,
-        detector=detector_to_trim(detector, trim),
+        unit=unit,
+        options=checked,
+        statistic=statistic(),
+        searched=search[1],
+        detector=detector,
     )
     return estimate(readings).estimate_or_raise()

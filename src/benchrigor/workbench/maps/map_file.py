@@ -365,7 +365,8 @@ def _directions_of(
         said = f"direction is of {name!r}, expected {' or '.join(own)}"
         tables.note(("response", "direction"), said)
     found = {name: ways.get(name) or way for name, way in own.items()}
-    for name in (name for name, way in found.items() if way is None):
+    is_refused = given is None and tables.at("response", "direction") is not None
+    for name in (name for name, way in found.items() if way is None and not is_refused):
         of = f" for {name}" * (len(own) > 1)
         tables.note(("response",), f"response has no direction{of}, expected 'higher' or 'lower'")
     return {name: Direction(way or Direction.HIGHER) for name, way in found.items()}

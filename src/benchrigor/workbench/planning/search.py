@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from benchrigor.errors import PlanMismatch
+from benchrigor.errors import InvalidInput, PlanMismatch
 from benchrigor.model import Code, Estimate, Notice
-from benchrigor.model.checks import refuse
+from benchrigor.model.checks import attempt, refuse, wrong_number
 from benchrigor.model.series import short
 from benchrigor.workbench.data import (
     MEAN,
@@ -132,8 +132,12 @@ class PeakSearch:
     ) -> None:
         given = locals()
         self.unit = unit
-        self.limits = _all_limits(threshold_s, p95_threshold_s, limits)
-        self.goal = Goal(**{name: given[name] for name in GOAL})
+        problems: list[str] = []
+        found = attempt(problems, _all_limits, threshold_s, p95_threshold_s, limits) or ()
+        goal = attempt(problems, lambda: Goal(**{name: given[name] for name in GOAL}))
+        if problems or goal is None:
+            raise InvalidInput(problems)
+        self.limits, self.goal = found, goal
         self._is_adaptive = policy == ADAPTIVE
         self._judge = Judge(
             limits=self.limits,
@@ -359,10 +363,12 @@ def _all_limits(
     threshold_s: float | None, p95_threshold_s: float | None, limits: Sequence[Limit]
 ) -> tuple[Limit, ...]:
     """Return all limits, at least one, and one of each metric."""
-    wrong = [limit for limit in limits if not isinstance(limit, Limit)]
-    refuse(f"limits hold {short(limit)}, expected a Limit" for limit in wrong)
-    named = ((MEAN, threshold_s), (P95, p95_threshold_s))
-    found = [Limit(metric=metric, at_most=most) for metric, most in named if most is not None]
+    named = (("threshold_s", MEAN, threshold_s), ("p95_threshold_s", P95, p95_threshold_s))
+    refuse(
+        (f"limits hold {short(one)}, expected a Limit" for one in limits if type(one) is not Limit),
+        *(wrong_number(name, most) for name, _, most in named if most is not None),
+    )
+    found = [Limit(metric=metric, at_most=most) for _, metric, most in named if most is not None]
     found += limits
     times = Counter(limit.metric for limit in found)
     refuse(

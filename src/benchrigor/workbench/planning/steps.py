@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from benchrigor.model import Estimate, Notice
-from benchrigor.model.checks import refuse, wrong_settings, wrong_together
+from benchrigor.model.checks import refuse, wrong_settings
 from benchrigor.workbench.data import FAILED, Limit, LoadTrial, PeakStatus, Trial
 from benchrigor.workbench.settings import ADAPTIVE, GOAL
 
@@ -56,7 +56,7 @@ class Goal:
     policy: str
 
     def __post_init__(self) -> None:
-        refuse(wrong_settings(GOAL, asdict(self)) or wrong_together(self, _CLASHES))
+        refuse(wrong_settings(GOAL, asdict(self), _CLASHES))
 
     def within(self, load: float) -> float:
         """Return the load, or the nearest allowed one."""
@@ -96,7 +96,7 @@ _WHOLE = "expected a whole number, as all loads are"
 _CLASHES: tuple[tuple[Callable[[Goal], bool], str], ...] = (
     (
         lambda its: its.max_load is not None and its.min_load > its.max_load,
-        "min_load is {0.min_load:g}, expected at most max_load, {0.max_load:g}",
+        "min_load is {0.min_load:g}, but max_load is {0.max_load:g}, expected no less",
     ),
     (
         lambda its: its.whole and its.min_load % 1.0 != 0.0,
