@@ -101,7 +101,7 @@ def cells_in(line: str) -> list[str] | None:
 
 def _share_of_numbers(cells: Sequence[str]) -> float:
     """Return the share of cells that are numbers, also with a decimal comma."""
-    return sum(is_number(cell.strip('" ').replace(",", ".")) for cell in cells) / len(cells)
+    return sum(is_number(cell.strip().strip('"').replace(",", ".")) for cell in cells) / len(cells)
 
 
 def wrong_width(row: Row, first: Row, name: str, cure: str = "") -> str:
