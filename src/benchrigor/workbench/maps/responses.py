@@ -312,9 +312,8 @@ class Samples:
         options = Options(target=given.get("accuracy") or sample.accuracy)
         if "budget_s" in given:
             options = replace(options, budget_s=given["budget_s"] or math.inf)
-        steering, *others = metrics_of(response)
-        own = {metric.name for metric in (steering, *others)}
-        others += [metric for name, metric in _metrics_told(response).items() if name not in own]
+        told = _metrics_told(response) | {metric.name: metric for metric in metrics_of(response)}
+        steering, *others = told.values()
         session = Session(
             options,
             (steering, *(replace(metric, must_satisfy=False) for metric in others)),
