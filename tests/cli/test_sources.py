@@ -28,6 +28,7 @@ READABLE = {
     "semicolons, with commas in a text": ("note;time\na, b;1\nc, d;2.5\ne;3\n", "time"),
     "commas behind times of day": ("at,time\n01-02 10:00:00,1\n01-02 10:00:01,2.5\nx,3\n", "time"),
     "a column whose name another one has": ("t,t\n9,1\n9,2.5\n9,3\n", "1"),
+    "a header that is a comment": ("#run,time\na,1\na,2.5\na,3\n", "time"),
     "a name of several words": ("response time (ms)\n1\n2.5\n3\n", None),
     "numbers and their unit": ("1 ms\n2.5 ms\n3 ms\n", "0"),
     "a row of nothing but delimiters": ("a,b\n1,x\n,\n2.5,y\n3,z\n", "a"),

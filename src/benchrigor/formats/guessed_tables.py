@@ -146,8 +146,7 @@ def _rows(text: str, name: str) -> tuple[list[Row], str, LastLine | None]:
     lines = [line.strip(" ") for line in text.splitlines()]
     data = [line for line in lines if not line.startswith("#")]
     mark = _delimiter(data if any(data) else lines, name)
-    lines = _without_comments(lines, mark)
-    kept = [*Dialect(mark=mark).rows(lines, name)]
+    kept = [*Dialect(mark=mark).rows(_with_header(lines, mark), name)]
     if not kept:
         raise InvalidInput(f"{name} has nothing but empty cells, expected readings")
     place, first = kept[0]
@@ -176,8 +175,8 @@ def _is_header(first: Sequence[str], second: Sequence[str]) -> bool:
     return not is_reading and not any(map(is_like_number, first)) and not any(times)
 
 
-def _without_comments(lines: Sequence[str], mark: str) -> list[str]:
-    """Return lines, with comments blank; a first one that may be the header stays."""
+def _with_header(lines: Sequence[str], mark: str) -> list[str]:
+    """Return lines; if a first comment may be the header, a blank before it, which is not read."""
     split_at = None if mark == " " else mark
     first = next(at for at, line in enumerate(lines) if line)
     below = (line for line in lines[first + 1 :] if line and line[0] != "#")
@@ -185,9 +184,7 @@ def _without_comments(lines: Sequence[str], mark: str) -> list[str]:
     width = len(rows[0]) if rows else 1
     has_header = len(rows) > 1 and _is_header(*rows) and not any(map(is_missing, rows[0]))
     may_be = not has_header and width in {1, len(lines[first].split(split_at))}
-    return [
-        line if line[:1] != "#" or (may_be and at == first) else "" for at, line in enumerate(lines)
-    ]
+    return [*lines[:first], f"{' ' * may_be}{lines[first]}", *lines[first + 1 :]]
 
 
 def _delimiter(lines: Sequence[str], name: str) -> str:

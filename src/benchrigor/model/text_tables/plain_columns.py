@@ -25,15 +25,6 @@ _LARGEST_WHOLE = (1 << 63) - 1  # as larger ones are read, too
 _LONGEST = 17  # sixteen digits and a point
 _LARGEST_EXACT = 1 << 53  # whole number up to which all are floats
 _POWERS = 10.0 ** np.arange(17)
-# Masks of the last 0 to 8 digits in a word of eight, which has the first in its lowest byte.
-_LAST = np.array([0] + [(1 << 64) - (1 << 8 * (8 - n)) for n in range(1, 9)], dtype=np.uint64)
-_JOINS = (
-    (0x0F0F0F0F0F0F0F0F, 10, 8),
-    (0x00FF00FF00FF00FF, 100, 16),
-    (0x0000FFFF0000FFFF, 10_000, 32),
-)
-
-Bytes = npt.NDArray[np.uint8]
 
 
 def columns_of(raw: memoryview, indices: Sequence[int], *, width: int, mark: str) -> list[Floats]:
@@ -154,34 +145,20 @@ def _decimals(blank: bytes, sizes: npt.NDArray[np.int32]) -> Floats | None:
     """Return numbers that blanks follow; None unless all have up to 16 digits and a point.
 
     Whole numbers up to 2^53 and powers of ten up to 10^22 are floats, so that their quotient is the
-    float nearest to the decimal number (Clinger 1990, section 3). Eight digits are joined at once,
-    in pairs (Lemire 2021, section 3).
+    float nearest to the decimal number (Clinger 1990, section 3).
     """
-    if sizes.max() > _LONGEST:
-        return None
     digits = blank.translate(None, b".")
-    text = np.frombuffer(bytes(16) + digits, dtype=np.uint8)
-    stops = np.flatnonzero(text[16:] == ord(" "))
+    if sizes.max() > _LONGEST or digits.translate(None, b" 0123456789"):
+        return None
+    stops = np.flatnonzero(np.frombuffer(digits, dtype=np.uint8) == ord(" "))
     counts = np.diff(stops, prepend=-1) - 1
     points = sizes - counts
-    fits = counts.min() > 0 and counts.max() < _LONGEST and points.max() <= 1
-    if not fits or digits.translate(None, b" 0123456789"):
+    if counts.min() == 0 or points.max() > 1:
         return None
-    words = np.ndarray(text.size - 7, dtype="<u8", buffer=text, strides=(1,))
-    whole = _join_digits(words[stops + 8] & _LAST[np.minimum(counts, 8)])
-    if counts.max() > 8:
-        whole += _join_digits(words[stops] & _LAST[np.maximum(counts - 8, 0)]) * np.uint64(10**8)
+    whole = np.fromstring(digits, dtype=np.int64, sep=" ")
     if whole.max() > _LARGEST_EXACT:
         return None
     pointed, places = points == 1, np.zeros(counts.size, dtype=np.int64)
     at = np.flatnonzero(np.frombuffer(blank, dtype=np.uint8) == ord("."))
     places[pointed] = np.cumsum(sizes + 1)[pointed] - 2 - at
-    return whole.astype(np.float64) / _POWERS[places]
-
-
-def _join_digits(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return the numbers that words of eight digits stand for."""
-    for mask, ten, bits in _JOINS:
-        words &= np.uint64(mask)
-        words = words * np.uint64(ten) + (words >> np.uint64(bits))
-    return words & np.uint64(0xFFFFFFFF)
+    return whole / _POWERS[places]
