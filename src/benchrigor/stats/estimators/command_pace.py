@@ -24,7 +24,7 @@ from benchrigor.stats.estimators.pace import Sensitivity, of_busy
 from benchrigor.stats.series.level import block_starts
 from benchrigor.stats.statistics.statistic import MEAN, Statistic
 
-# Learned on the recording of docs/evidence/results/pace_commands.txt.
+# Learned on the recording of docs/evidence/results/pace_commands.jsonl.
 SENSITIVITY, SENSITIVITY_SD = 0.95, 0.15
 _START_SD = 0.12  # of the log processor time of a start within a run
 FEWEST_STARTS = 4  # in 5 % of the second that a run lasts at least

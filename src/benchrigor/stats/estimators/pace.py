@@ -29,7 +29,7 @@ from benchrigor.stats.statistics.statistic import MEAN, Statistic
 
 # The prior of the sensitivity, as a mixture of two kinds of work: their shares, means and standard
 # deviations. Of 48 workloads on two kinds of processors, 30 were limited by the interpreter, and
-# the others by something else; see docs/evidence/results/pace.txt.
+# the others by something else; see docs/evidence/results/pace.jsonl.
 _KINDS_OF_WORK = ((0.63, 1.0, 0.18), (0.37, 0.67, 0.36))
 # The fastest moments of runs differ for other reasons than the moments of one run, above all by the
 # clock of the machine: so much do both sensitivities differ.

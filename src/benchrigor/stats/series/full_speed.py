@@ -18,7 +18,7 @@ from benchrigor.model.series import Floats
 
 REAL_SHARE = 0.1  # of the time, from which on a level is no luck
 # Of most work, how much it slows down when the reference does by 1 %, and the standard deviation:
-# learned from 48 workloads on two kinds of processors, see docs/evidence/results/pace.txt.
+# learned from 48 workloads on two kinds of processors, see docs/evidence/results/pace.jsonl.
 SENSITIVITY, SENSITIVITY_SD = 0.88, 0.31
 NEAR = math.log(1.1)  # times of one speed lie that close together; speeds differ by more
 _FINEST = 0.02  # smallest bandwidth: the jitter of a reference within one process
