@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Analysis, Estimate, Pace, References, Round, StablePhase
+from benchrigor.model import Analysis, Estimate, Pace, References, Round
 from benchrigor.model.analysis import Kind
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST, INTERPRETER
 from benchrigor.model.readings import readings_of
@@ -263,7 +263,7 @@ def _version(rounds: Sequence[Round], kind: str = INTERPRETER) -> int:
 
 
 def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
-    """Gather the undisturbed readings between references that are in the measured phase.
+    """Gather the undisturbed readings between references that are in the stable phase.
 
     None if references follow fewer than half of the readings: the others may take another time.
     """
@@ -341,31 +341,26 @@ def _values(analysis: Analysis, finished: Round) -> Floats:
 def _spans(analysis: Analysis, rounds: Sequence[Round]) -> list[tuple[float, float]]:
     """Return by round the indices, among all readings, of the first that counts, and of the end.
 
-    Of pieces, and of rounds that are single readings, all count that follow the first one.
+    Only a single series ends in a cool-down: what follows the first reading that counts is all of
+    a round of its own, or of pieces.
     """
     in_phases = analysis.kind in (Kind.UNIT_READINGS, Kind.INVOCATIONS, Kind.PIECES)
     if not in_phases or not analysis.phases:
         return [(0, math.inf)] * len(rounds)
     chosen = analysis.disturbed
 
-    def span(phase: StablePhase | None, before: int) -> tuple[float, float]:
-        if phase is None or (part := phase.measured) is None:
-            return math.inf, math.inf
-        first, last = before + part.start, before + part.stop - 1
-        return (
-            (first, last + 1)
-            if chosen is None
-            else (chosen.indices[first], chosen.indices[last] + 1)
-        )
+    def place(index: int) -> int:
+        return index if chosen is None else int(chosen.indices[index])
 
     if analysis.kind is not Kind.INVOCATIONS:
-        first, stop = span(analysis.phases[0], 0)
-        return [(first, math.inf if analysis.kind is Kind.PIECES else stop)] * len(rounds)
+        first, stop = analysis.phases[0].start or 0, analysis.phases[0].stop
+        ends = analysis.kind is Kind.UNIT_READINGS and stop is not None
+        return [(place(first), place(stop - 1) + 1 if ends and stop else math.inf)] * len(rounds)
     sizes = [_values(analysis, round_).size for round_ in rounds]
     begun = np.cumsum([0, *(sizes if chosen is None else chosen.sizes(sizes))])
-    phases = iter(analysis.phases)
-    # A round that was cut may have no readings.
-    return [
-        span(next(phases, None) if size else None, int(before))
-        for before, size in zip(begun, sizes, strict=False)
-    ]
+    phases, spans = iter(analysis.phases), list[tuple[float, float]]()
+    for before, size in zip(begun, sizes, strict=False):
+        phase = next(phases, None) if size else None  # a round that was cut may have no readings
+        start = None if phase is None else phase.start
+        spans.append((math.inf if start is None else place(int(before) + start), math.inf))
+    return spans
