@@ -279,15 +279,19 @@ class TrimmedMean(Statistic):
         return averaged_as(TRIMMED, MEAN.of_several(several))
 
 
+def _refuse_minimum() -> Notice:
+    sentence = (
+        "A minimum has no interval: it falls with the number of readings, and how far it is from "
+        "the least possible one is not known. A low percentile such as p10 has one."
+    )
+    return Notice.refusal(Code.NO_INTERVAL, sentence)
+
+
 class Minimum(Statistic):
     """The least reading, which has no interval: each further reading may be less."""
 
     follows_pace, is_mean = False, False
-    refusal = Notice.refusal(
-        Code.NO_INTERVAL,
-        "A minimum has no interval: it falls with the number of readings, and how far it is from "
-        "the least possible one is not known. A low percentile such as p10 has one.",
-    )
+    refusal = _refuse_minimum()
 
     def value_of(self, values: Floats) -> float:
         """Return the least value."""
@@ -337,10 +341,9 @@ HARMONIC_MEAN, SHARE, MINIMUM = HarmonicMean(), Share(), Minimum()
 TRIMMED = "trimmed"  # in the name of a method
 
 
-_OF_OUTCOMES = Notice.refusal(
-    Code.NO_INTERVAL,
-    "A trimmed mean of outcomes leaves out the rarer ones: take their mean, which is their share.",
-)
+def _refuse_outcomes() -> Notice:
+    sentence = "A trimmed mean of outcomes leaves out the rarer ones: take their mean, their share."
+    return Notice.refusal(Code.NO_INTERVAL, sentence)
 
 
 def statistic_for(name: str, *, share: bool = False, harmonic: bool = False) -> Statistic:
@@ -349,7 +352,7 @@ def statistic_for(name: str, *, share: bool = False, harmonic: bool = False) -> 
     if family == "quantile":
         return Quantile(part, follows_pace=not share, averages_rates=harmonic)
     if family == "trimmed":
-        return TrimmedMean(part, _OF_OUTCOMES if share else None)
+        return TrimmedMean(part, _refuse_outcomes() if share else None)
     if family == "min":
         return MINIMUM
     return SHARE if share else HARMONIC_MEAN if harmonic else MEAN
