@@ -7,7 +7,7 @@ from typing import Any
 
 from benchrigor.model import RunRecord
 
-_MODULES = dict.fromkeys(("choice", "map", "peak"), "benchrigor.workbench.campaign_verb")
+_MODULES = dict.fromkeys(("choice", "map", "peak"), "benchrigor.workbench.campaign_output")
 """By the kind in the subject of a record."""
 
 

@@ -20,7 +20,7 @@ from benchrigor.model.checks import refuse
 from benchrigor.model.run import Provenance
 from benchrigor.model.text import show_duration
 from benchrigor.storage import Journal
-from benchrigor.workbench.campaign_verb import carry_out_map
+from benchrigor.workbench.campaign_output import carry_out_map
 from benchrigor.workbench.maps.map_file import MapFile, MetricResponse, PeakResponse, read_map
 from benchrigor.workbench.maps.map_report import plan_page, plan_seconds
 from benchrigor.workbench.maps.map_run import MapRun, is_map, samples_of, search_for

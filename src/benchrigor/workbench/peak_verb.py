@@ -31,7 +31,7 @@ from benchrigor.model.shell_words import words_of
 from benchrigor.model.text import percent, show_duration, show_value
 from benchrigor.model.toml_tables import TomlTables
 from benchrigor.workbench.arithmetic.run_length import plan_runlength
-from benchrigor.workbench.campaign_verb import carry_out_search
+from benchrigor.workbench.campaign_output import carry_out_search
 from benchrigor.workbench.data import FAILED, Limit, PeakStatus, Trial, limit_of, limit_of_good
 from benchrigor.workbench.loadgen.prepared import Prepared, generator_of
 from benchrigor.workbench.loadgen.sending import REQUEST, HttpRequest
