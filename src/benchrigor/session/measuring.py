@@ -138,7 +138,8 @@ def measure(
     Returns
     -------
     RunRecord
-        ``print(record)`` shows the result in one line.
+        ``print(record)`` shows the result in one line. It leads with ``record.headline()``, at the
+        full speed of this machine; ``record.estimate()`` is the time as it was measured.
 
     Raises
     ------
