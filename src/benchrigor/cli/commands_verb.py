@@ -45,6 +45,7 @@ from benchrigor.secret_texts import HIDDEN, Veiled, hide_value
 from benchrigor.session.measuring import TIME
 from benchrigor.session.pairs.ranking import Ranking, compare_with, notices_of_sides, rank_in_turn
 from benchrigor.stats.comparison.multiple_testing import family_of
+from benchrigor.stats.comparison.samples import comparable_statistic
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.command_hooks import PLACES
 
@@ -241,6 +242,7 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     if position is None and given["fail_on"]:
         raise InvalidInput("--fail-on is for comparisons: give a --baseline too")
     asked = shared.given_options(given) | _exactly(given["runs"])
+    comparable_statistic(asked["statistic"])
     options = Options(rounds="restarted", **asked)
     runs: dict[str, Chosen] = {}
     for label, command in chosen.items():
