@@ -286,7 +286,7 @@ def left_behind(script: str) -> Iterator[str]:
 
 
 def escaped(script: str) -> list[str]:
-    """Return what is said of a process that escapes: three tries, should it not be named at once."""
+    """Return what is said of a process that escapes: three tries, if it is not named."""
     for _ in range(3):
         lines = [*left_behind(script)]
         if "still running" in lines[-1]:
