@@ -90,3 +90,14 @@ def test_a_minimum_meets_no_target_and_cuts_nothing():
     with pytest.raises(br.InvalidInput) as refused:
         br.Options(statistic="min", target=0.01, trim=(0.1, 0.1))
     assert len(refused.value.problems) == 2
+
+
+def test_a_session_refuses_a_trimmed_mean_of_outcomes_and_takes_their_mean():
+    outcomes = (np.arange(600) % 20 > 0).astype(float)
+    for statistic, codes in (("trimmed 10%", ["no-interval"]), ("mean", [])):
+        session = br.Session(br.Options(statistic=statistic, max_rounds=1), seed=1)
+        given = {"elapsed_ns": 10**9, "unit_readings": {"passed": outcomes}}
+        session.tell(br.Round(plan=session.ask(), **given))
+        analysis = session.result().analysis()
+        assert (analysis.estimate is None) == bool(codes)
+        assert [notice.code for notice in analysis.notices if notice.code in codes] == codes

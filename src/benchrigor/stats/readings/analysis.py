@@ -34,7 +34,6 @@ from benchrigor.stats.statistics.statistic import (
     Fitting,
     Quantile,
     Several,
-    Statistic,
 )
 from benchrigor.units import Direction, Quantity
 
@@ -64,16 +63,10 @@ class Estimation:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Cut:
-    """Readings as they are cut, and the statistic that is estimated of them."""
+    """Readings as they are cut."""
 
     readings: Readings
     phases: tuple[StablePhase, ...]
-    statistic: Statistic
-
-    @classmethod
-    def of(cls, readings: Readings, phases: tuple[StablePhase, ...]) -> Cut:
-        """Return the readings cut by these phases, with the statistic that is asked for."""
-        return cls(readings=readings, phases=phases, statistic=readings.statistic)
 
     @property
     def kept(self) -> tuple[Floats | None, ...]:
@@ -105,9 +98,9 @@ def estimate(readings: Readings) -> Estimation:
     unit = readings.unit
     if (why := unit.refusal(readings)) is not None:
         n = sum(values.size for values in readings.series) if readings.statistic.refusal else 0
-        return Estimation(notices=(why, *_of_batches(readings, readings.statistic)), n_kept=n)
+        return Estimation(notices=(why, *_of_batches(readings)), n_kept=n)
     phases = readings.phases or (unit.cut(readings) if readings.searched else ())
-    estimation = estimate_cut(Cut.of(readings, phases))
+    estimation = estimate_cut(Cut(readings=readings, phases=phases))
     notices = _once((*_phase_notices(phases), *estimation.notices))
     rejected, count = estimation.values.count(None), len(estimation.values)
     if rejected < count or not notices:  # otherwise they say why none counts
@@ -156,7 +149,7 @@ def estimate_cut(cut: Cut) -> Estimation:
     estimation = cut.readings.unit.combine(cut)
     notices = estimation.notices
     if estimation.estimate is not None:
-        notices = (*notices, *_of_batches(cut.readings, cut.statistic))
+        notices = (*notices, *_of_batches(cut.readings))
     n_kept = sum(series.size for series in cut.kept if series is not None)
     return replace(_add_notices(estimation, notices), n_kept=n_kept)
 
@@ -168,7 +161,7 @@ def combine_one(cut: Cut, fitting: Fitting) -> Estimation:
     if series is None:
         return Estimation()
     try:
-        estimate, fits = cut.statistic.of_series(series, fitting, cut.weights)
+        estimate, fits = cut.readings.statistic.of_series(series, fitting, cut.weights)
         estimate = cut.readings.number(estimate)
     except NotEstimable as error:
         return Estimation(fits=fits, notices=(notice_of(error),))
@@ -184,7 +177,7 @@ def combine_several(cut: Cut, fitting: Fitting) -> Estimation:
         value = None
         try:
             if series is not None:
-                value, found = cut.statistic.of_each(series, fitting)
+                value, found = cut.readings.statistic.of_each(series, fitting)
                 fits += found
         except NotEstimable as error:
             refusals.append(notice_of(error))
@@ -205,7 +198,7 @@ def combine_several(cut: Cut, fitting: Fitting) -> Estimation:
         unit=cut.readings.unit.noun,
     )
     try:
-        estimate = cut.readings.number(cut.statistic.of_several(several))
+        estimate = cut.readings.number(cut.readings.statistic.of_several(several))
     except NotEstimable as error:
         return replace(estimation, notices=(notice_of(error),))
     return replace(estimation, estimate=estimate, notices=estimate.notices)
@@ -219,9 +212,9 @@ def rejected_notices(rejected: int, total: int) -> tuple[Notice, ...]:
     return (Notice.warning(Code.ROUNDS_REJECTED, sentence, rejected=rejected, rounds=total),)
 
 
-def _of_batches(readings: Readings, statistic: Statistic) -> tuple[Notice, ...]:
+def _of_batches(readings: Readings) -> tuple[Notice, ...]:
     """Warn of a quantile, or of the least, of readings that are averages."""
-    calls = readings.batch
+    calls, statistic = readings.batch, readings.statistic
     if calls == 1 or (statistic.q is None and statistic is not MINIMUM):
         return ()
     if statistic.q is not None:
@@ -332,16 +325,16 @@ def describe(readings: Readings, analysis: Analysis) -> Analysis:
     if analysis.estimate is None or not readings.statistic.follows_pace:
         return analysis
     best = 0.9 if readings.metric.direction is Direction.HIGHER else 0.1
-    cut = Cut.of(readings, analysis.phases)
+    asked = (replace(readings, statistic=Quantile(q)) for q in (0.5, best))
     typical, floor = (
-        estimate_cut(replace(cut, statistic=Quantile(q))).estimate for q in (0.5, best)
+        estimate_cut(Cut(readings=quantile, phases=analysis.phases)).estimate for quantile in asked
     )
     return replace(analysis, typical=typical, floor=floor)
 
 
 def kept_of(readings: Readings, analysis: Analysis) -> Floats | None:
     """Return what is left of a single series; None without a stable phase."""
-    return Cut.of(readings, analysis.phases).kept[0]
+    return Cut(readings=readings, phases=analysis.phases).kept[0]
 
 
 def tell_of_modes(readings: Readings, analysis: Analysis) -> Analysis:

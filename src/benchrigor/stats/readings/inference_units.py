@@ -114,9 +114,10 @@ class _Series(_Values, Protocol):
     def refusal(self, readings: Readings) -> Notice | None:
         """Refuse few readings that climb or fall to the end, if phases are looked for."""
         is_judged = readings.is_searched and not readings.takes_longest
-        if is_judged and readings.statistic.follows_pace:
+        refusal = readings.statistic.refusal
+        if refusal is None and is_judged and readings.statistic.follows_pace:
             return few_in_order(readings.series[0])
-        return readings.statistic.refusal
+        return refusal
 
     def cut(self, readings: Readings) -> tuple[StablePhase, ...]:
         """Cut the series as asked, or find its stable phase."""
@@ -269,7 +270,7 @@ class _Invocations(_Values):
         """
         fitting = cut.fitting(TRANSIENTS if len(cut.readings.series) > 1 else COMPLETE)
         if fitting.method == SUBSESSIONS:
-            transients = () if cut.statistic.q is None else fitting.transients
+            transients = () if cut.readings.statistic.q is None else fitting.transients
             fitting = replace(fitting, method=LONG_RUN_VARIANCE, transients=transients)
         return combine_several(cut, fitting)
 
