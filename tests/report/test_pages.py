@@ -12,9 +12,10 @@ from tests.texts.causes.report_work import compared
 import benchrigor as br
 from benchrigor.model import Code, Notice, RunRecord, StopReason, Verdict
 from benchrigor.report import explain, render
+from benchrigor.report.facts.comparison_facts import comparison_page
+from benchrigor.report.facts.run_facts import run_page
 from benchrigor.report.notice_lines import OF_PAIRS, PAGE, REFUSED
 from benchrigor.report.run_table import tabulate
-from benchrigor.report.short_page import comparison_page, run_page
 
 HOUSE_WORDS = ("full pace", "light", "floor", "pieces", "half-width", "stable phase", "invocation")
 

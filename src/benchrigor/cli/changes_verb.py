@@ -20,8 +20,8 @@ from benchrigor.layout import Part, page, wrapped
 from benchrigor.model import Notice, Options, RunRecord, StablePhase, codec
 from benchrigor.model.text import counted, false_alarms, many
 from benchrigor.report import plot_trace
+from benchrigor.report.facts.reading_facts import phase_table
 from benchrigor.report.notice_lines import marked_all
-from benchrigor.report.text import phase_table
 from benchrigor.session.replays.recorded_run import record_with_changes
 
 

@@ -28,9 +28,8 @@ from benchrigor.model.comparison import SuiteComparison
 from benchrigor.model.notice import is_of_modes
 from benchrigor.model.run import Provenance
 from benchrigor.model.text import first_few, percent
-from benchrigor.report.comparison_text import family_page
+from benchrigor.report.facts.comparison_facts import comparison_page, family_page
 from benchrigor.report.notice_lines import chosen, marked, warnings
-from benchrigor.report.short_page import comparison_page
 from benchrigor.report.tables.figures import figures_of_pair, figures_of_ranking, figures_of_suites
 from benchrigor.report.tables.suite_page import suite_page
 from benchrigor.session.pairs.compared_sides import label_of

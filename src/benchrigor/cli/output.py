@@ -122,7 +122,7 @@ def _say_hint(what: str, command: str) -> None:
 def report_of(record: RunRecord) -> Page:
     """Return the page of a run, or the whole report."""
     from benchrigor.report import render  # noqa: PLC0415  # not before the first call
-    from benchrigor.report.short_page import run_page  # noqa: PLC0415  # not before the first call
+    from benchrigor.report.facts.run_facts import run_page  # noqa: PLC0415  # not before the first call
 
     return render(record) if wants_details() else run_page(record)
 

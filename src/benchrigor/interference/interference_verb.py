@@ -26,7 +26,7 @@ from benchrigor.layout import join_pages
 from benchrigor.model import Code, Interference, RunRecord, SegmentProfile, codec
 from benchrigor.model.checks import refuse
 from benchrigor.model.text_tables.rows import whole_lines
-from benchrigor.report.pace_text import Pressure, pressure_of_profile, pressure_of_run
+from benchrigor.report.facts.machine_facts import Pressure, pressure_of_profile, pressure_of_run
 from benchrigor.session.conditions.red_rounds import check_light, measured_interference
 
 T = TypeVar("T")

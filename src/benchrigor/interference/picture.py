@@ -11,7 +11,7 @@ from benchrigor.model import Interference, SegmentProfile
 from benchrigor.model.interference import Light
 from benchrigor.model.series import Floats
 from benchrigor.model.text import show_value
-from benchrigor.report.pace_text import show_total
+from benchrigor.report.facts.machine_facts import show_total
 from benchrigor.report.plots.drawing import (
     CHANGE,
     DOTS,

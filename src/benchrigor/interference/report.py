@@ -12,8 +12,8 @@ from benchrigor.model import Code, Interference, Notice
 from benchrigor.model.interference import Composite, CompositeGroup, Light, SegmentGroup
 from benchrigor.model.notice import Severity
 from benchrigor.model.text import counted, many, show_estimate, show_value
+from benchrigor.report.facts.machine_facts import Pressure, show_pressure, show_total
 from benchrigor.report.notice_lines import marked_all
-from benchrigor.report.pace_text import Pressure, show_pressure, show_total
 from benchrigor.stats.interference.traffic_light import RED_ABOVE, YELLOW_FROM, probability_high
 
 _row = partial(row, width=13)

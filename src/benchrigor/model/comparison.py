@@ -191,7 +191,7 @@ class Family(Reported):
         (``math.inf``) if the ratios depend on each other, like the ratios of two sessions.
     """
 
-    _page = "benchrigor.report.comparison_text:family_page"
+    _page = "benchrigor.report.facts.comparison_facts:family_page"
 
     comparisons: Mapping[str, Comparison]
     adjusted: Mapping[str, float]

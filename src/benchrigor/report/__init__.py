@@ -10,9 +10,8 @@ __getattr__, __dir__ = lazy_names(
         "benchrigor.instrument.probe_report": "render_probes",
         "benchrigor.interference.picture": "plot_interference",
         "benchrigor.interference.report": "render_interference",
-        "explanation": "explain",
+        "facts.run_facts": "explain render",
         "plots.trace_plot": "plot_trace plot_work",
-        "text": "render",
     },
 )
 __all__ = list(__dir__())

@@ -1,7 +1,7 @@
 from benchrigor.instrument.probe_report import render_probes as render_probes
 from benchrigor.interference.picture import plot_interference as plot_interference
 from benchrigor.interference.report import render_interference as render_interference
-from benchrigor.report.explanation import explain as explain
+from benchrigor.report.facts.run_facts import explain as explain
+from benchrigor.report.facts.run_facts import render as render
 from benchrigor.report.plots.trace_plot import plot_trace as plot_trace
 from benchrigor.report.plots.trace_plot import plot_work as plot_work
-from benchrigor.report.text import render as render

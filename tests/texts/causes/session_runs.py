@@ -19,8 +19,8 @@ import benchrigor as br
 from benchrigor.model import Delays, Metric, Notice, Options, Round, RoundPlan, RunRecord
 from benchrigor.protocols import Recorder
 from benchrigor.report import explain, render
+from benchrigor.report.facts.run_facts import run_page
 from benchrigor.report.run_table import tabulate
-from benchrigor.report.short_page import run_page
 from benchrigor.session import Engine, Session
 from benchrigor.testing import FakeClock, FakeMeter, MemoryStore, SyntheticWorkload
 from benchrigor.units import Quantity

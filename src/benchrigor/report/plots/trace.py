@@ -159,7 +159,7 @@ class Trace:
         if margin:
             parts.append(f"{counted(margin)} left out as a margin")
         if self.delayed:
-            parts.append(self.delayed)
+            parts.append(f"left out: {self.delayed}")
         if len(self.parts) > 1:
             parts.append(f"{counted(len(self.kept))} of {many(len(self.parts), 'round')} count")
         return " · ".join(parts)

@@ -14,10 +14,10 @@ from benchrigor.model import Analysis, Code, Estimate, Notice, RunRecord
 from benchrigor.model.analysis import Kind
 from benchrigor.model.series import Floats
 from benchrigor.model.text import no_number, show_estimate
+from benchrigor.report.facts.reading_facts import left_out_for_delay
 from benchrigor.report.plots.drawing import draw
 from benchrigor.report.plots.trace import Part, Trace
 from benchrigor.report.plots.work_plot import draw_work, work_line
-from benchrigor.report.text import left_out_for_delay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,7 +20,7 @@ from benchrigor.model.text import (
     show_overhead,
     show_value,
 )
-from benchrigor.report.figure_text import grown, outlying
+from benchrigor.report.facts.work_facts import grown, outlying
 from benchrigor.report.plots import drawing
 from benchrigor.report.plots.trace import Ruler, Trace
 from benchrigor.units import Scale, scale_for

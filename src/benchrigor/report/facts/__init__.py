@@ -1,0 +1,1 @@
+"""The facts of runs, comparisons and suites, a module for each group."""

@@ -1,0 +1,300 @@
+"""What the machine did meanwhile: its speed, the time that other work took, and its pressure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+
+from benchrigor.model import Analysis, Code, Interference, Pace, RunRecord
+from benchrigor.model.analysis import Kind
+from benchrigor.model.interference import Light
+from benchrigor.model.machine import OF_MACHINE
+from benchrigor.model.pace import COMMAND_CPU, INTERPRETER
+from benchrigor.model.readings import Facts
+from benchrigor.model.text import (
+    MEMORY_FLOOR,
+    PEAK_MEMORY,
+    many,
+    percent,
+    show_estimate,
+    show_peak_memory,
+    show_value,
+    show_values,
+)
+from benchrigor.report.fact import Depth, Fact, known
+from benchrigor.report.notice_lines import is_undisturbed
+from benchrigor.session.conditions.red_rounds import advice, is_disturbed
+from benchrigor.stats.series.full_speed import SENSITIVITY_SD
+from benchrigor.units import statistic_of
+
+_FULL_SPEED = (
+    "the fastest level at which it spent at least a tenth of a run, of the newest 20 runs and 14 "
+    "days on this machine and interpreter (full_speed.json, in the user's folder for data)"
+)
+_NEARLY_ALL = 0.98  # of a reading that was work
+_KNOWN = 99.5  # per cent of the time that are shown as all of it
+_NOTABLE = 0.01  # share of the time
+_NAMES = {"cpu": "processors", "io": "disks", "memory": "memory"}
+_OF_STATUS = re.compile(rf"{OF_MACHINE}pressure (\w+) (some|full)")
+_OF_PROFILE = re.compile(r"pressure_(cpu|io|memory)(_full)?_s")
+_Rows = tuple[tuple[str, str], ...]
+
+Pressure = Mapping[tuple[str, str], float]  # share of the time by resource and "some" or "full"
+
+
+def facts_of_machine(record: RunRecord) -> list[Fact]:
+    """Return what is known of the machine during a run, the steps of its light included."""
+    lost, pressure = record.interference, show_pressure(pressure_of_run(record))
+    disturbed = any(each.code is Code.DISTURBED for each in record.session_notices)
+    codes = (Code.DISTURBED,) if lost is not None and disturbed else ()
+    light = "" if lost is None else _light(lost, record, disturbed=disturbed)
+    memory = show_peak_memory(record.facts) if PEAK_MEMORY in record.facts else ""
+    pace = next((each.pace for each in record.analyses if each.at_full_pace), None)
+    where = record.provenance
+    return known(
+        Fact("busy", Depth.PAGE, "machine", _busy(record)),
+        Fact("pace", Depth.PAGE, "machine", "" if pace is None else show_pace(pace), pace),
+        Fact("computer", Depth.PAGE, "machine", "" if where is None else where.machine),
+        Fact("host", Depth.DETAILS, "machine", _host(record)),
+        Fact("light", Depth.DETAILS, "light", light, lost, codes=codes),
+        Fact("pressure", Depth.DETAILS, "pressure", pressure),
+        Fact("memory", Depth.PAGE, "memory", f"at its peak {memory}" * bool(memory)),
+        Fact("measured", Depth.DETAILS, "measured", _measured(record)),
+        Fact(
+            "lost time",
+            Depth.EXPLAIN,
+            "",
+            "" if lost is None else f"Time that other work took: {show_total(lost)}.",
+            rows=() if lost is None else _light_rows(lost, pressure),
+        ),
+    )
+
+
+def facts_of_pace(analysis: Analysis, statistic: str) -> list[Fact]:
+    """Return the steps from what was measured to the figure at full speed."""
+    full, pace, measured = analysis.at_full_pace, analysis.pace, analysis.estimate
+    if full is None or pace is None or measured is None:
+        return []
+    shown, what = show_estimate(full, analysis.metric.unit), "a short fixed loop"
+    if pace.of_command:
+        what = "a bare start of the interpreter"
+    share = f"{full.value / measured.value:.3g} of what was measured"
+    return [
+        Fact(
+            "pace",
+            Depth.EXPLAIN,
+            "",
+            f"Beside what is measured {what} was timed, the reference. By that the machine ran "
+            f"{show_pace(pace)}.",
+            rows=_reference(pace),
+        ),
+        Fact(
+            "full speed",
+            Depth.EXPLAIN,
+            "",
+            f"At full speed it is {share}: {shown}.",
+            rows=_errors_at_full_speed(analysis, pace, statistic),
+        ),
+    ]
+
+
+def show_pace(pace: Pace) -> str:
+    """Show the pace of the machine during a run: its mean, and the range over blocks of time.
+
+    For a command, show first its own pace, which includes waits that bare starts share.
+    """
+    paces = (pace.share, pace.mean, pace.slowest, pace.fastest)
+    share, mean, slowest, fastest = (percent(share, digits=2) for share in paces)
+    over = "" if slowest == fastest else f", {slowest.removesuffix('%')} to {fastest}"
+    if pace.of_command:
+        return f"at {share} of the command's full speed, processors at {mean}{over}"
+    return f"at {mean} of its full speed{over}"
+
+
+def _reference(pace: Pace) -> _Rows:
+    """Say how long the reference takes at full speed, and how what is measured follows it."""
+    kind, what = (COMMAND_CPU, "processor time") if pace.of_command else (INTERPRETER, "time")
+    learned = "as other workloads have it"
+    if not pace.of_command and pace.sensitivity_sd < pace.busy * SENSITIVITY_SD:
+        learned = "from fast and from slow segments, and other workloads"
+    follows = f"{pace.sensitivity:.2f}% ± {pace.sensitivity_sd:.2f}% more {what}"
+    rows = [
+        ("full speed", f"{show_value(pace.full_s[kind], 's')} of {what}: {_FULL_SPEED}"),
+        ("sensitivity", f"{follows} where the reference takes 1% more, {learned}"),
+    ]
+    if pace.of_command:
+        waits = "wall time that is neither processor time nor delay; it counts as far as the"
+        rows.append(("waits", f"{waits} command gave its processor up and bare starts do not"))
+    elif pace.busy <= _NEARLY_ALL:
+        rest = "the rest, in which it slept or waited, counts as measured"
+        rows.append(("work", f"a processor worked for {percent(pace.busy)} of a reading; {rest}"))
+    return tuple(rows)
+
+
+def _errors_at_full_speed(analysis: Analysis, pace: Pace, statistic: str) -> _Rows:
+    """Say which readings show the level at full speed, and what its standard error is made of."""
+    full, runs = analysis.at_full_pace, "runs"
+    own = f"{percent(pace.error, digits=2)} from blocks of time"
+    if pace.of_command:
+        own += " and the rest"
+    elif statistic_of(statistic)[0] != "mean":
+        own += f", or that of the {statistic} where it is greater"
+    rows = [] if pace.of_command else [("evidence", _say_evidence(pace))]
+    if pace.by_piece and full is not None:
+        in_processes = analysis.kind is Kind.INVOCATIONS
+        runs = "runs" if in_processes else "processes"
+        own = f"that of the mean of {many(full.n, 'level')}"
+        known_levels = [value for value in pace.by_piece if value is not None]
+        rows.append(("levels", ", ".join(show_values(known_levels, analysis.metric.unit))))
+    distance = percent(abs(pace.away) * pace.sensitivity_sd, digits=2)
+    between = f"{percent(pace.between, digits=2)} between {runs}, which is assumed"
+    learned = "" if pace.widening == 1.0 else f"; all times {pace.widening:.2g}, by stored runs"
+    errors = f"{own}; {distance} from the sensitivity; {between}{learned}"
+    return (*rows, ("standard errors", errors))
+
+
+def _say_evidence(pace: Pace) -> str:
+    """Say which readings show the level at full speed, and how far they are from it."""
+    away = percent(math.expm1(abs(pace.away)), digits=2)
+    of = f"of {many(pace.at_full, 'segment')} within 10% of the fastest references"
+    text = f"the mean {of if pace.at_full else 'of all readings'}, {away} from full speed"
+    fastest = pace.fastest_reference or 0.0
+    if round(fastest, 3):
+        far = percent(math.expm1(abs(fastest)), digits=2)
+        side = "slower" if fastest > 0.0 else "faster"
+        counts = f"counts by {pace.to_full:.2f} ± {pace.to_full_sd:.2f}"
+        text += f"; the fastest references were {far} {side} than full speed, which {counts}"
+    return text
+
+
+def _busy(record: RunRecord) -> str:
+    """Say how busy the machine was, if it was."""
+    lost = record.interference
+    if lost is None or not is_disturbed(lost):
+        return ""
+    kept = ", left out of the number" * is_undisturbed(record)
+    return f"busy: other programs took {lost.measured_percent:.0f}% of the time{kept}"
+
+
+def _host(record: RunRecord) -> str:
+    where = record.provenance
+    if where is None:
+        return ""
+    load = ""
+    if where.load_before is not None and where.load_after is not None:
+        load = f"load {where.load_before:.2f} before, {where.load_after:.2f} after"
+    return "; ".join(filter(None, [where.host, load]))
+
+
+def _measured(record: RunRecord) -> str:
+    """Show what was measured beside the readings, of the program and not of the machine."""
+    shown = []
+    for key, value in record.facts.items():
+        if key.startswith(OF_MACHINE) or key in (MEMORY_FLOOR, PEAK_MEMORY):
+            continue
+        words = key.replace("_", " ")
+        if isinstance(value, float) and key.endswith("_s"):
+            shown.append(f"{words.removesuffix(' s')} {show_value(value, 's')}")
+        elif isinstance(value, int) and key.endswith("_memory"):
+            shown.append(f"{words} {show_value(value, 'B')}")
+        else:
+            shown.append(f"{words} {value}")
+    return ", ".join(shown)
+
+
+# Time that other work took
+
+
+def show_total(interference: Interference) -> str:
+    """Show the light and the share of the time that it stands on."""
+    duration = show_value(interference.duration_s, "s")
+    if interference.light is Light.UNKNOWN and not interference.is_measured:
+        return f"● {interference.light}, of {duration}"
+    lost = f"{interference.least}{interference.total_percent:.1f}% of {duration} lost"
+    return f"● {interference.light}: {lost}"
+
+
+def _light(lost: Interference, record: RunRecord, *, disturbed: bool) -> str:
+    parts = [show_total(lost)]
+    if lost.known_percent < _KNOWN and lost.is_measured:
+        parts.append(f"delay is known for {lost.known_percent:.0f}% of the time")
+    elif lost.light is Light.UNKNOWN and lost.is_measured:
+        parts.append("no light without a number of five readings")
+    if disturbed:
+        parts.append(advice(lost, record.analyses))
+    return "; ".join(parts)
+
+
+def _light_rows(lost: Interference, pressure: str) -> _Rows:
+    sources = ", ".join(source for source, share in lost.delays.items() if share)
+    whole = "what slows all readings alike does not show"
+    rows = (
+        ("light", f"green below 7.5%, red above 15%; {whole}"),
+        ("measured", "" if lost.percent else sources),
+        ("pressure", f"{pressure}, the program's own waiting included" if pressure else ""),
+    )
+    return tuple(row for row in rows if row[1])
+
+
+def with_waiting(analysis: Analysis) -> str:
+    """Show the number of all readings, and their delay, if that is much and does not count."""
+    disturbed = analysis.disturbed
+    if disturbed is None or not disturbed.matters:
+        return ""
+    delay = f"{percent(max(disturbed.lost - disturbed.stopped, 0.0), digits=2)} run delay"
+    if disturbed.stopped:
+        delay += f" and {percent(disturbed.stopped, digits=2)} stopped"
+    number, waiting = analysis.estimate, disturbed.estimate
+    by_chance = number and waiting and analysis.metric.is_duration and waiting.value < number.value
+    if waiting is None or by_chance:
+        return delay
+    return f"{delay}: {show_value(waiting.value, analysis.metric.unit)} with all readings"
+
+
+def pressure_of_run(record: RunRecord) -> Pressure:
+    """Return the pressure during the rounds of a run, from their facts about the machine."""
+    waited_s: dict[tuple[str, str], float] = {}
+    told_s = 0.0
+    for finished in record.rounds:
+        span_s = _number(finished.facts, f"{OF_MACHINE}span_s")
+        found = {
+            (match[1], match[2]): _number(finished.facts, name) / 100.0 * span_s
+            for name in finished.facts
+            if (match := _OF_STATUS.fullmatch(name))
+        }
+        told_s += span_s if found else 0.0
+        for key, seconds in found.items():
+            waited_s[key] = waited_s.get(key, 0.0) + seconds
+    return {key: seconds / told_s for key, seconds in waited_s.items()} if told_s else {}
+
+
+def pressure_of_profile(facts: Facts) -> Pressure:
+    """Return the pressure during the run of a segment profile, from its facts."""
+    wall_s = _number(facts, "wall_s")
+    return {
+        (match[1], "full" if match[2] else "some"): _number(facts, name) / wall_s
+        for name in facts
+        if wall_s > 0.0 and (match := _OF_PROFILE.fullmatch(name))
+    }
+
+
+def _number(facts: Facts, name: str) -> float:
+    value = facts.get(name)
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def show_pressure(pressure: Pressure) -> str:
+    """Show which share of the time tasks waited for a resource; empty if that is unknown."""
+    if pressure and max(pressure.values()) < _NOTABLE:
+        return f"hardly any: tasks waited less than {percent(_NOTABLE)} of the time"
+    shown = ", ".join(_show_pressure(pressure))
+    return f"some task waited, of the time: {shown}" if shown else ""
+
+
+def _show_pressure(pressure: Pressure) -> Iterator[str]:
+    for resource, name in _NAMES.items():
+        some, full = pressure.get((resource, "some")), pressure.get((resource, "full"))
+        if some is not None:
+            alone = f" (nothing else was done: {percent(full, digits=2)})" if full else ""
+            yield f"{percent(some, digits=2)} for {name}{alone}"

@@ -1,0 +1,191 @@
+"""The number of a metric: its interval, what it is of, and how sure it was asked to be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from benchrigor.model import Analysis, Code, Estimate, RunRecord
+from benchrigor.model.analysis import Kind, Mode, Observed
+from benchrigor.model.run_line import AT_FULL_SPEED, just_now
+from benchrigor.model.text import (
+    counted,
+    many,
+    no_number,
+    percent,
+    refusal_of,
+    show_duration,
+    show_interval,
+    show_modes,
+    show_plus_minus,
+    show_value,
+    show_values,
+)
+from benchrigor.report.fact import Depth, Fact, known
+from benchrigor.stats.readings.evidence import asked_half_width
+from benchrigor.stats.statistics.proportion import WILSON, whole_of
+from benchrigor.stats.statistics.rate import BY_DURATION, HARMONIC
+from benchrigor.stats.statistics.statistic import TRIMMED
+from benchrigor.units import Quantity
+
+_FEWEST_TO_FORESEE = 10  # from fewer readings nobody can say how many more it takes
+_FEW_FOR_TAIL = 10  # Fewer readings have no tenth percentile to speak of
+_MEANS = {
+    HARMONIC: "harmonic mean, for equal work per reading",
+    BY_DURATION: "weighted by the time of each round",
+    TRIMMED: "without the same share of readings at either end",
+    WILSON: "share of outcomes, interval of Wilson",
+}
+
+
+def facts_of_number(analysis: Analysis, record: RunRecord) -> list[Fact]:
+    """Return at most three figures of a metric, each with what it is, and how sure it is.
+
+    Of several metrics, a page has the numbers alone.
+    """
+    headline, unit = analysis.headline, analysis.metric.unit
+    label, depth = label_of(analysis, record), Depth.PAGE
+    if len(record.analyses) > 1:
+        depth = Depth.DETAILS
+    if headline is None or analysis.estimate is None:
+        return _without_number(analysis, record, depth)
+    now, typical = just_now(analysis), _typical(analysis, record)
+    unmet = tuple({each.code for each in analysis.notices} & {Code.NOT_CONVERGED})
+    return known(
+        Fact("number", Depth.PAGE, label, interval(headline, unit) + _where(analysis), headline),
+        Fact("just now", depth, "just now", "" if now is None else _as_it_ran(now, unit), now),
+        Fact("median", Depth.DETAILS, "median", typical, analysis.typical),
+        Fact("meaning", Depth.DETAILS, "meaning", meaning(analysis)),
+        Fact("target", depth, "target", target_of(analysis, record), codes=unmet),
+        Fact("forecast", Depth.DETAILS, "target", _forecast(analysis, record), analysis.required),
+        Fact("modes", Depth.DETAILS, "modes", _modes(analysis.modes, unit)),
+    )
+
+
+def label_of(analysis: Analysis, record: RunRecord) -> str:
+    """Name the number of an analysis: by its metric, or by its statistic if there is one metric."""
+    if len(record.analyses) > 1 or analysis.kind is Kind.WORK:
+        return analysis.metric.name
+    return record.options.statistic.split()[0]
+
+
+def _without_number(analysis: Analysis, record: RunRecord, depth: Depth) -> list[Fact]:
+    """Say why there is no number, and what was observed."""
+    observed, unit = analysis.observed, analysis.metric.unit
+    refusal = refusal_of(analysis.notices)
+    why, codes = f"no number: {no_number(analysis.notices)}", (refusal.code,) if refusal else ()
+    if record.options.statistic == "min" and observed is not None:
+        why, codes = f"{show_value(observed.least, unit)}, no interval", ()
+    return known(
+        Fact("no number", Depth.PAGE, label_of(analysis, record), why, codes=codes),
+        Fact("observed", depth, "observed", show_figures(observed, unit), observed),
+        Fact(
+            "modes",
+            Depth.DETAILS,
+            "modes",
+            _modes(() if observed is None else observed.levels, unit),
+        ),
+    )
+
+
+def interval(estimate: Estimate, unit: str) -> str:
+    """Show a number with its interval, and what that is."""
+    if estimate.is_bracket:
+        return show_interval(estimate, unit)
+    value, _, ends = show_interval(estimate, unit).rpartition(" [")
+    return f"{value}, {percent(estimate.confidence, digits=10)} confidence interval [{ends}"
+
+
+def _where(analysis: Analysis) -> str:
+    """Say what the number is of, unless it is of all that was measured."""
+    if analysis.at_full_pace is not None:
+        return f" {AT_FULL_SPEED}"
+    return "" if analysis.disturbed is None else " without disturbed readings"
+
+
+def _as_it_ran(measured: Estimate, unit: str) -> str:
+    return f"{interval(measured, unit)} as it ran, with all that slowed it"
+
+
+def _typical(analysis: Analysis, record: RunRecord) -> str:
+    """Show the median if it is another figure than the number, and has enough readings."""
+    typical = analysis.typical
+    codes = {} if typical is None else {note.code: note.evidence for note in typical.notices}
+    few = codes.keys() & {Code.FEW_EFFECTIVE, Code.FEW_READINGS}
+    if typical is None or few or record.options.statistic == "median":
+        return ""
+    batched = codes.get(Code.BATCHED)
+    what = f"averages of {batched['calls']} calls" if batched else "readings"
+    return f"{interval(typical, analysis.metric.unit)}; half of the {what} are below"
+
+
+def meaning(analysis: Analysis) -> str:
+    """Say which way is better, except for plain times, and name the kind of mean."""
+    metric, method = analysis.metric, analysis.estimate.method if analysis.estimate else ""
+    if analysis.kind is Kind.WORK:
+        return ""
+    is_told = metric.direction is not None and metric.kind is not Quantity.TIME
+    parts = [f"{metric.direction} is better"] if is_told else []
+    return "; ".join([*parts, *(words for name, words in _MEANS.items() if name in method)])
+
+
+def target_of(analysis: Analysis, record: RunRecord) -> str:
+    """Say how narrow the interval of the measured number was asked to be, and whether it is."""
+    estimate, metric = analysis.estimate, analysis.metric
+    wanted = math.inf if estimate is None else _wanted(estimate, analysis, record)
+    if estimate is None or not metric.must_satisfy or wanted == math.inf:
+        return ""
+    whole, name = whole_of(estimate)
+    reached = "missed" if estimate.half_width > wanted else "reached"
+    of = f" of the {name}" * (name != "value")
+    if analysis.at_full_pace is not None:
+        which = "without disturbed readings" if analysis.disturbed is not None else "measured"
+        of = f" of the {show_value(estimate.value, metric.unit)} {which}"
+    few = any(each.code is Code.NOT_CONVERGED for each in analysis.notices)
+    unsure = ", but from too few readings to be sure" * (few and reached == "reached")
+    got = show_plus_minus(estimate.half_width / whole)
+    return f"{show_plus_minus(wanted / whole)}: {reached}, with {got}{of}{unsure}"
+
+
+def _wanted(estimate: Estimate, analysis: Analysis, record: RunRecord) -> float:
+    """Return the half-width that was asked for; infinite if none was, or if it has no whole."""
+    if whole_of(estimate)[0] == 0.0:
+        return math.inf
+    return asked_half_width(estimate, analysis.metric, record.options)
+
+
+def _forecast(analysis: Analysis, record: RunRecord) -> str:
+    """Say how much more the target takes; a narrow interval of few lacks evidence, not width."""
+    estimate, required = analysis.estimate, analysis.required or 0
+    if estimate is None or not required > analysis.taken >= _FEWEST_TO_FORESEE:
+        return ""
+    if not analysis.metric.must_satisfy or not (
+        estimate.half_width > _wanted(estimate, analysis, record)
+    ):
+        return ""
+    noun = "round" if analysis.kind is Kind.WORK else "reading"
+    text = f"about {many(required, noun)} in all are needed"
+    if record.elapsed_s:  # readings that were recorded elsewhere took no time here
+        took_s = record.elapsed_s * required / analysis.taken
+        text += f", about {show_duration(took_s)} of measuring"
+    return text
+
+
+def _modes(levels: Sequence[Mode], unit: str) -> str:
+    """Show the levels around which readings gather; empty if there is one."""
+    return show_modes(levels, unit) if len(levels) > 1 else ""
+
+
+def show_figures(observed: Observed | None, unit: str) -> str:
+    """Show the number of readings, and all their figures; empty for old records, without them."""
+    if observed is None:
+        return ""
+    size = many(observed.n, "reading")
+    if observed.calls > observed.n:
+        size += f" of {counted(observed.calls / observed.n)} calls"
+    if observed.n == 1:
+        return f"{size}; {show_value(observed.median, unit)}"
+    tail = [] if observed.n < _FEW_FOR_TAIL else ["p10"]
+    names = ["least", *tail, "median", "mean", "greatest"]
+    figures = show_values((getattr(observed, name) for name in names), unit)
+    return f"{size}; {', '.join(map(' '.join, zip(figures, names, strict=True)))}"

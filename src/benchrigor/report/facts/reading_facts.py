@@ -1,0 +1,359 @@
+"""The readings of a number: how many there are, which count, and how they give its interval."""
+
+from __future__ import annotations
+
+import math
+
+from benchrigor.layout import Part, table
+from benchrigor.model import Analysis, Code, Phase, RunRecord, StablePhase
+from benchrigor.model.analysis import Kind, LevelFit, PhaseReason
+from benchrigor.model.text import (
+    counted,
+    false_alarms,
+    first_few,
+    many,
+    no_number,
+    percent,
+    show_duration,
+    show_estimate,
+    show_value,
+)
+from benchrigor.report.fact import Depth, Fact, known
+from benchrigor.report.facts.machine_facts import with_waiting
+from benchrigor.report.facts.number_facts import meaning, show_figures
+from benchrigor.stats.series.level import BLOCKS
+from benchrigor.stats.statistics.proportion import WILSON
+from benchrigor.stats.statistics.rate import HARMONIC
+from benchrigor.stats.statistics.statistic import TRIMMED
+from benchrigor.units import statistic_of
+
+_MOST_PHASES = 12
+_IN_FULL = 0.95  # of the effective sample size of independent readings
+_Rows = tuple[tuple[str, ...], ...]
+
+
+def facts_of_readings(analysis: Analysis, record: RunRecord) -> list[Fact]:
+    """Return which readings of a mean or quantile count, and the steps from them to its interval.
+
+    A page has none of them: it has the data of the whole run.
+    """
+    pace = _pace(analysis)
+    changing = (Code.CHANGING_PACE,) if pace else ()
+    rows = known(
+        Fact("used", Depth.DETAILS, "used", _used(analysis), analysis.n_kept),
+        Fact("left out", Depth.DETAILS, "left out", _left_out(analysis, record)),
+        Fact("spread", Depth.DETAILS, "spread", _spread(analysis)),
+        Fact("pieces", Depth.DETAILS, "pieces", ", ".join(_levels(analysis, record))),
+        Fact("changes", Depth.DETAILS, "pace", pace, codes=changing),
+    )
+    return (rows if analysis.estimate else []) + known(
+        Fact("taken", Depth.EXPLAIN, "", _taken(analysis, record), rows=_delayed(analysis)),
+        Fact("phases", Depth.EXPLAIN, "", _phases(analysis, record), rows=_found(analysis)),
+        Fact("level", Depth.EXPLAIN, "", *_level(analysis, record)),
+        Fact("resemblance", Depth.EXPLAIN, "", _resemblance(analysis), rows=_inflation(analysis)),
+        Fact("interval", Depth.EXPLAIN, "", _interval(analysis), rows=_errors(analysis)),
+    )
+
+
+def _used(analysis: Analysis) -> str:
+    """Say how many readings the number is of, and what they are worth."""
+    estimate = analysis.estimate
+    shown = f"{counted(analysis.n_kept)} of {many(analysis.taken, 'reading')}"
+    if estimate is None:
+        return shown
+    if analysis.kind is Kind.PIECES:
+        return f"{shown}, from {many(estimate.n, 'piece')}"
+    if analysis.kind is Kind.INVOCATIONS:
+        return f"{shown}, from {many(estimate.n, 'invocation')}"
+    return f"{shown}, effective sample size {counted(estimate.n_effective)}"
+
+
+def _left_out(analysis: Analysis, record: RunRecord) -> str:
+    """Say which readings do not count."""
+    delay, cut = left_out_for_delay(analysis), _cut(analysis, record)
+    return f"{delay}; {cut.removeprefix('none; ')}".removesuffix("; none") if delay else cut
+
+
+def left_out_for_delay(analysis: Analysis) -> str:
+    """Say how many of the readings taken do not count for their delay; empty if all do."""
+    if analysis.disturbed is None:
+        return ""
+    return f"{counted(analysis.disturbed.left_out)} of {counted(analysis.taken)} for delay"
+
+
+def _cut(analysis: Analysis, record: RunRecord) -> str:
+    """Say which readings were cut off, and whether a warm-up was looked for."""
+    if record.options.cut_shares is not None:
+        return _as_asked(*record.options.cut_shares)
+    if len(analysis.phases) > 1:
+        share = 1.0 - analysis.n_kept / sum(each.phases[-1].stop for each in analysis.phases)
+        at_starts = "at the start of pieces, where caches are cold"
+        where = at_starts if analysis.kind is Kind.PIECES else _by_rounds(analysis)
+        return f"{percent(share)} of the readings, {where}" if share else "none"
+    if not analysis.phases or analysis.phases[0].reason is PhaseReason.WHOLE:
+        cold = _first(analysis.n - analysis.n_kept)
+        return f"{cold}too few readings to look for a warm-up"
+    return _transients(analysis.phases[0], analysis)
+
+
+def _as_asked(at_start: float, at_end: float) -> str:
+    """Say which shares the options cut."""
+    if at_start == at_end:
+        return f"{percent(at_start)} at each end, as asked" if at_start else "none, as asked"
+    ends = [f"{percent(at_start)} at the start"] if at_start else []
+    ends += [f"{percent(at_end)} at the end"] if at_end else []
+    return f"{' and '.join(ends)}, as asked"
+
+
+def _transients(stable: StablePhase, analysis: Analysis) -> str:
+    """Say which phases of a series do not count."""
+    unit, margin = analysis.metric.unit, stable.n - analysis.n_kept
+    parts = [
+        f"{phase.label} {counted(phase.start)}–{counted(phase.stop - 1)} "
+        f"(median {show_value(phase.median, unit)})"
+        for phase in stable.phases
+        if not _is_measured(phase, stable)
+    ]
+    if parts and margin:
+        beside = "it" if len(parts) == 1 else "them"
+        parts.append(f"{counted(margin)} next to {beside} as a margin")
+    return "; ".join(parts) or f"{_first(margin)}no warm-up or cool-down found"
+
+
+def _first(cold: int) -> str:
+    """Say why the first readings do not count although no phase was cut."""
+    return f"the first {counted(cold)}, which may be cold; " if cold else "none; "
+
+
+def _is_measured(phase: Phase, stable: StablePhase) -> bool:
+    """Whether a phase belongs to the measured readings."""
+    if stable.start is None or stable.stop is None:
+        return False
+    return stable.start <= phase.start < stable.stop
+
+
+def _by_rounds(analysis: Analysis) -> str:
+    """Say how rounds were cut: all in the same way, or one by one."""
+    stable = [phase for phase in analysis.phases if phase.start is not None]
+    starts = {phase.start for phase in stable}
+    ends = {phase.phases[-1].stop - (phase.stop or 0) for phase in stable}
+    if len(starts) > 1 or len(ends) > 1:
+        return "each round by itself"
+    parts = [f"the first {counted(start)}" for start in starts if start]
+    parts += [f"the last {counted(end)}" for end in ends if end]
+    return f"{' and '.join(parts)} of each round and a margin" if parts else "a margin of each"
+
+
+def _spread(analysis: Analysis) -> str:
+    """Show the variance components, as shares of the value."""
+    split = analysis.split
+    if split is None or split.level == 0.0:
+        return ""
+    between, within = (
+        percent(variance**0.5 / abs(split.level), digits=2)
+        for variance in (split.between, split.within)
+    )
+    return f"{between} of the value between invocations, {within} between readings"
+
+
+def _levels(analysis: Analysis, record: RunRecord) -> list[str]:
+    """Show the levels of the pieces of a run, and their starts if known."""
+    unit, began = analysis.metric.unit, dict[int, float]()
+    for round_ in record.counted_rounds:
+        if analysis.metric.name in round_.unit_readings:
+            starts = round_.starts_ns
+            at_s = math.nan if starts is None else float(starts[0]) / 1e9
+            began.setdefault(round_.plan.piece, at_s)
+    first = next(iter(began.values()), math.nan)
+    shown = []
+    for level, at_s in zip(analysis.levels, began.values(), strict=False):
+        text = "none" if level is None else show_value(level, unit)
+        shown.append(f"{text} at {show_duration(at_s - first)}" if at_s > first else text)
+    return shown
+
+
+def _pace(analysis: Analysis) -> str:
+    """Show the levels that the machine went through while it was watched."""
+    stable = analysis.phases[0] if len(analysis.phases) == 1 else None
+    if stable is None or stable.reason is not PhaseReason.CHANGING_PACE:
+        return ""
+    medians = [phase.median for phase in stable.phases if _is_measured(phase, stable)]
+    low, high = (show_value(end, analysis.metric.unit) for end in (min(medians), max(medians)))
+    changes = f"{many(len(medians) - 1, 'change')} between {low} and {high}"
+    if len(medians) == 1:
+        changes = "changes without clear steps"
+    return f"{changes}; the interval is about this time, from blocks of it"
+
+
+# The steps of an explanation
+
+
+def _taken(analysis: Analysis, record: RunRecord) -> str:
+    red = len(record.rounds) - len(record.counted_rounds)
+    more = f"; {red} more, with too much interference, are left out" if red else ""
+    rounds, delayed = many(len(record.counted_rounds), "round"), left_out_for_delay(analysis)
+    text = f"{many(analysis.taken, 'reading')} in {rounds}{more}."
+    return f"{text} Left out: {delayed}, as other programs made them longer." if delayed else text
+
+
+def _delayed(analysis: Analysis) -> _Rows:
+    """Say which readings count as disturbed, and what the number of all of them would be."""
+    if analysis.disturbed is None:
+        return ()
+    return (
+        ("delay", "more than a thousandth of the time of a reading"),
+        ("weights", "long readings are hit more often: each length keeps its share"),
+        ("lost", with_waiting(analysis) or "little"),
+    )
+
+
+def _phases(analysis: Analysis, record: RunRecord) -> str:
+    """Say which of the readings that are left count."""
+    if record.options.statistic == "min":
+        return "A minimum needs no stable phase: it is the least reading that counts."
+    if not analysis.n:
+        return ""
+    if not analysis.n_kept and analysis.phases:
+        return f"No part of them may be measured ({analysis.phases[0].reason})."
+    used = f"{counted(analysis.n_kept)} of {many(analysis.n, 'reading')}"
+    return f"Used: {used}. Left out: {_cut(analysis, record)}."
+
+
+def _found(analysis: Analysis) -> _Rows:
+    """Return the phases of a series, and the points between them; of several, how many have one."""
+    if not analysis.phases or analysis.phases[0].reason is PhaseReason.WHOLE:
+        return ()
+    if len(analysis.phases) > 1:
+        stable = sum(each.n > 0 for each in analysis.phases)
+        return (("stable", f"a part of {stable} of {len(analysis.phases)} rounds or pieces"),)
+    points = analysis.phases[0].change_points
+    where = first_few([*map(counted, points.indices)], _MOST_PHASES) or "none"
+    inflated = f"autocorrelation inflates the variance {points.inflation:.3g}-fold"
+    rows, pace = _phase_rows(analysis.phases[0], analysis.metric.unit), _pace(analysis)
+    return (
+        *((label, ", ".join((span, *others))) for label, span, *others in rows),
+        ("changes", f"{where} ({false_alarms(points.level)}; {inflated})"),
+        *([("pace", pace)] if pace else []),
+    )
+
+
+def phase_table(stable: StablePhase, unit: str) -> list[Part]:
+    """Return a line per phase."""
+    return table(_phase_rows(stable, unit, None), "<>><", has_names=False, indent=2)
+
+
+def _phase_rows(
+    stable: StablePhase, unit: str, most: int | None = _MOST_PHASES
+) -> list[tuple[str, ...]]:
+    return [
+        (
+            str(phase.label),
+            f"{counted(phase.start)} to {counted(phase.stop)}",
+            percent(phase.n / stable.change_points.n),
+            f"median {show_value(phase.median, unit)}",
+        )
+        for phase in stable.phases[:most]
+    ]
+
+
+def _level(analysis: Analysis, record: RunRecord) -> tuple[str, object, _Rows]:
+    """Say which figure of the readings is estimated, and how."""
+    estimate, statistic = analysis.estimate, record.options.statistic
+    if estimate is None:
+        return "", None, ()
+    if analysis.kind in (Kind.PIECES, Kind.INVOCATIONS) and estimate.n > 1:
+        shown = [_spread(analysis), ", ".join(_levels(analysis, record))]
+        what = "piece" if analysis.kind is Kind.PIECES else "invocation"
+        text = f"Each {what} gives its {statistic}, and the interval comes from the spread of these"
+        why = ": inside one, readings know nothing of how much others differ."
+        return f"{text}{why}", analysis.levels, tuple(("levels", each) for each in shown if each)
+    if statistic_of(statistic)[0] == "quantile":
+        rank = "uncertain by the long-run variance of lying below; the ends are readings, too"
+        text = f"The {statistic} is the reading below which that share of those that count lies."
+        return text, None, (("rank", rank),)
+    fit = analysis.fits[0] if len(analysis.fits) == 1 else None
+    rows = [("kind", meaning(analysis))]
+    if fit is not None and HARMONIC in estimate.method:
+        rows += [("harmonic", f"the reciprocal of {fit.level:.4g}, the mean of reciprocals")]
+    if TRIMMED in estimate.method:
+        rows += [("trimmed", "readings beyond this share at either end count as its border")]
+    if fit is not None and fit.transients:
+        spans = " and ".join(f"{transient:.3g}" for transient in fit.transients)
+        what = f"fitted, over {spans} readings: what is left of a warm-up too small to be seen"
+        rows += [("transients", what)]
+    value = show_value(estimate.value, analysis.metric.unit)
+    text = f"The {statistic} of those that count is {value}."
+    return text, estimate.value, tuple(row for row in rows if row[1])
+
+
+def _resemblance(analysis: Analysis) -> str:
+    """Say what readings are worth that resemble the one before."""
+    estimate = analysis.estimate
+    if estimate is None or analysis.kind in (Kind.PIECES, Kind.INVOCATIONS):
+        return ""
+    n, effective = counted(analysis.n_kept), counted(estimate.n_effective)
+    if estimate.n_effective > _IN_FULL * analysis.n_kept:
+        return "Successive readings hardly resemble each other: each counts in full."
+    return (
+        f"Successive readings resemble each other: {n} of them tell as much as {effective} "
+        "independent ones (effective sample size)."
+    )
+
+
+def _inflation(analysis: Analysis) -> _Rows:
+    """Say how the resemblance of readings was found."""
+    fitted = tuple(("variance", _correlation(fit)) for fit in analysis.fits[:1])
+    merged = analysis.subsessions
+    if merged is None:
+        return fitted
+    if merged.size is None:
+        text = f"neighbours correlate by {merged.autocorrelation:.2f}, however many are merged"
+    else:
+        text = f"by {counted(merged.size)}, to {counted(merged.means.size)} subsessions whose "
+        text += f"neighbours correlate by {merged.autocorrelation:.2f}"
+    return (*fitted, ("merged", f"{text} (limit {merged.limit:g})"))
+
+
+def _correlation(fit: LevelFit) -> str:
+    times = f"{fit.inflation:.3g} times that of independent readings"
+    if fit.method == "subsessions":
+        return f"{times}, by subsessions of {many(fit.batch, 'reading')}"
+    if fit.method == BLOCKS:
+        return f"{times}, by {counted(fit.degrees_of_freedom + 1.0)} blocks of equal time"
+    if fit.order == 0:
+        return "that of independent readings"
+    batched = f" of batches of {counted(fit.batch)}" if fit.batch > 1 else ""
+    return f"{times}, by an autoregressive model{batched} of order {fit.order}"
+
+
+def _interval(analysis: Analysis) -> str:
+    """Say what the interval is, or why there is none."""
+    estimate, unit = analysis.estimate, analysis.metric.unit
+    if estimate is None:
+        observed = show_figures(analysis.observed, unit)
+        return f"No interval can be given: {no_number(analysis.notices)}" + (
+            f" Observed: {observed}." if observed else ""
+        )
+    return f"Their spread gives the interval: {show_estimate(estimate, unit)}."
+
+
+def _errors(analysis: Analysis) -> _Rows:
+    """Return the figures that make an interval."""
+    estimate = analysis.estimate
+    if estimate is None:
+        return ()
+    error, freedom = estimate.standard_error, estimate.degrees_of_freedom
+    if error is None or freedom is None:
+        return ()
+    if estimate.method.startswith(WILSON):
+        return (("Wilson", f"for {counted(estimate.n_effective)} effective outcomes"),)
+    return (
+        ("standard error", show_value(error, analysis.metric.unit)),
+        ("Student t", f"{freedom:.3g} degrees of freedom{_skewed(analysis)}"),
+    )
+
+
+def _skewed(analysis: Analysis) -> str:
+    if len(analysis.fits) == 1 and analysis.fits[0].skewness:
+        return f", corrected for a skewness of {analysis.fits[0].skewness:.2g}"
+    return ""

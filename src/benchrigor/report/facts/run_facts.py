@@ -1,0 +1,207 @@
+"""What was found in a run: its facts, its page, its whole report, and how its number came about."""
+
+from __future__ import annotations
+
+from benchrigor.layout import Line, Page, Part, page, wrapped
+from benchrigor.model import Analysis, Code, Notice, Round, RunRecord
+from benchrigor.model.analysis import Kind
+from benchrigor.model.notice import Severity
+from benchrigor.model.text import (
+    counted,
+    many,
+    say_end,
+    show_duration,
+    show_estimate,
+    show_value,
+)
+from benchrigor.report.fact import Depth, Fact, advice_on, deeper, known, rows_of, steps_of, told_by
+from benchrigor.report.facts.machine_facts import facts_of_machine, facts_of_pace
+from benchrigor.report.facts.number_facts import facts_of_number, target_of
+from benchrigor.report.facts.reading_facts import facts_of_readings
+from benchrigor.report.facts.work_facts import facts_of_work, show_amounts, works_of
+from benchrigor.report.notice_lines import chosen_of_run
+from benchrigor.session.conditions.red_rounds import is_disturbed
+
+_MOST_METRICS = 3
+
+
+def facts_of(record: RunRecord) -> list[Fact]:
+    """Return all that was found in a run, in the order of its report.
+
+    Parameters
+    ----------
+    record
+        Of a finished or a running session.
+
+    Examples
+    --------
+    >>> import benchrigor as br
+    >>> facts = facts_of(br.measure(dict, name="dict()", budget_s=0.05))
+    >>> [fact.label for fact in facts if fact.key == "number"]
+    ['mean']
+    """
+    several = len(record.analyses) > 1
+    facts, notices = list[Fact](), list[Fact]()
+    for index, analysis in enumerate(record.analyses):
+        own = _of_metric(analysis, record)
+        notices += told_by(own, analysis.notices, f"{analysis.metric.name}: " * several)
+        facts += own if index < _MOST_METRICS else deeper(own)
+    of_run = _of_run(record)
+    return [*facts, *of_run, *told_by(of_run, record.session_notices), *notices]
+
+
+def run_page(record: RunRecord) -> Page:
+    """Return the page of a run: its line, its number, how sure that is, and one advice.
+
+    Parameters
+    ----------
+    record
+        Of a finished or a running session.
+
+    Examples
+    --------
+    >>> import benchrigor as br
+    >>> record = br.measure(dict, name="dict()", budget_s=0.05)
+    >>> run_page(record).startswith("dict()  ")
+    True
+    """
+    reason = record.decision.reason if record.decision else None
+    return page([*_rows(record, Depth.PAGE), *advice_on(_advised(record), reason=reason)])
+
+
+def render(record: RunRecord) -> Page:
+    """Return the whole report of a run as plain text, up to 79 columns wide.
+
+    Parameters
+    ----------
+    record
+        Of a finished or a running session.
+
+    Examples
+    --------
+    >>> import benchrigor as br
+    >>> record = br.measure(dict, name="dict()", budget_s=0.05)
+    >>> render(record).startswith("dict()  ")
+    True
+    """
+    return page(_rows(record, Depth.DETAILS))
+
+
+def explain(record: RunRecord, metric: str | None = None) -> str:
+    """Explain in at most ten steps how the number of a metric came about.
+
+    Parameters
+    ----------
+    record
+        Of a finished or a running session.
+    metric
+        Name; None for the first metric that must be satisfied.
+
+    Raises
+    ------
+    InvalidInput
+        When no metric has that name.
+
+    Examples
+    --------
+    >>> import benchrigor as br
+    >>> record = br.measure(dict, name="dict()", budget_s=0.05)
+    >>> print(explain(record).splitlines()[0])
+    How the time of dict() came about
+    """
+    analysis = record.analysis(metric)
+    if analysis is None:
+        return page([f"{record.name}: nothing was measured, so there is nothing to explain."])
+    notices = dict.fromkeys(map(str, (*record.session_notices, *analysis.notices)))
+    steps = [
+        *_of_metric(analysis, record),
+        *known(Fact("ending", Depth.EXPLAIN, "", _ending(analysis, record))),
+        *facts_of_machine(record),
+    ]
+    if notices:
+        rows = tuple((notice,) for notice in notices)
+        steps.append(Fact("notices", Depth.EXPLAIN, "", "What to know about it:", rows=rows))
+    title = f"How the {analysis.metric.name} of {record.name} came about"
+    return page([*wrapped(title), "", *steps_of(steps)])
+
+
+def _rows(record: RunRecord, depth: Depth) -> list[Part]:
+    head = Line(str(record), hanging=2, style="bold")
+    return [head, *rows_of(facts_of(record), depth)]
+
+
+def _of_metric(analysis: Analysis, record: RunRecord) -> list[Fact]:
+    """Return the number of a metric, what it is made of, and the steps to it."""
+    basis = facts_of_work if analysis.kind is Kind.WORK else facts_of_readings
+    return [
+        *facts_of_number(analysis, record),
+        *basis(analysis, record),
+        *facts_of_pace(analysis, record.options.statistic),
+    ]
+
+
+def _of_run(record: RunRecord) -> list[Fact]:
+    """Return what is known of all metrics together."""
+    metrics, first_s, done = len(record.analyses), record.first_call_s, record.throughput
+    several = f"{metrics}, of which a page shows {_MOST_METRICS}" * (metrics > _MOST_METRICS)
+    first = "" if first_s is None else f"{show_value(first_s, 's')} in the median, of a process"
+    red = len(record.rounds) - len(record.counted_rounds)
+    left_out = f", {red} red left out" if red else ""
+    # Readings that were recorded elsewhere took no time here.
+    ended = f"{say_end(record.decision)}; {many(len(record.rounds), 'round')}{left_out}"
+    return known(
+        Fact("metrics", Depth.PAGE, "metrics", several, metrics),
+        Fact("first call", Depth.DETAILS, "first call", first, first_s),
+        Fact("throughput", Depth.DETAILS, "done", show_estimate(*done) if done else "", done),
+        Fact("data", Depth.PAGE, "data", _data(record)),
+        Fact("ended", Depth.DETAILS, "ended", ended if record.elapsed_s else ""),
+        *facts_of_machine(record),
+    )
+
+
+def _data(record: RunRecord) -> str:
+    """Say how much was measured."""
+    analysis = record.analysis()
+    if analysis is None:
+        return ""
+    if analysis.kind is Kind.WORK:
+        shown, work = many(len(record.rounds), "round"), works_of(record)
+        shown += f" of work {show_amounts(work, analysis.metric.unit)}" if work else ""
+    else:
+        shown = many(analysis.taken, "reading")
+        loop = record.facts.get("inner_loop")
+        shown += f" of {loop} calls each" if isinstance(loop, int) and loop > 1 else ""
+        if analysis.kind is Kind.INVOCATIONS:
+            shown += f" in {counted(len(record.rounds))} fresh processes"
+        elif "startup_s" in record.facts:
+            is_first = all(map(_is_first_call, record.rounds))
+            shown += f", each {'the first call' if is_first else 'a call'} in a fresh process"
+    if not record.elapsed_s:  # recorded elsewhere
+        return shown
+    here = next((notice.sentence for notice in record.session_notices if _is_here(notice)), "")
+    return "; ".join(filter(None, (shown, show_duration(record.elapsed_s), here)))
+
+
+def _is_first_call(finished: Round) -> bool:
+    """Whether a fresh process gave no reading but its first call, which is often slower."""
+    first = finished.facts.get("first_call_s")
+    return all(readings.tolist() == [first] for readings in finished.unit_readings.values())
+
+
+def _is_here(notice: Notice) -> bool:
+    """Whether a Notice says why fresh processes did not measure."""
+    return notice.code is Code.THIS_PROCESS_ONLY and notice.severity is Severity.NOTE
+
+
+def _ending(analysis: Analysis, record: RunRecord) -> str:
+    if record.decision is None or record.decision.reason is None:
+        return "The session is still running." * bool(record.elapsed_s)
+    target = target_of(analysis, record)
+    return f"The session ended: {say_end(record.decision)}{f'; target {target}' * bool(target)}."
+
+
+def _advised(record: RunRecord) -> list[Notice]:
+    """Return the Notices that ask for something; a machine that took little disturbed little."""
+    is_calm = record.interference is not None and not is_disturbed(record.interference)
+    hidden = {Code.HARDLY_UNDISTURBED} if is_calm else set()
+    return [notice for notice in chosen_of_run(record) if notice.code not in hidden]
