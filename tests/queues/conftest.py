@@ -10,7 +10,7 @@ import pytest
 
 from benchrigor.queues import Counts, Page, Tap
 from benchrigor.queues.counting.writers import Writer
-from benchrigor.queues.tapping.source_kinds import tap_source
+from benchrigor.queues.tap import tap_source
 from benchrigor.testing import FakeClock
 
 

@@ -15,8 +15,7 @@ from benchrigor.lazy_names import lazy_names
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "counting.cells": "Counts",
-        "counting.pages": "Page",
+        "counting.cells": "Counts Page",
         "monitor": "Monitor",
         "period_calibrator": "PeriodCalibrator",
         "rates": "ServiceRateEstimator",

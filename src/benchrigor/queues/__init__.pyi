@@ -1,5 +1,5 @@
 from benchrigor.queues.counting.cells import Counts as Counts
-from benchrigor.queues.counting.pages import Page as Page
+from benchrigor.queues.counting.cells import Page as Page
 from benchrigor.queues.monitor import Monitor as Monitor
 from benchrigor.queues.period_calibrator import PeriodCalibrator as PeriodCalibrator
 from benchrigor.queues.rates import ServiceRateEstimator as ServiceRateEstimator

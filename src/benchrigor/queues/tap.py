@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from importlib import import_module
+from typing import Any, Self, get_origin
 
 from benchrigor.errors import InvalidInput
-from benchrigor.queues.counting.pages import NAME_BYTES, Page, check_name
-from benchrigor.queues.counting.writers import End, ItemBytes, Writer, is_size
-from benchrigor.queues.tapping.source_kinds import tap_source
-from benchrigor.queues.tapping.wrappers import Resize
+from benchrigor.queues.counting.cells import NAME_BYTES, Page, check_name
+from benchrigor.queues.counting.writers import HEAD, TAIL, End, ItemBytes, Writer, is_size
+from benchrigor.queues.tapping.hooked_queues import Resize, Tapped
+from benchrigor.queues.tapping.stand_ins import Wrapper
 
-_LONGEST_NAME = NAME_BYTES - len(".head")
+_LONGEST_NAME = NAME_BYTES - len(HEAD)
+
+# Module and class of a source; module and name of its tap: a function, or a stand-in class.
+# The first that fits is taken. A class whose module has never been loaded has no objects, so that
+# finding out imports no module.
+_CLASSES = (
+    ("queue", "Queue", "hooked_queues", "tap_queue"),
+    ("queue", "SimpleQueue", "stand_ins", "LocalQueue"),
+    ("multiprocessing.queues", "Queue", "stand_ins", "FedQueue"),
+    ("multiprocessing.queues", "SimpleQueue", "stand_ins", "PipeQueue"),
+    ("asyncio.queues", "Queue", "hooked_queues", "tap_async_queue"),
+    ("asyncio.streams", "StreamReader", "stand_ins", "_StreamHead"),
+    ("asyncio.streams", "StreamWriter", "stand_ins", "_StreamTail"),
+    ("socket", "socket", "sockets", "_TappedSocket"),
+)
+_COUNT_BYTES = {"_StreamHead", "_StreamTail", "_TappedSocket"}  # as they pass
+_TEXT = (str, bytes, bytearray)
+_KNOWN = "a queue, an iterable, a socket, or a stream of asyncio"
 
 
 class Tap:
@@ -108,8 +128,8 @@ class Tap:
         self._own = page is None
         self._closed = False
         self.page = Page.create() if page is None else page
-        self.head = End(self.page, f"{self.name}.head", servers=servers)
-        self.tail = End(self.page, f"{self.name}.tail", servers=servers)
+        self.head = End(self.page, f"{self.name}{HEAD}", servers=servers)
+        self.tail = End(self.page, f"{self.name}{TAIL}", servers=servers)
         self._writers = tuple(
             Writer(self.page, end.name, item_bytes=item_bytes) for end in (self.head, self.tail)
         )
@@ -173,7 +193,8 @@ class Tap:
         if self._bound is not None:
             self._bound.give_all_back()
         self._closed = True
-        self._tapped.release()
+        if self._tapped.release is not None:
+            self._tapped.release()
         self._let_go()
 
     def __enter__(self) -> Self:
@@ -272,6 +293,71 @@ class Bound:
             return self._left
 
         self._resize(move)
+
+
+def tap_source(source: Any, head: Writer, tail: Writer) -> Tapped:
+    """Tap a source, or raise InvalidInput if it cannot be tapped, or is tapped already."""
+    if isinstance(source, type) or get_origin(source) is not None:
+        name = getattr(source, "__qualname__", source)
+        raise InvalidInput(f"source is the class {name}, expected an object of it, as {name}(...)")
+    home, name = _maker_by_class(source) or ("stand_ins", _stand_in_by_methods(source))
+    if head.item_bytes is not None and name in _COUNT_BYTES:
+        raise InvalidInput("item_bytes is given, expected none: its bytes are counted as they pass")
+    make = getattr(import_module(f"benchrigor.queues.tapping.{home}"), name)
+    made: Tapped | Wrapper = make(source, head, tail)
+    return Tapped(queue=made, local=made.is_local) if isinstance(made, Wrapper) else made
+
+
+def _maker_by_class(source: Any) -> tuple[str, str] | None:
+    for module, kind, home, name in _CLASSES:
+        loaded = getattr(sys.modules.get(module), kind, None)
+        if loaded is not None and isinstance(source, loaded):
+            return home, name
+    return None
+
+
+def _stand_in_by_methods(source: Any) -> str:
+    ends = [getattr(source, name, None) for name in ("get", "put")]
+    if all(map(callable, ends)):
+        return _queue_by_methods(source, ends)
+    for iterating, fetching, one, many in (
+        ("__aiter__", "__anext__", "AsyncPass", "AsyncPasses"),
+        ("__iter__", "__next__", "Pass", "Passes"),
+    ):
+        if hasattr(type(source), iterating) and not isinstance(source, _TEXT):
+            sized = "Sized" * (many == "Passes" and hasattr(source, "__len__"))
+            return one if hasattr(type(source), fetching) else f"{sized}{many}"
+    hint = "; to count its elements, tap iter(...) of it" * isinstance(source, _TEXT)
+    raise InvalidInput(
+        f"source is {source!r}, of type {type(source).__name__}, expected {_KNOWN}{hint}"
+    )
+
+
+def _queue_by_methods(source: Any, ends: list[Any]) -> str:
+    awaited = [*map(inspect.iscoroutinefunction, ends)]
+    if all(awaited):
+        return "_AwaitedQueue"
+    if any(awaited):
+        raise InvalidInput(
+            f"of {source!r} one of get and put is a coroutine, expected both or neither"
+        )
+    for name, method, wanted in zip(("get", "put"), ends, ((False,), (None, False)), strict=True):
+        if not _takes(method, *wanted):
+            raise InvalidInput(
+                f"{name} of {source!r} always waits, "
+                "expected get(block, timeout) and put(item, block, timeout)"
+            )
+    return "PolledQueue"
+
+
+def _takes(method: Any, *args: object) -> bool:
+    try:
+        inspect.signature(method).bind(*args)
+    except ValueError:  # as of some methods written in C
+        return True
+    except TypeError:
+        return False
+    return True
 
 
 def _wrong_place(name: Any, page: Any) -> list[str]:

@@ -21,7 +21,7 @@ from tests.texts.causes.queues import header
 
 from benchrigor.errors import InvalidInput
 from benchrigor.queues import Page
-from benchrigor.queues.counting import pages
+from benchrigor.queues.counting import cells
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 
@@ -220,7 +220,7 @@ def test_only_its_user_may_read_a_page(tmp_path: Path) -> None:
 def test_where_there_is_no_shared_memory_the_temporary_folder_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pages, "SHARED_MEMORY", tmp_path / "absent")
+    monkeypatch.setattr(cells, "SHARED_MEMORY", tmp_path / "absent")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with Page.create() as page:
         assert page.path.parent == tmp_path
@@ -229,7 +229,7 @@ def test_where_there_is_no_shared_memory_the_temporary_folder_is_used(
 def test_where_nothing_can_be_made_each_place_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pages, "SHARED_MEMORY", tmp_path / "absent")
+    monkeypatch.setattr(cells, "SHARED_MEMORY", tmp_path / "absent")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
     with pytest.raises(InvalidInput) as caught:
         Page.create()

@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model.series import Ints
-from benchrigor.queues.counting.cells import blocked_until
-from benchrigor.queues.counting.pages import CELL_WORDS, Page
+from benchrigor.queues.counting.cells import CELL_WORDS, Page, blocked_until
 from benchrigor.queues.counting.writers import End, EndKey, Owner, Used
 
 _WORDS = ("items", "bytes", "events", "blocked_ns", "waiting", "owner", "closed", "check")

@@ -13,14 +13,15 @@ import select
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from benchrigor.errors import InvalidInput
-from benchrigor.queues.counting.cells import Cell, Counts
-from benchrigor.queues.counting.pages import Page, reopen
+from benchrigor.queues.counting.cells import Cell, Counts, Page, reopen
+
+HEAD, TAIL = ".head", ".tail"  # endings of the names of a queue's ends
 
 # Doubles the bound of a queue, up to a multiple of the program's own; returns the bound before and
 # after, None if it is not raised.
@@ -63,6 +64,18 @@ class End:
     def key(self) -> EndKey:
         """Page and name."""
         return EndKey(str(self.page.path), self.name)
+
+    @property
+    def queue(self) -> str:
+        """Name of its queue."""
+        return self.name[: -len(HEAD)] if self.name.endswith((HEAD, TAIL)) else self.name
+
+    @property
+    def tail(self) -> End | None:
+        """The producers' end of its queue; None if its own name is unusual."""
+        if not self.name.endswith((HEAD, TAIL)):
+            return None
+        return End(self.page, f"{self.queue}{TAIL}")
 
     def read(self, now_ns: int | None = None) -> tuple[Counts, ...]:
         """Return the counts of every process that has used this end.
@@ -252,9 +265,14 @@ class Writer:
         if begun is self.cell:  # else it ended when the cell was closed, or is another process's
             begun.end_wait(at_ns)
 
-    def waiting(self) -> _Wait:
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
         """Return a context manager; the time inside of it is a wait."""
-        return _Wait(self)
+        begun = self.begin_wait()
+        try:
+            yield
+        finally:
+            self.end_wait(begun)
 
     def close(self) -> None:
         """Count no more; waits under way end now."""
@@ -307,19 +325,6 @@ def is_size(value: Any) -> bool:
     """Whether it is a number of bytes."""
     number = value if isinstance(value, Real) and not isinstance(value, bool) else None
     return number is not None and bool(0 <= number < _LARGEST)  # type: ignore[operator]
-
-
-class _Wait:
-    __slots__ = ("_begun", "_writer")
-
-    def __init__(self, writer: Writer) -> None:
-        self._writer = writer
-
-    def __enter__(self) -> None:
-        self._begun = self._writer.begin_wait()
-
-    def __exit__(self, *error: object) -> None:
-        self._writer.end_wait(self._begun)
 
 
 # All of them, for the one hook at forks: Python cannot take hooks back.

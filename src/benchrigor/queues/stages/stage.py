@@ -10,10 +10,8 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import refuse, wrong_whole
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
-from benchrigor.queues.counting.writers import End
+from benchrigor.queues.counting.writers import HEAD, TAIL, End
 from benchrigor.queues.tap import Tap
-
-HEAD, TAIL = ".head", ".tail"
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -18,7 +18,7 @@ from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio, sum_rates
 from benchrigor.queues.data.service import ServiceRate
 from benchrigor.queues.periods import PeriodTable, PooledPeriods, join, table_of
 from benchrigor.queues.rates import MOST_RATES, ServiceRateEstimator, in_bytes, tell_periods
-from benchrigor.queues.stages.stage import HEAD, TAIL, Stage
+from benchrigor.queues.stages.stage import Stage
 from benchrigor.stats.statistics.rate import estimate_rate
 
 # Periods that a time with one number of servers must have for its rate to be kept.
@@ -172,8 +172,8 @@ class StageFigures:
                 utilisation = utilisation_of(arrivals, now.estimate)
         return WatchedStage(
             name=self.name,
-            reads=tuple(end.name.removesuffix(HEAD) for end in self._stage.reads),
-            writes=tuple(end.name.removesuffix(TAIL) for end in self._stage.writes),
+            reads=tuple(end.queue for end in self._stage.reads),
+            writes=tuple(end.queue for end in self._stage.writes),
             servers=0 if self._rate is None else self._rate.servers,
             rates=rates,
             inputs=inputs,
@@ -222,7 +222,7 @@ class StageFigures:
                 with suppress(NotEstimable):
                     confidence = self.watching.confidence
                     rate = estimate_rate(arrived / wall_s, weights=wall_s, confidence=confidence)
-                    inputs[end.name.removesuffix(HEAD)] = replace(rate, low=max(0.0, rate.low))
+                    inputs[end.queue] = replace(rate, low=max(0.0, rate.low))
         return inputs
 
     def _filter_ratio(self) -> Estimate | None:

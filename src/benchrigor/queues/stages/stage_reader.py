@@ -10,9 +10,9 @@ import numpy as np
 from benchrigor.errors import InvalidInput
 from benchrigor.model.series import Floats, Ints
 from benchrigor.queues.counting.counter_samples import Span
-from benchrigor.queues.counting.writers import End, Owner
+from benchrigor.queues.counting.writers import Owner
 from benchrigor.queues.periods import PeriodTable, table_of
-from benchrigor.queues.stages.stage import HEAD, TAIL, Stage
+from benchrigor.queues.stages.stage import Stage
 
 _NANO = 1e-9
 _UNKNOWN = (math.nan, math.nan)
@@ -32,7 +32,7 @@ class StageReader:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self._own = (*stage.reads, *stage.writes)
-        self._arrivals = [_tail_of(end) for end in stage.reads]
+        self._arrivals = [end.tail for end in stage.reads]
         # The ends to sample: its own ones, and the tails of the queues that it reads.
         self.ends = (*self._own, *(end for end in self._arrivals if end is not None))
         self.threads: frozenset[Owner] = frozenset()  # who served last, as far as known
@@ -158,10 +158,3 @@ class StageReader:
             f"stage {self._stage.name!r}: {what}, expected {servers} at most to serve side by "
             "side; say how many threads do: servers="
         )
-
-
-def _tail_of(end: End) -> End | None:
-    """Return the other end of a queue that is read; None if its name is unusual."""
-    if not end.name.endswith(HEAD):
-        return None
-    return End(end.page, end.name.removesuffix(HEAD) + TAIL)

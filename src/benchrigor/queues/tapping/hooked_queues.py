@@ -11,19 +11,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.queues.counting.writers import Writer
-from benchrigor.queues.tapping.wrappers import Move, Tapped, time_wait
+from benchrigor.queues.tapping.stand_ins import time_wait
 
 if TYPE_CHECKING:
     import asyncio
     import queue
 
 _ABSENT = object()
+
+# Called with a queue's bound, returns the one that it shall have; may refuse by raising.
+Move = Callable[[int], int]
+
+# Moves the bound of a queue; no other caller can move it meanwhile.
+Resize = Callable[[Move], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tapped:
+    """A source that is being counted."""
+
+    queue: Any  # the program uses it
+    release: Callable[[], None] | None = None  # gives the source back as it was
+    # Moves the bound of the queue, and wakes waiters for room; None if it cannot be moved.
+    resize: Resize | None = None
+    local: bool = True  # whether it belongs to this process, and cannot be sent to another
 
 
 class Patches:
@@ -155,7 +173,7 @@ def tap_queue(source: queue.Queue[Any], head: Writer, tail: Writer) -> Tapped:
             source.maxsize = move(before)
             source.not_full.notify(max(0, source.maxsize - before))
 
-    return Tapped(queue=source, release=release, resize=resize, local=True)
+    return Tapped(queue=source, release=release, resize=resize)
 
 
 def _timed(wait: Callable[..., bool], writer: Writer) -> Callable[..., bool]:
@@ -174,7 +192,7 @@ def tap_async_queue(source: asyncio.Queue[Any], head: Writer, tail: Writer) -> T
     count_items(source, head, tail, patches)
     patches.set(source, "get", _timed_if(source.empty, source.get, head))
     patches.set(source, "put", _timed_if(source.full, source.put, tail))
-    return Tapped(queue=source, release=patches.undo, resize=partial(_resize, source), local=True)
+    return Tapped(queue=source, release=patches.undo, resize=partial(_resize, source))
 
 
 def _timed_if(must_wait: Callable[[], bool], method: Callable[..., Any], writer: Writer) -> Any:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Self
 
 from benchrigor.queues.counting.writers import Writer
-from benchrigor.queues.tapping.wrappers import Wrapper
+from benchrigor.queues.tapping.stand_ins import Wrapper
 
 # As plain numbers: testing a bit of the enumeration takes as long as receiving.
 _AT_ONCE, _PEEK = int(getattr(socket, "MSG_DONTWAIT", 0)), int(socket.MSG_PEEK)
@@ -40,18 +40,18 @@ class _TappedSocket(Wrapper):
         return size
 
     def send(self, data: Any, flags: int = 0) -> int:
-        view = _bytes_of(data)
-        sent = 0
-        for piece in self._pieces(view) if self._source.gettimeout() is None else (view,):
-            try:
-                taken = self._send(piece, flags)
-            except OSError:  # an error after a part was sent comes again the next time
-                if not sent:
-                    raise
-                break
-            sent += taken
-            if taken < piece.nbytes:
-                break
+        view, sent = _bytes_of(data), 0
+        blocks = self._source.gettimeout() is None and not flags & _AT_ONCE
+        try:
+            for piece in self._pieces(view) if blocks else (view,):
+                taken = self._sent_at_once(piece, flags)
+                sent += taken or 0
+                if taken is None or (blocks and taken < piece.nbytes):
+                    with self._tail.waiting():
+                        sent += int(self._source.send(piece[taken or 0 :], flags))
+        except OSError:  # an error after a part was sent comes again the next time
+            if not sent:
+                raise
         self._tail.count_bytes(sent)
         return sent
 
@@ -84,20 +84,6 @@ class _TappedSocket(Wrapper):
             return receive(size, flags)
         with self._head.waiting():
             return receive(size, flags)
-
-    def _send(self, view: memoryview[int], flags: int) -> int:
-        """Send as the source does: a blocking one sends all, unless it fails midway."""
-        sent = self._sent_at_once(view, flags)
-        blocks = self._source.gettimeout() is None and not flags & _AT_ONCE
-        if sent is None or (blocks and sent < view.nbytes):
-            start = sent or 0
-            try:
-                with self._tail.waiting():
-                    return start + int(self._source.send(view[start:], flags))
-            except OSError:
-                if not start:
-                    raise
-        return sent or 0
 
     def _sent_at_once(self, view: memoryview[int], flags: int) -> int | None:
         """Send as much as there is room for; return the number of bytes, None if it would wait."""
