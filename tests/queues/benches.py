@@ -11,7 +11,7 @@ from tests.simulations.simulated.owners import FakeOwners
 from tests.texts.causes.queues import end_of
 
 from benchrigor.queues import Page, Stage, WatchedStage
-from benchrigor.queues.stages.stage_figures import Watching
+from benchrigor.queues.arithmetic.service_rate import Asked
 from benchrigor.queues.watching.sampler import Sampler
 
 MS = 1_000_000
@@ -48,7 +48,7 @@ class Bench:
 
     def __init__(self, page: Page, *stages: Stage, **watching: Any) -> None:
         self.page, self.owners = page, FakeOwners()
-        self.sampler = Sampler(stages, Watching(**watching), owners=self.owners)
+        self.sampler = Sampler(stages, Asked(**watching), owners=self.owners)
         self.rows: dict[str, list[Row]] = {}
         self.sampler.record = self.record
         self.now_ms = 0

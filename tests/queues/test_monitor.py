@@ -21,8 +21,8 @@ from tests.texts.causes.queues import end_of
 from benchrigor.model import ServiceRate
 from benchrigor.queues import Monitor, Page, Recording, Stage, Tap
 from benchrigor.queues.watching import process_watch
-from benchrigor.queues.watching.queue_growth import FullQueue
 from benchrigor.queues.watching.sampler import Sampler
+from benchrigor.queues.watching.threads import FullQueue
 
 LONG_S = 120.0
 THREAD, PROCESS = {"period_s": 0.02}, {"period_s": 0.005}

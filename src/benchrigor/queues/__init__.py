@@ -1,7 +1,7 @@
 """Queues between the stages of a program: how fast a stage could go if it never had to wait.
 
 Taps (`tapping`) count in cells that other processes see (`counting`). A sampler copies the cells
-(`watching`), and a reader makes one table of periods of the copies (`stages.stage_reader`,
+(`watching`), and a reader makes one table of periods of the copies (`stages.stage_figures`,
 `periods`). The estimator (`rates`) turns such a table into rates: `arithmetic.service_rate` has the
 formulas. The figures of a stage (`stages`) come from the same table, and so do recordings, which
 are written and read in `recording`, and pictures. Names are resolved on first use, so that a
@@ -21,9 +21,8 @@ __getattr__, __dir__ = lazy_names(
         "rates": "ServiceRateEstimator",
         "recording.recorded_rates": "rate_recording",
         "recording.recordings": "Recording RecordingWriter",
-        "stages.monitor_report": "MonitorReport",
+        "stages.monitor_report": "MonitorReport WatchedStage",
         "stages.stage": "Stage",
-        "stages.stage_figures": "WatchedStage",
         "tap": "Tap",
     },
 )

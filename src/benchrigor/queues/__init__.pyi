@@ -7,6 +7,6 @@ from benchrigor.queues.recording.recorded_rates import rate_recording as rate_re
 from benchrigor.queues.recording.recordings import Recording as Recording
 from benchrigor.queues.recording.recordings import RecordingWriter as RecordingWriter
 from benchrigor.queues.stages.monitor_report import MonitorReport as MonitorReport
+from benchrigor.queues.stages.monitor_report import WatchedStage as WatchedStage
 from benchrigor.queues.stages.stage import Stage as Stage
-from benchrigor.queues.stages.stage_figures import WatchedStage as WatchedStage
 from benchrigor.queues.tap import Tap as Tap

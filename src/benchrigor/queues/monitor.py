@@ -14,15 +14,15 @@ from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.codec import is_there
 from benchrigor.model.estimate import Quantity
 from benchrigor.model.series import short
+from benchrigor.queues.arithmetic.service_rate import Asked
 from benchrigor.queues.data.pipeline import PipelineAdvice
 from benchrigor.queues.data.service import ServiceRate
+from benchrigor.queues.rates import estimator_of
 from benchrigor.queues.stages.monitor_report import MonitorReport
 from benchrigor.queues.stages.stage import Stage, stages_of
-from benchrigor.queues.stages.stage_figures import Watching
 from benchrigor.queues.tap import Tap
 from benchrigor.queues.watching.process_watch import ProcessWatch
-from benchrigor.queues.watching.queue_growth import GrowthWatch
-from benchrigor.queues.watching.thread_watch import ThreadWatch
+from benchrigor.queues.watching.threads import GrowthWatch, ThreadWatch
 
 # Shortest period for a thread, which has to wait for the interpreter for 5 ms and more.
 _THREAD_FROM_S = 0.02
@@ -90,15 +90,15 @@ class Monitor:
         grow: bool = False,
     ) -> None:
         stages = stages_of(what)
-        watching = Watching(
+        asked = Asked(
             period_s=period_s, method=method, guards=guards, confidence=confidence, target=target
         )
-        _check(watching, where, record)
+        _check(asked, where, record)
         path = None if record is None else Path(record)
         if where is None:
             where = "thread" if period_s is None or period_s >= _THREAD_FROM_S else "process"
         self.where = where
-        self._watch = (ThreadWatch if where == "thread" else ProcessWatch)(stages, watching, path)
+        self._watch = (ThreadWatch if where == "thread" else ProcessWatch)(stages, asked, path)
         self._growth: GrowthWatch | None = None
         if grow:
             period_s = max(period_s or 0.0, _THREAD_FROM_S)
@@ -177,9 +177,9 @@ class Monitor:
         return str(self.report())
 
 
-def _check(watching: Watching, where: object, record: object) -> None:
+def _check(asked: Asked, where: object, record: object) -> None:
     problems: list[str] = []
-    period_s = watching.period_s
+    period_s = asked.period_s
     is_number = isinstance(period_s, Real) and not isinstance(period_s, bool)
     if period_s is not None and not (is_number and _SHORTEST_S <= period_s < math.inf):
         shown = short(period_s)
@@ -192,5 +192,5 @@ def _check(watching: Watching, where: object, record: object) -> None:
         problems.append(f"record is {str(record)!r}, a folder, expected the path of a file")
     elif record is not None and not is_there(Path(record).absolute().parent, Path.is_dir):
         problems.append(f"record is {str(record)!r}, expected a path in a folder that exists")
-    attempt(problems, replace(watching, period_s=None).estimator)
+    attempt(problems, estimator_of, replace(asked, period_s=None))
     refuse(problems)

@@ -11,8 +11,7 @@ from benchrigor.model import Estimate, Notice
 from benchrigor.model.notice import Severity
 from benchrigor.model.text import counted, percent, shortened, show_scaled, show_value
 from benchrigor.queues.data.pipeline import PipelineAdvice, StageAdvice
-from benchrigor.queues.stages.monitor_report import MonitorReport, QueueGrowth
-from benchrigor.queues.stages.stage_figures import WatchedStage
+from benchrigor.queues.stages.monitor_report import MonitorReport, QueueGrowth, WatchedStage
 from benchrigor.units import scale_for
 
 _LONGEST_NAME = 32

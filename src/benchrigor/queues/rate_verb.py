@@ -16,8 +16,8 @@ from benchrigor.cli.tables import plot_option, wants_picture, write_picture
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.model import codec
+from benchrigor.queues.arithmetic.service_rate import METHODS
 from benchrigor.queues.picture import plot_rates
-from benchrigor.queues.rates import METHODS
 from benchrigor.queues.recording.recorded_rates import PUBLISHED, RecordedEnd, rate_recording
 from benchrigor.queues.recording.recordings import Recording
 from benchrigor.queues.report import render_rates

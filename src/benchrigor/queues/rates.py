@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from numbers import Real
 from typing import Any
 
@@ -14,14 +14,13 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import attempt, refuse, wrong_number, wrong_whole
 from benchrigor.model.series import Floats, as_series, short
 from benchrigor.queues.arithmetic.moments import Row
-from benchrigor.queues.arithmetic.service_rate import Asked
+from benchrigor.queues.arithmetic.service_rate import BUSY_TIME, METHODS, QUANTILE, Asked
 from benchrigor.queues.busy_time import BusyTime
 from benchrigor.queues.data.service import ServiceRate
 from benchrigor.queues.nonblocking import NonBlocking
 from benchrigor.queues.periods import NOTHING, PeriodTable, table_of
 from benchrigor.stats.series.interval import check_confidence, scale
 
-METHODS = ("busy-time", "quantile")
 MOST_RATES = 1000  # rates that are kept, the newest ones
 LARGEST = 1e100  # beyond it powers leave the range of a double
 
@@ -104,7 +103,7 @@ class ServiceRateEstimator:
             period_s=None if period_s is None else float(period_s),
         )
         self._held: list[tuple[float, ...]] = []
-        make: type[BusyTime | NonBlocking] = BusyTime if method == "busy-time" else NonBlocking
+        make: type[BusyTime | NonBlocking] = BusyTime if method == BUSY_TIME else NonBlocking
         self._estimator = make(asked, most=MOST_RATES)
 
     @property
@@ -243,6 +242,16 @@ class ServiceRateEstimator:
         periods[Row.DELAY] = np.where(has_delay, np.minimum(table["delay_s"], room_s), 0.0)
         periods[Row.DELAY_BUSY] = busy_s * has_delay
         self._estimator.add(periods)
+
+
+def estimator_of(asked: Asked) -> ServiceRateEstimator:
+    """Return an estimator; as published, only periods of the width that is wanted count.
+
+    With guards the quantile method joins periods itself, as the waiting of a stage allows.
+    """
+    as_published = asked.method == QUANTILE and not asked.guards
+    options = asdict(replace(asked, period_s=asked.period_s if as_published else None))
+    return ServiceRateEstimator(**options)
 
 
 def tell_periods(estimator: ServiceRateEstimator, table: PeriodTable) -> None:

@@ -23,8 +23,7 @@ from benchrigor.queues.data.service import RateReason, ServiceMoments, ServiceRa
 from benchrigor.stats.series.interval import scale, student_t
 from benchrigor.stats.statistics.rate import estimate_rate
 
-BUSY_TIME = "busy-time"
-_QUANTILE = "quantile"
+METHODS = BUSY_TIME, QUANTILE = "busy-time", "quantile"
 
 _FEWEST = 10  # batches below which an interval is too rough to stop by
 # Share of its busy time that a stage may wait for a processor before its rate is doubtful.
@@ -36,13 +35,14 @@ _MOVED, _ERRORS = 0.2, 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What `ServiceRateEstimator` is asked for, see there."""
+    """What an estimator is asked for; see `ServiceRateEstimator`."""
 
-    servers: int
-    target: float
-    confidence: float
-    guards: bool
-    period_s: float | None
+    method: str = BUSY_TIME
+    period_s: float | None = 0.05  # sampling period wanted, in seconds; None to find one out
+    guards: bool = True
+    servers: int = 1
+    target: float = 0.05
+    confidence: float = 0.95
 
 
 def busy_rate(batches: Floats, *, began_s: float, asked: Asked) -> ServiceRate:
@@ -95,7 +95,7 @@ def quantile_rate(
         counted,
         estimate=_of_quantiles(quantiles, counted, asked) if quantiles.n else None,
         reason=reason,
-        method=_QUANTILE,
+        method=QUANTILE,
         began_s=began_s,
         servers=asked.servers,
         moments=service_moments(kept) if counted[Row.USED] else None,
@@ -196,7 +196,7 @@ def _of_quantiles(quantiles: QuantileMean, kept: Floats, asked: Asked) -> Estima
         confidence=asked.confidence,
         n=int(kept[Row.USED]),
         n_effective=freedom,
-        method=_QUANTILE,
+        method=QUANTILE,
     )
 
 

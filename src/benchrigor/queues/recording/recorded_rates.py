@@ -11,9 +11,10 @@ import numpy as np
 from benchrigor.errors import InvalidInput
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import Floats
+from benchrigor.queues.arithmetic.service_rate import BUSY_TIME, METHODS, QUANTILE, Asked
 from benchrigor.queues.data.service import ServiceRate
 from benchrigor.queues.periods import PeriodTable, PooledPeriods, join, table_of
-from benchrigor.queues.rates import METHODS, ServiceRateEstimator, tell_periods
+from benchrigor.queues.rates import ServiceRateEstimator, estimator_of, tell_periods
 from benchrigor.queues.recording.recording_head import RecordingHead
 from benchrigor.queues.recording.recordings import Recording
 
@@ -135,7 +136,7 @@ def rate_recording(
     >>> found.rates[-1].converged, round(found.rates[-1].estimate.value)
     (True, 500)
     """
-    method = method or ("busy-time" if recording.head.has_blocked_time else "quantile")
+    method = method or (BUSY_TIME if recording.head.has_blocked_time else QUANTILE)
     wanted = {"target": target, "confidence": confidence}
     estimators: dict[str, ServiceRateEstimator] = {}
     outlines: dict[str, Outline] = {}
@@ -166,16 +167,15 @@ def _estimator(
     if method not in {*METHODS, PUBLISHED}:
         known = ", ".join((*METHODS, PUBLISHED))
         raise InvalidInput(f"method is {method!r}, expected one of {known}")
-    published = method == PUBLISHED
-    # As published, periods of other widths than the wanted one do not count.
-    wanted_s = head.period_s or float(np.median(periods["period_s"]))
-    return ServiceRateEstimator(
-        "quantile" if published else method,
-        period_s=wanted_s if published else None,
-        guards=not published,
+    is_published = method == PUBLISHED
+    asked = Asked(
+        method=QUANTILE if is_published else method,
+        period_s=head.period_s or float(np.median(periods["period_s"])),
+        guards=not is_published,
         servers=int(periods["servers"][0]),
         **wanted,
     )
+    return estimator_of(asked)
 
 
 def _unknown(end: str, recording: Recording) -> str:

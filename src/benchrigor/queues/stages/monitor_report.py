@@ -2,19 +2,91 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from benchrigor import clocks
+from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError, InvalidInput, NotEstimable
-from benchrigor.model import Code, Notice
+from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.estimate import Quantity
 from benchrigor.model.one_line import OneLine, Reported
-from benchrigor.model.text import many
+from benchrigor.model.text import many, percent, show_estimate, show_value
 from benchrigor.queues.arithmetic.bottleneck import advise_pipeline, find_bottleneck, stage_of
 from benchrigor.queues.data.pipeline import Bottleneck, PipelineAdvice, PipelineStage
-from benchrigor.queues.stages.stage_figures import WatchedStage
+from benchrigor.queues.data.service import ServiceRate
 from benchrigor.stats.series.interval import scale
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedStage(OneLine):
+    """Results about a stage that is being watched.
+
+    Parameters
+    ----------
+    reads, writes
+        Names of its queues; a source reads none.
+    servers
+        How many threads or processes serve; 0 as long as it is unknown.
+    rates
+        Rates at which all of them together serve while they do not wait, phase by phase. Another
+        number of servers begins a new phase.
+    inputs
+        Items per second that enter the queues which it reads, queue by queue, if they are counted,
+        since the window of ``rate`` began.
+    arrivals
+        Their sum; None if unknown, like the figures below.
+    last_arrivals
+        The same of the last phase in which anything arrived, without the silence at its end.
+    silent_s
+        Time without arrivals until now, in seconds, if it is unusually long; else 0.
+    utilisation
+        Arrivals as a share of its capacity.
+    filter_ratio
+        Items that it took per item that it gave.
+    visits
+        Items that it served per item of the first stage that reads a queue.
+    failure
+        Why it is watched no more; None as long as it is watched.
+    """
+
+    name: str
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    servers: int = 0
+    rates: tuple[ServiceRate, ...] = ()
+    inputs: Mapping[str, Estimate]
+    arrivals: Estimate | None = None
+    last_arrivals: Estimate | None = None
+    silent_s: float = 0.0
+    utilisation: Estimate | None = None
+    filter_ratio: Estimate | None = None
+    visits: Estimate | None = None
+    failure: str | None = None
+
+    @property
+    def rate(self) -> ServiceRate | None:
+        """The present rate; None if it is unknown.
+
+        It is the last one. But a longer one before it stays present if the last has not converged
+        or has fewer servers: servers leave one by one when a stream ends.
+        """
+        return present_rate(self.rates)
+
+    def __str__(self) -> str:
+        rate, parts = self.rate, ["no rate yet"]
+        if rate is not None and rate.estimate is not None:
+            parts = [show_estimate(rate.estimate, "items/s")]
+        if rate is not None and not rate.converged:
+            parts.append("not converged")
+        if self.arrivals is not None:
+            parts.append(f"{show_value(self.arrivals.value, 'items/s')} arrive")
+        if self.utilisation is not None:
+            parts.append(f"{percent(self.utilisation.value)} used")
+        if self.failure is not None:
+            parts.append(f"watched no more: {self.failure}")
+        return escaped(f"{self.name}: {' · '.join(parts)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,3 +233,16 @@ def _replica(stage: WatchedStage, visits: Quantity | None) -> PipelineStage:
         raise _not_known(f"Too little is known of {stage.name!r} yet{why}: watch longer")
     single = replace(rate, estimate=scale(rate.estimate, 1.0 / rate.servers))
     return stage_of(stage.name, single, visits=visits, replicas=rate.servers)
+
+
+def present_rate(rates: Sequence[ServiceRate]) -> ServiceRate | None:
+    """Return the present rate, or None."""
+    if not rates:
+        return None
+    now = rates[-1]
+    for before in reversed(rates[:-1]):
+        sure = now.converged and now.servers >= before.servers
+        if sure or now.length_s >= before.length_s:
+            break
+        now = before
+    return now

@@ -1,25 +1,181 @@
-"""From the periods of a stage to its rates, arrivals and utilisation."""
+"""From samples of the cells of a stage to its periods, and to rates, arrivals and utilisation."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping, Sequence
+import math
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from benchrigor.control_characters import escaped
-from benchrigor.errors import NotEstimable
+from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Estimate
-from benchrigor.model.one_line import OneLine
-from benchrigor.model.text import percent, show_estimate, show_value
+from benchrigor.model.series import Floats, Ints
 from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
+from benchrigor.queues.arithmetic.service_rate import Asked
+from benchrigor.queues.counting.counter_samples import Span
+from benchrigor.queues.counting.writers import Owner
 from benchrigor.queues.data.service import ServiceRate
 from benchrigor.queues.periods import PeriodTable, PooledPeriods, join, table_of
-from benchrigor.queues.rates import MOST_RATES, ServiceRateEstimator, in_bytes, tell_periods
+from benchrigor.queues.rates import (
+    MOST_RATES,
+    ServiceRateEstimator,
+    estimator_of,
+    in_bytes,
+    tell_periods,
+)
+from benchrigor.queues.stages.monitor_report import WatchedStage, present_rate
 from benchrigor.queues.stages.stage import Stage
 from benchrigor.stats.statistics.rate import estimate_rate
+
+_NANO = 1e-9
+_UNKNOWN = (math.nan, math.nan)
+# What a stage has counted by the time of a sample; the items that entered its queues follow.
+_AT, _ITEMS, _BYTES, _GIVEN, _WAITED, _CPU, _DELAY, _ARRIVED = range(8)
+# Limits of waiting that is counted in a later period than its own: a writer may have been switched
+# out between reading the clock and storing the time.
+_LATE_PERIODS, _LATE_NS = 16, 1_000_000_000
+# Samples, and share of them, that may show more waits at once than there are servers: a server may
+# end a wait at one end and begin another while cells are copied one after the other.
+_CROWDED, _CROWDED_SHARE = 8, 0.05
+
+
+class StageReader:
+    """Makes periods of successive samples of the cells of one stage."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._own = (*stage.reads, *stage.writes)
+        self._arrivals = [end.tail for end in stage.reads]
+        # The ends to sample: its own ones, and the tails of the queues that it reads.
+        self.ends = (*self._own, *(end for end in self._arrivals if end is not None))
+        self.threads: frozenset[Owner] = frozenset()  # who served last, as far as known
+        self._first_ns: int | None = None
+        self._last: Floats | None = None  # counts by the last sample, shape (rows, 1)
+        self._live: frozenset[int] = frozenset()
+        self._owed_ns = 0.0
+        self._crowded = self._sampled = 0
+
+    def read(self, span: Span) -> PeriodTable:
+        """Return the periods that end with these samples; InvalidInput if too many wait at once."""
+        live, last = self._serving(span), self._last
+        whole, self._live = last is None or live == self._live, live
+        servers = self._servers(span)
+        self.threads = frozenset(span.owners[cell] for cell in live if span.owners[cell].tid)
+        counts = self._counts(span, servers)
+        if last is not None:
+            last[_ARRIVED:] = np.where(np.isnan(last), counts[:, :1], last)[_ARRIVED:]
+            counts = np.hstack([last, counts])
+        self._last = counts[:, -1:].copy()
+        return self._between(counts, servers, whole=whole)
+
+    def _leading(self, span: Span) -> list[int]:
+        """Return the cells at which the stage serves."""
+        return span.of(self._stage.reads or self._stage.writes)
+
+    def _serving(self, span: Span) -> frozenset[int]:
+        """Return the cells of the processes that have a live one among the leading."""
+        serving = {span.owners[cell].pid for cell in self._leading(span) if span.live[cell]}
+        return frozenset(
+            cell
+            for cell in span.of(self._own)
+            if span.live[cell] and span.owners[cell].pid in serving
+        )
+
+    def _servers(self, span: Span) -> int:
+        """Return how many serve: the servers of the busiest end of every process, summed up."""
+        most: Counter[int] = Counter()
+        mine: dict[int, list[int]] = {}
+        for end in self._own:
+            beside: Counter[int] = Counter()
+            for cell in self._live.intersection(span.of([end])):
+                pid = span.owners[cell].pid
+                beside[pid] += end.servers
+                mine.setdefault(pid, []).append(cell)
+            most |= beside
+        for pid, cells in mine.items():
+            most[pid] = max(most[pid], self._stage.servers)
+            self._check_crowd(span.total("waiting", cells), most[pid])
+        return most.total()
+
+    def _check_crowd(self, waiting: Ints, most: int) -> None:
+        """Raise when a process has had more waits at once than servers in too many samples."""
+        self._sampled += waiting.size
+        self._crowded += int(np.count_nonzero(waiting > most))
+        if self._crowded >= max(_CROWDED, _CROWDED_SHARE * self._sampled):
+            raise InvalidInput(self._too_many(f"{waiting.max()} wait at once", most))
+
+    def _counts(self, span: Span, servers: int) -> Floats:
+        """Return what was counted by the times of the samples, shape (rows, n); NaN if unknown."""
+        if self._first_ns is None:
+            self._first_ns = int(span.at_ns[0])
+        leading, n = self._leading(span), span.at_ns.size
+        ours = {span.owners[cell].pid for cell in leading}
+        giving = [cell for cell in span.of(self._stage.writes) if span.owners[cell].pid in ours]
+        counts = np.full((_ARRIVED + len(self._arrivals), n), np.nan)
+        counts[_AT] = span.at_ns - self._first_ns
+        counts[_ITEMS], counts[_BYTES] = (span.total(word, leading) for word in ("items", "bytes"))
+        if self._stage.reads and self._stage.writes:
+            counts[_GIVEN] = span.total("items", giving)
+        counts[_WAITED] = span.blocked_ns[:, sorted(self._live)].sum(axis=1)
+        known = len(self.threads) == servers and all(span.owners[cell].tid for cell in self._live)
+        if known and self.threads:
+            used = [[use.get(thread) or _UNKNOWN for thread in self.threads] for use in span.used]
+            counts[[_CPU, _DELAY]] = np.sum(used, axis=1, dtype=np.float64).T
+        for row, end in enumerate(self._arrivals, _ARRIVED):
+            cells = [] if end is None else span.of([end])
+            if not all(span.cells["closed"][0, cells]):  # else they are not counted, or no longer
+                counts[row] = span.total("items", cells)
+        return counts
+
+    def _between(self, counts: Floats, servers: int, *, whole: bool) -> PeriodTable:
+        gained = np.diff(counts)
+        if not whole:
+            gained[_WAITED, :1], gained[_CPU : _DELAY + 1, :1], self._owed_ns = 0.0, np.nan, 0.0
+        gained[_WAITED] = self._fit_waiting(gained[_WAITED], gained[_AT] * servers, servers)
+        if counts[_ITEMS, -1] and not counts[_BYTES, -1]:
+            gained[_BYTES] = np.nan  # nobody counts them
+        return table_of(
+            start_s=counts[_AT, :-1] * _NANO,
+            period_s=gained[_AT] * _NANO,
+            servers=servers,
+            items=gained[_ITEMS],
+            bytes=gained[_BYTES],
+            given=gained[_GIVEN],
+            arrived=gained[_ARRIVED:],
+            blocked_s=gained[_WAITED] * _NANO,
+            cpu_s=gained[_CPU] * _NANO,
+            delay_s=gained[_DELAY] * _NANO,
+            whole=np.arange(gained.shape[1]) >= (not whole),
+        )
+
+    def _fit_waiting(self, waited_ns: Floats, most_ns: Floats, servers: int) -> Floats:
+        """Return the time waited in the periods; an excess belongs to the next one.
+
+        A wait that ends between reading the clock and copying of its cell shows whole, and
+        one that a writer was late to store shows in the next period.
+        """
+        excess = self._owed_ns + np.cumsum(waited_ns - most_ns)
+        # The sum up to a period exceeds neither the time waited nor the time there was.
+        least = np.minimum.accumulate(np.concatenate([[0.0], excess]))
+        owed = np.concatenate([[self._owed_ns], excess - least[1:]])
+        late_ns = np.maximum(_LATE_PERIODS * most_ns, _LATE_NS * servers)
+        if (owed[:-1] > late_ns).any():
+            what = f"it waited {owed[:-1].max() * _NANO:.3g} s more than there was time"
+            raise InvalidInput(self._too_many(what, servers))
+        self._owed_ns = float(owed[-1])
+        found: Floats = most_ns + np.diff(least)
+        return found
+
+    def _too_many(self, what: str, servers: int) -> str:
+        return (
+            f"stage {self._stage.name!r}: {what}, expected {servers} at most to serve side by "
+            "side; say how many threads do: servers="
+        )
+
 
 # Periods that a time with one number of servers must have for its rate to be kept.
 _FEWEST_PERIODS = 10
@@ -27,118 +183,36 @@ _HELD = 1024  # periods that are held back one by one; more are joined
 _ROUNDING_S = 1e-9  # of the times of rates: they are sums of periods
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watching:
-    """How stages are watched; ``method``, ``guards`` and others as of `ServiceRateEstimator`."""
-
-    period_s: float | None = 0.05  # sampling period, in seconds; None to find one out
-    method: str = "busy-time"
-    guards: bool = True
-    confidence: float = 0.95
-    target: float = 0.05
-
-    def estimator(self, servers: int = 1) -> ServiceRateEstimator:
-        """Return an estimator for that many servers, or raise InvalidInput naming the problem."""
-        # With guards the quantile method joins periods itself, as the waiting of a stage allows.
-        as_published = self.method == "quantile" and not self.guards
-        return ServiceRateEstimator(
-            self.method,
-            self.period_s if as_published else None,
-            self.guards,
-            servers=servers,
-            target=self.target,
-            confidence=self.confidence,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatchedStage(OneLine):
-    """Results about a stage that is being watched.
-
-    Parameters
-    ----------
-    reads, writes
-        Names of its queues; a source reads none.
-    servers
-        How many threads or processes serve; 0 as long as it is unknown.
-    rates
-        Rates at which all of them together serve while they do not wait, phase by phase. Another
-        number of servers begins a new phase.
-    inputs
-        Items per second that enter the queues which it reads, queue by queue, if they are counted,
-        since the window of ``rate`` began.
-    arrivals
-        Their sum; None if unknown, like the figures below.
-    last_arrivals
-        The same of the last phase in which anything arrived, without the silence at its end.
-    silent_s
-        Time without arrivals until now, in seconds, if it is unusually long; else 0.
-    utilisation
-        Arrivals as a share of its capacity.
-    filter_ratio
-        Items that it took per item that it gave.
-    visits
-        Items that it served per item of the first stage that reads a queue.
-    failure
-        Why it is watched no more; None as long as it is watched.
-    """
-
-    name: str
-    reads: tuple[str, ...] = ()
-    writes: tuple[str, ...] = ()
-    servers: int = 0
-    rates: tuple[ServiceRate, ...] = ()
-    inputs: Mapping[str, Estimate]
-    arrivals: Estimate | None = None
-    last_arrivals: Estimate | None = None
-    silent_s: float = 0.0
-    utilisation: Estimate | None = None
-    filter_ratio: Estimate | None = None
-    visits: Estimate | None = None
-    failure: str | None = None
-
-    @property
-    def rate(self) -> ServiceRate | None:
-        """The present rate; None if it is unknown.
-
-        It is the last one. But a longer one before it stays present if the last has not converged
-        or has fewer servers: servers leave one by one when a stream ends.
-        """
-        return _present(self.rates)
-
-    def __str__(self) -> str:
-        rate, parts = self.rate, ["no rate yet"]
-        if rate is not None and rate.estimate is not None:
-            parts = [show_estimate(rate.estimate, "items/s")]
-        if rate is not None and not rate.converged:
-            parts.append("not converged")
-        if self.arrivals is not None:
-            parts.append(f"{show_value(self.arrivals.value, 'items/s')} arrive")
-        if self.utilisation is not None:
-            parts.append(f"{percent(self.utilisation.value)} used")
-        if self.failure is not None:
-            parts.append(f"watched no more: {self.failure}")
-        return escaped(f"{self.name}: {' · '.join(parts)}")
-
-
 class StageFigures:
-    """Takes the periods of a stage, and estimates its rates.
+    """Reads the periods of a stage, and estimates its rates.
 
     Incomplete periods do not count: the first period with an item, and periods in which a server
     came or went. Periods from the last item on count once another item follows, since the stream
     may have ended. With another number of servers a new phase begins.
     """
 
-    def __init__(self, stage: Stage, watching: Watching) -> None:
-        self.name, self._stage, self.watching = stage.name, stage, watching
-        self._began_s = 0.0
+    def __init__(self, stage: Stage, asked: Asked) -> None:
+        self.name, self.reader, self._stage = stage.name, StageReader(stage), stage
+        self.failure: str | None = None  # why the stage is watched no more
+        self.restart(asked)
+
+    def restart(self, asked: Asked) -> None:
+        """Forget all periods, and estimate the next ones as asked."""
+        self._asked, self._began_s = asked, 0.0
         self._past: deque[ServiceRate] = deque(maxlen=MOST_RATES)
         self._rate: ServiceRateEstimator | None = None
-        none = table_of(items=(), arrived=[()] * len(stage.reads))
-        self._flows = PooledPeriods(none)
+        self._flows = PooledPeriods(table_of(items=(), arrived=[()] * len(self._stage.reads)))
         # Periods from the last item on; before the first item there is no such table.
         self._held: PeriodTable | None = None
-        self.failure: str | None = None  # why the stage is watched no more
+
+    def read(self, span: Span) -> PeriodTable | None:
+        """Return the periods that end with some samples; None of a stage that has failed."""
+        if self.failure is None:
+            try:
+                return self.reader.read(span)
+            except InvalidInput as error:  # the other stages go on
+                self.failure = str(error)
+        return None
 
     def tell(self, periods: PeriodTable) -> list[PeriodTable]:
         """Take the next periods; return those that count now, by their number of servers."""
@@ -161,15 +235,15 @@ class StageFigures:
     def known(self) -> WatchedStage:
         """Return the results so far."""
         rates = (*self._past, *self._current())
-        now = _present(rates)
+        now = present_rate(rates)
         flows = self._flows.full
         since_s = 0.0 if now is None else now.start_s
         inputs = self._inputs(flows[flows["start_s"] >= since_s - _ROUNDING_S])
         arrivals, utilisation = self._sum(inputs), None
         last, silent_s = _last_with_arrivals(flows, [rate.start_s for rate in rates])
         if arrivals is not None and now is not None and now.estimate is not None:
-            with suppress(NotEstimable):
-                utilisation = utilisation_of(arrivals, now.estimate)
+            utilisation = if_estimable(utilisation_of, arrivals, now.estimate)
+        passed = flows["items"], flows["given"]
         return WatchedStage(
             name=self.name,
             reads=tuple(end.queue for end in self._stage.reads),
@@ -181,7 +255,7 @@ class StageFigures:
             last_arrivals=self._sum(self._inputs(last)),
             silent_s=silent_s,
             utilisation=utilisation,
-            filter_ratio=self._filter_ratio(),
+            filter_ratio=if_estimable(filter_ratio, *passed, confidence=self._asked.confidence),
             failure=self.failure,
         )
 
@@ -190,7 +264,7 @@ class StageFigures:
         if self._rate is None or servers != self._rate.servers:
             self._past.extend(rate for rate in self._current() if rate.periods >= _FEWEST_PERIODS)
             self._began_s = float(periods["start_s"][0])
-            self._rate = self.watching.estimator(servers)
+            self._rate = estimator_of(replace(self._asked, servers=servers))
         tell_periods(self._rate, periods)
         self._flows.add(periods)
 
@@ -218,20 +292,20 @@ class StageFigures:
         """Estimate items per second that enter the queues, by their names; without unknown ones."""
         inputs, wall_s = {}, flows["period_s"]
         for end, arrived in zip(self._stage.reads, flows["arrived"].T, strict=True):
-            if arrived.size and not np.isnan(arrived).any():
-                with suppress(NotEstimable):
-                    confidence = self.watching.confidence
-                    rate = estimate_rate(arrived / wall_s, weights=wall_s, confidence=confidence)
-                    inputs[end.queue] = replace(rate, low=max(0.0, rate.low))
+            confidence = self._asked.confidence
+            rate = if_estimable(
+                estimate_rate, arrived / wall_s, weights=wall_s, confidence=confidence
+            )
+            if rate is not None:
+                inputs[end.queue] = replace(rate, low=max(0.0, rate.low))
         return inputs
 
-    def _filter_ratio(self) -> Estimate | None:
-        """Estimate items in over items out; None if unknown."""
-        taken, given = self._flows.full["items"], self._flows.full["given"]
-        if given.size and not np.isnan(given).any():
-            with suppress(NotEstimable):
-                return filter_ratio(taken, given, confidence=self.watching.confidence)
-        return None
+
+def if_estimable(estimate: Callable[..., Estimate], *given: Any, **options: Any) -> Estimate | None:
+    """Return an estimate, or None of too few periods, or if what it is of is not known of one."""
+    with suppress(InvalidInput, NotEstimable):
+        return estimate(*given, **options)
+    return None
 
 
 def _complete(periods: PeriodTable) -> list[PeriodTable]:
@@ -258,16 +332,3 @@ def _last_with_arrivals(flows: PeriodTable, phases: Sequence[float]) -> tuple[Pe
     if silent.size <= 2 * usual and not np.isnan(silent["arrived"]).any():
         return flows[first:], 0.0
     return flows[first : last + 1], float(silent["period_s"].sum())
-
-
-def _present(rates: Sequence[ServiceRate]) -> ServiceRate | None:
-    """Return the present rate, or None."""
-    if not rates:
-        return None
-    now = rates[-1]
-    for before in reversed(rates[:-1]):
-        sure = now.converged and now.servers >= before.servers
-        if sure or now.length_s >= before.length_s:
-            break
-        now = before
-    return now

@@ -23,12 +23,11 @@ from pathlib import Path
 from benchrigor.errors import InvalidInput
 from benchrigor.files import remove_whole, write_whole
 from benchrigor.model.codec import decode, encode
+from benchrigor.queues.arithmetic.service_rate import Asked
 from benchrigor.queues.counting.writers import Owners
 from benchrigor.queues.stages.monitor_report import MonitorReport
 from benchrigor.queues.stages.stage import Stage
-from benchrigor.queues.stages.stage_figures import Watching
-from benchrigor.queues.watching.sampler import PATIENCE_S
-from benchrigor.queues.watching.thread_watch import ThreadWatch
+from benchrigor.queues.watching.threads import PATIENCE_S, ThreadWatch
 
 LOADING_S, _GLANCE_S = 10.0, 0.005
 COMMAND = (sys.executable, "-P", "-c", f"from {__name__} import main; main()")
@@ -42,7 +41,7 @@ class Order:
     """An order to a watching process: the stages and the options; it travels as a line of text."""
 
     stages: Sequence[Stage]
-    watching: Watching
+    asked: Asked
     state: Path  # file in which the process publishes its report
     record: Path | None
     launcher: int  # process that gives the order
@@ -73,17 +72,17 @@ def read_published(path: Path) -> MonitorReport | None:
 class ProcessWatch:
     """Starts a watching process, and reads its reports."""
 
-    def __init__(self, stages: Sequence[Stage], watching: Watching, record: Path | None) -> None:
+    def __init__(self, stages: Sequence[Stage], asked: Asked, record: Path | None) -> None:
         page = next(end.page for stage in stages for end in (*stage.reads, *stage.writes))
         self._order = Order(
             stages=stages,
-            watching=watching,
+            asked=asked,
             state=page.path.with_suffix(f".{secrets.token_hex(4)}.rates"),
             record=None if record is None else record.absolute(),
             launcher=os.getpid(),
         )
         self._process: subprocess.Popen[bytes] | None = None
-        self._last = MonitorReport(period_s=watching.period_s)
+        self._last = MonitorReport(period_s=asked.period_s)
         self._own_failure: str | None = None
 
     def start(self) -> None:
@@ -182,7 +181,7 @@ def main() -> None:
 
 def publish(order: Order, wait: Callable[[float], bool]) -> None:
     """Watch until ``wait`` returns True, or no process can count any more; publish now and then."""
-    watch, owners, pause_s = ThreadWatch(order.stages, order.watching, order.record), Owners(), 0.0
+    watch, owners, pause_s = ThreadWatch(order.stages, order.asked, order.record), Owners(), 0.0
     watch.start()
     while not (watch.sampler.began or watch.is_over):
         time.sleep(_GLANCE_S)

@@ -1,21 +1,18 @@
-"""Samples the cells of all stages, and the loop that does so in a thread or in a process."""
+"""Samples the cells of all stages, and makes periods and rates of the samples."""
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio
+from benchrigor.queues.arithmetic.service_rate import BUSY_TIME, Asked
 from benchrigor.queues.counting.counter_samples import (
     Cells,
     Copies,
@@ -28,27 +25,20 @@ from benchrigor.queues.counting.writers import Owner, Owners
 from benchrigor.queues.data.service import RateReason
 from benchrigor.queues.period_calibrator import CalibratedPeriod, PeriodCalibrator
 from benchrigor.queues.periods import PeriodTable, PooledPeriods, table_of
-from benchrigor.queues.recording.recordings import RecordingWriter
-from benchrigor.queues.stages.monitor_report import MonitorReport
+from benchrigor.queues.stages.monitor_report import MonitorReport, WatchedStage
 from benchrigor.queues.stages.stage import Stage
-from benchrigor.queues.stages.stage_figures import StageFigures, WatchedStage, Watching
-from benchrigor.queues.stages.stage_reader import StageReader
-from benchrigor.secret_texts import hide_in_text
+from benchrigor.queues.stages.stage_figures import StageFigures, if_estimable
 
 _SAMPLES = 256  # samples that are worked off together
 _SOUGHT = 5  # the same during the search for a period, which needs five in a row
 # Of that search: sampling in shorter periods takes more than 1 % of a processor; longer ones take
 # minutes; this number of tries ends within seconds.
 _LIMITS: dict[str, Any] = {"shortest_s": 0.05, "longest_s": 0.2, "tries": 40}
-PATIENCE_S = 5.0  # longest wait for the end of a thread, or a process, that samples
 # How often it checks which processes have ended: a check takes as long as half a sample.
 _GLANCE_NS = 100_000_000
 
-_COLUMNS = ("end", "servers", "period_s", "items", "blocked_s", "cpu_s", "delay_s", "bytes")
-
-Record = Callable[
-    [str, PeriodTable], None
-]  # takes the name of a stage, and periods of it that count
+# Takes the name of a stage, and periods of it that count.
+Record = Callable[[str, PeriodTable], None]
 
 
 class Sampler:
@@ -57,21 +47,21 @@ class Sampler:
     thread_time = staticmethod(time.thread_time)
 
     def __init__(
-        self, stages: Sequence[Stage], watching: Watching, *, owners: Owners | None = None
+        self, stages: Sequence[Stage], asked: Asked, *, owners: Owners | None = None
     ) -> None:
-        self._watching, self._stages = watching, stages
+        self._asked = asked
         # Know the processes and threads that count.
         self.owners = Owners() if owners is None else owners
         # Separates reports and samples; the program that counts does not use it.
         self.lock = threading.RLock()
         self.record: Record | None = None  # takes the periods that count
         # How long to wait for the next sample, in seconds; None to sample no more.
-        self.period_s = watching.period_s
+        self.period_s = asked.period_s
         self.failure: str | None = None  # why it samples no more
         self.nobody_left = False
-        by_time = watching if watching.period_s else replace(watching, method="busy-time")
-        self._pairs = [(StageReader(stage), StageFigures(stage, by_time)) for stage in stages]
-        self._cells = Cells(end for reader, _ in self._pairs for end in reader.ends)
+        by_time = asked if asked.period_s else replace(asked, method=BUSY_TIME)
+        self._stages = [StageFigures(stage, by_time) for stage in stages]
+        self._cells = Cells(end for stage in self._stages for end in stage.reader.ends)
         self._items = PooledPeriods(table_of(items=(), arrived=[()] * len(stages)))
         self._first = next((number for number, stage in enumerate(stages) if stage.reads), None)
         self._samples: list[Sample] = []
@@ -80,11 +70,11 @@ class Sampler:
         self._due_ns = 0
         self._gone: frozenset[int] = frozenset()
         self._blocked_ns = np.zeros(0, dtype=np.int64)
-        self._by_time = watching.method == "busy-time"
+        self._by_time = asked.method == BUSY_TIME
         self._search: PeriodCalibrator | None = None
         self._provisional: list[WatchedStage] = []  # by "busy-time", until the method has a rate
         self._spent_s = self._seek_s = 0.0  # processor time by the last sample, and search step
-        if watching.period_s is None:
+        if asked.period_s is None:
             self._search = PeriodCalibrator(unblocked=not self._by_time, **_LIMITS)
             self.period_s = self._search.ask()
         self._first_ns: int | None = None
@@ -116,7 +106,7 @@ class Sampler:
             if samples:
                 before = self._blocked_ns
                 for span in spans_of(samples, self._cells, gone=self._gone, before=before):
-                    self._take([self._read(*pair, span) for pair in self._pairs])
+                    self._take(span)
                     self._blocked_ns = span.blocked_ns[-1]
                     self.nobody_left = bool(span.live) and not any(span.live)
 
@@ -139,7 +129,7 @@ class Sampler:
 
         The method needs periods of one width, and so has no rate while that is sought.
         """
-        known = [figures.known() for _, figures in self._pairs]
+        known = [stage.known() for stage in self._stages]
         if self._search is not None:
             return [_provisional(stage) for stage in known]
         return [
@@ -157,40 +147,32 @@ class Sampler:
         self._gone, self._sizes = gone, sizes
         self._threads = [owner for owner in dict.fromkeys(owners) if owner.tid]
 
-    def _read(self, reader: StageReader, figures: StageFigures, span: Span) -> PeriodTable | None:
-        if figures.failure is not None:
-            return None
-        try:
-            return reader.read(span)
-        except InvalidInput as error:  # the other stages go on
-            figures.failure = str(error)
-            return None
-
-    def _take(self, read: Sequence[PeriodTable | None]) -> None:
+    def _take(self, span: Span) -> None:
         """Pass the periods on to estimators, recording, and the search for a period."""
-        blocks = [periods for periods in read if periods is not None]
-        if len(blocks) == len(read):
-            items = [block["items"] for block in blocks]
-            start_s = blocks[0]["start_s"]
+        read = [stage.read(span) for stage in self._stages]
+        tables = [periods for periods in read if periods is not None]
+        if len(tables) == len(read):
+            items = [periods["items"] for periods in tables]
+            start_s = tables[0]["start_s"]
             self._items.add(table_of(start_s=start_s, items=items[0], arrived=items))
-        threads = Counter(thread for reader, _ in self._pairs for thread in reader.threads)
-        for (reader, figures), periods in zip(self._pairs, read, strict=True):
+        threads = Counter(thread for stage in self._stages for thread in stage.reader.threads)
+        for stage, periods in zip(self._stages, read, strict=True):
             if periods is None or not periods.size:
                 continue
-            if any(threads[thread] > 1 for thread in reader.threads):
+            if any(threads[thread] > 1 for thread in stage.reader.threads):
                 # The time of a thread that serves several stages cannot be divided among them.
                 periods["cpu_s"] = periods["delay_s"] = np.nan
-            for counted in figures.tell(periods):
+            for counted in stage.tell(periods):
                 if self.record is not None and (self._search is None or self._by_time):
-                    self.record(figures.name, counted)
-        if self._search is not None and blocks:
-            self._seek(self._search, blocks)
+                    self.record(stage.name, counted)
+        if self._search is not None and tables:
+            self._seek(self._search, tables)
 
-    def _seek(self, search: PeriodCalibrator, blocks: Sequence[PeriodTable]) -> None:
+    def _seek(self, search: PeriodCalibrator, tables: Sequence[PeriodTable]) -> None:
         """Pass periods to the search, with the waiting of the stage that waits least."""
-        widths = blocks[0]["period_s"].tolist()
-        blocked = np.min([block["blocked_s"] for block in blocks], axis=0) > 0.0
-        items = np.sum([block["items"] for block in blocks], axis=0)
+        widths = tables[0]["period_s"].tolist()
+        blocked = np.min([periods["blocked_s"] for periods in tables], axis=0) > 0.0
+        items = np.sum([periods["items"] for periods in tables], axis=0)
         cost_s, self._seek_s = (self._spent_s - self._seek_s) / max(len(widths), 1), self._spent_s
         for period in zip(widths, blocked.tolist(), items.tolist(), strict=True):
             # Later ones were sampled with the old period; without items it is unknown whether the
@@ -206,97 +188,25 @@ class Sampler:
         self._search, self.period_s = None, found.period_s
         if self._by_time:
             self.period_s = found.period_s or _LIMITS["shortest_s"]
-        else:
-            self._provisional = [_provisional(figures.known()) for _, figures in self._pairs]
-            watching = replace(self._watching, period_s=self.period_s)
-            self._pairs = [
-                (reader, StageFigures(stage, watching) if figures.failure is None else figures)
-                for (reader, figures), stage in zip(self._pairs, self._stages, strict=True)
-            ]
-            if found.notice is not None:
-                self.failure = f"{found.notice.sentence} Shorter ones take more of a processor."
+            return
+        self._provisional = [_provisional(stage.known()) for stage in self._stages]
+        for stage in self._stages:
+            if stage.failure is None:
+                stage.restart(replace(self._asked, period_s=self.period_s))
+        if found.notice is not None:
+            self.failure = f"{found.notice.sentence} Shorter ones take more of a processor."
 
     def _with_visits(self, number: int, known: WatchedStage) -> WatchedStage:
         """Add how many items the stage served per item of the first stage that reads."""
-        if self._first is not None:
-            items = self._items.full["arrived"].T
-            with suppress(InvalidInput, NotEstimable):
-                confidence = self._watching.confidence
-                visits = filter_ratio(items[number], items[self._first], confidence=confidence)
-                return replace(known, visits=visits)
-        return known
+        if self._first is None:
+            return known
+        items, confidence = self._items.full["arrived"].T, self._asked.confidence
+        visits = if_estimable(
+            filter_ratio, items[number], items[self._first], confidence=confidence
+        )
+        return replace(known, visits=visits)
 
 
 def _provisional(stage: WatchedStage) -> WatchedStage:
     rates = (replace(rate, converged=False, reason=RateReason.PROVISIONAL) for rate in stage.rates)
     return replace(stage, rates=tuple(rates))
-
-
-def describe(error: Exception) -> str:
-    """Say why watching has ended."""
-    return f"{type(error).__name__}: {hide_in_text(str(error))}"
-
-
-def keep_sampling(
-    take: Callable[[int], float | None],
-    wait: Callable[[float], bool],
-    *,
-    now_ns: Callable[[], int] = time.perf_counter_ns,
-) -> None:
-    """Sample on a grid of times, so that no period makes the next one later.
-
-    ``take`` samples at a time in nanoseconds and returns the seconds to the next sample, None to
-    end. ``wait`` waits for the given seconds, and returns True to end. Times of the grid that have
-    passed are skipped.
-    """
-    due_ns = now_ns()
-    while not wait(max(0, due_ns - now_ns()) * 1e-9):
-        period_s = take(now_ns())
-        if period_s is None:
-            return
-        period_ns = max(1, round(period_s * 1e9))
-        late_ns = max(0, now_ns() - due_ns)
-        due_ns += period_ns * (1 + late_ns // period_ns)
-
-
-def run_sampler(
-    sampler: Sampler,
-    take: Callable[[int], float | None],
-    wait: Callable[[float], bool],
-    *,
-    log: Path | None,
-) -> None:
-    """Keep sampling, work off all samples in the end, and write the periods to a file if wanted."""
-    try:
-        with period_log(log, period_s=sampler.period_s) as sampler.record:
-            try:
-                keep_sampling(take, wait)
-            finally:
-                sampler.work_off()
-    finally:
-        sampler.record = None
-        sampler.owners.close()
-
-
-@contextmanager
-def period_log(path: Path | None, *, period_s: float | None) -> Iterator[Record | None]:
-    """Return a function that writes periods to a file; it closes the file in the end.
-
-    A stage with another number of servers is another one: "hash", "hash (3 servers)".
-    """
-    if path is None:
-        yield None
-        return
-    facts, usual = {"period_s": period_s}, dict[str, int]()
-    with RecordingWriter.create(path, columns=_COLUMNS, counters="delta", facts=facts) as rows:
-
-        def record(stage: str, periods: PeriodTable) -> None:
-            servers = int(periods["servers"][0])
-            is_usual = servers == usual.setdefault(stage, servers)
-            end = stage if is_usual else f"{stage} ({servers} servers)"
-            columns = [periods[name].tolist() for name in _COLUMNS[2:]]
-            for wall_s, items, *times, size in zip(*columns, strict=True):
-                known = 0 if math.isnan(size) else int(size)  # 0 if bytes are not counted
-                rows.add(end, servers, wall_s, int(items), *times, known)
-
-        yield record
