@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from benchrigor.model import Code, Notice
+from benchrigor.errors import NotEstimable
+from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.series import Floats
-from benchrigor.queues.arithmetic.moments import RIPE, Row, as_observations, batches_of, pool, ripen
-from benchrigor.queues.arithmetic.rate_shift import FEWEST, find_shift
-from benchrigor.queues.arithmetic.service_rate import Asked, busy_rate
-from benchrigor.queues.data.service import ServiceRate
+from benchrigor.model.text import percent
+from benchrigor.queues.arithmetic.periods import (
+    BORDERS,
+    RIPE,
+    Row,
+    as_observations,
+    batches_of,
+    pool,
+    rates_of,
+    ripen,
+    service_moments,
+)
+from benchrigor.queues.arithmetic.service_rate import BUSY_TIME, Asked, service_rate
+from benchrigor.queues.data.service import RateReason, ServiceRate
+from benchrigor.stats.series.interval import scale, student_t
+from benchrigor.stats.statistics.rate import estimate_rate
 
+_FEWEST = 10  # batches below which an interval is too rough to stop by
 _BATCHES = 256  # batches of a phase; when there are more, neighbours are pooled
 _FINER = 4  # the batches of a new phase are shorter by this factor
 _CHECKS = 32  # the search for the end of a phase repeats when it has lasted a 32nd longer
@@ -172,3 +187,190 @@ def _warn_if_restless(rate: ServiceRate, ended: Sequence[ServiceRate]) -> Servic
         highest=max(values),
     )
     return replace(rate, notices=(*rate.notices, notice))
+
+
+def busy_rate(batches: Floats, *, began_s: float, asked: Asked) -> ServiceRate:
+    """Return the service rate of a phase from its batches, shape (rows, n), n >= 1.
+
+    Total items over total busy time, with the interval of a ratio of sums and the long-run variance
+    of its residuals (`estimate_rate`): in busy time services follow one another without gaps, for
+    any arrivals. Busy time is the sum over all servers.
+    """
+    total = batches.sum(axis=1)
+    busy = batches[:, batches[Row.BUSY] > 0.0]
+    ripe = ripen(busy)[0] if busy.shape[1] else busy
+    estimate = _per_time(ripe, Row.ITEMS, Row.BUSY, asked)
+    is_narrow = estimate is not None and estimate.relative_half_width <= asked.target
+    converged = is_narrow and ripe.shape[1] >= _FEWEST
+    rate = service_rate(
+        total,
+        total,
+        estimate=estimate,
+        reason=None if converged else _reason(total),
+        method=BUSY_TIME,
+        began_s=began_s,
+        servers=asked.servers,
+        moments=service_moments(ripen(busy, items=RIPE)[0]) if busy.shape[1] else None,
+    )
+    return replace(
+        rate,
+        cpu_rate=_per_time(ripe, Row.CPU_ITEMS, Row.CPU, asked),
+        notices=(*rate.notices, *_warn_of_dropped(total)),
+    )
+
+
+def _per_time(batches: Floats, served: Row, spent: Row, asked: Asked) -> Estimate | None:
+    """Estimate items per second spent, by all servers together; None if unknown."""
+    known = batches[:, batches[spent] > 0.0]
+    items, seconds = known[served], known[spent]
+    if not items.any():
+        return None
+    try:
+        rate = estimate_rate(items / seconds, weights=seconds, confidence=asked.confidence)
+    except NotEstimable:
+        return None
+    rate = scale(rate, asked.servers)
+    return replace(rate, low=max(0.0, rate.low), method=BUSY_TIME)
+
+
+def _reason(total: Floats) -> RateReason:
+    if not total[Row.USED]:
+        return RateReason.NO_NONBLOCKING
+    if total[Row.BUSY] <= 0.0:
+        return RateReason.NEVER_BUSY
+    return RateReason.NOT_CONVERGED if total[Row.ITEMS] else RateReason.NO_ITEMS
+
+
+def _warn_of_dropped(total: Floats) -> Iterator[Notice]:
+    """Warn if periods do not count because their blocked time is not known."""
+    dropped = 1.0 - float(total[Row.USED] / total[Row.PERIODS])
+    if dropped:
+        yield Notice.warning(
+            Code.DROPPED_PERIODS,
+            f"{percent(dropped)} of the periods have a blocked time that is not known and do not "
+            "count. Slow service chose those that are left, and the rate errs low: record blocked "
+            "time, or use the quantile method.",
+            dropped=dropped,
+        )
+
+
+# --- Shifts of the rate
+
+FEWEST = 24  # batches below which no shift is found
+
+_MATERIAL = 0.10  # relative change of the rate that makes another phase
+_BEFORE, _AFTER = 8, 4
+_ERRORS = 5.0  # standard errors: the same batches are tested again and again, at every place
+# Standard errors at which the deviation of a batch is clipped: one stall is not a phase.
+_CLIPPED = 3.0
+_SCALES = (1, 2, 4, 8)
+_FEWEST_STEPS = 12
+_BLOCKS = 12  # blocks of a phase; Schmeiser (1982) found 10 to 30 to be enough
+# Blocks a quarter as long count if the longer ones have up to 1.5 times their variance: noise
+# then decorrelates within them. In a random walk the longer ones have four times the variance.
+_SHORTER, _ALIKE = 4, 1.5
+_CONFIDENCE = 1.0 - 5.7e-7  # of five standard errors of a normal variable
+
+
+def find_shift(batches: Floats) -> int | None:
+    """Return the batch with which another rate begins, or None; the stage was busy in all batches.
+
+    The statistic is the largest standardised difference between the mean deviations before and
+    after a place (CUSUM; Page 1954). Deviations are clipped. Steps between neighbours give the
+    noise, so that a shift does not hide itself. The difference must be five standard errors, and
+    the medians must differ by a tenth.
+
+    Service times that are correlated over hundreds of items wander further than steps show. So the
+    plain means of both sides must differ by the method of batch means as well (Conway 1963). Blocks
+    are as long as the shorter side, but at least a dozen fit into the series; they scatter about
+    the mean of their own side. The limit is Student's at the level of five standard errors. No test
+    separates shifts from noise slower than the whole series. A rate that rises, or falls, from
+    block to block all along is not noise: the cut is where its two sides differ most.
+    """
+    n = batches.shape[1]
+    if n < FEWEST:
+        return None
+    pairs = batches[: Row.BUSY + 1]
+    rates, busy = rates_of(batches), pairs[Row.BUSY]
+    noise = _noise(pairs)
+    deviations = (rates - _median(rates)) * np.sqrt(busy / noise)
+    sums = np.cumsum(np.minimum(np.maximum(deviations, -_CLIPPED), _CLIPPED))
+    before = np.arange(_BEFORE, n - _AFTER + 1)
+    after = n - before
+    below = sums[before - 1]
+    scores = np.abs((sums[-1] - below) / after - below / before) * np.sqrt(before * after / n)
+    best = int(np.argmax(scores))
+    if scores[best] < _ERRORS:
+        return None
+    place = int(before[best])
+    former, latter = _median(rates[:place]), _median(rates[place:])
+    material = abs(latter - former) >= _MATERIAL * former
+    return place if material and _stands_out(pairs, place) else None
+
+
+def _stands_out(pairs: Floats, place: int) -> bool:
+    """Return whether the means before and after a place differ by more than block means do."""
+    if _drifts(pairs):
+        return True
+    n = pairs.shape[1]
+    size = min(place, n - place, n // _BLOCKS)
+    variance, freedom = _scatter(pairs, place, size)
+    if size >= _SHORTER:
+        finer, more = _scatter(pairs, place, size // _SHORTER)
+        if variance <= _ALIKE * finer:
+            variance, freedom = max(variance, finer), more
+    items, busy = np.add.reduceat(pairs, [0, place], axis=1)
+    variance = max(variance, BORDERS * n / float(busy.sum()))
+    gap = abs(float(np.diff(items / busy)[0]))
+    error = math.sqrt(variance * float((1.0 / busy).sum()))
+    return gap >= student_t(freedom, _CONFIDENCE) * error
+
+
+def _drifts(pairs: Floats) -> bool:
+    """Return whether the rate rises, or falls, for a dozen blocks; a random walk does 1 in 1000."""
+    n = pairs.shape[1]
+    items, busy = _blocks(pairs[:, n % _BLOCKS :], n // _BLOCKS)
+    steps = np.diff(items / busy)
+    return bool((steps > 0.0).all() or (steps < 0.0).all())
+
+
+def _scatter(pairs: Floats, place: int, size: int) -> tuple[float, int]:
+    """Return the variance of a count per busy second by blocks, and its degrees of freedom."""
+    # Blocks are laid from the place on, forwards and backwards.
+    before, after = place // size, (pairs.shape[1] - place) // size
+    blocks = _blocks(pairs[:, place - before * size : place + after * size], size)
+    squares = 0.0
+    for items, busy in (blocks[:, :before], blocks[:, before:]):
+        residuals = items - items.sum() / busy.sum() * busy
+        squares += float((residuals**2 / busy).sum())
+    freedom = before + after - 2
+    return squares / freedom, freedom
+
+
+def _median(values: Floats) -> float:
+    """Return the upper median; for a few values five times as fast as numpy's."""
+    return float(np.sort(values)[values.size // 2])
+
+
+def _noise(pairs: Floats) -> float:
+    """Return the variance of a count per busy second, by steps between neighbours.
+
+    The largest at scales of up to eight batches, since slow noise shows only there.
+    """
+    size = pairs.shape[1]
+    found: float = BORDERS * size / float(pairs[Row.BUSY].sum())
+    for size_of_group in _SCALES:
+        groups = size // size_of_group
+        if groups <= _FEWEST_STEPS:
+            break
+        items, busy = _blocks(pairs[:, : groups * size_of_group], size_of_group)
+        rates, weights = items / busy, 1.0 / busy
+        steps = (rates[1:] - rates[:-1]) ** 2 / (weights[1:] + weights[:-1])
+        found = max(found, float(steps.sum()) / steps.size)
+    return found
+
+
+def _blocks(pairs: Floats, size: int) -> Floats:
+    """Return items and busy time of blocks of ``size`` batches, shape (2, blocks)."""
+    found: Floats = pairs.reshape(2, -1, size).sum(axis=2) if size > 1 else pairs
+    return found

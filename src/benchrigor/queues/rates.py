@@ -13,12 +13,11 @@ import numpy.typing as npt
 from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import attempt, refuse, wrong_number, wrong_whole
 from benchrigor.model.series import Floats, as_series, short
-from benchrigor.queues.arithmetic.moments import Row
+from benchrigor.queues.arithmetic.periods import NOTHING, PeriodTable, sums_of, table_of
 from benchrigor.queues.arithmetic.service_rate import BUSY_TIME, METHODS, QUANTILE, Asked
 from benchrigor.queues.busy_time import BusyTime
 from benchrigor.queues.data.service import ServiceRate
 from benchrigor.queues.nonblocking import NonBlocking
-from benchrigor.queues.periods import NOTHING, PeriodTable, table_of
 from benchrigor.stats.series.interval import check_confidence, scale
 
 MOST_RATES = 1000  # rates that are kept, the newest ones
@@ -211,37 +210,15 @@ class ServiceRateEstimator:
 
     def _add_rows(self, rows: Floats) -> None:
         items, period_s, blocked_s, blocked, cpu_s, delay_s = rows
-        self._add(
-            table_of(
-                servers=self.servers,
-                items=items,
-                period_s=period_s,
-                blocked_s=np.where((blocked > 0.0) & (blocked_s <= 0.0), np.nan, blocked_s),
-                cpu_s=cpu_s,
-                delay_s=delay_s,
-            )
+        table = table_of(
+            servers=self.servers,
+            items=items,
+            period_s=period_s,
+            blocked_s=np.where((blocked > 0.0) & (blocked_s <= 0.0), np.nan, blocked_s),
+            cpu_s=cpu_s,
+            delay_s=delay_s,
         )
-
-    def _add(self, table: PeriodTable) -> None:
-        """Hand the periods on as sums, shape (Row.COUNT, n)."""
-        known = ~np.isnan(table["blocked_s"])
-        # An unknown time adds 0, and so do the items and the busy time of its period.
-        has_cpu, has_delay = known & ~np.isnan(table["cpu_s"]), known & ~np.isnan(table["delay_s"])
-        served, busy_s = table["served"], table["busy_s"]
-        periods = np.empty((Row.COUNT, table.size))
-        periods[Row.ITEMS] = served
-        periods[Row.BUSY] = busy_s
-        periods[Row.WALL] = table["period_s"]
-        periods[Row.PERIODS] = 1.0
-        periods[Row.UNBLOCKED] = table["blocked_s"] <= NOTHING
-        periods[Row.USED] = known
-        periods[Row.CPU] = np.where(has_cpu, table["cpu_s"], 0.0)
-        periods[Row.CPU_ITEMS] = served * has_cpu
-        # A thread that is woken waits for a processor too, but within the blocked time.
-        room_s = np.maximum(busy_s - periods[Row.CPU], 0.0)
-        periods[Row.DELAY] = np.where(has_delay, np.minimum(table["delay_s"], room_s), 0.0)
-        periods[Row.DELAY_BUSY] = busy_s * has_delay
-        self._estimator.add(periods)
+        self._estimator.add(sums_of(table))
 
 
 def estimator_of(asked: Asked) -> ServiceRateEstimator:
@@ -257,7 +234,7 @@ def estimator_of(asked: Asked) -> ServiceRateEstimator:
 def tell_periods(estimator: ServiceRateEstimator, table: PeriodTable) -> None:
     """Pass all periods of a table, which fit, to an estimator for as many servers."""
     estimator._flush()  # noqa: SLF001  # of this module
-    estimator._add(table)  # noqa: SLF001
+    estimator._estimator.add(sums_of(table))  # noqa: SLF001
 
 
 def in_bytes(rate: ServiceRate, item_bytes: float | None) -> ServiceRate:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from benchrigor.layout import Part, Title, page, row, table
 from benchrigor.model.text import many, percent, shortened, show_estimate, show_scaled, show_value
-from benchrigor.queues.arithmetic.moments import FEWEST_COUNTS, share_of_waits
+from benchrigor.queues.arithmetic.periods import FEWEST_COUNTS, share_of_waits
 from benchrigor.queues.arithmetic.service_rate import BUSY_TIME, has_moved
 from benchrigor.queues.data.service import RateReason, ServiceMoments, ServiceProcess, ServiceRate
 from benchrigor.report.notice_lines import marked_all

@@ -13,10 +13,10 @@ __getattr__, __dir__ = lazy_names(
         "benchrigor.interference.process_merge": "merge_processes",
         "benchrigor.queues.arithmetic.bottleneck": "find_bottleneck",
         "benchrigor.queues.arithmetic.capacity": "suggest_buffer suggest_replicas",
-        "benchrigor.queues.arithmetic.published_method": (
-            "unblocked_read_probability unblocked_write_probability"
+        "benchrigor.queues.arithmetic.rate_arithmetic": (
+            "filter_ratio sum_rates unblocked_read_probability unblocked_write_probability"
+            " utilisation_of"
         ),
-        "benchrigor.queues.arithmetic.rate_arithmetic": "filter_ratio sum_rates utilisation_of",
         "benchrigor.workbench.arithmetic.run_length": "plan_runlength",
         "changepoints.detector": "ChangeDetector detect_changes",
         "comparison.multiple_testing": "rank",

@@ -6,14 +6,14 @@ from benchrigor.interference.process_merge import merge_processes as merge_proce
 from benchrigor.queues.arithmetic.bottleneck import find_bottleneck as find_bottleneck
 from benchrigor.queues.arithmetic.capacity import suggest_buffer as suggest_buffer
 from benchrigor.queues.arithmetic.capacity import suggest_replicas as suggest_replicas
-from benchrigor.queues.arithmetic.published_method import (
-    unblocked_read_probability as unblocked_read_probability,
-)
-from benchrigor.queues.arithmetic.published_method import (
-    unblocked_write_probability as unblocked_write_probability,
-)
 from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio as filter_ratio
 from benchrigor.queues.arithmetic.rate_arithmetic import sum_rates as sum_rates
+from benchrigor.queues.arithmetic.rate_arithmetic import (
+    unblocked_read_probability as unblocked_read_probability,
+)
+from benchrigor.queues.arithmetic.rate_arithmetic import (
+    unblocked_write_probability as unblocked_write_probability,
+)
 from benchrigor.queues.arithmetic.rate_arithmetic import utilisation_of as utilisation_of
 from benchrigor.stats.changepoints.detector import ChangeDetector as ChangeDetector
 from benchrigor.stats.changepoints.detector import detect_changes as detect_changes

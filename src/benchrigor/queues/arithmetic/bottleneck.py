@@ -21,7 +21,7 @@ from benchrigor.model.estimate import Quantity
 from benchrigor.model.series import short
 from benchrigor.model.text import show_estimate
 from benchrigor.queues.arithmetic.capacity import model_notice, suggest_buffer, suggest_replicas
-from benchrigor.queues.arithmetic.moments import FEWEST_COUNTS
+from benchrigor.queues.arithmetic.periods import FEWEST_COUNTS
 from benchrigor.queues.arithmetic.rate_arithmetic import MOVER, joined_notices, quotient, rounded_up
 from benchrigor.queues.arithmetic.service_rate import DISTURBED
 from benchrigor.queues.data.pipeline import (

@@ -16,7 +16,14 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice
-from benchrigor.model.checks import listed, refuse, wrong_confidences, wrong_quantity, wrong_whole
+from benchrigor.model.checks import (
+    listed,
+    refuse,
+    wrong_confidences,
+    wrong_number,
+    wrong_quantity,
+    wrong_whole,
+)
 from benchrigor.model.estimate import Quantity, ends
 from benchrigor.model.series import as_series
 from benchrigor.model.text import many
@@ -207,6 +214,75 @@ def filter_ratio(
     )
 
 
+def unblocked_read_probability(
+    *, utilisation: float, service_rate: float, period_s: float
+) -> float:
+    """Return the chance that a stage never waits for input during a period, in an M/M/1 queue.
+
+    A lower bound for periods of more than some five items, and a loose one for many: the formula
+    wants all items of the period in the queue at its start. Of 32 items at utilisation 0.8, 13 % of
+    simulated periods are free of waiting, by the formula 0.08 %. For one item it is too high.
+
+    Parameters
+    ----------
+    utilisation
+        Arrival rate over service rate, 0 or more; from 1 on the chance is 1.
+    service_rate
+        Items per second that the stage serves while it does not wait.
+    period_s
+        Length of the period, in seconds.
+
+    Notes
+    -----
+    Beard & Chamberlain (2015), equations 1a and 1b: utilisation^k with
+    k = ceil(service_rate * period_s), the chance that an M/M/1 queue holds k items or more.
+
+    Examples
+    --------
+    >>> round(unblocked_read_probability(utilisation=0.8, service_rate=1e4, period_s=0.0032), 4)
+    0.0008
+    """
+    refuse(*_wrong_period(utilisation, service_rate, period_s))
+    return min(float(utilisation), 1.0) ** rounded_up(service_rate * period_s)
+
+
+def unblocked_write_probability(
+    *, utilisation: float, service_rate: float, period_s: float, capacity: int
+) -> float:
+    """Return the chance that a stage never waits to put its output during a period, in M/M/1.
+
+    A lower bound like `unblocked_read_probability`: the formula wants room for all items of the
+    period at its start.
+
+    Parameters
+    ----------
+    utilisation
+        Of the reader of the queue: rate at which the stage puts items over the rate at which the
+        reader could take them, 0 or more; from 1 on the chance is 0.
+    service_rate, period_s
+        As of `unblocked_read_probability`.
+    capacity
+        Items that the queue holds, 1 or more.
+
+    Notes
+    -----
+    Beard & Chamberlain (2015), equations 1a, 1c and 1d: 1 - utilisation^(capacity - k + 1) with
+    k = ceil(service_rate * period_s), the chance that an M/M/1 queue holds capacity - k items or
+    fewer; 0 if k exceeds the capacity.
+
+    Examples
+    --------
+    >>> unblocked_write_probability(utilisation=0.5, service_rate=100.0, period_s=0.03, capacity=4)
+    0.75
+    """
+    refuse(*_wrong_period(utilisation, service_rate, period_s), wrong_whole("capacity", capacity))
+    room = int(capacity) - rounded_up(service_rate * period_s) + 1
+    if room <= 0 or utilisation >= 1.0:
+        return 0.0
+    # This form avoids cancellation if the utilisation is near 1.
+    return -math.expm1(room * math.log(utilisation)) if utilisation else 1.0
+
+
 def quotient(top: Quantity, bottom: Quantity, *, name: str) -> Estimate:
     """Divide a quantity by another, which errors call by its name."""
     known = _estimates((top, bottom))
@@ -278,3 +354,11 @@ def _exact(value: float) -> Estimate:
         standard_error=0.0,
         degrees_of_freedom=math.inf,
     )
+
+
+def _wrong_period(utilisation: float, service_rate: float, period_s: float) -> list[list[str]]:
+    return [
+        wrong_number("utilisation", utilisation, zero=True),
+        wrong_number("service_rate", service_rate),
+        wrong_number("period_s", period_s),
+    ]

@@ -11,9 +11,9 @@ import numpy as np
 from benchrigor.errors import InvalidInput
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import Floats
+from benchrigor.queues.arithmetic.periods import PeriodTable, PooledPeriods, join, table_of
 from benchrigor.queues.arithmetic.service_rate import BUSY_TIME, METHODS, QUANTILE, Asked
 from benchrigor.queues.data.service import ServiceRate
-from benchrigor.queues.periods import PeriodTable, PooledPeriods, join, table_of
 from benchrigor.queues.rates import ServiceRateEstimator, estimator_of, tell_periods
 from benchrigor.queues.recording.recording_head import RecordingHead
 from benchrigor.queues.recording.recordings import Recording

@@ -57,7 +57,7 @@ from benchrigor.files import open_text
 from benchrigor.model.series import Floats, Ints, short
 from benchrigor.model.text_tables.rows import LastLine, one_line, write_head
 from benchrigor.model.text_tables.tables import Labels, Part, TextTable
-from benchrigor.queues.periods import PeriodTable, table_of
+from benchrigor.queues.arithmetic.periods import PeriodTable, table_of
 from benchrigor.queues.recording.recording_head import (
     COUNTERS,
     TITLE,

@@ -14,12 +14,12 @@ import numpy as np
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Estimate
 from benchrigor.model.series import Floats, Ints
+from benchrigor.queues.arithmetic.periods import PeriodTable, PooledPeriods, join, table_of
 from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
 from benchrigor.queues.arithmetic.service_rate import Asked
 from benchrigor.queues.counting.counter_samples import Span
 from benchrigor.queues.counting.writers import Owner
 from benchrigor.queues.data.service import ServiceRate
-from benchrigor.queues.periods import PeriodTable, PooledPeriods, join, table_of
 from benchrigor.queues.rates import (
     MOST_RATES,
     ServiceRateEstimator,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from benchrigor.queues.arithmetic.periods import PeriodTable, PooledPeriods, table_of
 from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio
 from benchrigor.queues.arithmetic.service_rate import BUSY_TIME, Asked
 from benchrigor.queues.counting.counter_samples import (
@@ -24,7 +25,6 @@ from benchrigor.queues.counting.counter_samples import (
 from benchrigor.queues.counting.writers import Owner, Owners
 from benchrigor.queues.data.service import RateReason
 from benchrigor.queues.period_calibrator import CalibratedPeriod, PeriodCalibrator
-from benchrigor.queues.periods import PeriodTable, PooledPeriods, table_of
 from benchrigor.queues.stages.monitor_report import MonitorReport, WatchedStage
 from benchrigor.queues.stages.stage import Stage
 from benchrigor.queues.stages.stage_figures import StageFigures, if_estimable

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from benchrigor.queues.arithmetic.periods import PeriodTable
 from benchrigor.queues.arithmetic.service_rate import Asked
 from benchrigor.queues.counting.writers import Double, End
-from benchrigor.queues.periods import PeriodTable
 from benchrigor.queues.recording.recordings import RecordingWriter
 from benchrigor.queues.stages.monitor_report import MonitorReport, QueueGrowth
 from benchrigor.queues.stages.stage import Stage
