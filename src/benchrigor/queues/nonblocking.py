@@ -12,7 +12,7 @@ import copy
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -33,14 +33,11 @@ from benchrigor.queues.arithmetic.service_rate import QUANTILE, Asked, has_moved
 from benchrigor.queues.data.service import RateReason, ServiceRate
 from benchrigor.stats.series.interval import student_t
 
-# Fewest periods that decide how many of them to join; and the same per joined one.
-_SOUGHT, _SOUGHT_EACH = 128, 50
-_MOST_SOUGHT = 2048
-_SELDOM = 4  # a new window may decide again after this multiple of the periods that decided
+# Fewest and most periods that decide how many of them to join.
+_SOUGHT, _MOST_SOUGHT = 128, 2048
 _PIECE = 256  # most joined periods that are worked off together
 _BLOCKS = 16  # of these, whose periods are kept one by one
-_LATER = 4096  # joined periods after which nothing is decided where their number is fixed
-_TRIED = 400  # joined periods after which it decides again, if the rate is in doubt
+_PATIENCE = 400  # joined periods after which it decides again, if the rate is in doubt
 # Relative deviation from the period wanted from which on a realised one does not count.
 _WIDTH = 0.01
 _MOST = 64  # most periods joined into one
@@ -79,10 +76,10 @@ class NonBlocking:
         self._rate = partial(quantile_rate, asked=asked)
         self._widening = asked.guards and asked.period_s is None
         # Rates that have converged; computed on request, since most are never read.
-        self._rates: deque[ServiceRate | Callable[[], ServiceRate]] = deque(maxlen=most)
+        self._rates: deque[Callable[[], ServiceRate]] = deque(maxlen=most)
         self._waiting = np.zeros((Row.COUNT, 0))
         self._number, self._sought = 0 if self._widening else 1, _SOUGHT
-        self._since, self._tried, self._final = 0.0, 0, False
+        self._tried, self._final = 0, False
         self._reason: RateReason | None = None
         self._began_s = 0.0
         self._restart()
@@ -96,9 +93,6 @@ class NonBlocking:
 
     def rates(self) -> list[ServiceRate]:
         """Return the rates of all convergences; last one that has not converged, if it differs."""
-        for number, rate in enumerate(self._rates):
-            if not isinstance(rate, ServiceRate):
-                self._rates[number] = rate()
         ended = copy.copy(self)
         ended._rates = self._rates.copy()  # noqa: SLF001  # its own class
         ended._kept = [*self._kept]  # noqa: SLF001
@@ -108,7 +102,7 @@ class NonBlocking:
         """Return the rates as if no more periods came; that changes it, and a copy is asked."""
         self._final = True
         self.add(self._waiting[:, :0])
-        rates = [rate if isinstance(rate, ServiceRate) else rate() for rate in self._rates]
+        rates = [rate() for rate in self._rates]
         current = self._current()
         if current is not None and (not rates or has_moved(rates[-1], current)):
             rates.append(current)
@@ -126,7 +120,7 @@ class NonBlocking:
         if not self._number and not self._seek():
             return False
         number = self._number
-        whole = min(self._waiting.shape[1] // number, self._patience - self._tried, _PIECE)
+        whole = min(self._waiting.shape[1] // number, _PATIENCE - self._tried, _PIECE)
         if not whole:
             return False
         used = self._collect(join_periods(self._waiting[:, : whole * number], number))
@@ -150,8 +144,7 @@ class NonBlocking:
         period_s = float(np.sort(sought[Row.WALL])[sought.shape[1] // 2]) * number
         if self._reason is not None or period_s != self._period_s:
             self._end_window()  # without a rate
-        self._number, self._reason, self._period_s = number, None, period_s
-        self._since, self._tried = 0.0, 0
+        self._number, self._reason, self._period_s, self._tried = number, None, period_s, 0
         return True
 
     def _collect(self, periods: Floats) -> int:
@@ -172,7 +165,7 @@ class NonBlocking:
         self._tried += periods.shape[1]
         if last is not None:
             self._converge()
-        if self._tried >= self._patience:
+        if self._tried >= _PATIENCE:
             self._tried = 0
             if self._widening and self._doubt(self._sums) is not None:
                 self._number = 0
@@ -199,25 +192,14 @@ class NonBlocking:
             self._mean = self._mean._replace(steady=0)
             return
         found = self._mean, self._seen[:, 0], self._all_kept()
-        self._rates.append(partial(self._rate, *found, began_s=self._began_s, reason=None))
+        self._rates.append(cache(partial(self._rate, *found, began_s=self._began_s, reason=None)))
         self._tried = 0
         self._end_window()
 
     def _end_window(self) -> None:
-        """End the window; let a number of periods to join be decided anew, after enough of them."""
+        """End the window."""
         self._began_s += float(self._seen[Row.WALL, 0])
-        self._since += float(self._seen[Row.PERIODS, 0]) * self._number
-        if self._widening and self._since >= _SELDOM * self._sought:
-            self._sought = max(_SOUGHT, _SOUGHT_EACH * self._number)
-            self._number = 0
         self._restart()
-
-    @property
-    def _patience(self) -> int:
-        """Joined periods after which others may do better."""
-        if not self._widening:
-            return _LATER
-        return _MOST_SOUGHT if self._reason is not None else _TRIED
 
     def _doubt(self, sums: Floats) -> RateReason | None:
         """Return why the converged rate is not reliable, or None."""
@@ -329,7 +311,7 @@ def window_quantiles(counts: Floats, *, normalised: bool) -> Floats:
 
 
 def add_quantiles(
-    before: QuantileMean, quantiles: Sequence[float], *, relative: bool, start: int = 0
+    before: QuantileMean, quantiles: Sequence[float], *, relative: bool
 ) -> tuple[QuantileMean, int | None]:
     """Add quantiles to the running mean; return it, and the index of the one it converged with.
 
@@ -342,8 +324,7 @@ def add_quantiles(
     older, old = (math.inf, math.inf, *errors)[-2:]  # fewer than three are not steady
     fixed, share = (0.0, _RELATIVE / _CURVATURE) if relative else (_CONVERGED / _CURVATURE, 0.0)
     sqrt = math.sqrt
-    for place in range(start, len(quantiles)):
-        quantile = quantiles[place]
+    for place, quantile in enumerate(quantiles):
         off = quantile - mean
         n += 1
         mean += off / n
