@@ -189,18 +189,17 @@ class ServiceRateEstimator:
         rows = np.vstack([_column(*pair, size) for pair in zip(_NAMES, values, strict=True)])
         too_long = rows[2] > rows[1] * self.servers * (1.0 + _ROUNDING)
         if too_long.any():
-            raise InvalidInput(self._too_long(rows, int(np.argmax(too_long))))
+            index = int(np.argmax(too_long))
+            where = f"[{index}]" if rows.shape[1] > 1 else ""
+            of = f" of {self.servers} servers" if self.servers > 1 else ""
+            raise InvalidInput(
+                f"blocked_s{where} is {rows[2, index]:.9g} in a period of {rows[1, index]:.9g} "
+                f"s{of}, expected at most as much; where several serve side by side, say how many: "
+                "servers="
+            )
         self._flush()
         for start in range(0, rows.shape[1], _CHUNK):
             self._add_rows(rows[:, start : start + _CHUNK])
-
-    def _too_long(self, rows: Floats, index: int) -> str:
-        where = f"[{index}]" if rows.shape[1] > 1 else ""
-        of = f" of {self.servers} servers" if self.servers > 1 else ""
-        return (
-            f"blocked_s{where} is {rows[2, index]:.9g} in a period of {rows[1, index]:.9g} s{of}, "
-            "expected at most as much; where several serve side by side, say how many: servers="
-        )
 
     def _flush(self) -> None:
         """Work off the periods that were held back."""
@@ -279,10 +278,7 @@ def _with_gaps(name: str, values: Any) -> Floats:
     """Return numbers as `as_series` does, but NaN if unknown."""
     values = list(values) if isinstance(values, Iterator) else values
     try:
-        array = np.asarray(values)
-    except ValueError:  # of rows of different lengths
-        array = np.zeros(0)
-    gaps = np.isnan(array) if array.dtype.kind == "f" else np.zeros(array.shape, dtype=bool)
-    if not gaps.any():
+        gaps = np.isnan(values)
+    except (TypeError, ValueError):  # of other things than numbers, or of rows of several lengths
         return as_series(values, name=name)
-    return np.where(gaps, np.nan, as_series(np.where(gaps, 0.0, array), name=name))
+    return np.where(gaps, np.nan, as_series(np.where(gaps, 0.0, values), name=name))
