@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import replace
-from numbers import Real
 from pathlib import Path
 from typing import Self
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model.checks import attempt, refuse
+from benchrigor.model.checks import attempt, is_number, refuse, wrong_choice, wrong_values
 from benchrigor.model.codec import is_there
 from benchrigor.model.estimate import Quantity
 from benchrigor.model.series import short
@@ -178,14 +177,11 @@ class Monitor:
 
 
 def _check(asked: Asked, where: object, record: object) -> None:
-    problems: list[str] = []
     period_s = asked.period_s
-    is_number = isinstance(period_s, Real) and not isinstance(period_s, bool)
-    if period_s is not None and not (is_number and _SHORTEST_S <= period_s < math.inf):
-        shown = short(period_s)
-        problems.append(f"period_s is {shown}, expected seconds from {_SHORTEST_S:g} on, or None")
-    if where is not None and where not in _WHERE:
-        problems.append(f"where is {short(where)}, expected {' or '.join(map(repr, _WHERE))}")
+    fits = period_s is None or (is_number(period_s) and _SHORTEST_S <= period_s < math.inf)
+    expected = f"seconds from {_SHORTEST_S:g} on, or None"
+    problems = wrong_values([("period_s", period_s, fits, expected)])
+    problems += [] if where is None else wrong_choice("where", where, _WHERE)
     if record is not None and not isinstance(record, str | os.PathLike):
         problems.append(f"record is {short(record)}, expected a path")
     elif record is not None and is_there(Path(record), Path.is_dir):

@@ -11,7 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model.checks import attempt, refuse, wrong_number, wrong_whole
+from benchrigor.model.checks import (
+    attempt,
+    refuse,
+    wrong_choice,
+    wrong_number,
+    wrong_values,
+    wrong_whole,
+)
 from benchrigor.model.series import Floats, as_series, short
 from benchrigor.queues.arithmetic.periods import NOTHING, PeriodTable, sums_of, table_of
 from benchrigor.queues.arithmetic.service_rate import BUSY_TIME, METHODS, QUANTILE, Asked
@@ -83,12 +90,8 @@ class ServiceRateEstimator:
         target: float = 0.05,
         confidence: float = 0.95,
     ) -> None:
-        problems: list[str] = []
-        if method not in METHODS:
-            known = " or ".join(map(repr, METHODS))
-            problems.append(f"method is {short(method)}, expected {known}")
-        if not isinstance(guards, bool):
-            problems.append(f"guards is {short(guards)}, expected True or False")
+        problems = wrong_choice("method", method, METHODS)
+        problems += wrong_values([("guards", guards, isinstance(guards, bool), "True or False")])
         attempt(problems, check_confidence, confidence)
         if period_s is not None:
             problems += wrong_number("period_s", period_s)

@@ -15,8 +15,7 @@ from benchrigor.queues.arithmetic.periods import PeriodTable, PooledPeriods, joi
 from benchrigor.queues.arithmetic.service_rate import BUSY_TIME, METHODS, QUANTILE, Asked
 from benchrigor.queues.data.service import ServiceRate
 from benchrigor.queues.rates import ServiceRateEstimator, estimator_of, tell_periods
-from benchrigor.queues.recording.recording_head import RecordingHead
-from benchrigor.queues.recording.recordings import Recording
+from benchrigor.queues.recording.recordings import Recording, RecordingHead
 
 PUBLISHED = "published"
 _MOST = 4096  # stretches that are kept; joining halves their number
@@ -136,7 +135,7 @@ def rate_recording(
     >>> found.rates[-1].converged, round(found.rates[-1].estimate.value)
     (True, 500)
     """
-    method = method or (BUSY_TIME if recording.head.has_blocked_time else QUANTILE)
+    method = method or (BUSY_TIME if "blocked_s" in recording.head.roles else QUANTILE)
     wanted = {"target": target, "confidence": confidence}
     estimators: dict[str, ServiceRateEstimator] = {}
     outlines: dict[str, Outline] = {}
@@ -179,7 +178,7 @@ def _estimator(
 
 
 def _unknown(end: str, recording: Recording) -> str:
-    if recording.head.column("end") is None:
+    if "end" not in recording.head.roles:
         return f"{recording.name} has no column 'end', and so no end {end!r}: leave the name out"
     names = ", ".join(recording.ends[:10]) + (", ..." if len(recording.ends) > 10 else "")
     return f"{recording.name} has no end {end!r}, expected one of {names}"

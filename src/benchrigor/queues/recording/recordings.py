@@ -46,6 +46,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -56,19 +57,29 @@ from benchrigor.errors import InvalidInput
 from benchrigor.files import open_text
 from benchrigor.model.series import Floats, Ints, short
 from benchrigor.model.text_tables.rows import LastLine, one_line, write_head
-from benchrigor.model.text_tables.tables import Labels, Part, TextTable
+from benchrigor.model.text_tables.tables import Labels, Numbers, Part, TextTable
 from benchrigor.queues.arithmetic.periods import PeriodTable, table_of
-from benchrigor.queues.recording.recording_head import (
-    COUNTERS,
-    TITLE,
-    VERSION,
-    RecordingHead,
-    check_columns,
-    has_known,
-    role_of,
-    unit_of,
-)
+from benchrigor.queues.rates import LARGEST
 
+_TITLE, _VERSION = "benchrigor queue recording", "1"
+_COUNTERS = ("delta", "cumulative")
+_SERVERS = Numbers(least=1, most=1e9, counts=True)
+_PERIOD_S = Numbers(least=1e-9, most=1e9)
+_REQUIRED = (
+    ("t_ns", "t_s", "period_ns", "period_s"),
+    ("items",),
+    ("blocked", "blocked_ns", "blocked_s"),
+)
+# A recording may have one column of a group.
+_OPTIONAL = (
+    ("end",),
+    ("bytes", "item_bytes"),
+    ("cpu_ns", "cpu_s"),
+    ("delay_ns", "delay_s"),
+    ("servers",),
+)
+_KNOWN = [column for columns in (*_REQUIRED, *_OPTIONAL) for column in columns]
+_EXAMPLE = "t_ns,items,blocked_ns"
 _MOST_ENDS = 1000
 # Allowed relative difference of blocked time and period: a recorder reads clock and counters one
 # after the other, and writes a limited number of digits.
@@ -78,6 +89,82 @@ _SUSPICIOUS = 20
 _NO_COUNTERS = ("period_s", "item_bytes", "servers")
 _ABOVE_0 = {"t_s": "a later time than in the row before", "period_s": "more than 0"}
 _RISING = "at least as much as in the row before, since counters are cumulative"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordingHead:
+    """The beginning of a recording, which describes its rows."""
+
+    columns: tuple[str, ...]
+    # One of `_COUNTERS`; None if the recording has no such comment, which counts as "delta".
+    counters: str | None
+    servers: int  # threads or processes that serve side by side, if no column says so
+    unit: str  # name of the items
+    period_s: float | None  # sampling period wanted, in seconds
+
+    @classmethod
+    def of(cls, table: TextTable) -> RecordingHead:
+        """Read it off a file, or raise InvalidInput naming the line that makes no sense."""
+        if not table.header:
+            raise InvalidInput(
+                f"{table.name} has no header, expected one such as {_EXAMPLE}, and rows"
+            )
+        _check_columns(table.header, where=f"{table.name} line {table.line}")
+        about = table.comments
+        for key, known in ((_TITLE, (_VERSION,)), ("counters", _COUNTERS)):
+            if about.get(key, known[0]) not in known:
+                raise InvalidInput(
+                    f"{table.place_of(key)}: {key} {short(about[key])}, expected "
+                    f"{' or '.join(known)}"
+                )
+        return cls(
+            columns=table.header,
+            counters=about.get("counters"),
+            servers=int(table.number("servers", _SERVERS) or 1),
+            unit=about.get("unit", ""),
+            period_s=table.number("period_s", _PERIOD_S),
+        )
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """The columns by their roles: their names, with seconds in place of nanoseconds."""
+        return {
+            f"{column[:-3]}_s" if column.endswith("_ns") else column: column
+            for column in self.columns
+        }
+
+
+def _has_known(columns: Sequence[str]) -> bool:
+    return not set(_KNOWN).isdisjoint(columns)
+
+
+def _check_columns(columns: Sequence[str], *, where: str) -> None:
+    """Refuse columns that are not known, not enough, or contradict each other."""
+    unknown = [column for column in columns if column not in _KNOWN]
+    if not _has_known(columns):
+        raise InvalidInput(
+            f"{where}: {short(','.join(columns))} names no column that is known, expected a "
+            f"header such as {_EXAMPLE}"
+        )
+    known = ", ".join(_KNOWN)
+    problems = [f"{where}: column {short(name)}, expected one of {known}" for name in unknown]
+    for names in (*_REQUIRED, *_OPTIONAL):
+        present = [column for column in columns if column in names]
+        if len(present) > 1:
+            problems.append(f"{where}: columns {' and '.join(present)}, expected one of them")
+        elif not present and names in _REQUIRED and not unknown:
+            hint = ", with 0 throughout for what never waits" if "blocked" in names else ""
+            problems.append(f"{where}: no column {' or '.join(names)}, expected one{hint}")
+    if problems:
+        raise InvalidInput(problems)
+
+
+def _kind(role: str, column: str) -> Numbers | Labels:
+    if role == "end":
+        return Labels()
+    if role == "t_s":
+        return Numbers(least=-LARGEST, most=LARGEST, whole=column == "t_ns")
+    return Numbers(least=0.0, most=LARGEST, may_miss=role in {"cpu_s", "delay_s"})
 
 
 class Recording:
@@ -108,7 +195,7 @@ class Recording:
 
     def __init__(self, lines: Iterable[str], *, name: str) -> None:
         self.name = name
-        self._table = TextTable(lines, name=name, knows=has_known)
+        self._table = TextTable(lines, name=name, knows=_has_known)
         self.head = RecordingHead.of(self._table)
         self._ends: dict[str, _EndReader] = {}
 
@@ -143,7 +230,8 @@ class Recording:
         InvalidInput
             Naming lines and columns of the cells that do not fit, the first five in full.
         """
-        kinds, is_empty = self.head.kinds(), True
+        kinds = {column: _kind(role, column) for role, column in self.head.roles.items()}
+        is_empty = True
         for part in self._table.parts(kinds):
             for end, rows in _rows_of_ends(part, kinds.get("end")):
                 periods = self._reader(end).periods(part, rows)
@@ -151,7 +239,10 @@ class Recording:
                     is_empty = False
                     yield end, periods.view(np.recarray)
         if is_empty:
-            raise InvalidInput(self._too_few())
+            found = "no rows, expected one for each period"
+            if self._ends:
+                found = "one row, expected two at least: the first is where the first period begins"
+            raise InvalidInput(f"{self.name} has {found}")
 
     def _reader(self, end: str) -> _EndReader:
         reader = self._ends.setdefault(end, _EndReader(self.head))
@@ -161,14 +252,6 @@ class Recording:
                 "of a queue, the same one in each of its rows"
             )
         return reader
-
-    def _too_few(self) -> str:
-        if self._ends:
-            return (
-                f"{self.name} has one row, expected two at least: the first is where the first "
-                "period begins"
-            )
-        return f"{self.name} has no rows, expected one for each period"
 
 
 def _rows_of_ends(part: Part, names: object) -> Iterator[tuple[str, Ints]]:
@@ -188,7 +271,10 @@ class _EndReader:
     """Makes periods of the rows of one end, from one part of the file to the next."""
 
     def __init__(self, head: RecordingHead) -> None:
-        self._head = head
+        self._head, self._roles = head, head.roles
+        self._counts_on = head.counters == "cumulative"  # from the beginning, not within a period
+        # Whether the first row only marks the beginning of the first period.
+        self._has_baseline = self._counts_on or "t_s" in self._roles
         self._last: dict[str, npt.NDArray[Any]] = {}
         self._servers: int | None = None
 
@@ -197,7 +283,7 @@ class _EndReader:
         if self._servers is None:
             self._check_counters(part, rows)
         servers = self._servers_of(part, rows)
-        skipped = int(self._head.has_baseline and not self._last)
+        skipped = int(self._has_baseline and not self._last)
         gained, rows = self._differences(part, rows, skipped), rows[skipped:]
         if not rows.size:
             return None
@@ -231,10 +317,11 @@ class _EndReader:
     def _differences(self, part: Part, rows: Ints, skipped: int) -> dict[str, Any]:
         """Return the counts of the periods, in seconds, items or bytes, by the column's role."""
         gained = {}
-        for column in self._head.counted:
-            role = role_of(column)
+        for role, column in self._roles.items():
+            if role == "end":
+                continue
             values = part.columns[column][rows]
-            if role == "t_s" or (self._head.cumulative and role not in _NO_COUNTERS):
+            if role == "t_s" or (self._counts_on and role not in _NO_COUNTERS):
                 before = self._last.get(column, values[:0])
                 self._last[column] = values[-1:]
                 values = np.diff(np.concatenate([before, values]))
@@ -242,7 +329,7 @@ class _EndReader:
                 values = values[skipped:]
             misfits = values <= 0.0 if role in _ABOVE_0 else values < 0.0
             part.refuse(rows[skipped:][misfits], column, _ABOVE_0.get(role, _RISING))
-            gained[role] = values / unit_of(column)
+            gained[role] = values / (1e9 if column.endswith("_ns") else 1.0)
         return gained
 
     def _fit_waiting(
@@ -255,7 +342,7 @@ class _EndReader:
         longest_s = float(capacity_s[np.argmax(misfits)])
         part.refuse(
             rows[misfits],
-            str(self._head.column("blocked_s")),
+            self._roles["blocked_s"],
             f"no longer than the period{of}, {longest_s:.9g} s; where several serve side by side, "
             "say how many at the beginning: '# servers: 4'",
         )
@@ -269,7 +356,7 @@ class _EndReader:
             return
         items, waited = (
             np.diff(part.columns[column][rows])
-            for column in ("items", self._head.column("blocked_s") or "blocked")
+            for column in ("items", self._roles.get("blocked_s", "blocked"))
         )
         never_falls = (items >= 0.0).all() and (waited >= 0.0).all()
         if never_falls and 2 * np.count_nonzero(items) >= items.size:
@@ -325,7 +412,7 @@ class RecordingWriter:
     ) -> None:
         _check(columns, counters)
         self._file, self._size = file, len(columns)
-        comments = {TITLE: VERSION, "counters": counters, **(facts or {})}
+        comments = {_TITLE: _VERSION, "counters": counters, **(facts or {})}
         self._rows = write_head(file, comments, columns)
         file.flush()
 
@@ -361,9 +448,9 @@ class RecordingWriter:
 
 
 def _check(columns: Sequence[str], counters: str) -> None:
-    check_columns(columns, where="columns")
-    if counters not in COUNTERS:
-        raise InvalidInput(f"counters is {short(counters)}, expected {' or '.join(COUNTERS)}")
+    _check_columns(columns, where="columns")
+    if counters not in _COUNTERS:
+        raise InvalidInput(f"counters is {short(counters)}, expected {' or '.join(_COUNTERS)}")
 
 
 def _cell(value: object) -> object:
