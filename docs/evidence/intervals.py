@@ -30,7 +30,6 @@ from benchrigor.cli import main as command_line
 from benchrigor.model import Verdict, codec
 from benchrigor.model.series import Floats
 from benchrigor.protocols import Recorder
-from benchrigor.session import Engine
 from benchrigor.stats import compare, estimate_invocations, estimate_mean, estimate_quantile
 from benchrigor.stats.series.interval import estimate_level
 from benchrigor.stats.series.level import fit_level
@@ -569,7 +568,7 @@ SEQUENTIAL_BARS = {
 Next = Callable[[br.RoundPlan], Mapping[str, Any]]
 
 
-def told(session: br.Session | Engine, following: Next) -> br.RunRecord:
+def told(session: br.Session, following: Next) -> br.RunRecord:
     """Drive a session by what follows from each plan."""
     while (plan := session.ask()) is not None:
         session.tell(br.Round(plan=plan, **{"elapsed_ns": 1, **following(plan)}))
@@ -765,8 +764,8 @@ def is_out_of_reach(seed: int, index: int, case: tuple[str, float, float], repet
         side = 2.0 * ((np.cumsum(rng.random(n) < 0.05) + rng.integers(2)) % 2) - 1.0
         noise = side + 0.1 * noise
     series = 1.0 + cv * noise
-    engine = Engine(br.Options(target=0.02, budget_s=10.0), seed=repetition)
-    engine.min_seconds = 1.0
+    engine = br.Session(br.Options(target=0.02, budget_s=10.0), seed=repetition)
+    engine.engine.min_seconds = 1.0
     taken, out_of_reach = 0, False
     while taken < n and (plan := engine.ask()) is not None:
         values = series[taken : taken + plan.readings]

@@ -5,19 +5,23 @@ import math
 import numpy as np
 from scipy import signal
 from scipy import stats as scipy_stats
+from tests.session.pairs.turns import both, comparing
 
 from benchrigor.model import Comparison, StopReason, Verdict
-from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
+from benchrigor.session.engine import Engine, Turn
+from benchrigor.session.pairs.ratio import Ratio
 
 
-def compare_series(engine: PairEngine, old: np.ndarray, new: np.ndarray) -> Comparison:
+def compare_series(engine: Engine[Ratio], old: np.ndarray, new: np.ndarray) -> Comparison:
     """Tell an engine the pairs of two series until it has enough."""
     done = 0
     while (plan := engine.ask()) is not None:
-        part = slice(done, done + plan.pairs)
-        engine.tell(PairRound(plan=plan, baseline=old[part], candidate=new[part], elapsed_ns=1_000))
-        done += plan.pairs
-    return engine.result()
+        part = slice(done, done + plan.readings)
+        rounds = [both(plan, old[part], new[part])]
+        engine.tell(Turn(plan=plan, rounds=rounds, elapsed_ns=1_000))
+        done += plan.readings
+    found: Comparison = engine.result()
+    return found
 
 
 def test_comparisons_of_the_same_are_seldom_told_apart() -> None:
@@ -26,7 +30,7 @@ def test_comparisons_of_the_same_are_seldom_told_apart() -> None:
     for seed in range(runs):
         shocks = np.random.default_rng(seed).normal(0.0, 0.02 * math.sqrt(0.75), (2, 3_000))
         old, new = 1.0 + signal.lfilter([1.0], [1.0, -0.5], shocks)
-        found = compare_series(PairEngine(margin=0.0, seed=seed), old, new)
+        found = compare_series(comparing(margin=0.0, seed=seed), old, new)
         assert found.reason is StopReason.SATISFIED
         assert found.ratio is not None
         false += found.verdict is not Verdict.UNDECIDED

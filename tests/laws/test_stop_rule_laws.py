@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from benchrigor.model import Decision, Options, Progress, Round, StopReason
 from benchrigor.protocols import StopRule
-from benchrigor.session import Engine, default_rules
+from benchrigor.session import Session, default_rules
 
 BUDGETS = {
     StopReason.TIME_BUDGET: "budget_s",
@@ -70,7 +70,7 @@ def test_the_first_answer_wins(first: StopReason, second: StopReason) -> None:
     def answer(reason: StopReason) -> StopRule:
         return lambda _: Decision(stop=True, reason=reason)
 
-    engine = Engine(rules=[silent, answer(first), answer(second)])
+    engine = Session(rules=[silent, answer(first), answer(second)])
     plan = engine.ask()
     assert plan is not None
     told = Round(plan=plan, elapsed_ns=1, readings={"time": 1.0})

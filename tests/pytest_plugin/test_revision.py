@@ -14,7 +14,7 @@ import pytest
 from tests.pytest_plugin import simulated_suites
 
 from benchrigor.pytest_plugin import revision
-from benchrigor.session.pairs.measuring_processes import measure_processes
+from benchrigor.session.pairs.in_turn import measure_processes
 from benchrigor.testing import FakeClock, SyntheticWorkload
 
 BARE = (*simulated_suites.BARE, "-n0")

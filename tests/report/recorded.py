@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from benchrigor.model import Delays, Metric, Options, Round, RunRecord
-from benchrigor.session import Engine
+from benchrigor.session.engine import Engine
+from benchrigor.session.subject import Subject
 
 
 def told(
@@ -23,7 +24,7 @@ def told(
 ) -> RunRecord:
     """Return the record of rounds with these readings of the first metric, one or many each."""
     given = Options(**{"target": 1e-9, "max_rounds": len(rounds), "budget_s": 60.0, **options})
-    engine = Engine(given, metrics, name=name, recorded=True)
+    engine = Engine(Subject(given, metrics, name=name, recorded=True))
     for index, values in enumerate(rounds):
         kind = "unit_readings" if np.ndim(values) else "readings"
         of: dict[str, Any] = {kind: {metrics[0].name: values}, "facts": facts or {}}

@@ -18,7 +18,9 @@ from benchrigor.model import (
     RunRecord,
     StopReason,
 )
-from benchrigor.session import Engine, Session
+from benchrigor.session import Session
+from benchrigor.session.engine import Engine
+from benchrigor.session.subject import Subject
 
 Fields = Mapping[str, Any]
 """What a round has apart from its plan."""
@@ -27,7 +29,12 @@ TIME = Metric(name="time", unit="s")
 Draw = Callable[[int], np.ndarray]
 
 
-def tell(session: Engine | Session, given: Given) -> br.Decision:
+def engine_of(*args: Any, subject: Any = None, **given: Any) -> Engine[Subject]:
+    """Return the engine of a subject that is measured alone."""
+    return Engine(Subject(*args, facts=subject, **given))
+
+
+def tell(session: Engine[Subject] | Session, given: Given) -> br.Decision:
     """Tell a session its next round, of a nanosecond unless something else is given."""
     plan = session.ask()
     assert plan is not None
@@ -37,7 +44,7 @@ def tell(session: Engine | Session, given: Given) -> br.Decision:
 
 
 def told(
-    session: Engine | Session,
+    session: Engine[Subject] | Session,
     give: Callable[[RoundPlan], Given],
     *,
     after: Callable[[], object] = lambda: None,
@@ -114,7 +121,7 @@ def codes(found: Any) -> list[Code]:
 def recorded(*rounds: Any, metric: Metric = TIME, **options: Any) -> RunRecord:
     """Analyse recorded readings: one continuous series, or one per restarted round."""
     kind = "restarted" if len(rounds) > 1 else "continuous"
-    engine = Engine(Options(rounds=kind, **options), (metric,), name="sort", recorded=True)
+    engine = engine_of(Options(rounds=kind, **options), (metric,), name="sort", recorded=True)
     for index, values in enumerate(rounds):
         series = {metric.name: np.atleast_1d(np.asarray(values, dtype=float))}
         plan = RoundPlan(index=index, readings=series[metric.name].size)

@@ -9,6 +9,7 @@ from tests.session.telling import (
     TIME,
     Draw,
     codes,
+    engine_of,
     following,
     number,
     reason,
@@ -20,14 +21,14 @@ from tests.session.telling import (
 
 from benchrigor import stats
 from benchrigor.model import Code, Options, Progress, RunRecord, StopReason
-from benchrigor.session import Engine, default_rules
+from benchrigor.session import default_rules
 from benchrigor.stats import estimate_mean
 from benchrigor.units import Direction
 
 
 def measured(draw: Draw, *, size: int | None = None, **options: Any) -> RunRecord:
     """Tell unit readings, ``size`` a round, until the engine has enough."""
-    return told(Engine(Options(**options)), units(draw, size=size, reading_s=1e-6))
+    return told(engine_of(Options(**options)), units(draw, size=size, reading_s=1e-6))
 
 
 def lognormal(seed: int = 1) -> Draw:
@@ -62,7 +63,7 @@ def test_a_tail_with_few_readings_gives_no_number_and_the_session_goes_on() -> N
             looks.append((analysis.n, analysis.estimate, codes(analysis)))
 
     options = Options(statistic="p99", target=0.2)
-    record = told(Engine(options, rules=[note, *default_rules(options)]), units(lognormal()))
+    record = told(engine_of(options, rules=[note, *default_rules(options)]), units(lognormal()))
     assert looks[0] == (500, None, [Code.FEW_IN_TAIL])
     assert len(looks) > 1
     assert reason(record) is StopReason.SATISFIED
@@ -75,7 +76,7 @@ def test_quantiles_of_averages_carry_a_warning_and_means_do_not(
 ) -> None:
     give = units(steady())
     record = told(
-        Engine(Options(statistic=statistic)),
+        engine_of(Options(statistic=statistic)),
         lambda plan: {**give(plan), "facts": {"inner_loop": 8}},
     )
     assert (Code.BATCHED in codes(number(record))) is warned
@@ -88,7 +89,7 @@ def test_quantiles_of_averages_carry_a_warning_and_means_do_not(
 
 def test_where_more_is_better_the_floor_is_the_ninetieth_percentile() -> None:
     metric = replace(TIME, direction=Direction.HIGHER)
-    (analysis,) = told(Engine(Options(), [metric]), units(bimodal())).analyses
+    (analysis,) = told(engine_of(Options(), [metric]), units(bimodal())).analyses
     assert analysis.floor is not None
     assert analysis.floor.value == pytest.approx(1.9, abs=0.03)
 

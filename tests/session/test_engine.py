@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tests.session.telling import (
     codes,
+    engine_of,
     following,
     number,
     reason,
@@ -34,7 +35,8 @@ from benchrigor.model import (
     StopReason,
 )
 from benchrigor.protocols import LastingWorkload, Recorder
-from benchrigor.session import Engine, default_rules
+from benchrigor.session import default_rules
+from benchrigor.session.engine import Engine
 from benchrigor.session.schedule.pacing import Pace, next_readings
 from benchrigor.testing import FakeClock, MemoryStore
 
@@ -42,7 +44,7 @@ ENDLESS = Options(target=1e-6, budget_readings=4000)
 
 
 def test_a_steady_workload_is_satisfied_at_the_second_look() -> None:
-    record = told(Engine(Options(target=0.05)), units(steady()))
+    record = told(engine_of(Options(target=0.05)), units(steady()))
     assert record.decision == Decision(stop=True, reason=StopReason.SATISFIED)
     assert record.readings().size == 750
     assert number(record).low < 1.0 < number(record).high
@@ -50,7 +52,7 @@ def test_a_steady_workload_is_satisfied_at_the_second_look() -> None:
 
 
 def test_ask_gives_the_same_plan_until_it_is_told() -> None:
-    engine = Engine()
+    engine = engine_of()
     first = engine.ask()
     assert engine.ask() is first is not None
     told_round = Round(plan=first, elapsed_ns=1, unit_readings={"time": [1.0]})
@@ -73,13 +75,13 @@ def test_looks_are_taken_at_sample_sizes_that_grow_by_half_whatever_a_rule_that_
             sizes.append(progress.readings)
         return Decision(stop=False)
 
-    told(Engine(ENDLESS, rules=[go_on, *default_rules(ENDLESS)]), units(steady(), size=50))
+    told(engine_of(ENDLESS, rules=[go_on, *default_rules(ENDLESS)]), units(steady(), size=50))
     assert sizes == [500, 750, 1150, 1750, 2650, 4000]
 
 
 def test_a_narrow_interval_does_not_suffice_without_effective_readings() -> None:
     walk = np.random.default_rng(3).normal(0.0, 1e-5, 2000).cumsum() + 1.0
-    engine = Engine(Options(target=0.05, budget_readings=2000))
+    engine = engine_of(Options(target=0.05, budget_readings=2000))
     assert reason(told(engine, units(following(walk), size=50))) is StopReason.READINGS_BUDGET
 
 
@@ -94,14 +96,14 @@ def test_a_narrow_interval_does_not_suffice_without_effective_readings() -> None
 def test_a_spent_budget_ends_the_session_in_time_and_flags_its_number(
     limit: dict[str, float], reason: StopReason, readings: int
 ) -> None:
-    record = told(Engine(Options(target=1e-6, **limit)), units(steady()))  # type: ignore[arg-type]
+    record = told(engine_of(Options(target=1e-6, **limit)), units(steady()))  # type: ignore[arg-type]
     assert record.decision == Decision(stop=True, reason=reason)
     assert codes(number(record))[0] is Code.NOT_CONVERGED
     assert record.readings().size == pytest.approx(readings, abs=10)
 
 
 def test_minimum_rounds_are_run() -> None:
-    record = told(Engine(Options(target=0.05, min_rounds=7)), units(steady(), size=500))
+    record = told(engine_of(Options(target=0.05, min_rounds=7)), units(steady(), size=500))
     assert len(record.rounds) >= 7
 
 
@@ -110,28 +112,28 @@ def test_what_counts_depends_on_the_readings_and_not_on_the_target(target: float
     # 0.8 % is more than a quarter of the 0.1 % that these readings reach.
     series = np.repeat([1.008, 1.0], [1_500, 3_500])
     series += 0.01 * np.random.default_rng(1).normal(size=5_000)
-    engine = Engine(Options(target=target, max_rounds=1))
+    engine = engine_of(Options(target=target, max_rounds=1))
     (analysis,) = told(engine, units(lambda _: series)).analyses
     assert analysis.phases[0].change_points.indices
     assert analysis.n_kept == 2_720
 
 
 def test_a_stop_requested_between_rounds_ends_at_the_next_ask() -> None:
-    engine = Engine()
+    engine = engine_of()
     engine.request_stop()
     assert engine.ask() is None
     assert engine.decision == Decision(stop=True, reason=StopReason.STOP_REQUESTED)
 
 
 def test_looking_at_the_result_changes_nothing() -> None:
-    quiet, watched = Engine(Options(target=0.004)), Engine(Options(target=0.004))
+    quiet, watched = engine_of(Options(target=0.004)), engine_of(Options(target=0.004))
     first = told(quiet, units(steady(seed=10)))
     again = told(watched, units(steady(seed=10)), after=watched.result)
     assert again.to_dict() == first.to_dict()
 
 
 def test_the_same_seed_gives_the_same_plans() -> None:
-    plans = [Engine(seed=5).ask(), Engine(seed=5).ask(), Engine(seed=6).ask()]
+    plans = [engine_of(seed=5).ask(), engine_of(seed=5).ask(), engine_of(seed=6).ask()]
     assert plans[0] == plans[1]
     assert plans[0] != plans[2]
 
@@ -148,7 +150,7 @@ def test_the_same_seed_gives_the_same_plans() -> None:
 def test_a_spent_budget_never_makes_too_little_evidence_satisfied(
     options: Options, give: Any
 ) -> None:
-    record = told(Engine(options), give(steady(cv=1e-6)))
+    record = told(engine_of(options), give(steady(cv=1e-6)))
     assert reason(record) is not StopReason.SATISFIED
     assert Code.NOT_CONVERGED in codes(record)
 
@@ -157,7 +159,7 @@ def test_a_satisfied_session_meets_its_target_for_metrics_of_every_rate() -> Non
     for seed in range(5):
         slow, fast = steady(seed), steady(seed + 5, cv=0.3)
         record = told(
-            Engine(Options(target=0.02)),
+            engine_of(Options(target=0.02)),
             lambda _: {"unit_readings": {"slow": slow(60), "fast": fast(600)}},  # noqa: B023  # called here
         )
         assert reason(record) is StopReason.SATISFIED
@@ -168,7 +170,7 @@ def test_a_satisfied_session_meets_its_target_for_metrics_of_every_rate() -> Non
 def test_rounds_do_not_collapse_when_one_metric_gives_fewer_readings() -> None:
     draw = steady()
     record = told(
-        Engine(Options(target=1e-6, budget_readings=5000)),
+        engine_of(Options(target=1e-6, budget_readings=5000)),
         lambda plan: {
             "unit_readings": {
                 "many": draw(plan.readings),
@@ -186,7 +188,7 @@ S = 10**9
 
 
 def test_a_plan_says_how_many_seconds_are_left() -> None:
-    engine = Engine(br.Options(budget_s=10.0))
+    engine = engine_of(br.Options(budget_s=10.0))
     record = told(engine, lambda _: {"elapsed_ns": 4 * S, "readings": {"x": 1.0}})
     assert [each.plan.seconds for each in record.rounds] == [10.0, 6.0, 2.0]
 
@@ -195,7 +197,7 @@ def test_a_plan_says_how_many_seconds_are_left() -> None:
 def test_without_a_budget_or_rules_that_know_it_there_is_no_limit(
     options: Mapping[str, Any], rules: Any
 ) -> None:
-    engine = Engine(br.Options(**options), rules=rules)
+    engine = engine_of(br.Options(**options), rules=rules)
     tell(engine, {"elapsed_ns": 20 * S, "readings": {"x": 1.0}})
     plan = engine.ask()
     assert plan is not None
@@ -203,7 +205,7 @@ def test_without_a_budget_or_rules_that_know_it_there_is_no_limit(
 
 
 def test_the_time_left_makes_no_other_plan_of_it() -> None:
-    engine = Engine(br.Options(budget_s=10.0))
+    engine = engine_of(br.Options(budget_s=10.0))
     plan = engine.ask()
     assert plan is not None
     engine.tell(br.Round(plan=replace(plan, seconds=9.0), elapsed_ns=1, readings={"x": 1.0}))
@@ -215,7 +217,7 @@ def test_a_cut_round_is_no_point_on_the_line_through_work_and_duration() -> None
         took = min(wanted, plan.seconds or 0)
         return {"elapsed_ns": round(took * S), "cut": took < wanted}
 
-    record = told(Engine(br.Options(work=(1, 1000), budget_s=30.0)), give)
+    record = told(engine_of(br.Options(work=(1, 1000), budget_s=30.0)), give)
     assert reason(record) is StopReason.TIME_BUDGET
     assert record.rounds[-1].cut
     n = len(record.rounds)
@@ -226,14 +228,14 @@ def test_a_cut_round_is_no_point_on_the_line_through_work_and_duration() -> None
 
 
 def test_rounds_that_were_cut_are_not_rejected() -> None:
-    engine = Engine(br.Options(budget_s=1e6))
+    engine = engine_of(br.Options(budget_s=1e6))
     for index in range(200):
         assert not tell(engine, {"cut": index <= 100}).stop
     assert tell(engine, {}).reason is StopReason.TOO_MANY_REJECTED
 
 
 def test_it_stays_cut_in_a_record_and_rounds_stored_before_there_was_that_are_not() -> None:
-    engine = Engine(br.Options(budget_s=10.0))
+    engine = engine_of(br.Options(budget_s=10.0))
     tell(engine, {"unit_readings": {"u": [1.0, 2.0]}, "cut": True})
     stored = engine.result().to_dict()
     (again,) = RunRecord.from_dict(stored).rounds
@@ -282,7 +284,7 @@ def test_a_session_closes_a_workload_that_lasts_whatever_ended_it(
 
 def asked(rounds: Sequence[tuple[int, float]], **options: Any) -> int:
     """Return how many readings are asked for after rounds of so many, which last so long."""
-    engine = Engine(Options(**{"target": 1e-9, **options}), seed=1)
+    engine = engine_of(Options(**{"target": 1e-9, **options}), seed=1)
     draw = steady(cv=0.01)
     for readings, seconds in rounds:
         values = draw(readings)
@@ -317,7 +319,7 @@ def started(
     n: int, start_s: float, reading_s: float, *, rounds: int = 5, **options: Any
 ) -> tuple[int, Engine]:
     """Return what is asked for after restarted rounds that start so long, and read so fast."""
-    engine = Engine(Options(rounds="restarted", **{"target": 1e-9, **options}), seed=1)
+    engine = engine_of(Options(rounds="restarted", **{"target": 1e-9, **options}), seed=1)
     give = units(steady(level=reading_s, cv=0.05), size=n, reading_s=reading_s + start_s / n)
     for _ in range(rounds):
         tell(engine, give(RoundPlan(index=0)))

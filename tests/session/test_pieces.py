@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from tests.session.telling import told
+from tests.session.telling import engine_of, told
 
 from benchrigor.errors import WorkloadFailed
 from benchrigor.model import Code, Metric, Options, StopReason
-from benchrigor.session import Engine, Session
+from benchrigor.session import Session
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock
 
@@ -58,7 +58,7 @@ def test_a_round_never_crosses_the_end_of_its_piece(reading_s, pieces):
         assert spent[-1] <= end_s + 0.12 * options.piece_s or plan.readings == 1
         return {"elapsed_ns": round(values.sum() * 1e9), "unit_readings": {"time": values}}
 
-    record = told(Engine(options, seed=1), give)
+    record = told(engine_of(options, seed=1), give)
     seen = [each.plan.piece for each in record.rounds]
     assert seen == sorted(seen)
     assert set(seen) == set(range(pieces))
@@ -70,7 +70,7 @@ def test_no_piece_is_skipped_where_one_took_too_long():
         seconds = 3.3 if plan.index == 2 else 0.5
         return {"elapsed_ns": int(seconds * 1e9), "unit_readings": {"time": [seconds]}}
 
-    record = told(Engine(Options(pieces=4, budget_s=8.0), seed=1), give)
+    record = told(engine_of(Options(pieces=4, budget_s=8.0), seed=1), give)
     seen = [each.plan.piece for each in record.rounds]
     assert set(seen) == {0, 1, 2, 3}
     assert seen.count(1) == 1  # its time was gone

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.session.telling import TIME, recorded, tell
+from tests.session.telling import TIME, engine_of, recorded, tell
 
 import benchrigor as br
 from benchrigor.model import ChangePoints, Code, Delays, Metric, Options, RunRecord
 from benchrigor.report import explain, render
-from benchrigor.session import Engine, read_results
+from benchrigor.session import read_results
 from benchrigor.session.replays.recorded_run import record_of_pairs
 from benchrigor.testing import FakeClock
 
@@ -51,7 +51,7 @@ def by_rejecting_detector() -> RunRecord:
         indices = tuple(range(1, series.size))
         return ChangePoints(indices=indices, n=series.size, level=None, inflation=1.0)
 
-    engine = Engine(Options(rounds="restarted"), (TIME,), detector=many, seed=1)
+    engine = engine_of(Options(rounds="restarted"), (TIME,), detector=many, seed=1)
     for seed in range(3):
         readings = {"time": rising(60) * (1.0 + seed)}
         tell(engine, {"elapsed_ns": 10**6, "unit_readings": readings})

@@ -10,7 +10,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.session.telling import Given, codes, following, number, reason, steady, tell, told, units
+from tests.session.telling import (
+    Given,
+    codes,
+    engine_of,
+    following,
+    number,
+    reason,
+    steady,
+    tell,
+    told,
+    units,
+)
 
 import benchrigor as br
 from benchrigor.model import (
@@ -24,7 +35,9 @@ from benchrigor.model import (
     StopReason,
 )
 from benchrigor.report import explain, render
-from benchrigor.session import Engine, default_rules, stop_rules
+from benchrigor.session import default_rules, stop_rules
+from benchrigor.session.engine import Engine
+from benchrigor.session.subject import Subject
 from benchrigor.testing import ExponentialWarmUp, SyntheticWorkload
 
 SATISFIED = Decision(stop=True, reason=StopReason.SATISFIED)
@@ -39,7 +52,7 @@ def test_a_session_is_satisfied_once_its_latest_readings_are_of_the_longest_phas
             inside.append(phase.phases[-1].label == "stable")
 
     options = Options(target=0.05)
-    engine = Engine(options, rules=[note, *default_rules(options)])
+    engine = engine_of(options, rules=[note, *default_rules(options)])
     levels = np.repeat([2.0, 1.0, 1.5, 1.0], [200, 1_600, 700, 60_000])
     told(engine, units(following(levels * steady(8, cv=0.02)(levels.size)), reading_s=1e-9))
     assert engine.decision == SATISFIED
@@ -51,7 +64,7 @@ def test_the_prediction_counts_what_a_stable_share_takes() -> None:
     series = np.repeat([2.5, 1.0], [200, 300]) + steady(level=0.0, cv=0.0)(500)
     series += np.random.default_rng(1).normal(0.0, 0.05, 500)
     wide, narrow = (
-        told(Engine(Options(target=target, max_rounds=1)), units(lambda _: series)).analyses[0]
+        told(engine_of(Options(target=target, max_rounds=1)), units(lambda _: series)).analyses[0]
         for target in (0.05, 0.001)
     )
     assert wide.required == 2000
@@ -60,7 +73,7 @@ def test_the_prediction_counts_what_a_stable_share_takes() -> None:
 
 
 def test_ten_rounds_all_alike_are_not_enough_and_thirty_are() -> None:
-    record = told(Engine(Options(target=0.05)), lambda _: {"readings": {"time": 2.0}})
+    record = told(engine_of(Options(target=0.05)), lambda _: {"readings": {"time": 2.0}})
     assert 30 <= len(record.rounds) <= 60
 
 
@@ -72,7 +85,7 @@ def leaping(at: int, by: float) -> Callable[[int], float]:
     return lambda index: 1.0 + by * (index >= at) / (1.0 if index < 1.5 * at else 3.0)
 
 
-def looks_of(engine: Engine, give: Callable[[RoundPlan], Given]) -> list[Progress]:
+def looks_of(engine: Engine[Subject], give: Callable[[RoundPlan], Given]) -> list[Progress]:
     """Tell rounds until the engine ends, and return the progress at its looks."""
     looks = []
 
@@ -108,7 +121,7 @@ def test_a_second_look_at_rounds_outside_the_first_interval_lets_a_session_go_on
             return {"unit_readings": {"time": rng.normal(reading, 0.001, 100)}}
         return {"readings": {"time": reading}}
 
-    engine = Engine(Options(target=0.1, rounds=rounds, trim="none"))
+    engine = engine_of(Options(target=0.1, rounds=rounds, trim="none"))
     looks = looks_of(engine, give)
     assert [each.rounds for each in looks] == sizes
     assert [each.agreed for each in looks] == [False] * (len(looks) - 1) + [True]
@@ -124,7 +137,7 @@ def test_every_metric_that_must_be_satisfied_agrees_with_its_look_before(
     metric = Metric(name="still", unit="s")
     metrics = [metric, replace(metric, name="leaps", must_satisfy=must_satisfy)]
     looks = looks_of(
-        Engine(Options(target=0.1, trim="none"), metrics),
+        engine_of(Options(target=0.1, trim="none"), metrics),
         lambda plan: {"unit_readings": {"still": still(plan), "leaps": leaps(plan)}},
     )
     assert [each.readings for each in looks] == sizes
@@ -132,7 +145,7 @@ def test_every_metric_that_must_be_satisfied_agrees_with_its_look_before(
 
 
 def test_readings_that_run_out_at_the_first_look_satisfy_nobody() -> None:
-    engine = Engine(Options(target=0.1, budget_readings=500))
+    engine = engine_of(Options(target=0.1, budget_readings=500))
     (look,) = looks_of(engine, units(steady(cv=0.02), size=500))
     assert narrow(look, 0.1)
     assert engine.decision == Decision(stop=True, reason=StopReason.READINGS_BUDGET)
@@ -143,7 +156,7 @@ def test_readings_that_run_out_at_the_first_look_satisfy_nobody() -> None:
 
 def progress_of(n: int, seconds: float, *, cv: float = 0.01, **options: Any) -> Progress:
     """Return the progress after one round of readings."""
-    engine = Engine(Options(**options))
+    engine = engine_of(Options(**options))
     values = np.random.default_rng(2).lognormal(0.0, cv, n)
     tell(engine, {"elapsed_ns": round(1e9 * seconds), "unit_readings": {"load": values}})
     assert engine.progress is not None
@@ -171,7 +184,7 @@ def test_a_budget_may_hold_too_few_readings() -> None:
 
 
 def test_a_budget_may_hold_too_few_rounds() -> None:
-    engine, found = Engine(Options()), []
+    engine, found = engine_of(Options()), []
     for _ in range(3):
         tell(engine, {"elapsed_ns": 10**9, "readings": {"load": 1.0}})
         assert engine.progress is not None
@@ -192,7 +205,7 @@ def test_a_metric_that_never_comes_ends_it_with_an_estimate_of_the_other(
     monkeypatch: pytest.MonkeyPatch, elapsed_ns: int
 ) -> None:
     monkeypatch.setattr(stop_rules, "MOST_READINGS", 50_000)
-    engine = Engine(metrics=[Metric(name="a", unit="s"), Metric(name="b", unit="s")])
+    engine = engine_of(metrics=[Metric(name="a", unit="s"), Metric(name="b", unit="s")])
     record = told(engine, units(steady(), name="a", reading_s=elapsed_ns / 1e12))
     assert reason(record) is StopReason.MEMORY_LIMIT
     assert 50_000 <= record.readings("a").size < 100_000
@@ -202,7 +215,7 @@ def test_a_metric_that_never_comes_ends_it_with_an_estimate_of_the_other(
 
 def test_readings_of_all_metrics_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stop_rules, "MOST_READINGS", 300)
-    record = told(Engine(), lambda _: {"unit_readings": dict.fromkeys("ab", np.ones(100))})
+    record = told(engine_of(), lambda _: {"unit_readings": dict.fromkeys("ab", np.ones(100))})
     assert (reason(record), len(record.rounds)) == (StopReason.MEMORY_LIMIT, 2)
 
 
@@ -217,7 +230,7 @@ def run(
 ) -> RunRecord:
     """Give a session the readings that it asks for, or ``size``, until it ends."""
     give = units(following(series), size=size, reading_s=reading_s)
-    return told(Engine(Options(**options), seed=1), give)
+    return told(engine_of(Options(**options), seed=1), give)
 
 
 def slow(cv: float, n: int = 2000) -> np.ndarray:
@@ -287,7 +300,7 @@ def test_a_slow_first_call_does_not_force_an_early_end() -> None:
         given["elapsed_ns"] += 5 * 10**9 * (plan.index == 0)
         return given
 
-    assert told(Engine(Options(), seed=1), late).readings().size == 750
+    assert told(engine_of(Options(), seed=1), late).readings().size == 750
 
 
 def dependent() -> np.ndarray:
@@ -325,7 +338,7 @@ def test_six_restarted_rounds_suffice_where_fifteen_do_not_fit(
         elapsed_ns = round((start_s + values.sum()) * 1e9)
         return {"elapsed_ns": elapsed_ns, "unit_readings": {"time": values}}
 
-    record = told(Engine(Options(rounds="restarted"), seed=1), give)
+    record = told(engine_of(Options(rounds="restarted"), seed=1), give)
     assert record.decision is not None
     assert record.decision.satisfied
     assert fewest <= len(record.rounds) <= most

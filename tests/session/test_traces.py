@@ -10,13 +10,14 @@ import pytest
 import ruptures as rpt
 from shared_cases import analysed_again
 from simulated.rounds import InRoundsOf
-from tests.session.telling import TIME, number, reason, recorded, steady, tell, told
+from tests.session.telling import TIME, engine_of, number, reason, recorded, steady, tell, told
 
 import benchrigor as br
 from benchrigor import errors
 from benchrigor.model import ChangePoints, Code, Delays, Notice, RoundPlan, RunRecord, StopReason
-from benchrigor.session import Engine
-from benchrigor.session.pairs.measuring_processes import measure_processes
+from benchrigor.session.engine import Engine
+from benchrigor.session.pairs.in_turn import measure_processes
+from benchrigor.session.subject import Subject
 from benchrigor.stats import detect_changes
 from benchrigor.testing import FakeClock, MemoryStore, StepWarmUp, SyntheticWorkload
 
@@ -41,15 +42,15 @@ def lasting(
     return give
 
 
-def wps(**options: Any) -> Engine:
+def wps(**options: Any) -> Engine[Subject]:
     given = {"analysis": "wps", "target": 0.05, "budget_s": 60.0, **options}
-    return Engine(br.Options(**given), seed=1)
+    return engine_of(br.Options(**given), seed=1)
 
 
 def test_a_range_means_wps_and_without_one_amounts_grow_from_one() -> None:
-    ranged = told(Engine(br.Options(work=(1, 10_000)), seed=1), lasting())
+    ranged = told(engine_of(br.Options(work=(1, 10_000)), seed=1), lasting())
     assert ranged.analyses[0].wps is not None
-    unbounded = told(Engine(br.Options(analysis="wps"), seed=1), lasting())
+    unbounded = told(engine_of(br.Options(analysis="wps"), seed=1), lasting())
     assert unbounded.rounds[0].plan.work == 1
     assert number(unbounded, "speed").low <= SPEED <= number(unbounded, "speed").high
 
@@ -86,7 +87,7 @@ def test_pilots_are_no_sample_to_stop_on() -> None:
 def test_a_run_of_amounts_of_ones_own_is_analysed_without_further_rounds() -> None:
     own = (40, 80, 160, 320, 5_000, 9_000, 20_000)
     options = br.Options(work=(1, 100_000), target=1e-9, budget_s=1e6, max_rounds=50)
-    engine = Engine(options, seed=1, next_work=lambda plan: own[plan.index % 7])
+    engine = engine_of(options, seed=1, next_work=lambda plan: own[plan.index % 7])
     record = told(engine, lasting(lambda work: 0.05 + 0.001 * work))
     again = analysed_again(record)
     assert again.analyses[0].left_out == record.analyses[0].left_out

@@ -4,7 +4,8 @@ from typing import Any
 
 import benchrigor as br
 from benchrigor.model import Analysis
-from benchrigor.session import Engine
+from benchrigor.session.engine import Engine
+from benchrigor.session.subject import Subject
 
 
 def analysed(*rounds: Any, unit: str = "", detector: Any = None, **options: Any) -> Analysis:
@@ -12,7 +13,8 @@ def analysed(*rounds: Any, unit: str = "", detector: Any = None, **options: Any)
     if isinstance(detector, str):
         options, detector = {**options, "detector": detector}, None
     asked = br.Options(rounds="restarted" if len(rounds) > 1 else "continuous", **options)
-    engine = Engine(asked, (br.Metric(name="u", unit=unit),), detector=detector, recorded=True)
+    metric = br.Metric(name="u", unit=unit)
+    engine = Engine(Subject(asked, (metric,), detector=detector, recorded=True))
     for index, readings in enumerate(rounds):
         plan = br.RoundPlan(index=index, readings=len(readings))
         engine.replay(br.Round(plan=plan, elapsed_ns=0, unit_readings={"u": readings}))

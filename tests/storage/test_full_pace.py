@@ -98,7 +98,7 @@ def test_a_kind_without_recent_levels_does_not_end_a_measurement(monkeypatch):
     kept = kept_levels("here")
     assert kept.keys() == {"interpreter"}
     session = br.Session(br.Options(max_rounds=1), seed=1)
-    session.kept_levels = {**kept, "command": []}
+    session.subject.kept_levels = {**kept, "command": []}
     rng = np.random.default_rng(1)
     record = told(session, lambda plan: paced_round(plan, rng, slow_share=0.5))
     assert record.analysis().pace.full_s == {"interpreter": 1e-6}

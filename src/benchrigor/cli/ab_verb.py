@@ -27,8 +27,9 @@ from benchrigor.model.shell_words import words_of
 from benchrigor.model.text import many
 from benchrigor.protocols import Workload
 from benchrigor.session import measure_pair
-from benchrigor.session.pairs.measuring_processes import measure_processes
-from benchrigor.session.pairs.pair_engine import PairEngine
+from benchrigor.session.engine import Engine
+from benchrigor.session.pairs.in_turn import measure_processes
+from benchrigor.session.pairs.ratio import Ratio
 from benchrigor.session.stored_runs import BASELINE, CANDIDATE
 from benchrigor.workloads.named_functions import imported, names_function
 from benchrigor.workloads.worktrees import Checkout, is_changed, worktrees
@@ -103,8 +104,8 @@ def ab(words: tuple[str, ...], **given: Any) -> None:
     ):
         labels = [hide_secrets(name) for name in named]
 
-        def began(pairs: PairEngine) -> None:
-            pairs.command_line = shared.command_line()
+        def began(pairs: Engine[Ratio]) -> None:
+            pairs.goal.command_line = shared.command_line()
             stack.enter_context(gentle_interrupt([pairs], None, line))
 
         options["began"] = began

@@ -17,7 +17,7 @@ from benchrigor.errors import BenchrigorError, WorkloadFailed
 from benchrigor.model import Options, RoundPlan, RunRecord
 from benchrigor.protocols import Recorder, Workload
 from benchrigor.session import Session
-from benchrigor.session.controller import Controller, check_seed, seed_of
+from benchrigor.session.engine import Engine, check_seed, seed_of
 from benchrigor.session.turns.rotation import records_of, rotate
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.command_hooks import setting_up
@@ -39,8 +39,8 @@ def drive_and_print(
         workload = _Patient(workload)
     with live_line() as line:
         session = begin(progress=line)
-        line.follow(session.name, session.options)
-        with gentle_interrupt([session], workload, line), redirect_stdout(sys.stderr):
+        line.follow(session.subject.name, session.options)
+        with gentle_interrupt([session.engine], workload, line), redirect_stdout(sys.stderr):
             record = session.run(workload, over_s=over_s)
     print_record(record)
     leave(code_for(record))
@@ -72,8 +72,8 @@ def driven_in_turn(
             given = {"name": name, "seed": seed_of(drawn, index), "store": store, "progress": line}
             runs[name] = session_of(one, options, **given), one[0]
         line.follow("", options)
-        sessions = [session for session, _ in runs.values()]
-        with gentle_interrupt(sessions, None, line), redirect_stdout(sys.stderr):
+        engines = [session.engine for session, _ in runs.values()]
+        with gentle_interrupt(engines, None, line), redirect_stdout(sys.stderr):
             try:
                 records = rotate(runs, seed=drawn, over_s=over_s, by_round=by_round)
             except (BenchrigorError, KeyboardInterrupt) as failed:
@@ -111,7 +111,7 @@ class _Patient:
 
 @contextmanager
 def gentle_interrupt(
-    sessions: Sequence[Controller[Any, Any]], workload: Workload | None, line: LiveLine
+    engines: Sequence[Engine[Any]], workload: Workload | None, line: LiveLine
 ) -> Iterator[None]:
     """Let the first Ctrl-C finish the round under way; a second one ends at once.
 
@@ -125,8 +125,8 @@ def gentle_interrupt(
             return
         if isinstance(workload, _Patient):
             workload.interrupted = True
-        for session in sessions:
-            session.request_stop()
+        for engine in engines:
+            engine.request_stop()
         line.say("stopping after this round; press Ctrl-C again to end at once")
 
     with handle({signal.SIGINT: on_interrupt}):

@@ -22,7 +22,7 @@ from benchrigor.pytest_plugin.marks import NAMES
 from benchrigor.pytest_plugin.suite import Benchmarked, Suite
 from benchrigor.session import Session, default_rules, measure_pair
 from benchrigor.session.measuring import run_in_loop
-from benchrigor.session.pairs.measuring_processes import measure_processes
+from benchrigor.session.pairs.in_turn import measure_processes
 from benchrigor.session.session import meter_for
 from benchrigor.storage.project_settings import time_metric
 from benchrigor.workloads import CallableWorkload, InterpreterWorkload

@@ -14,7 +14,7 @@ import pytest
 from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Comparison
-from benchrigor.session.pairs.measuring_processes import measure_processes
+from benchrigor.session.pairs.in_turn import measure_processes
 from benchrigor.workloads import InterpreterWorkload
 from benchrigor.workloads.processes.own_signals import ended_by_signals
 from benchrigor.workloads.worktrees import commit_of, worktrees

@@ -7,10 +7,9 @@ from benchrigor.lazy_names import lazy_names
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "engine": "Engine",
         "fitness.findings": "examine",
         "measuring": "measure measure_async",
-        "pairs.measuring_pair": "measure_pair",
+        "pairs.in_turn": "measure_pair",
         "pairs.run_comparison": "compare_runs",
         "replays.file_results": "read_results",
         "sample_size": "plan",

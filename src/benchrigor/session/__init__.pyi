@@ -1,8 +1,7 @@
-from benchrigor.session.engine import Engine as Engine
 from benchrigor.session.fitness.findings import examine as examine
 from benchrigor.session.measuring import measure as measure
 from benchrigor.session.measuring import measure_async as measure_async
-from benchrigor.session.pairs.measuring_pair import measure_pair as measure_pair
+from benchrigor.session.pairs.in_turn import measure_pair as measure_pair
 from benchrigor.session.pairs.run_comparison import compare_runs as compare_runs
 from benchrigor.session.replays.file_results import read_results as read_results
 from benchrigor.session.sample_size import plan as plan

@@ -24,7 +24,7 @@ from benchrigor.machine.host_delays import HostDelay, HostDelays, attribute_dela
 from benchrigor.model import Options, Progress, Round, RoundPlan, StopReason
 from benchrigor.protocols import Clock, Workload
 from benchrigor.session.conditions.red_rounds import segments_of
-from benchrigor.session.controller import Controller, P, R
+from benchrigor.session.engine import Engine
 from benchrigor.session.outcomes import failed_hook, failed_workload
 from benchrigor.workloads import RoundRecorder
 from benchrigor.workloads.processes.own_signals import end_copy, go_on, measuring
@@ -44,31 +44,35 @@ class Hooks:
 
 
 def drive(
-    controller: Controller[P, R],
-    perform: Callable[[P], Callable[[int], R] | None],
+    engine: Engine[Any],
+    perform: Callable[[RoundPlan], Callable[[int], Any] | None],
     clock: Clock,
     hooks: Hooks,
     *,
+    ask: Callable[[], RoundPlan | None] | None = None,
+    tell: Callable[[Any], object] | None = None,
     pause: Callable[[], bool] = lambda: False,
     ready: Callable[[], int] = lambda: 0,
 ) -> None:
-    """Carry out plans until the controller stops, the workload is exhausted, or a hook fails.
+    """Carry out plans until the engine stops, the workload is exhausted, or a hook fails.
 
-    ``perform`` carries out a plan. It returns a function that makes the finished round from its
-    wall time in nanoseconds, or None if the workload is exhausted. ``pause`` says whether to return
-    before the next plan; the time until the next call belongs to no round. ``ready`` is called
-    before every round; the nanoseconds that it returns belong to no round either.
+    ``perform`` carries out a plan. It returns a function that makes the result from its wall time
+    in nanoseconds, or None if the workload is exhausted. ``ask`` and ``tell`` are those of a
+    session, None for the engine's own. ``pause`` says whether to return before the next plan; the
+    time until the next call belongs to no round. ``ready`` is called before every round; the
+    nanoseconds that it returns belong to no round either.
     """
-    controller.min_seconds, pid = least_span_s(clock, controller.options), os.getpid()
+    ask, tell, pid = ask or engine.ask, tell or engine.tell, os.getpid()
+    engine.min_seconds = least_span_s(clock, engine.goal.options)
     since = clock.now_ns()
-    while not pause() and (plan := controller.ask()) is not None:
+    while not pause() and (plan := ask()) is not None:
         since += ready()
-        if not call_hook(controller, "before_round", hooks.before_round, plan):
+        if not call_hook(engine, "before_round", hooks.before_round, plan):
             return
         finish = perform(plan)
         go_on(pid)
         if finish is None:
-            controller.end(StopReason.EXHAUSTED)
+            engine.end(StopReason.EXHAUSTED)
             return
         # A budget is wall time, including that of hooks, analysis and journal.
         now = clock.now_ns()
@@ -77,12 +81,12 @@ def drive(
         finished = finish(now - since)
         since = now
         with _on_one_thread():
-            controller.tell(finished)
-        if controller.progress is not None and controller.progress.fresh:
-            controller.look_s = (clock.now_ns() - since) / 1e9
-        if not call_hook(controller, "after_round", hooks.after_round, finished):
+            tell(finished)
+        if engine.progress is not None and engine.progress.fresh:
+            engine.look_s = (clock.now_ns() - since) / 1e9
+        if not call_hook(engine, "after_round", hooks.after_round, finished):
             return
-        if not call_hook(controller, "progress", hooks.progress, controller.progress):
+        if not call_hook(engine, "progress", hooks.progress, engine.progress):
             return
 
 
@@ -96,7 +100,7 @@ def _on_one_thread() -> AbstractContextManager[object]:
 
 
 def call_hook(
-    controller: Controller[P, R], name: str, hook: Callable[[Any], object] | None, argument: object
+    engine: Engine[Any], name: str, hook: Callable[[Any], object] | None, argument: object
 ) -> bool:
     """Call a hook; if it raises, end the session with a Notice and return False."""
     try:
@@ -105,7 +109,7 @@ def call_hook(
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001  # any error of a user's hook is reported
-        controller.end(StopReason.HOOK_FAILED, failed_hook(name, error))
+        engine.end(StopReason.HOOK_FAILED, failed_hook(name, error))
         return False
     return True
 
@@ -116,17 +120,17 @@ def least_span_s(clock: Clock, options: Options) -> float:
 
 
 @contextmanager
-def ended_by_errors(controller: Controller[P, R], record: Callable[[], object]) -> Iterator[None]:
-    """End the controller if an error is raised inside, and give it the record of the rounds."""
+def ended_by_errors(engine: Engine[Any], record: Callable[[], object]) -> Iterator[None]:
+    """End the engine if an error is raised inside, and give it the record of the rounds."""
     try:
         yield
     except (BenchrigorError, KeyboardInterrupt) as error:
         if isinstance(error, KeyboardInterrupt):
-            controller.end(StopReason.INTERRUPTED)
+            engine.end(StopReason.INTERRUPTED)
         elif isinstance(error, WorkloadFailed | ClockFailed | InvalidInput):
-            controller.end(StopReason.WORKLOAD_FAILED, failed_workload(error))
+            engine.end(StopReason.WORKLOAD_FAILED, failed_workload(error))
         elif isinstance(error, DetectorFailed):
-            controller.end(StopReason.DETECTOR_FAILED)
+            engine.end(StopReason.DETECTOR_FAILED)
         error.record = record()  # type: ignore[union-attr]  # an interrupt takes it too
         raise
 

@@ -20,7 +20,7 @@ from benchrigor.model.checks import attempt, is_number, refuse, wrong_values
 from benchrigor.model.options import USUAL_TARGET
 from benchrigor.model.text import show_duration
 from benchrigor.protocols import Clock, Store
-from benchrigor.session.controller import check_seed
+from benchrigor.session.engine import check_seed
 from benchrigor.session.measured_metrics import SPEED
 from benchrigor.session.session import Session, meter_for
 from benchrigor.units import Direction

@@ -1,4 +1,4 @@
-"""The session: an engine with a clock, a loop, hooks and a store."""
+"""The session: an engine of one subject with a clock, a loop, hooks and a store."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from benchrigor.model import (
     Round,
     RoundPlan,
     RunRecord,
+    StopReason,
 )
 from benchrigor.model.checks import is_number, refuse, wrong_values
 from benchrigor.model.run import Provenance
@@ -43,8 +43,7 @@ from benchrigor.protocols import (
     Workload,
 )
 from benchrigor.session.conditions.pace_of_rounds import levels_of
-from benchrigor.session.controller import check_seed
-from benchrigor.session.engine import Engine
+from benchrigor.session.engine import Engine, check_seed
 from benchrigor.session.fitness.findings import watch_for
 from benchrigor.session.loop import (
     NAP_NS,
@@ -58,6 +57,7 @@ from benchrigor.session.loop import (
 from benchrigor.session.outcomes import earlier_numbers, say_begin, say_decision
 from benchrigor.session.schedule.work_schedule import NextWork
 from benchrigor.session.stored_runs import conditions_of_speed, with_history
+from benchrigor.session.subject import Subject
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.wps.hc3 import load_statsmodels
 from benchrigor.storage import Journal, as_store
@@ -74,7 +74,7 @@ _LOG = logging.getLogger("benchrigor.session")
 _LOG.addHandler(logging.NullHandler())
 
 
-class Session(Engine):
+class Session:
     """One measurement: runs rounds until the interval is as narrow as wanted.
 
     Use `run` to measure a workload. To measure by other means, call `ask` for a plan and pass its
@@ -138,16 +138,17 @@ class Session(Engine):
         after_round: Callable[[Round], object] | None = None,
         progress: Callable[[Progress], object] | None = None,
     ) -> None:
-        super().__init__(
+        self.subject = Subject(
             options,
             metrics,
             seed=check_seed(seed),
             name=name,
-            subject=subject,
+            facts=subject,
             detector=detector,
             rules=rules,
             next_work=next_work,
         )
+        self.engine = Engine(self.subject)
         self._clock = clock or WallClock()
         self._meter = meter or meter_for(clock)
         self._hooks = Hooks(before_round=before_round, after_round=after_round, progress=progress)
@@ -159,6 +160,29 @@ class Session(Engine):
         self._final: RunRecord | None = None  # until there is more to say
         self._provenance: Provenance | None = None
         self._earlier: tuple[Notice, ...] = ()  # numbers from before it was resumed
+
+    @property
+    def options(self) -> Options:
+        """Target and budgets, statistic and method."""
+        return self.subject.options
+
+    @property
+    def decision(self) -> Decision | None:
+        """Why the session ended; None while it runs."""
+        return self.engine.decision
+
+    @property
+    def progress(self) -> Progress | None:
+        """State of the session after the last round; None before the first."""
+        return self.engine.progress
+
+    def request_stop(self) -> None:
+        """End the session after the round under way."""
+        self.engine.request_stop()
+
+    def end(self, reason: StopReason) -> None:
+        """End the session from outside, unless it has ended."""
+        self.engine.end(reason)
 
     def tell(self, finished: Round) -> Decision:
         """Add a finished round, keep it in the store, and decide whether to go on.
@@ -173,12 +197,9 @@ class Session(Engine):
             When the store cannot keep the round, and the plan stays open; or cannot keep the
             result, and ``error.record`` holds it.
         """
-        self.check(finished)
-        if self._store is not None:
-            self._store.append(self._begin(self._store), finished)
-        decision = self._take(finished)
-        if self._progress is not None and _LOG.isEnabledFor(logging.INFO):
-            _LOG.info("%s", escaped(say_decision(finished, self._progress, self.options)))
+        decision = self.engine.tell(finished, self._keep)
+        if self.progress is not None and _LOG.isEnabledFor(logging.INFO):
+            _LOG.info("%s", escaped(say_decision(finished, self.progress, self.options)))
         if decision.stop:
             self._finish()
         return decision
@@ -192,7 +213,7 @@ class Session(Engine):
             When rounds of the largest work amount are too short; with ``error.record``.
         """
         try:
-            plan = super().ask()
+            plan = self.engine.ask()
         except WorkTooShort as error:
             error.record = self._record()
             raise
@@ -207,17 +228,17 @@ class Session(Engine):
         StoreFailed
             When the session has ended and the store cannot keep its result, with ``error.record``.
         """
-        ended_in_ask = self._decision is not None and not self._finished
+        ended_in_ask = self.decision is not None and not self._finished
         return self._finish() if ended_in_ask else self._record()
 
     def note(self, notice: Notice) -> None:
         """Add a Notice about the whole session."""
-        super().note(notice)
+        self.engine.note(notice)
         _LOG.debug("notice: %s", notice)
         self._final = None
 
     def _record(self) -> RunRecord:
-        record = self._final or super().result()
+        record: RunRecord = self._final or self.engine.result()
         known = {a.metric.name for a in record.analyses if a.estimate is not None}
         lost = [notice for notice in self._earlier if notice.evidence["metric"] not in known]
         added = [notice for notice in lost if notice not in record.session_notices]
@@ -255,12 +276,17 @@ class Session(Engine):
         return self.result()
 
     def pieces(
-        self, workload: Workload | Callable[..., object], *, over_s: float | None = None
+        self,
+        workload: Workload | Callable[..., object],
+        *,
+        over_s: float | None = None,
+        by_round: bool = False,
     ) -> Generator[Progress, None, None]:
         """Measure a workload piece by piece; the caller may do other things between pieces.
 
-        Parameters and errors are as of `run`. The time between pieces belongs to no round. An
-        error thrown in by the caller ends the session as one of its own does.
+        Parameters and errors are as of `run`; with ``by_round`` each round is taken for a piece.
+        The time between pieces belongs to no round. An error thrown in by the caller ends the
+        session as one of its own does.
 
         Yields
         ------
@@ -279,24 +305,29 @@ class Session(Engine):
         (4, 2)
         """
         step_ns = _step_ns(self.options, over_s)
+        subject, engine = self.subject, self.engine
         with self.performing(workload) as perform:
-            yield from self._piece_by_piece(perform, step_ns)
+            first, began = subject.piece, self._clock.now_ns() if step_ns else 0
+            while self.decision is None:
+                piece, told = subject.piece, engine.told
+                if piece > first and step_ns:
+                    self._wait_until(began + (piece - first) * step_ns)
 
-    def rounds(self, workload: Workload | Callable[..., object]) -> Generator[Progress, None, None]:
-        """Measure a workload round by round, as `pieces` does piece by piece."""
-        with self.performing(workload) as perform:
-            while self._decision is None:
-                before = len(self._rounds)
+                def is_over(piece: int = piece, told: int = told) -> bool:
+                    return engine.told > told if by_round else subject.piece > piece
+
                 drive(
-                    self,
+                    engine,
                     perform,
                     self._clock,
                     self._hooks,
+                    ask=self.ask,
+                    tell=self.tell,
                     ready=self._ready,
-                    pause=lambda: len(self._rounds) > before,  # noqa: B023  # for this turn
+                    pause=is_over,
                 )
-                if self._decision is None and self._progress is not None:
-                    yield self._progress
+                if self.decision is None and self.progress is not None:
+                    yield self.progress
 
     @contextmanager
     def performing(
@@ -307,7 +338,7 @@ class Session(Engine):
         An error raised inside ends the session, as in `run`, which lists the errors.
         """
         if getattr(workload, "fresh_process", False):
-            self.restart_rounds()
+            self.subject.restart_rounds()
         fresh = self.options.rounds == "restarted"
         adapted = as_workload(workload, self._clock, fresh=fresh, meter=self._meter)
         _check_amounts(adapted, self.options)
@@ -324,9 +355,11 @@ class Session(Engine):
         if isinstance(self._store, Journal):  # fail before time is spent
             self._store.check()
         host = HostDelays() if isinstance(self._meter, RunDelay) else None
-        _LOG.info("%s", escaped(say_begin(self.name, self.options, len(self._rounds))))
+        _LOG.info(
+            "%s", escaped(say_begin(self.subject.name, self.options, len(self.subject.rounds)))
+        )
         with (
-            ended_by_errors(self, self._rescue),
+            ended_by_errors(self.engine, self._rescue),
             _set_up(adapted),
             closing(host) if host else nullcontext(),
             note_stops(),
@@ -334,7 +367,7 @@ class Session(Engine):
             if host is not None:
                 host.start()
             if self._is_paced and not slowed_by():
-                self.kept_levels = kept_levels(self._machine)
+                self.subject.kept_levels = kept_levels(self._machine)
             watch = watch_for(self.options, self._clock)
             if watch is None:
                 yield performer(adapted, self._clock, host)
@@ -342,29 +375,13 @@ class Session(Engine):
             self._ready = watch.before
             yield performer(adapted, self._clock, host, watch.after)
 
-    def _piece_by_piece(
-        self, perform: Callable[[RoundPlan], Callable[[int], Round] | None], step_ns: int
-    ) -> Generator[Progress, None, None]:
-        """Drive the session piece by piece; ``step_ns`` is the minimum time from start to start."""
-        first, began = self.piece, self._clock.now_ns() if step_ns else 0
-
-        def is_over(piece: int) -> bool:
-            return self.piece > piece
-
-        while self._decision is None:
-            piece = self.piece
-            if piece > first and step_ns:
-                self._wait_until(began + (piece - first) * step_ns)
-            pause = partial(is_over, piece)
-            drive(self, perform, self._clock, self._hooks, ready=self._ready, pause=pause)
-            if self._decision is None and self._progress is not None:
-                yield self._progress
-
     def _wait_until(self, due_ns: int) -> None:
         """Sleep until a piece is due, unless the session is asked to stop; say for how long."""
-        while not self._stop_requested and (left_ns := due_ns - self._clock.now_ns()) > 0:
-            waiting = self.waiting(left_ns / 1e9)
-            if not call_hook(self, "progress", self._hooks.progress, waiting):
+        engine = self.engine
+        while not engine.is_asked_to_stop and (left_ns := due_ns - self._clock.now_ns()) > 0:
+            so_far = engine.progress or engine.state(fresh=False)
+            waiting = replace(so_far, waiting_s=left_ns / 1e9)
+            if not call_hook(engine, "progress", self._hooks.progress, waiting):
                 return
             self._clock.sleep_ns(min(left_ns, NAP_NS))
 
@@ -403,11 +420,11 @@ class Session(Engine):
             **kwargs,
         )
         session._run_id = before.run_id  # a private member of this class
-        session.min_seconds = least_span_s(session._clock, options)
+        session.engine.min_seconds = least_span_s(session._clock, options)
         session._earlier = earlier_numbers(before)
         for finished in before.rounds:
-            session.replay(finished)
-        session.min_seconds = 0.0  # until `run`
+            session.engine.replay(finished)
+        session.engine.min_seconds = 0.0  # until `run`
         began = before.provenance
         session.note(
             Notice.note(
@@ -423,16 +440,19 @@ class Session(Engine):
     def _describe(self, workload: Workload | None = None) -> Provenance:
         if self._provenance is None:
             known = machine.provenance(
-                sources=getattr(workload, "source_files", ()), folder=self.subject.get("cwd")
+                sources=getattr(workload, "source_files", ()), folder=self.subject.facts.get("cwd")
             )
             self._provenance = replace(known, function=getattr(workload, "function_hash", None))
         return self._provenance
 
-    def _begin(self, store: Store) -> str:
+    def _keep(self, finished: Round) -> None:
+        """Keep a round in the store, before it counts."""
+        if self._store is None:
+            return
         if self._run_id is None:
             self._describe()
-            self._run_id = store.begin(replace(self._record(), rounds=(), analyses=()))
-        return self._run_id
+            self._run_id = self._store.begin(replace(self._record(), rounds=(), analyses=()))
+        self._store.append(self._run_id, finished)
 
     def _finish(self) -> RunRecord:
         """Return the record of an ended session, and keep it in the store."""
@@ -461,9 +481,9 @@ class Session(Engine):
 
     def _keep_pace(self) -> None:
         """Keep the fastest levels of this run for later ones; note if they are not kept."""
-        if not self._is_paced or not levels_of(self._rounds):
+        if not self._is_paced or not levels_of(self.subject.rounds):
             return
-        own, why = levels_of(self._rounds, to_keep=True), slowed_by()
+        own, why = levels_of(self.subject.rounds, to_keep=True), slowed_by()
         try:
             if own and not why:
                 keep_levels(self._machine, own)
@@ -472,7 +492,7 @@ class Session(Engine):
         if why:
             sentence = f"Full speed is that of this run alone: {why}."
             self.note(Notice.note(Code.FULL_PACE_NOT_KEPT, sentence))
-        elif own and not self.kept_levels:
+        elif own and not self.subject.kept_levels:
             sentence = (
                 "Full speed is the fastest level of this run, the first on this machine: if it was "
                 "slow all the time, a later run finds a faster one, and compares by that."

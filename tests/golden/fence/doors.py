@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from benchrigor.model import Analysis, Estimate, Metric, Options, Round, StablePhase
-from benchrigor.session import Engine, Session
+from benchrigor.session import Session
+from benchrigor.session.engine import Engine
+from benchrigor.session.subject import Subject
 from benchrigor.stats import (
     compare,
     estimate_invocations,
@@ -74,7 +76,7 @@ def of_invocations(several: list[np.ndarray]) -> dict[str, object]:
 def analysed(series: np.ndarray, *, recorded: bool, **options: str) -> object:
     """Tell an engine all readings in one round."""
     how = Options(target=NEVER, **options)
-    engine = Engine(how, (TIME,), seed=1, recorded=recorded)
+    engine = Engine(Subject(how, (TIME,), seed=1, recorded=recorded))
     plan = engine.ask()
     assert plan is not None
     engine.tell(Round(plan=plan, elapsed_ns=0, unit_readings={"time": series}))

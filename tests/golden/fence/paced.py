@@ -9,7 +9,7 @@ import numpy as np
 
 import benchrigor as br
 from benchrigor.model import Delays, Options, References, Round, RoundPlan, RunRecord
-from benchrigor.session import Engine, Session
+from benchrigor.session import Session
 from fence.cases import case
 
 __all__: list[str] = []
@@ -44,7 +44,7 @@ def paced(
         name="work",
     )
     if known:
-        session.kept_levels = {"interpreter": [(FULL_S, 0.9)] * 9}
+        session.subject.kept_levels = {"interpreter": [(FULL_S, 0.9)] * 9}
     while (plan := session.ask()) is not None:
         pace = np.where(np.repeat(rng.random(-(-n // SPELL)) < share, SPELL)[:n], slow, 1.0)
         work = WORK_S * pace**sensitivity * rng.normal(1.0, 0.02, n)
@@ -133,9 +133,9 @@ def commands(
         max_rounds=rounds,
         min_rounds=rounds,
     )
-    engine = Engine(given, seed=1, subject={"kind": "command"})
+    engine = Session(given, seed=1, subject={"kind": "command"})
     if known:
-        engine.kept_levels = {kind: [(seconds, 1.0)] for kind, seconds in COMMAND.items()}
+        engine.subject.kept_levels = {kind: [(seconds, 1.0)] for kind, seconds in COMMAND.items()}
     while (plan := engine.ask()) is not None:
         engine.tell(of_command(plan, rng, **spent))
     return engine.result()

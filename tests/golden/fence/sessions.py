@@ -10,7 +10,7 @@ from shared_cases import analysed_again
 
 import benchrigor as br
 from benchrigor.model import ChangePoints, Decision, Metric, Options, Progress, StopReason
-from benchrigor.session import Engine, Session, default_rules
+from benchrigor.session import Session, default_rules
 from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector
 from fence.cases import case
 from fence.plain import attempted
@@ -220,7 +220,7 @@ def session_with_rules_of_ones_own() -> object:
 @case
 def session_retraced() -> object:
     """Finds again what a run had found that was cut off."""
-    engine = Engine(Options(target=0.01, budget_readings=900), seed=1)
+    engine = Session(Options(target=0.01, budget_readings=900), seed=1)
     tape = Tape(time=warming(900, seed=20))
     cut_off = engine.result()
     while (plan := engine.ask()) is not None and plan.index < 6:
@@ -232,7 +232,7 @@ def session_retraced() -> object:
 @case
 def progress_of_a_session() -> object:
     """Tells how it stands after each round."""
-    engine = Engine(Options(target=0.003), seed=1)
+    engine = Session(Options(target=0.003), seed=1)
     tape = Tape(time=warming(MANY, seed=21))
     standing = []
     while (plan := engine.ask()) is not None:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import Metric, Options, Round, RoundPlan, RunRecord
-from benchrigor.session import Engine, Session
+from benchrigor.session import Session
 from benchrigor.testing import FakeClock
 
 __all__ = ["Job", "Tape", "Tell", "Told", "record_of", "told"]
@@ -45,7 +45,7 @@ class Tape:
 
 
 def told(
-    engine: Engine, tell: Tell, *, per_reading_ns: int = PER_READING_NS, by: int | None = None
+    engine: Session, tell: Tell, *, per_reading_ns: int = PER_READING_NS, by: int | None = None
 ) -> RunRecord:
     """Ask, and tell what comes of it, until there is enough or nothing more to tell.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.session.telling import codes, number, reason, told, units
+from tests.session.telling import codes, engine_of, number, reason, told, units
 
 import benchrigor as br
 from benchrigor.model import (
@@ -25,7 +25,9 @@ from benchrigor.model import (
     StopReason,
 )
 from benchrigor.report import explain, render
-from benchrigor.session import Engine, Session, compare_runs
+from benchrigor.session import Session, compare_runs
+from benchrigor.session.engine import Engine
+from benchrigor.session.subject import Subject
 from benchrigor.testing import FakeClock, FakeMeter
 
 MS = 1_000_000
@@ -89,8 +91,8 @@ def test_where_nothing_is_stable_only_measured_delay_is_told(
     assert found.measured_percent == pytest.approx(100 * 4 / (4 + 4 + 15), rel=0.1)
 
 
-def repeating(**options: Any) -> Engine:
-    return Engine(Options(red_rounds="repeat", target=1e-6, **options), seed=1)
+def repeating(**options: Any) -> Engine[Subject]:
+    return engine_of(Options(red_rounds="repeat", target=1e-6, **options), seed=1)
 
 
 def test_rounds_that_start_anew_are_compared_as_wholes() -> None:
@@ -153,7 +155,7 @@ def lost_by_programs(name: str = "lat", printed: float = 9.5, **delays: Any) -> 
     given = Delays(stops=[1], duration_s=[1.09], **delays) if delays else None
     options = Options(rounds="restarted", max_rounds=12, target=1e-6, budget_s=60.0)
     return told(
-        Engine(options, seed=1),
+        engine_of(options, seed=1),
         lambda _: {
             "elapsed_ns": 1_100 * MS,
             "unit_readings": {name: rng.normal(printed, 0.1, 30)},
@@ -217,7 +219,7 @@ def test_a_round_in_which_others_ran_says_nothing_of_a_session_that_was_measured
         readings = {"lat": [9.5 + 0.1 * (plan.index % 3)]}
         return {"elapsed_ns": round(lasts_s * 1e9), "unit_readings": readings, **told_of}
 
-    record = told(Engine(Options(max_rounds=10, target=1e-6), seed=1), give)
+    record = told(engine_of(Options(max_rounds=10, target=1e-6), seed=1), give)
     assert (Code.DELAY_NOT_MEASURED in codes(record)) == warned
     assert record.rounds[0].notices == (why,)
 
@@ -230,7 +232,7 @@ def test_beside_no_number_and_few_readings_no_light_is_green_but_a_red_one_stays
     delays = Delays(stops=[1], duration_s=[1.09], seconds={"run queue": [lost_s]})
     series = np.arange(120.0) if size == 30 else 9.5 + 0.1 * (np.arange(4) % 3)
     record = told(
-        Engine(Options(max_rounds=4, target=1e-6), seed=1),
+        engine_of(Options(max_rounds=4, target=1e-6), seed=1),
         lambda plan: {
             "elapsed_ns": 1_100 * MS,
             "unit_readings": {"lat": series[size * plan.index :][:size]},
@@ -279,7 +281,7 @@ def session(how: Told = by_reading, *, hits: float = 0.5, **options: Any) -> br.
         elapsed_ns = round(1e9 * float((own + delay).sum()))
         return {"elapsed_ns": elapsed_ns, **how(own, delay)}
 
-    return told(Engine(br.Options(**{"target": 0.01, **options}), seed=1), give)
+    return told(engine_of(br.Options(**{"target": 0.01, **options}), seed=1), give)
 
 
 def left_out(record: br.RunRecord) -> Disturbed:

@@ -12,12 +12,11 @@ from scipy import stats as scipy_stats
 from simulated import paced
 from simulated.paced import FULL_S, SLOW, TRUE_S, paced_round
 from simulated.paced_commands import run_of
-from tests.session.telling import codes, number, steady, tell, told, units
+from tests.session.telling import codes, engine_of, number, steady, tell, told, units
 
 import benchrigor as br
 from benchrigor.model import Code, Delays, Options, References, RunRecord, StopReason
 from benchrigor.report import explain
-from benchrigor.session import Engine
 
 
 def test_the_figure_at_full_pace_stands_beside_the_time_measured_here():
@@ -253,7 +252,7 @@ KEPT = {"interpreter": [(FULL_S, 0.9)] * 9}
 def run(seed, *, slow_share=0.0, delay=0.0, kept=KEPT, busy=None, slept_s=0.0, **given):
     """Return a run whose readings wait for that share of the time, each group by itself."""
     session = br.Session(br.Options(target=1e-4, max_rounds=3), name="work", seed=1)
-    session.kept_levels = kept
+    session.subject.kept_levels = kept
     rng = np.random.default_rng(seed)
 
     def give(plan):
@@ -346,7 +345,7 @@ def test_what_sleeps_is_not_corrected():
 def of_steps(followed):
     """Return a run of rounds of 90 readings, of which a reference follows so many."""
     session = br.Session(br.Options(target=1e-4, max_rounds=12), name="steps", seed=1)
-    session.kept_levels = KEPT
+    session.subject.kept_levels = KEPT
     references = References(stops=[followed], seconds={"interpreter": [FULL_S]})
     give = units(steady(4, level=TRUE_S, cv=0.01), size=90)
     return told(session, lambda plan: {**give(plan), "references": references})
@@ -432,7 +431,7 @@ def stepping(
     stops = np.arange(PER_REFERENCE, n + 1, PER_REFERENCE)
     seconds = 4e-6 * machine[stops - 1] * rng.normal(1.0, 0.02, stops.size)
     references = References(stops=stops, seconds={"interpreter": seconds})
-    engine = Engine(Options(target=1e-6), seed=1)
+    engine = engine_of(Options(target=1e-6), seed=1)
     given = {"unit_readings": {"time": values}, "references": references}
     tell(engine, {"elapsed_ns": int(values.sum() * 1e9), **given})
     engine.end(StopReason.EXHAUSTED if ended else StopReason.TIME_BUDGET)

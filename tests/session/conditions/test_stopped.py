@@ -17,7 +17,7 @@ from tests.session.telling import codes, number, told
 
 import benchrigor as br
 from benchrigor.model import Code, Delays, RoundPlan
-from benchrigor.session.pairs.measuring_processes import measure_processes
+from benchrigor.session.pairs.in_turn import measure_processes
 from benchrigor.testing import FakeClock
 
 STOP_S, N = 3.0, 40  # readings in each round

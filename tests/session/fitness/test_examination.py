@@ -7,10 +7,11 @@ from types import SimpleNamespace as Told
 
 import psutil
 import pytest
+from tests.session.telling import engine_of
 
 from benchrigor.machine import StatusReader, read_thresholds
 from benchrigor.model import Capability, Code, Options, Round, Sample
-from benchrigor.session import Engine, Session, examine
+from benchrigor.session import Session, examine
 from benchrigor.session.fitness import findings
 from benchrigor.session.fitness.findings import Examined, StatusWatch, judge
 from benchrigor.testing import FakeClock, FakeSampler
@@ -207,7 +208,7 @@ class Watched:
         machine = FakeSampler(
             {"cpu busy": 50.0, "steal": None, "storage used": 40.0}, clock=self.clock, cost_s=COST_S
         )
-        self.engine = Engine(Options(target=None, **options))  # type: ignore[arg-type]
+        self.engine = engine_of(Options(target=None, **options))  # type: ignore[arg-type]
         self.watch = StatusWatch(self.clock, StatusReader(samplers=[machine], clock=self.clock))
 
     def round(self, lasting_ms: float) -> Round:

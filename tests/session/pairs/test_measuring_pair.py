@@ -214,7 +214,7 @@ def test_functions_in_turn_are_measured_with_their_delay(
     clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     meter, rng = FakeMeter(clock), np.random.default_rng(20271205)
-    monkeypatch.setattr("benchrigor.session.pairs.measuring_pair.meter_for", lambda _: meter)
+    monkeypatch.setattr("benchrigor.session.pairs.in_turn.meter_for", lambda _: meter)
 
     def call() -> None:
         clock.advance(round(5_000_000 * rng.normal(1.0, 0.01)))

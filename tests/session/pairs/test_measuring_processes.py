@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,25 +12,35 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
+from tests.session.pairs.turns import both, comparing
 from tests.session.telling import codes
 
 import benchrigor as br
 from benchrigor import errors
 from benchrigor.clocks import WallClock
-from benchrigor.model import Code, RoundPlan
+from benchrigor.model import Code, References, RoundPlan
 from benchrigor.protocols import Recorder
-from benchrigor.session.pairs.measuring_processes import measure_processes
-from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
+from benchrigor.session.engine import Engine, Turn
+from benchrigor.session.pairs.in_turn import measure_processes
+from benchrigor.session.pairs.ratio import Ratio
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock, SyntheticWorkload
 from benchrigor.workloads import CommandWorkload, InterpreterWorkload
 
+PAIRS = 2  # of a block
 
-def told(engine: PairEngine, give: Callable[[Any], Mapping[str, Any]]) -> br.Comparison:
-    """Tell an engine blocks of invocations of 0.4 s until it has enough."""
+
+def told(
+    engine: Engine[Ratio], give: Callable[[Any], Any], *, elapsed_s: float = 0.4
+) -> br.Comparison:
+    """Tell an engine blocks of invocations until it has enough: pairs of series."""
     while (plan := engine.ask()) is not None:
-        engine.tell(PairRound(plan=plan, **{"elapsed_ns": 400_000_000, **give(plan)}))
-    return engine.result()
+        rounds = [
+            pair if isinstance(pair[0], br.Round) else both(plan, *pair) for pair in give(plan)
+        ]
+        engine.tell(Turn(plan=plan, rounds=rounds, elapsed_ns=round(1e9 * elapsed_s)))
+    found: br.Comparison = engine.result()
+    return found
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.5, 1.0])
@@ -44,13 +54,24 @@ def test_pairs_are_brought_to_one_pace_as_far_as_they_follow_it(slope):
         rng = np.random.default_rng(seed)
 
         def give(plan):
-            paces = rng.choice([1.0, 1.8], size=(plan.pairs, 2))
+            paces = rng.choice([1.0, 1.8], size=(PAIRS, 2))
             means = paces**slope * [1e-4, 1.05e-4]
-            series = means[..., None] * rng.normal(1.0, 0.02, (plan.pairs, 2, 50))
-            sides = {"baseline": [*series[:, 0]], "candidate": [*series[:, 1]]}
-            return {**sides, "elapsed_ns": 200_000_000, "paces": 5e-6 * paces}
+            series = means[..., None] * rng.normal(1.0, 0.02, (PAIRS, 2, 50))
+            return [
+                tuple(
+                    br.Round(
+                        plan=plan,
+                        elapsed_ns=1,
+                        unit_readings={"time": values},
+                        references=References(stops=[50], seconds={"interpreter": [5e-6 * pace]}),
+                    )
+                    for values, pace in zip(*sides, strict=True)
+                )
+                for sides in zip(series, paces, strict=True)
+            ]
 
-        return told(PairEngine(by_round=True, seed=seed, budget_s=5.0), give).ratio
+        engine = comparing(by_round=True, seed=seed, budget_s=5.0)
+        return told(engine, give, elapsed_s=0.2).ratio
 
     found = [compared(seed) for seed in range(20)]
     # Fewer hold it with a chance of 0.3 % at a share of 0.95.
@@ -66,11 +87,10 @@ def test_drift_cancels_in_pairs_of_invocations(ratio: float, verdict: str):
 
     def give(plan):
         drift = 1e-4 * (1.0 + 0.3 * np.sin(plan.index / 5.0))
-        levels = drift * np.array([[1.0], [ratio]]) * rng.normal(1.0, 0.01, (2, plan.pairs))
-        old, new = levels[..., None] * rng.normal(1.0, 0.02, (2, plan.pairs, 100))
-        return {"baseline": [*old], "candidate": [*new], "busy_s": 0.04}
+        levels = drift * np.array([[1.0], [ratio]]) * rng.normal(1.0, 0.01, (2, PAIRS))
+        return zip(*levels[..., None] * rng.normal(1.0, 0.02, (2, PAIRS, 100)), strict=True)
 
-    found = told(PairEngine(by_round=True, seed=1, budget_s=120.0), give)
+    found = told(comparing(by_round=True, seed=1, budget_s=120.0), give)
     assert (str(found.verdict), found.unit) == (verdict, "pair")
     assert found.ratio.low < ratio < found.ratio.high
 
@@ -80,21 +100,21 @@ def test_the_median_of_processes_of_one_reading_is_that_of_all_of_them():
     rng = np.random.default_rng(3)
 
     def give(plan):
-        levels = [[0.1], [0.11]] * rng.choice((1.0, 2.0), p=(0.85, 0.15), size=(2, plan.pairs))
-        old, new = (levels * rng.normal(1.0, 0.01, levels.shape))[..., None]
-        return {"baseline": [*old], "candidate": [*new], "busy_s": 0.4}
+        levels = [[0.1], [0.11]] * rng.choice((1.0, 2.0), p=(0.85, 0.15), size=(2, PAIRS))
+        return zip(*(levels * rng.normal(1.0, 0.01, levels.shape))[..., None], strict=True)
 
-    found = told(PairEngine(by_round=True, seed=1, budget_s=60.0, statistic="median"), give)
+    found = told(comparing(by_round=True, seed=1, budget_s=60.0, statistic="median"), give)
     assert (found.statistic, str(found.verdict)) == ("median", "worse")
     assert found.baseline.value == pytest.approx(0.1, rel=0.02)
     assert found.ratio.low < 1.1 < found.ratio.high < 1.13
 
 
 def test_a_plan_is_one_block_of_four():
-    engine = PairEngine(by_round=True, seed=1)
+    engine = comparing(by_round=True, seed=1)
     plan = engine.ask()
-    assert len(plan.order) == 4
-    assert plan.order[:2] != plan.order[2:]
+    order = engine.goal.order(plan)
+    assert len(order) == 4
+    assert order[:2] != order[2:]
     assert plan.readings == 500
 
 
@@ -109,14 +129,14 @@ def test_a_plan_is_one_block_of_four():
 )
 def test_invocations_are_short_where_nothing_asks_for_longer_ones(slow, by_turns, readings):
     """A machine changes its pace less from one short process to the next."""
-    engine = PairEngine(by_round=True, seed=1)
+    engine = comparing(by_round=True, seed=1)
     plan = engine.ask()
     series = np.random.default_rng(5).normal(1e-4, 1e-5, (4, plan.readings))
     series[:, :slow] *= 1.5
-    busy_s = float(series.sum())
-    given = {"elapsed_ns": round(1e9 * (busy_s + 0.4)), "busy_s": busy_s, "by_turns": by_turns}
-    sides = {"baseline": [*series[:2]], "candidate": [*series[2:]]}
-    engine.tell(PairRound(plan=plan, **sides, **given))
+    facts = {"by_turns": by_turns}
+    rounds = [both(plan, *pair, facts=facts) for pair in zip(series[:2], series[2:], strict=True)]
+    elapsed_ns = round(1e9 * (float(series.sum()) + 0.4))
+    engine.tell(Turn(plan=plan, rounds=rounds, elapsed_ns=elapsed_ns))
     assert engine.ask().readings == pytest.approx(readings, rel=0.01)
 
 
@@ -170,7 +190,7 @@ def test_a_side_that_fails_is_named_and_the_rounds_before_are_kept(tmp_path: Pat
 
 def test_fresh_interpreters_of_a_pair_measure_by_turns_and_need_no_pace(tmp_path: Path):
     store = tmp_path / "runs.sqlite"
-    engines: list[PairEngine] = []
+    engines: list[Engine[Ratio]] = []
     measure_processes(
         InterpreterWorkload("os:getcwd"),
         InterpreterWorkload("os:getpid"),
@@ -224,8 +244,9 @@ def test_fresh_interpreters_that_fail_on_one_side_name_it_and_leave_the_pairs_be
 
 
 def seed_of_baseline_first() -> int:
-    plans = (PairEngine(by_round=True, seed=seed).ask() for seed in range(20))
-    return next(seed for seed, plan in enumerate(plans) if plan.order[0] == "baseline")
+    plan = RoundPlan(index=0)
+    orders = (Ratio(by_round=True, seed=seed).order(plan) for seed in range(20))
+    return next(seed for seed, order in enumerate(orders) if order[0] == "baseline")
 
 
 def test_an_interpreter_is_ended_with_the_one_beside_it(tmp_path: Path, module):

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.session.pairs.turns import comparing
+from tests.session.telling import engine_of
 
 import benchrigor as br
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Delays, Notice, Round, RoundPlan
-from benchrigor.session import Engine
-from benchrigor.session.pairs.pair_engine import PairEngine
 from benchrigor.session.pairs.ranking import compare_with, rank_in_turn
 
 
@@ -31,7 +31,7 @@ def rounds_of(times: Sequence[float] | np.ndarray, *, lost: float = 0.0) -> tupl
 
 def run_of(times: Sequence[float] | np.ndarray, *, lost: float = 0.0) -> br.RunRecord:
     options = br.Options(target=None, rounds="restarted", budget_s=1e9)
-    engine = Engine(options, seed=1, subject={"kind": "command"})
+    engine = engine_of(options, seed=1, subject={"kind": "command"})
     for finished in rounds_of(times, lost=lost):
         engine.replay(finished)
     return engine.result()
@@ -58,10 +58,9 @@ def test_what_all_rounds_have_in_common_cancels_in_a_ranking() -> None:
 
 def test_a_ranking_is_what_two_processes_measured_in_turn_come_to() -> None:
     records = in_turn({"old": 0.100, "new": 0.103}, seed=2)
-    engine = PairEngine(by_round=True, margin=0.02)
-    for old, new in zip(*(each.rounds for each in records.values()), strict=True):
-        series = (np.array([each.readings["time"]]) for each in (old, new))
-        engine.add(*([each] for each in series), None)
+    engine = comparing(by_round=True, margin=0.02)
+    for pair in zip(*(each.rounds for each in records.values()), strict=True):
+        engine.goal.add(pair)
     wanted, found = engine.result(), compare_with("old", records, margin=0.02)["new"]
     assert found.ratio == wanted.ratio
     assert (found.verdict, found.p_value) == (wanted.verdict, wanted.p_value)

@@ -7,7 +7,8 @@ import numpy as np
 
 import benchrigor as br
 from benchrigor.model import References, Round, RoundPlan
-from benchrigor.session import Engine
+from benchrigor.session.engine import Engine
+from benchrigor.session.subject import Subject
 
 FULL_S, TRUE_S, SLOW = 4e-6, 1e-4, math.log(1.5)  # of the reference and of a reading
 _GROUP, _SPELL = 5, 50  # readings between two references, and at one pace
@@ -54,7 +55,8 @@ def paced(
     They depend on the pace by a power of it; the share ``delay`` of them waits for others.
     """
     rng = np.random.default_rng(20271207)
-    engine = Engine(br.Options(**{"target": 1e-3, "budget_readings": 6000, **options}), name="json")
+    given = br.Options(**{"target": 1e-3, "budget_readings": 6000, **options})
+    engine = Engine(Subject(given, name="json"))
     done = 0
     while (plan := engine.ask()) is not None:
         n = plan.readings

@@ -7,7 +7,7 @@ import numpy as np
 import benchrigor as br
 from benchrigor.model import Delays, References
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
-from benchrigor.session import Engine
+from benchrigor.session import Session
 
 FULL = {COMMAND: 0.0102, COMMAND_CPU: 0.01, COMMAND_REST: 0.0002}
 
@@ -30,8 +30,8 @@ def run_of(
     """
     rng = np.random.default_rng(seed)
     given = br.Options(target=None, max_rounds=60, min_rounds=60, rounds="restarted", **options)
-    engine = Engine(given, seed=1, subject={"kind": "command"})
-    engine.kept_levels = {kind: [(seconds, 1.0)] for kind, seconds in FULL.items()}
+    engine = Session(given, seed=1, subject={"kind": "command"})
+    engine.subject.kept_levels = {kind: [(seconds, 1.0)] for kind, seconds in FULL.items()}
     while (plan := engine.ask()) is not None:
         cpu_s, start_s = (slower * each * rng.normal(1.0, 0.03) for each in (0.02, 0.01))
         rests = rng.exponential(rest_s, 2) + 0.0002

@@ -15,7 +15,7 @@ from tests.texts.rendering import tried
 
 import benchrigor as br
 from benchrigor.model import ChangePoints, Code, Metric, Notice, Options, Round, RoundPlan
-from benchrigor.session import Engine, Session, examine, plan
+from benchrigor.session import Session, examine, plan
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock, MemoryStore, SyntheticWorkload
 from benchrigor.units import Quantity
@@ -323,7 +323,7 @@ CAUSES: dict[str, Callable[[], object]] = {
     ),
     "a speed of another statistic": lambda: telling_work(statistic="median", max_rounds=15),
     "metrics that are none": lambda: tried(
-        lambda *names, **more: Engine(metrics=[Metric(name=name, **more) for name in names]),
+        lambda *names, **more: Session(metrics=[Metric(name=name, **more) for name in names]),
         ("time", "time"),
         {"must_satisfy": False},
     ),
@@ -342,10 +342,10 @@ CAUSES: dict[str, Callable[[], object]] = {
         {"readings": {"ok": 97.0}}, metrics=(Metric(name="ok", kind=Quantity.SHARE),)
     ),
     "a reading of a round that was cut": lambda: telling({"readings": {"x": 1.0}, "cut": True}),
-    "a plan that was never asked for": lambda: Engine().tell(
+    "a plan that was never asked for": lambda: Session().tell(
         Round(plan=RoundPlan(index=0), elapsed_ns=1)
     ),
-    "a detector beside a cut": lambda: Engine(Options(trim=0.1), detector=raising),
+    "a detector beside a cut": lambda: Session(Options(trim=0.1), detector=raising),
     "detectors that are none": lambda: tried(
         lambda given: Session(detector=given), "pelt", ruptures.Pelt, [], ruptures.Dynp()
     ),

@@ -21,7 +21,7 @@ from benchrigor.protocols import Recorder
 from benchrigor.report import explain, render
 from benchrigor.report.facts.run_facts import run_page
 from benchrigor.report.run_table import tabulate
-from benchrigor.session import Engine, Session
+from benchrigor.session import Session
 from benchrigor.testing import FakeClock, FakeMeter, MemoryStore, SyntheticWorkload
 from benchrigor.units import Quantity
 
@@ -74,7 +74,7 @@ def disturbed(share: int, *, told: Callable[[RunRecord], object], **options: Any
 def seen_in_part(**delays: Any) -> RunRecord:
     """Tell of rounds of which little is known."""
     options = Options(rounds="restarted", max_rounds=12, target=1e-6, budget_s=60.0)
-    engine, rng = Engine(options, seed=1, name="lat"), np.random.default_rng(1)
+    engine, rng = Session(options, seed=1, name="lat"), np.random.default_rng(1)
     while (asked := engine.ask()) is not None:
         values = {"lat": rng.normal(9.5, 0.1, 30)}
         lost = Delays(stops=[1], duration_s=[1.09], **delays)

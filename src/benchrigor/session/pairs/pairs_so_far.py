@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Comparison, Delays, Notice, Observed, Verdict
+from benchrigor.errors import NotEstimable, WorkloadFailed
+from benchrigor.model import Code, Comparison, Notice, Observed, Round, Verdict
+from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Floats
 from benchrigor.session.schedule.pacing import INVOCATION
 from benchrigor.session.stored_runs import BASELINE, CANDIDATE
@@ -20,7 +21,11 @@ from benchrigor.stats.readings.analysis import notice_of
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, too_few
 from benchrigor.stats.series.undisturbed import Groups, choose_undisturbed, groups_of, join_groups
 
-Paces = Sequence[tuple[float, float]]  # times of the reference next to both invocations of a pair
+_TIME = "time"
+STOPPED_PAIR = Notice.warning(
+    Code.STOPPED, "A process was stopped, by a signal or with its machine: its pair does not count."
+)
+Pair = tuple[Round, Round]  # of baseline and candidate, side by side
 RATIO = "ratio"
 # The pace of a machine changes less from one short invocation to the next.
 _SHORT = 100
@@ -53,15 +58,13 @@ class PairsOfReadings:
         self._groups: list[Groups] = []
         self.taken = 0
 
-    def add(
-        self, baseline: Floats, candidate: Floats, delays: Delays | None, _paces: Paces = ()
-    ) -> int:
-        """Add pairs, and return how many there are."""
+    def add(self, pair: Pair) -> None:
+        """Add the readings of two rounds; the delays are those of both."""
+        baseline, candidate = map(values_of, pair)
         self._chunks[0].append(baseline)
         self._chunks[1].append(candidate)
-        self._groups.append(groups_of(delays, baseline + candidate))
+        self._groups.append(groups_of(pair[0].delays, baseline + candidate))
         self.taken += baseline.size
-        return baseline.size
 
     @property
     def readings(self) -> int:
@@ -120,25 +123,23 @@ class PairsOfInvocations:
     def __init__(self, question: Question) -> None:
         self._question = question
         self._series: tuple[list[Floats], list[Floats]] = ([], [])
-        self._paces: list[tuple[float, float]] = []
+        self._paces: list[tuple[float, ...]] = []
 
     @property
     def taken(self) -> int:
         """How many pairs there are."""
         return len(self._series[0])
 
-    def add(
-        self,
-        baseline: Sequence[Floats],
-        candidate: Sequence[Floats],
-        _delays: Delays | None,
-        paces: Paces = (),
-    ) -> int:
-        """Add pairs, and return how many there are."""
-        self._series[0].extend(baseline)
-        self._series[1].extend(candidate)
-        self._paces.extend(paces)
-        return len(baseline)
+    def add(self, pair: Pair) -> None:
+        """Add two invocations, with the times of the reference next to them.
+
+        Rounds measured by turns share the same pace.
+        """
+        for side, finished in zip(self._series, pair, strict=True):
+            side.append(_series_of(finished))
+        paces = [*map(_reference_of, pair)]
+        if not any(map(is_by_turns, pair)) and all(times.size for times in paces):
+            self._paces.append(tuple(float(np.median(times)) for times in paces))
 
     @property
     def readings(self) -> int:
@@ -234,3 +235,34 @@ def unknown(question: Question, notice: Notice) -> Comparison:
         verdict=Verdict.UNDECIDED,
         notices=(notice,),
     )
+
+
+def is_by_turns(finished: Round) -> bool:
+    """Return whether the processes of a pair took their readings by turns."""
+    return bool(finished.facts.get("by_turns"))
+
+
+def _reference_of(finished: Round) -> Floats:
+    references = finished.references
+    none = np.empty(0)
+    return none if references is None else references.seconds.get(INTERPRETER, none)
+
+
+def values_of(finished: Round) -> Floats:
+    """Return the times of a round: of its units of work, or of the whole."""
+    units: Floats | None = finished.unit_readings.get(_TIME)
+    if units is not None:
+        return units
+    if _TIME not in finished.readings:
+        raise WorkloadFailed(f"it gave no readings of {_TIME!r}, expected some to compare")
+    return np.array([finished.readings[_TIME]])
+
+
+def _series_of(finished: Round) -> Floats:
+    """Return the times of an invocation, without those with delay if enough others remain."""
+    values = values_of(finished)
+    if values.size == 1:
+        return values
+    chosen, _ = choose_undisturbed(groups_of(finished.delays, values))
+    kept: Floats = values if chosen is None else values[chosen.indices]
+    return kept

@@ -12,7 +12,7 @@ from benchrigor.model.comparison import Ranked
 from benchrigor.model.interference import Light
 from benchrigor.model.text import percent
 from benchrigor.session.conditions.red_rounds import report_stops
-from benchrigor.session.pairs.kept_sides import compare_in_turn
+from benchrigor.session.pairs.ratio import compare_in_turn
 from benchrigor.stats.comparison.samples import Question
 from benchrigor.stats.interference.traffic_light import light_of
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE

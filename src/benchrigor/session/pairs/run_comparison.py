@@ -24,7 +24,7 @@ from benchrigor.session.pairs.compared_sides import (
     other_differences,
     sides_of_runs,
 )
-from benchrigor.session.pairs.kept_sides import compare_in_turn
+from benchrigor.session.pairs.ratio import compare_in_turn
 from benchrigor.session.stored_runs import (
     BASELINE,
     CANDIDATE,

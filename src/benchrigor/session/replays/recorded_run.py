@@ -36,6 +36,7 @@ from benchrigor.protocols import Detector, StopRule
 from benchrigor.session.engine import Engine
 from benchrigor.session.measured_metrics import MeasuredMetrics
 from benchrigor.session.metric_readings import calls_per_reading
+from benchrigor.session.subject import Subject
 from benchrigor.stats.changepoints.detector import detect_changes
 from benchrigor.stats.changepoints.ruptures_adapter import detector_named
 from benchrigor.stats.phases.phase_search import beyond_noise
@@ -98,12 +99,13 @@ def record_of_rounds(
     rules: Sequence[StopRule] | None = None,
 ) -> RunRecord:
     """Analyse rounds that were recorded elsewhere; with empty rules only once, at their end."""
-    subject = subject or {"kind": FILE}
+    facts = subject or {"kind": FILE}
     given: dict[str, Any] = {"detector": detector, "rules": rules, "recorded": True}
-    engine = Engine(options, metrics, name=name, subject=subject, **given)
+    engine = Engine(Subject(options, metrics, name=name, facts=facts, **given))
     for round_ in rounds:
         engine.replay(round_)
-    return engine.result()
+    record: RunRecord = engine.result()
+    return record
 
 
 def record_of_pairs(
@@ -184,17 +186,19 @@ def ensure_analysed(record: RunRecord) -> RunRecord:
     is_file = record.subject.get("kind") == FILE
     if record.decision is not None or not record.rounds or (is_file and record.analyses):
         return record
-    engine = Engine(
+    subject = Subject(
         record.options,
         record.metrics or None,
         seed=record.seed,
         name=record.name,
-        subject=record.subject,
+        facts=record.subject,
         recorded=is_file,
     )
+    engine = Engine(subject)
     for finished in record.rounds:
         engine.replay(finished)
-    return replace(engine.result(), provenance=record.provenance, run_id=record.run_id)
+    analysed: RunRecord = engine.result()
+    return replace(analysed, provenance=record.provenance, run_id=record.run_id)
 
 
 def record_with_changes(

@@ -23,7 +23,7 @@ from benchrigor.model.options import SHORTEST_PIECE_S
 from benchrigor.model.run_line import show_number
 from benchrigor.model.text import many
 from benchrigor.protocols import Workload
-from benchrigor.session.controller import check_seed, seed_of
+from benchrigor.session.engine import check_seed, seed_of
 from benchrigor.session.measuring import measure, prepare
 from benchrigor.session.session import Session
 
@@ -61,7 +61,7 @@ def rotate(
     interrupt at once. Both carry ``records`` of all sessions that have finished a round.
     """
     under_way = {
-        name: session.rounds(workload) if by_round else session.pieces(workload, over_s=over_s)
+        name: session.pieces(workload, over_s=over_s, by_round=by_round)
         for name, (session, workload) in runs.items()
     }
     errors: dict[str, BenchrigorError] = {}

@@ -1,10 +1,9 @@
-"""Order the readings of two functions, and stop when their ratio is known. No I/O."""
+"""The ratio of two subjects that take turns: their order, and whether it is known. No I/O."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,25 +13,30 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import (
     Analysis,
     Comparison,
-    Decision,
-    Delays,
     Estimate,
     Metric,
     Notice,
     Options,
     Progress,
+    Round,
+    RoundPlan,
+    RunRecord,
     StopReason,
 )
 from benchrigor.model.checks import as_share, attempt
 from benchrigor.protocols import StopRule
-from benchrigor.session.controller import FIGURE_READINGS, Controller, check_seed
+from benchrigor.session.conditions.red_rounds import was_stopped
+from benchrigor.session.engine import Engine, Turn, check_seed
+from benchrigor.session.metric_readings import calls_per_reading
 from benchrigor.session.outcomes import warn_not_converged
 from benchrigor.session.pairs.pairs_so_far import (
     RATIO,
+    STOPPED_PAIR,
     Look,
-    Paces,
     PairsOfInvocations,
     PairsOfReadings,
+    is_by_turns,
+    values_of,
 )
 from benchrigor.session.schedule.pacing import Pace, next_readings
 from benchrigor.session.stop_rules import (
@@ -63,56 +67,8 @@ _CLASSICAL = 0.005  # default half-width without a margin
 _RATIO = Metric(name=RATIO)  # candidate over baseline; its readings are pairs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairPlan:
-    """Pairs of readings to take."""
-
-    index: int
-    order: tuple[str, ...]  # in blocks of four; the i-th readings of both are a pair
-    seconds: float | None = None  # rest of the budget; None without one
-    readings: int | None = None  # per invocation; None if pairs are of readings
-
-    @property
-    def pairs(self) -> int:
-        """How many pairs there are."""
-        return len(self.order) // 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PairRound:
-    """The readings of a plan by function, in the order in which they were taken.
-
-    If pairs are of invocations, an invocation is a series.
-    """
-
-    plan: PairPlan
-    baseline: Any  # shape (plan.pairs,), or a series per pair; fewer if the time was up
-    candidate: Any
-    elapsed_ns: int  # wall time since the plan before
-    cut: bool = False  # whether the time was up
-    notices: tuple[Notice, ...] = ()
-    delays: Delays | None = None  # measured, of groups of successive pairs
-    busy_s: float = 0.0  # of invocations: how long the calls of their readings took
-    paces: Paces = ()  # of invocations, if all have a reference
-    by_turns: bool = False  # whether the processes of a pair took their readings by turns
-
-
-def _question(options: Options, margin: float, direction: str | None, *, goes_on: bool) -> Question:
-    """Ask for the ratio of pairs; if more of them could follow, none has cooled down."""
-    return Question(
-        statistic=options.statistic,
-        confidence=options.confidence,
-        trim=True,
-        detector=detector_named(options.detector),
-        margin=margin,
-        direction=direction,
-        paired=True,
-        goes_on=goes_on,
-    )
-
-
-class PairEngine(Controller[PairPlan, PairRound]):
-    """A comparison without I/O: `ask` plans the order of readings, `tell` takes them.
+class Ratio:
+    """The ratio of two subjects, baseline and candidate: the goal of measuring both in turn.
 
     Parameters as of `measure_pair`; ``options`` are confidence, statistic, budget_s, preset
     and detector.
@@ -126,8 +82,10 @@ class PairEngine(Controller[PairPlan, PairRound]):
     p-value: a measurement that continued until it found a difference would find one.
 
     With ``by_round`` a plan is one block of four invocations, an invocation is a series, and the
-    first look is at 10 pairs.
+    first look is at 10 pairs; else the readings of a plan are its pairs.
     """
+
+    is_early = False
 
     def __init__(
         self,
@@ -151,26 +109,37 @@ class PairEngine(Controller[PairPlan, PairRound]):
         self.seed = attempt(problems, check_seed, seed) or 0
         if problems or checked is None:
             raise InvalidInput(problems)
-        super().__init__(checked)
+        self.options = checked
         self.command_line = ""  # measures both sides again; kept with both runs
         self.names: tuple[str, ...] = ()  # of both sides for people
-        self._question = _question(checked, margin, way, goes_on=not by_round)
+        self._question = Question(
+            statistic=checked.statistic,
+            confidence=checked.confidence,
+            trim=True,
+            detector=detector_named(checked.detector),
+            margin=margin,
+            direction=way,
+            paired=True,
+            goes_on=not by_round,  # if more pairs could follow, none has cooled down
+        )
         unit = SINGLE if by_round else SUCCESSIVE
         floor = self._floor = unit.evidence(checked.preset)
-        self._rules: tuple[StopRule, ...] = (
+        self.rules: tuple[StopRule, ...] = (
             when_satisfied(minimum_effective(floor), self._is_steady, self._is_narrow),
             limit(StopReason.STOP_REQUESTED, 1),
             limit(StopReason.TIME_BUDGET, checked.budget_s),
             limit(StopReason.MEMORY_LIMIT, MOST_READINGS),
             in_time(checked.budget_s, calls=2),
         )
-        self._by_round, self._by_turns, self._busy_s = by_round, False, 0.0
+        self.by_round = by_round
         self._so_far: PairsOfReadings | PairsOfInvocations = (
             PairsOfInvocations(self._question)
             if by_round
             else PairsOfReadings(self._question, disturbed=checked.disturbed)
         )
-        self._last = (0, 0)
+        self._turns, self._busy_s, self._by_turns = 0, 0.0, False
+        self._last = (0, 0.0)
+        self._notices: list[Notice] = []
         self._next_check = self._floor.first_check
         self._latest: Look | None = None
         self._earlier: Estimate | None = None  # ratio of the last look
@@ -181,76 +150,94 @@ class PairEngine(Controller[PairPlan, PairRound]):
         """How many pairs were taken."""
         return self._so_far.taken
 
-    def _pace(self) -> Pace:
-        return Pace(
+    def next_plan(self, engine: Engine[Any]) -> RoundPlan:
+        """Choose how many pairs to take, or how many readings per invocation."""
+        elapsed_s = engine.elapsed_ns / 1e9
+        last_readings, last_s = self._last
+        pace = Pace(
             readings=self._so_far.readings,
-            elapsed_s=self._elapsed_ns / 1e9,
-            last_readings=self._last[0],
-            last_s=self._last[1] / 1e9,
+            elapsed_s=elapsed_s,
+            last_readings=last_readings,
+            last_s=last_s,
             to_next_check=self._next_check - self.pairs,
-            invocations=2 * self.pairs if self._by_round else 0,
+            invocations=2 * self.pairs if self.by_round else 0,
             invocation=self._so_far.invocation,
             least_invocations=_LEAST_INVOCATIONS,
             busy_s=self._busy_s,
             as_long_as_start=self._by_turns,
         )
-
-    def _next_plan(self) -> PairPlan:
-        pace = self._pace()
         readings = next_readings(pace, self.options)
-        blocks = 1 if self._by_round else math.ceil(readings / 2)
-        left_s = self.options.budget_s - pace.elapsed_s
-        return PairPlan(
-            index=self._told,
-            order=self._order(blocks),
-            seconds=left_s if math.isfinite(left_s) else None,
-            readings=readings if self._by_round else None,
+        left_s = self.options.budget_s - elapsed_s
+        return RoundPlan(
+            index=engine.told,
+            readings=readings if self.by_round else 2 * math.ceil(readings / 2),
+            seconds=left_s if 0.0 < left_s < math.inf else None,
         )
 
-    def _order(self, blocks: int) -> tuple[str, ...]:
-        """Shuffle equally many blocks of either kind; an odd one is of a random kind."""
-        rng = np.random.default_rng(np.random.SeedSequence([self.seed, self._told]))
+    def order(self, plan: RoundPlan) -> tuple[str, ...]:
+        """Shuffle equally many blocks of either kind; an odd one is of a random kind.
+
+        The i-th readings, or rounds, of both are a pair.
+        """
+        blocks = 1 if self.by_round else plan.readings // 2
+        rng = np.random.default_rng(np.random.SeedSequence([self.seed, plan.index]))
         kinds = (np.arange(blocks) + rng.integers(2)) % 2
         return tuple(name for kind in rng.permutation(kinds) for name in _BLOCKS[kind])
 
-    def tell(self, finished: PairRound) -> Decision:
-        """Add the readings of a plan and decide whether to go on."""
-        plan = finished.plan
-        self._check_plan(plan)
-        added = self.add(finished.baseline, finished.candidate, finished.delays, finished.paces)
-        self._busy_s += finished.busy_s
-        self._by_turns = finished.by_turns
+    def check(self, finished: Turn) -> None:
+        """Take what a loop of this package tells as it is."""
+
+    def end(self) -> None:
+        """Cut no cool-down: readings of pairs end with the engine."""
+
+    def take(self, finished: Turn, _: float) -> None:
+        """Add the rounds of a turn."""
+        before = self.pairs
+        for pair in finished.rounds:
+            self.add(pair)
+            if self.by_round:
+                self._busy_s += sum(
+                    float(values_of(one).sum()) * calls_per_reading(one) for one in pair
+                )
+                self._by_turns = any(map(is_by_turns, pair))
         for notice in finished.notices:
-            self.note(notice)
-        self._last = added, finished.elapsed_ns
-        return self._decide(finished.elapsed_ns)
+            self._note(notice)
+        self._turns += 1
+        self._last = self.pairs - before, finished.elapsed_ns / 1e9
 
-    def add(self, baseline: Any, candidate: Any, delays: Delays | None, paces: Paces = ()) -> int:
-        """Add pairs, as of a `PairRound`, that were not asked for; return how many readings."""
-        return self._so_far.add(baseline, candidate, delays, paces)
+    def add(self, pair: tuple[Round, Round]) -> None:
+        """Add the rounds of both that were side by side, unless a process was stopped."""
+        if self.by_round and any(map(was_stopped, pair)):
+            self._note(STOPPED_PAIR)
+        else:
+            self._so_far.add(pair)
 
-    def result(self) -> Comparison:
-        """Return the comparison of all pairs so far, also while it runs.
+    def _note(self, notice: Notice) -> None:
+        if notice not in self._notices:
+            self._notices.append(notice)
+
+    def result(self, engine: Engine[Any]) -> Comparison:
+        """Return the comparison of all pairs so far.
 
         If the pairs allow no estimate its verdict is UNDECIDED, and a Notice says why.
         """
-        look = self._latest_look()
+        look, decision = self._latest_look(), engine.decision
         comparison, ratio = look.comparison, look.comparison.ratio
-        ended = self._decision is not None and not self._decision.satisfied
+        ended = decision is not None and not decision.satisfied
         before: tuple[Notice, ...] = ()
         if ended and self._is_asked and ratio is not None:
             wanted = self._wanted_at(ratio.value)
             before = (warn_not_converged(ratio.half_width, wanted, 1.0, "baseline"),)
         after = moved_on(look.n - look.stop, "pairs") if 0 < look.stop < look.n else ()
-        notices = (*before, *comparison.notices, *after, *self._notices)
+        notices = (*before, *comparison.notices, *after, *self._notices, *engine.notices)
         difference = comparison.difference
         return replace(
             comparison,
             ratio=ratio and replace(ratio, notices=notices),
             difference=difference and replace(difference, notices=notices),
             notices=notices,
-            reason=None if self._decision is None else self._decision.reason,
-            elapsed_s=self._elapsed_ns / 1e9,
+            reason=None if decision is None else decision.reason,
+            elapsed_s=engine.elapsed_ns / 1e9,
             observed=self._so_far.observe() if ratio is None and self.pairs else {},
             readings_in="s",
             names=self.names,
@@ -266,21 +253,24 @@ class PairEngine(Controller[PairPlan, PairRound]):
         return self._latest
 
     @property
-    def _is_due(self) -> bool:
+    def is_due(self) -> bool:
+        """Whether there are enough new pairs for the next look."""
         return self.pairs >= self._next_check
 
-    def _look(self, *, fully: bool) -> None:
+    def look(self, *, fully: bool) -> None:
+        """Compare the pairs so far, if ``fully``."""
         if not fully:
             return
         ratio = self._latest_look().comparison.ratio
         if self.pairs > self._checked_at:
             self._agreed, self._checked_at = agrees(ratio, self._earlier), self.pairs
             self._earlier = ratio
-        if self._is_due:
+        if self.is_due:
             self._next_check = next_check(self.pairs)
 
-    def _rough_figure(self) -> Analysis | None:
-        baseline, candidate = self._so_far.latest(FIGURE_READINGS)
+    def rough_figure(self, most: int) -> Analysis | None:
+        """Make a figure of the latest pairs."""
+        baseline, candidate = self._so_far.latest(most)
         if not baseline.size:
             return None
         ratio = rough_figure(
@@ -291,23 +281,20 @@ class PairEngine(Controller[PairPlan, PairRound]):
         )
         return Analysis(metric=_RATIO, kind=SUCCESSIVE.kind, n=self.pairs, estimate=ratio)
 
-    def _stop_rules(self) -> Sequence[StopRule]:
-        return self._rules
-
-    def _current(self, *, fresh: bool) -> Progress:
-        look = self._latest
+    def state(self, _: float) -> dict[str, Any]:
+        """Return what is known of the progress."""
+        look, (last_readings, last_s) = self._latest, self._last
         counted = self.pairs - (0 if look is None else look.taken - look.n)
-        return self._progress_of(
-            readings=self.pairs,
-            rounds=self._told,
-            rejected_rounds=0,
-            analyses=() if self._latest is None else (self._analysis_of(self._latest),),
-            fresh=fresh,
-            agreed=self._agreed,
-            reading_s=self._pace().reading_s,
-            kept=2 * self.pairs,
-            missing=() if counted >= self._floor.first_check else (_RATIO.name,),
-        )
+        return {
+            "readings": self.pairs,
+            "rounds": self._turns,
+            "rejected_rounds": 0,
+            "analyses": () if look is None else (self._analysis_of(look),),
+            "agreed": self._agreed,
+            "reading_s": last_s / max(last_readings, 1),
+            "kept": 2 * self.pairs,
+            "missing": () if counted >= self._floor.first_check else (_RATIO.name,),
+        }
 
     def _analysis_of(self, look: Look) -> Analysis:
         """Return the look for stop rules and displays of progress, with the pairs needed in all."""
@@ -339,3 +326,23 @@ class PairEngine(Controller[PairPlan, PairRound]):
             and analysis.estimate.half_width <= self._wanted_at(analysis.estimate.value)
             for analysis in progress.analyses
         )
+
+
+def compare_in_turn(baseline: RunRecord, candidate: RunRecord, question: Question) -> Comparison:
+    """Compare both sides of a comparison pair by pair, as it did."""
+    own = baseline.options
+    ratio = Ratio(
+        margin=question.margin,
+        direction=question.direction,
+        by_round=own.rounds == "restarted",
+        statistic=question.statistic or own.statistic,
+        confidence=question.confidence,
+        disturbed=own.disturbed,
+        detector=own.detector,
+    )
+    ratio.names = (baseline.name, candidate.name)
+    # A process that was ended has none next to it.
+    whole = ([round_ for round_ in run.rounds if not round_.cut] for run in (baseline, candidate))
+    for pair in zip(*whole, strict=False):
+        ratio.add(pair)
+    return replace(ratio.result(Engine(ratio)), elapsed_s=None)

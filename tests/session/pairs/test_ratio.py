@@ -7,28 +7,42 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.session.pairs.turns import both, comparing
 from tests.session.telling import codes, following
 
 from benchrigor.errors import PlanMismatch
-from benchrigor.model import Code, Comparison, Delays, Estimate, Progress, StopReason, Verdict
-from benchrigor.session.pairs import pair_engine
-from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
+from benchrigor.model import (
+    Code,
+    Comparison,
+    Delays,
+    Estimate,
+    Progress,
+    RoundPlan,
+    StopReason,
+    Verdict,
+)
+from benchrigor.session.engine import Engine, Turn
+from benchrigor.session.pairs import ratio
+from benchrigor.session.pairs.ratio import Ratio
 
 MOST = 40_000
 
 
-def tell(engine: PairEngine, plan: Any, old: object, new: object, **given: Any) -> None:
-    told_round = PairRound(
-        plan=plan,
-        baseline=np.asarray(old),
-        candidate=np.asarray(new),
-        **{"elapsed_ns": 1_000 * plan.pairs, **given},
-    )
-    engine.tell(told_round)
+def tell(
+    engine: Engine[Ratio],
+    plan: Any,
+    old: object,
+    new: object,
+    *,
+    elapsed_ns: int = 1_000,
+    delays: Delays | None = None,
+) -> None:
+    pair = both(plan, old, new, delays=delays)
+    engine.tell(Turn(plan=plan, rounds=[pair], elapsed_ns=elapsed_ns))
 
 
 def told(
-    engine: PairEngine,
+    engine: Engine[Ratio],
     old: np.ndarray,
     new: np.ndarray,
     *,
@@ -38,13 +52,13 @@ def told(
     """Tell an engine the pairs of two series until it has enough."""
     first, second = following(old), following(new)
     while (plan := engine.ask()) is not None:
-        elapsed_ns = plan.pairs * pair_ns(engine.pairs + plan.pairs)
-        tell(engine, plan, first(plan.pairs), second(plan.pairs), elapsed_ns=elapsed_ns)
+        elapsed_ns = plan.readings * pair_ns(engine.goal.pairs + plan.readings)
+        tell(engine, plan, first(plan.readings), second(plan.readings), elapsed_ns=elapsed_ns)
         after()
     return engine.result()
 
 
-def looks_of(engine: PairEngine, old: np.ndarray, new: np.ndarray) -> list[Progress]:
+def looks_of(engine: Engine[Ratio], old: np.ndarray, new: np.ndarray) -> list[Progress]:
     """Tell pairs until the engine ends, and return the progress at its looks."""
     looks = []
 
@@ -67,11 +81,11 @@ def ratio_of(found: Comparison) -> Estimate:
 
 
 def test_each_pair_has_both_sides_and_blocks_of_either_kind_are_as_many() -> None:
-    engine = PairEngine(seed=1)
-    while engine.pairs < 400:
+    engine = comparing(seed=1)
+    while engine.goal.pairs < 400:
         plan: Any = engine.ask()
-        tell(engine, plan, np.ones(plan.pairs), np.ones(plan.pairs))
-        order = np.array(plan.order)
+        tell(engine, plan, np.ones(plan.readings), np.ones(plan.readings))
+        order = np.array(engine.goal.order(plan))
         assert all(set(pair) == {"baseline", "candidate"} for pair in order.reshape(-1, 2).tolist())
         blocks = order.reshape(-1, 4)
         assert (blocks[:, 0] == blocks[:, 3]).all()
@@ -81,12 +95,12 @@ def test_each_pair_has_both_sides_and_blocks_of_either_kind_are_as_many() -> Non
 
 
 def test_more_can_be_better() -> None:
-    found = told(PairEngine(direction="higher", seed=1), *noisy(3, 1.03))
+    found = told(comparing(direction="higher", seed=1), *noisy(3, 1.03))
     assert found.verdict is Verdict.BETTER
 
 
 def test_a_verdict_never_ends_it() -> None:
-    engine = PairEngine(seed=1)
+    engine = comparing(seed=1)
     looks = looks_of(engine, *noisy(5, 1.4, cv=0.1))
     lows = [each.analyses[0].estimate.low for each in looks[:-1] if each.analyses[0].estimate]
     assert sum(low > 1.01 for low in lows) >= 2
@@ -99,7 +113,7 @@ def test_a_verdict_never_ends_it() -> None:
 def test_it_looks_at_growing_sizes_and_foresees_how_many_pairs_it_takes(
     preset: str | None, first: int
 ) -> None:
-    looks = looks_of(PairEngine(preset=preset, seed=1), *noisy(6, cv=0.1))
+    looks = looks_of(comparing(preset=preset, seed=1), *noisy(6, cv=0.1))
     sizes = [each.readings for each in looks]
     assert first <= sizes[0] <= first + 1
     assert len(sizes) > 2
@@ -113,18 +127,18 @@ def test_a_second_look_outside_the_first_interval_lets_a_comparison_go_on() -> N
     old, new = noisy(3, cv=0.02)
     new[500:750] += 0.008  # a third of it at the second look, too little for a change point
     new[750:] += 0.008 / 3.0
-    engine = PairEngine(target=0.05, seed=1)
+    engine = comparing(target=0.05, seed=1)
     looks = looks_of(engine, old, new)
     found = [(each.readings, each.agreed) for each in looks]
     assert found == [(500, False), (750, False), (1126, True)]
-    for (analysis,), ratio in ((each.analyses, each.analyses[0].estimate) for each in looks):
-        assert ratio is not None
-        assert ratio.half_width <= 0.05
+    for (analysis,), found_ratio in ((each.analyses, each.analyses[0].estimate) for each in looks):
+        assert found_ratio is not None
+        assert found_ratio.half_width <= 0.05
         assert analysis.n_kept >= 0.8 * analysis.n
     assert engine.result().reason is StopReason.SATISFIED
-    again = PairEngine(target=0.05, seed=1)
+    again = comparing(target=0.05, seed=1)
     told(again, *noisy(3, cv=0.02))
-    assert again.pairs == 750
+    assert again.goal.pairs == 750
 
 
 @pytest.mark.parametrize(
@@ -139,12 +153,12 @@ def test_a_second_look_outside_the_first_interval_lets_a_comparison_go_on() -> N
 def test_half_the_margin_is_the_width_wanted(
     options: Mapping[str, Any], least: float, most: float
 ) -> None:
-    found = told(PairEngine(seed=1, **options), *noisy(7, cv=0.15))
+    found = told(comparing(seed=1, **options), *noisy(7, cv=0.15))
     assert least < ratio_of(found).half_width <= most
 
 
 def test_a_few_dear_pairs_carry_their_warnings() -> None:
-    engine = PairEngine(target=0.005, budget_s=60.0, seed=1)
+    engine = comparing(target=0.005, budget_s=60.0, seed=1)
     found = told(engine, *noisy(10), pair_ns=lambda _: 5 * 10**9)
     assert found.baseline is not None
     assert found.baseline.n == 12
@@ -157,7 +171,7 @@ def test_a_few_dear_pairs_carry_their_warnings() -> None:
 def test_the_warm_up_of_one_side_is_cut_even_if_it_ends_just_before_a_look(length: int) -> None:
     old, new = noisy(31, cv=0.02)
     new[:length] += 0.5
-    found = told(PairEngine(), old, new)
+    found = told(comparing(), old, new)
     assert (found.verdict, found.reason) == (Verdict.EQUIVALENT, StopReason.SATISFIED)
     assert found.baseline is not None
     kept = found.baseline.n
@@ -168,33 +182,33 @@ def test_readings_of_nothing_are_refused_rather_than_divided_by() -> None:
     old, new = noisy(14)
     old, new = old * (1.0 + np.arange(MOST) / 1_000), new.copy()
     old[7] = 0.0
-    found = told(PairEngine(budget_s=1.0, seed=1), old, new, pair_ns=lambda _: 10**6)
+    found = told(comparing(budget_s=1.0, seed=1), old, new, pair_ns=lambda _: 10**6)
     assert found.ratio is None
     assert codes(found) == [Code.NO_STABLE_PHASE]
 
 
 def test_pairs_without_a_ratio_show_both_sides() -> None:
     old, new = noisy(15)
-    engine = PairEngine(budget_s=1.0, seed=1)
+    engine = comparing(budget_s=1.0, seed=1)
     found = told(engine, old * np.resize([-1.0, 1.0], MOST), new, pair_ns=lambda _: 10**6)
     assert found.ratio is None
     assert Code.NO_RATIO in codes(found)
     assert found.observed.keys() == {"baseline", "candidate"}
-    assert found.observed["baseline"].n == engine.pairs
+    assert found.observed["baseline"].n == engine.goal.pairs
 
 
 def test_a_plan_is_the_same_until_it_is_told_and_is_told_once() -> None:
-    engine = PairEngine(seed=1)
+    engine = comparing(seed=1)
     plan = engine.ask()
     assert engine.ask() is plan
     tell(engine, plan, [1.0, 1.1], [1.0, 1.1])
-    for each in (engine, PairEngine(seed=1)):
+    for each in (engine, comparing(seed=1)):
         with pytest.raises(PlanMismatch):
             tell(each, plan, [1.0, 1.1], [1.0, 1.1])
 
 
 def test_before_there_is_a_pair_there_is_no_number() -> None:
-    engine = PairEngine(seed=1)
+    engine = comparing(seed=1)
     found = engine.result()
     assert found.ratio is None
     assert (found.reason, codes(found)) == (None, [Code.TOO_FEW_READINGS])
@@ -204,17 +218,18 @@ def test_before_there_is_a_pair_there_is_no_number() -> None:
 
 def test_the_result_can_be_had_at_any_time_and_changes_nothing() -> None:
     old, new = noisy(16, 1.02)
-    asked = PairEngine(seed=1)
+    asked = comparing(seed=1)
     one = told(asked, old, new, after=asked.result)
-    assert one == told(PairEngine(seed=1), old, new) == asked.result()
+    assert one == told(comparing(seed=1), old, new) == asked.result()
 
 
 @pytest.mark.parametrize("by_round", [False, True])
 def test_times_that_are_all_0_are_no_measurement(by_round: bool) -> None:
-    engine = PairEngine(by_round=by_round, budget_s=1.0, seed=1)
+    engine = comparing(by_round=by_round, budget_s=1.0, seed=1)
     one = np.random.default_rng(1).lognormal(0.0, 0.05, 40)
-    old, new = (list(np.split(side, 40)) if by_round else side for side in (one, 0.0 * one))
-    engine.add(old, new, None)
+    plan, splits = RoundPlan(index=0), 40 if by_round else 1
+    for old, new in zip(np.split(one, splits), np.split(0.0 * one, splits), strict=True):
+        engine.goal.add(both(plan, old, new))
     found = engine.result()
     assert found.ratio is None
     assert found.verdict is Verdict.UNDECIDED
@@ -224,7 +239,7 @@ def test_times_that_are_all_0_are_no_measurement(by_round: bool) -> None:
 def test_a_slow_outlier_leaves_the_ratio_open_and_the_engine_going() -> None:
     one, two = np.random.default_rng(4).lognormal(0.0, 0.05, (2, MOST))
     one[300] = 1e6
-    found = told(PairEngine(budget_s=0.001, min_seconds=0.0, seed=1), one, two)
+    found = told(comparing(budget_s=0.001, min_seconds=0.0, seed=1), one, two)
     assert ratio_of(found).high == math.inf
     assert found.verdict is Verdict.UNDECIDED
     assert Code.FEW_PAIRS_CARRY in codes(found.ratio)
@@ -239,9 +254,9 @@ def test_pairs_are_cut_by_the_detector_that_is_asked_for(by_round: bool) -> None
     sides = [rng.normal(levels, 0.05, (6 if by_round else 1, levels.size)) for _ in range(2)]
     ratios = []
     for name in ("ranks", "edm"):
-        engine = PairEngine(by_round=by_round, detector=name)
-        old, new = ([*side] if by_round else side[0] for side in sides)
-        engine.add(old, new, None)
+        engine = comparing(by_round=by_round, detector=name)
+        for old, new in zip(*sides, strict=True):
+            engine.goal.add(both(RoundPlan(index=0), old, new))
         ratios.append(ratio_of(engine.result()))
     assert all(ratio.low <= 1.0 <= ratio.high for ratio in ratios)
     assert ratios[0] != ratios[1]
@@ -249,14 +264,14 @@ def test_pairs_are_cut_by_the_detector_that_is_asked_for(by_round: bool) -> None
 
 def of_disturbed(**options: Any) -> Comparison:
     """Compare functions of which the candidate takes 5 % longer and is disturbed more often."""
-    engine = PairEngine(seed=1, margin=0.01, budget_s=20.0, **options)
+    engine = comparing(seed=1, margin=0.01, budget_s=20.0, **options)
     rng = np.random.default_rng(20271204)
     while (plan := engine.ask()) is not None:
-        own = 1e-3 * rng.gamma(100.0, 0.01, (2, plan.pairs))
+        own = 1e-3 * rng.gamma(100.0, 0.01, (2, plan.readings))
         waits = np.where(rng.random(own.shape) < -np.expm1([[-100.0], [-400.0]] * own), 2e-3, 0.0)
         sides = own * [[1.0], [1.05]] + waits
         delays = Delays(
-            stops=np.arange(1, plan.pairs + 1), seconds={"run queue": waits.sum(axis=0)}
+            stops=np.arange(1, plan.readings + 1), seconds={"run queue": waits.sum(axis=0)}
         )
         tell(engine, plan, *sides, elapsed_ns=round(1e9 * sides.sum()), delays=delays)
     return engine.result()
@@ -271,9 +286,9 @@ def test_a_pair_counts_when_both_its_readings_are_undisturbed() -> None:
 
 
 def test_pairs_are_limited_by_memory_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pair_engine, "MOST_READINGS", 5_000)
-    engine = PairEngine(target=1e-9, seed=1)
+    monkeypatch.setattr(ratio, "MOST_READINGS", 5_000)
+    engine = comparing(target=1e-9, seed=1)
     found = told(engine, *noisy(8, cv=0.1), pair_ns=lambda _: 0)
     assert found.reason is StopReason.MEMORY_LIMIT
     assert found.ratio is not None
-    assert engine.pairs < 5_000
+    assert engine.goal.pairs < 5_000

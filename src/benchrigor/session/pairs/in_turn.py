@@ -1,8 +1,9 @@
-"""measure_pair: time two functions in turn until their ratio is known."""
+"""measure_pair, and the same of fresh processes: two subjects in turn until the ratio is known."""
 
 from __future__ import annotations
 
 import math
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -10,22 +11,24 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
 from benchrigor.clocks import WallClock
-from benchrigor.errors import ClockFailed, InvalidInput, WorkloadFailed
-from benchrigor.model import Comparison, Delays, Notice, Progress
+from benchrigor.errors import BenchrigorError, ClockFailed, InvalidInput, WorkloadFailed
+from benchrigor.model import Code, Comparison, Delays, Notice, Progress, Round, RoundPlan
 from benchrigor.model.checks import attempt
-from benchrigor.protocols import Clock, DelayMeter, Store
+from benchrigor.model.series import Floats
+from benchrigor.protocols import Clock, DelayMeter, Store, Workload
+from benchrigor.session.engine import Engine, Turn, seed_of
 from benchrigor.session.loop import Hooks, drive, ended_by_errors
-from benchrigor.session.pairs.kept_sides import names_of, sides_of, tell_sides
-from benchrigor.session.pairs.pair_engine import PairEngine, PairPlan, PairRound
+from benchrigor.session.pairs.ratio import Ratio
 from benchrigor.session.session import Session, meter_for
-from benchrigor.session.stored_runs import BASELINE, CANDIDATE
+from benchrigor.session.stored_runs import AGAIN, BASELINE, CANDIDATE, PAIR
 from benchrigor.stats.readings.analysis import warn_of_batches
 from benchrigor.stats.series.undisturbed import STOPPED
-from benchrigor.workloads import CallableWorkload
+from benchrigor.workloads import CallableWorkload, InterpreterWorkload
 from benchrigor.workloads.callable import Call
 from benchrigor.workloads.processes.own_signals import measuring, note_stops
 from benchrigor.workloads.processes.time_limits import CallOverran, Patience
@@ -38,6 +41,10 @@ from benchrigor.workloads.timing import (
     misfits,
     wrong_function,
 )
+
+Finish = Callable[[int], Turn]
+Began = Callable[[Engine[Ratio]], object]
+Performers = Mapping[str, Callable[[RoundPlan], Callable[[int], Round] | None]]
 
 
 def measure_pair(
@@ -59,7 +66,7 @@ def measure_pair(
     disturbed: str = "leave-out",
     detector: str = "ranks",
     store: str | Path | Store | None = None,
-    began: Callable[[PairEngine], object] | None = None,
+    began: Began | None = None,
     clock: Clock | None = None,
 ) -> Comparison:
     """Time ``baseline()`` and ``candidate()`` in turn until the ratio of their times is known.
@@ -112,8 +119,8 @@ def measure_pair(
     Notes
     -----
     Each function has its own number of calls per reading: enough for the clock, and for means
-    enough that readings of both last about equally long. `session.pairs.pair_engine.PairEngine`
-    describes the order of the readings and the stop rule.
+    enough that readings of both last about equally long. `session.pairs.ratio.Ratio` describes the
+    order of the readings and the stop rule.
 
     Examples
     --------
@@ -131,44 +138,190 @@ def measure_pair(
     asked: dict[str, Any] = {"margin": margin, "target": target, "confidence": confidence}
     asked |= {"statistic": statistic, "budget_s": budget_s, "preset": preset}
     asked |= {"detector": detector, "disturbed": disturbed, "seed": seed}
-    engine = attempt(problems, lambda: PairEngine(**asked))
+    ratio = attempt(problems, lambda: Ratio(**asked))
     problems += misfits(setup=setup, teardown=teardown, inner=batch, gc=gc, inner_name="batch")
-    if problems or engine is None:
+    if problems or ratio is None:
         raise InvalidInput(problems)
     clock = clock or WallClock()
     timed = partial(
         CallableWorkload, clock=clock, setup=setup, teardown=teardown, inner=batch, gc=gc
     )
     workloads = {name: timed(func) for name, func in functions.items()}
+    subjects = [{"kind": "function", "gc": gc, "batch": batch}] * 2
+
+    def runner(sessions: Mapping[str, Session], _: Performers) -> _Functions:
+        return _Functions(ratio, workloads, clock, gc=gc, sessions=sessions)
+
+    # A reference would come between the readings of a pair.
+    given: dict[str, Any] = {"clock": clock, "store": store, "reference": False}
+    return _measure(ratio, workloads, subjects, runner, began=began, progress=progress, **given)
+
+
+def measure_processes(
+    baseline: Workload,
+    candidate: Workload,
+    *,
+    subjects: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {}),
+    store: str | Path | Store | None = None,
+    progress: Callable[[Progress], object] | None = None,
+    began: Began | None = None,
+    clock: Clock | None = None,
+    **options: Any,
+) -> Comparison:
+    """Run two workloads in turn, in fresh processes, until the ratio of their times is known.
+
+    Parameters
+    ----------
+    baseline, candidate
+        Workloads with a fresh process per round: commands, or functions in fresh interpreters.
+    subjects
+        Subjects of both runs, for programs.
+    store
+        Store that keeps both sides as runs; their subjects name each other. None keeps none.
+    progress
+        As of `measure`: it shows the ratio, with pairs of processes as readings.
+    began
+        As of `measure_pair`.
+    clock
+        The source of time; None for the system's clock.
+    **options
+        Options of `Ratio`.
+
+    Returns
+    -------
+    Comparison
+        Compares the invocations pair by pair; ``reason`` says why the measurement ended.
+
+    Raises
+    ------
+    InvalidInput
+        For unsuitable arguments.
+    WorkloadFailed
+        When a process fails, naming the workload; the error's ``record`` is the Comparison of the
+        rounds finished before.
+    KeyboardInterrupt
+        As it came, with the attribute ``record``.
+
+    Examples
+    --------
+    >>> from benchrigor.testing import FakeClock, SyntheticWorkload
+    >>> clock = FakeClock()
+    >>> old, new = (
+    ...     SyntheticWorkload(mean=mean, restarted=True, seed=seed, clock=clock)
+    ...     for seed, mean in enumerate((1e-4, 1.1e-4))
+    ... )
+    >>> found = measure_processes(old, new, clock=clock, seed=1, budget_s=2)
+    >>> str(found.verdict), found.unit
+    ('worse', 'pair')
+    """
+    ratio = Ratio(by_round=True, **options)
+    clock = clock or WallClock()
+    workloads = {BASELINE: baseline, CANDIDATE: candidate}
+
+    def runner(sessions: Mapping[str, Session], perform: Performers) -> _Processes:
+        return _Processes(ratio, sessions, perform, workloads, clock)
+
+    given: dict[str, Any] = {"clock": clock, "store": store, "reference": True}
+    return _measure(ratio, workloads, subjects, runner, began=began, progress=progress, **given)
+
+
+def _measure(
+    ratio: Ratio,
+    workloads: Mapping[str, Workload],
+    subjects: Sequence[Mapping[str, Any]],
+    runner: Callable[[Mapping[str, Session], Performers], Callable[[RoundPlan], Finish]],
+    *,
+    began: Began | None,
+    progress: Callable[[Progress], object] | None,
+    clock: Clock,
+    store: str | Path | Store | None,
+    reference: bool,
+) -> Comparison:
+    """Measure both in turn until their ratio is known; ``runner`` carries out the plans."""
+    engine = Engine(ratio)
     if began is not None:
         began(engine)
-    subjects = [{"kind": "function", "gc": gc, "batch": batch}] * 2
-    # A reference would come between the readings of a pair.
-    sides = sides_of(engine, workloads, subjects, clock=clock, store=store, reference=False)
-    engine.names = names_of(workloads)
+    ratio.names = _names_of(workloads)
     with ended_by_errors(engine, engine.result), note_stops(), ExitStack() as stack:
-        sessions = {} if store is None else stack.enter_context(sides)[0]
-        of_means = statistic == "mean"
-        runner = _PairRunner(workloads, clock, gc=gc, of_means=of_means, sessions=sessions)
-        drive(engine, runner, clock, Hooks(progress=progress))
-    return engine.result()
+        sides: tuple[Mapping[str, Session], Performers] = {}, {}
+        if store is not None or ratio.by_round:
+            kept = _sides_of(
+                engine, workloads, subjects, clock=clock, store=store, reference=reference
+            )
+            sides = stack.enter_context(kept)
+        drive(engine, runner(*sides), clock, Hooks(progress=progress))
+    found: Comparison = engine.result()
+    return found
 
 
-class _PairRunner:
+@contextmanager
+def _sides_of(
+    engine: Engine[Ratio],
+    workloads: Mapping[str, Workload],
+    subjects: Sequence[Mapping[str, Any]],
+    *,
+    clock: Clock,
+    store: str | Path | Store | None,
+    reference: bool,
+) -> Iterator[tuple[dict[str, Session], Performers]]:
+    """Give a session for either side, and a function that carries out its plans.
+
+    Both sessions end when the engine does. The subject of either run names the other side.
+    """
+    names = [str(getattr(workload, "name", role)) for role, workload in workloads.items()]
+    sessions, pair = {}, uuid4().hex
+    for index, role in enumerate(workloads):
+        told = {"name": names[index], **subjects[index], "in turn with": names[1 - index]}
+        sessions[role] = Session(
+            replace(engine.goal.options, target=None, reference=reference),
+            name=names[index],
+            subject={**told, "as": role, PAIR: pair, AGAIN: engine.goal.command_line},
+            seed=seed_of(engine.goal.seed, index),
+            rules=(),
+            clock=clock,
+            store=store,
+        )
+    try:
+        with ExitStack() as stack:
+            perform = {
+                role: stack.enter_context(sessions[role].performing(workload))
+                for role, workload in workloads.items()
+            }
+            yield sessions, perform
+    except (BenchrigorError, KeyboardInterrupt) as error:
+        error.records = {role: session.result() for role, session in sessions.items()}  # type: ignore[union-attr]
+        raise
+    for session in sessions.values():
+        if engine.decision is not None and engine.decision.reason is not None:
+            session.end(engine.decision.reason)
+        session.result()
+
+
+def _names_of(workloads: Mapping[str, Workload]) -> tuple[str, ...]:
+    """Return the names of both sides for people; none if both are nameless, as lambdas are."""
+    names = {role: str(getattr(workload, "name", "<")) for role, workload in workloads.items()}
+    own = {role: name.rpartition("<locals>.")[2] for role, name in names.items()}
+    if all("<" in name for name in own.values()):
+        return ()
+    return tuple(f"the {role}" if "<" in name else name for role, name in own.items())
+
+
+class _Functions:
     """Carries out the plans of a comparison: times both functions by one clock."""
 
     def __init__(
         self,
+        ratio: Ratio,
         workloads: Mapping[str, CallableWorkload],
         clock: Clock,
         *,
         gc: str,
-        of_means: bool,
         sessions: Mapping[str, Session],
     ) -> None:
+        self._ratio = ratio
         self._workloads = workloads
         self._gc = gc
-        self._of_means = of_means
+        self._of_means = ratio.options.statistic == "mean"
         self._sessions = sessions
         self._taken = 0
         self._clock = clock
@@ -180,14 +333,14 @@ class _PairRunner:
     def _are_chosen(self) -> bool:
         return all(workload.inner for workload in self._workloads.values())
 
-    def _choose_calls(self, plan: PairPlan) -> None:
+    def _choose_calls(self, plan: RoundPlan) -> None:
         """Choose the calls per reading: means of both functions should last about as long.
 
         Readings stay short enough that thirty fit into the time. If a first call is slow, the round
         is a single pair, and the next round chooses.
         """
         is_free = not any(workload.inner for workload in self._workloads.values())
-        for name in plan.order[:2]:
+        for name in self._ratio.order(plan)[:2]:
             self._under_way = name
             with naming(name):
                 self._workloads[name].settle(plan.seconds)
@@ -205,7 +358,7 @@ class _PairRunner:
         workload = self._workloads[shorter]
         workload.put_together(workload.inner * wanted_ns // max(lasting_ns[shorter], 1))
 
-    def __call__(self, plan: PairPlan) -> Callable[[int], PairRound]:
+    def __call__(self, plan: RoundPlan) -> Finish:
         """Take the readings of a plan, in seconds per call."""
         delays = None if self._meter is None else _PairDelays(self._meter, self._clock)
         elapsed_ns, left = self._taken_of(plan, delays)
@@ -227,25 +380,40 @@ class _PairRunner:
         notices += left
         self._taken += pairs
 
-        def finish(elapsed_ns: int) -> PairRound:
-            cut = pairs < plan.pairs
-            made = PairRound(
-                plan=plan,
-                elapsed_ns=elapsed_ns,
-                notices=notices,
-                cut=cut,
-                delays=None if delays is None else delays.of_pairs(pairs),
-                baseline=readings[BASELINE],
-                candidate=readings[CANDIDATE],
+        def finish(elapsed_ns: int) -> Turn:
+            measured = None if delays is None else delays.of_pairs(pairs)
+            both = [
+                self._round(plan, name, readings[name], elapsed_ns, measured) for name in readings
+            ]
+            return Turn(
+                plan=plan, rounds=[(both[0], both[1])], elapsed_ns=elapsed_ns, notices=notices
             )
-            inner = {name: workload.inner for name, workload in self._workloads.items()}
-            tell_sides(self._sessions, made, inner)
-            return made
 
         return finish
 
+    def _round(
+        self,
+        plan: RoundPlan,
+        name: str,
+        values: Floats,
+        elapsed_ns: int,
+        delays: Delays | None,
+    ) -> Round:
+        """Return the readings of a function as a round, of its session if it is kept as a run."""
+        session = self._sessions.get(name)
+        finished = Round(
+            plan=plan if session is None else session.ask() or plan,
+            elapsed_ns=elapsed_ns,
+            unit_readings={"time": values},
+            facts={"inner_loop": self._workloads[name].inner},
+            delays=delays,
+        )
+        if session is not None:
+            session.tell(finished)
+        return finished
+
     def _taken_of(
-        self, plan: PairPlan, delays: _PairDelays | None
+        self, plan: RoundPlan, delays: _PairDelays | None
     ) -> tuple[dict[str, list[int]], tuple[Notice, ...]]:
         """Return the readings of either function, and a Notice if a hanging call was left."""
         began_ns = self._clock.now_ns()
@@ -263,7 +431,7 @@ class _PairRunner:
             if delays is not None:
                 delays.begin()
             patience.taken = elapsed_ns[BASELINE]
-            self._time(elapsed_ns, plan.order, began_ns, until_ns, delays)
+            self._time(elapsed_ns, self._ratio.order(plan), began_ns, until_ns, delays)
         if not patience.is_over:
             return elapsed_ns, ()
         pairs = min(map(len, elapsed_ns.values()))
@@ -349,3 +517,91 @@ def naming(name: str) -> Iterator[None]:
     except (WorkloadFailed, ClockFailed) as error:
         first, *others = error.args
         raise type(error)(f"{name}: {first}", *others) from error.__cause__
+
+
+class _Processes:
+    """Carries out the plans of a comparison: a round of either session in turn.
+
+    The two fresh interpreters of a pair run at the same time and take turns of three milliseconds.
+    So both sides meet the same pace of the machine.
+    """
+
+    def __init__(
+        self,
+        ratio: Ratio,
+        sessions: Mapping[str, Session],
+        perform: Performers,
+        workloads: Mapping[str, Workload],
+        clock: Clock,
+    ) -> None:
+        self._ratio, self._clock = ratio, clock
+        self._sessions, self._perform = sessions, perform
+        self._interpreters = {
+            name: workload
+            for name, workload in workloads.items()
+            if isinstance(workload, InterpreterWorkload)
+        }
+
+    def __call__(self, plan: RoundPlan) -> Finish:
+        """Run the processes of a block; a pair counts if both ran to their ends."""
+        began_ns, order = self._clock.now_ns(), self._ratio.order(plan)
+        rounds: dict[str, list[Round]] = {name: [] for name in self._sessions}
+        notices: dict[tuple[str, Code], Notice] = {}
+        started: dict[str, RoundPlan] = {}
+        for place, name in enumerate(order):
+            now_ns = self._clock.now_ns()
+            passed_s = (now_ns - began_ns) / 1e9
+            if plan.seconds is not None and place % 2 == 0 and passed_s >= plan.seconds:
+                break
+            left_s = None if plan.seconds is None else max(plan.seconds - passed_s, 1e-3)
+            size = partial(self._plan_round, plan, left_s=left_s)
+            if place % 2 == 0:
+                started, pair_ns = {}, now_ns
+                if len(self._interpreters) == 2:
+                    started = self._start_side_by_side(order[place : place + 2], size)
+            since_ns = pair_ns if started else now_ns
+            with naming(name):
+                finished = self._round(name, started.get(name) or size(name), since_ns)
+            if finished.cut:
+                break
+            rounds[name].append(finished)
+            notices |= {(name, notice.code): notice for notice in finished.notices}
+        pairs = [*zip(rounds[BASELINE], rounds[CANDIDATE], strict=False)]
+
+        def finish(elapsed_ns: int) -> Turn:
+            told = tuple(notices.values())
+            return Turn(plan=plan, rounds=pairs, elapsed_ns=elapsed_ns, notices=told)
+
+        return finish
+
+    def _plan_round(self, plan: RoundPlan, name: str, *, left_s: float | None) -> RoundPlan:
+        """Return the next plan of a session, with the size and the time that both sides share."""
+        planned = self._sessions[name].ask()
+        if planned is None:
+            raise WorkloadFailed("it has no more to give")
+        readings = plan.readings
+        if plan.index == 0:  # only the session knows yet how long its readings take
+            readings = min(readings, planned.readings)
+        return replace(planned, readings=readings, seconds=left_s)
+
+    def _start_side_by_side(
+        self, order: Sequence[str], size: Callable[[str], RoundPlan]
+    ) -> dict[str, RoundPlan]:
+        """Start the interpreters of a pair, which measure by turns; return the plans of both."""
+        plans = {name: size(name) for name in order}
+        one, two = socket.socketpair()
+        with one, two:
+            for name, turns in zip(order, (one, two), strict=True):
+                with naming(name):
+                    self._interpreters[name].start(plans[name], turns, is_first=turns is one)
+        return plans
+
+    def _round(self, name: str, planned: RoundPlan, since_ns: int) -> Round:
+        """Carry out a plan of a session."""
+        session, finish = self._sessions[name], self._perform[name](planned)
+        asked = session.ask()
+        if finish is None or asked is None:
+            raise WorkloadFailed("it has no more to give")
+        finished = replace(finish(self._clock.now_ns() - since_ns), plan=asked)
+        session.tell(finished)
+        return finished

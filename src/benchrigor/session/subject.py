@@ -1,0 +1,458 @@
+"""One subject that is measured: its rounds, the next one, and its record. No I/O.
+
+The half-width that a running session can still reach within its budget.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import scipy
+
+from benchrigor.errors import WorkTooShort
+from benchrigor.model import (
+    Analysis,
+    Code,
+    Metric,
+    Notice,
+    Options,
+    Progress,
+    Round,
+    RoundPlan,
+    RunRecord,
+    StopReason,
+)
+from benchrigor.model.checks import refuse, wrong_values
+from benchrigor.model.notice import leading
+from benchrigor.model.options import LATEST
+from benchrigor.model.secret_values import hide_secrets
+from benchrigor.protocols import Detector, StopRule
+from benchrigor.session.conditions.pace_of_rounds import full_speed_of, levels_of, with_pace
+from benchrigor.session.conditions.red_rounds import (
+    check_light,
+    is_red,
+    measured_interference,
+    report_stops,
+    say_left_out,
+    warn_of_loss,
+    with_light,
+    with_stops,
+)
+from benchrigor.session.engine import Engine, seed_of
+from benchrigor.session.measured_metrics import MeasuredMetrics
+from benchrigor.session.outcomes import (
+    disagreement,
+    failed_hook,
+    no_readings,
+    warn_not_converged,
+    without_readings,
+)
+from benchrigor.session.schedule.pacing import Pace, next_readings
+from benchrigor.session.schedule.work_schedule import NextWork, with_work
+from benchrigor.session.stop_rules import (
+    FEWEST_BLOCKS,
+    LITTLE,
+    SETTLED_S,
+    default_rules,
+)
+from benchrigor.stats.changepoints.ruptures_adapter import Estimator
+from benchrigor.stats.readings.evidence import asked_half_width, wanted_half_width
+from benchrigor.stats.readings.inference_units import INVOCATIONS, unit_of
+from benchrigor.stats.statistics.proportion import whole_of
+
+# Before it the pace of the readings is known too badly; one reading alone may be a cold one.
+SINCE_S, FIRST_S = 1.0, 2.5
+# Chance that the noise is this much less than it looks; small, since a session looks often.
+_CHANCE = 0.01
+
+
+def out_of_reach(
+    analysis: Analysis, options: Options, *, units: int, looked_at: int, elapsed_s: float
+) -> float | None:
+    """Return the relative half-width that the budget allows if the target cannot be reached.
+
+    Half-widths shrink with the root of the time. The target is out of reach if even the least noise
+    that the readings are compatible with leaves the interval too wide for the number of readings,
+    or rounds, that the budget holds. It is infinite without an estimate, and None if the target can
+    be reached, or if that is not known yet.
+
+    Parameters
+    ----------
+    analysis
+        The latest; of the first ``looked_at`` units.
+    units
+        Readings, or rounds in processes of their own, so far.
+    elapsed_s
+        The time that they took.
+    """
+    is_soon = elapsed_s < (SINCE_S if units > 1 else FIRST_S)
+    if is_soon or not units or not math.isfinite(options.budget_s):
+        return None
+    growth = max(options.budget_s / elapsed_s, 1.0)
+    # The first ones may have been slow.
+    most, evidence = math.ceil((units + 1) * growth), unit_of(analysis).evidence(options.preset)
+    if most < evidence.second_check:  # from the first full look on only the second finds enough
+        most = min(most, evidence.first_check - 1)
+    share = evidence.share(most)
+    known = analysis.estimate
+    if known is None or not math.isfinite(known.half_width) or not whole_of(known)[0]:
+        return math.inf if share == 0.0 else None
+    wanted = wanted_half_width(known, analysis.metric, options)
+    freedom = known.degrees_of_freedom or known.n - 1.0
+    least = (
+        math.sqrt(freedom / scipy.special.chdtri(freedom, _CHANCE))
+        if math.isfinite(freedom)
+        else 1.0
+    )
+    if known.n_effective < known.n / 2.0:  # the long-run variance of few is often too large
+        least *= max(1.0 - 2.0 / math.sqrt(known.n_effective), 0.2)
+    at_end = known.half_width * math.sqrt(looked_at / (units * growth))
+    if math.isinf(wanted) or least * at_end <= share * wanted:
+        return None
+    return at_end / whole_of(known)[0]
+
+
+_ROUNDING = 1e-6  # of a piece: rounds that add up to it may fall short by that much
+_LEAST = 0.01  # the least share of its time that a piece has if earlier ones took too long
+
+
+class Subject:
+    """One subject that is measured alone: what it has given, and what its next round is.
+
+    It takes the parameters of `Session`, and these:
+
+    Parameters
+    ----------
+    seed
+        Source of every plan's own seed.
+    facts
+        Its description for programs: the ``subject`` of a session and its record.
+    recorded
+        Whether the readings are a recording, so that none will follow.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> engine = Engine(Subject(Options(target=0.05), seed=1))
+    >>> while (plan := engine.ask()) is not None:
+    ...     values = rng.normal(1.0, 0.1, plan.readings)
+    ...     decision = engine.tell(
+    ...         Round(plan=plan, elapsed_ns=1000, unit_readings={"time": values})
+    ...     )
+    >>> decision.reason
+    <StopReason.SATISFIED: 'satisfied'>
+    """
+
+    def __init__(
+        self,
+        options: Options | None = None,
+        metrics: Sequence[Metric] | None = None,
+        *,
+        seed: int = 0,
+        name: str = "session",
+        facts: Mapping[str, Any] | None = None,
+        detector: Detector | Estimator | None = None,
+        rules: Sequence[StopRule] | None = None,
+        next_work: NextWork | None = None,
+        recorded: bool = False,
+    ) -> None:
+        fits = next_work is None or callable(next_work)
+        refuse(wrong_values([("next_work", next_work, fits, "a function of a plan, or None")]))
+        self.options = Options() if options is None else options
+        self.seed = seed
+        self.name = hide_secrets(name)
+        self.facts = dict(facts or {})
+        self._rules = rules
+        self._recorded = recorded
+        self._next_work = next_work
+        self._measured = MeasuredMetrics(
+            self.options, metrics, detector, recorded=recorded, seed=seed
+        )
+        if self._measured.schedule is not None:
+            self._measured.schedule.tries_further = next_work is None
+        self.kept_levels: dict[str, list[tuple[float, float]]] = {}  # of the reference, before
+        self.rounds: list[Round] = []
+        self._piece = 0  # under way; their number when all are over
+        self._red: dict[int, None] = {}
+
+    def restart_rounds(self) -> None:
+        """Take every round for a fresh process, unless the options say otherwise."""
+        if self.options.rounds == "auto":
+            self.options = self._measured.options = replace(self.options, rounds="restarted")
+
+    def next_plan(self, engine: Engine[Subject]) -> RoundPlan | None:
+        """Choose the next round; end the engine if there can be none."""
+        index, elapsed_s = len(self.rounds), engine.elapsed_ns / 1e9
+        left_s = (self.piece + 1) * self.options.piece_s - elapsed_s
+        if self.options.pieces > 1:
+            left_s = max(left_s, _LEAST * self.options.piece_s)
+        plan = RoundPlan(
+            index=index,
+            work=self._scheduled_work(engine),
+            readings=next_readings(self._pace(elapsed_s), self.options),
+            seed=seed_of(self.seed, index),
+            seconds=left_s if 0.0 < left_s < math.inf else None,  # rules may know no budget
+            piece=self.piece,
+        )
+        if self._next_work is None:
+            return plan
+        try:
+            return with_work(plan, self._next_work(plan))
+        except Exception as error:  # noqa: BLE001  # any error of a user's hook is reported, not lost
+            engine.end(StopReason.HOOK_FAILED, failed_hook("next_work", error))
+            return None
+
+    def _scheduled_work(self, engine: Engine[Subject]) -> float | None:
+        schedule = self._measured.schedule
+        if schedule is None:
+            return None if isinstance(self.options.work, tuple) else self.options.work
+        try:
+            return schedule.next(self.options.budget_s - engine.elapsed_ns / 1e9)
+        except WorkTooShort as error:
+            refusal = Notice.refusal(Code.WORK_TOO_SHORT, str(error))
+            engine.end(StopReason.WORK_TOO_SHORT, refusal)
+            raise
+
+    def _pace(self, elapsed_s: float) -> Pace:
+        last = self.rounds[-1] if self.rounds else None
+        many = [metric for metric in self._measured.by_name.values() if metric.unit.many]
+        restarted = [metric for metric in many if metric.unit is INVOCATIONS]
+        splits = [metric.analysis.split for metric in restarted if metric.analysis is not None]
+        return Pace(
+            readings=max((metric.n for metric in many), default=0),
+            elapsed_s=elapsed_s,
+            last_readings=last.n_readings if last else 0,
+            last_s=last.elapsed_ns / 1e9 if last else 0.0,
+            to_next_check=min((metric.to_next_check for metric in many), default=1),
+            piece=self.piece,
+            invocations=max((len(metric.chunks) for metric in restarted), default=0),
+            busy_s=max((metric.busy_s for metric in restarted), default=0.0),
+            split=next(filter(None, splits), None),
+            may_be_short=all(
+                metric.analysis is None or metric.analysis.estimate for metric in restarted
+            ),
+        )
+
+    @property
+    def piece(self) -> int:
+        """The piece that the next round is of, counted from 0."""
+        return min(self._piece, self.options.pieces - 1)
+
+    def _piece_after(self, finished: Round, elapsed_s: float) -> int:
+        """Return the piece that the next round is of, their number when all are over.
+
+        A piece is over when its time is, or when the next reading would end too late. No piece is
+        skipped: if its time is gone, it still has one reading.
+        """
+        if self.options.pieces == 1:
+            return 0
+        each_s, piece = self.options.piece_s, finished.plan.piece
+        by_time = elapsed_s / each_s >= piece + 1.0 - _ROUNDING
+        by_reading = (elapsed_s + self._reading_s) / each_s > piece + LATEST
+        return piece + int(by_time or by_reading)
+
+    @property
+    def _reading_s(self) -> float:
+        """Minimum time of the next call of a function."""
+        if self._measured.schedule is not None:
+            return self._measured.schedule.shortest_round_s
+        last = self.rounds[-1] if self.rounds else None
+        continuous = any(
+            metric.unit.many and metric.unit is not INVOCATIONS
+            for metric in self._measured.by_name.values()
+        )
+        if last is None or not last.n_readings or not (continuous or last.cut):
+            return 0.0
+        return last.elapsed_ns / 1e9 / last.n_readings
+
+    def end(self) -> None:
+        """Take the workload for over: the last readings may be a cool-down."""
+        self._measured.end()
+
+    def check(self, finished: Round) -> None:
+        """Raise InvalidInput if metrics are unknown or readings impossible."""
+        self._measured.check(finished)
+
+    def take(self, finished: Round, elapsed_s: float) -> None:
+        """Add a round that was checked."""
+        restarted = self.options.rounds == "restarted"
+        is_left_out = self.options.red_rounds == "repeat" and is_red(
+            with_stops([*self.rounds, finished], restarted=restarted)[-1],
+            self.rounds,
+            compare_whole=restarted,
+            varies=self._measured.schedule is not None,
+        )
+        self.rounds.append(finished)
+        if is_left_out:
+            self._red[finished.plan.index] = None
+            self._measured.rejected += 1
+        else:
+            self._measured.take(finished)
+        self._measured.spend(finished, elapsed_s)
+        self._piece = self._piece_after(finished, elapsed_s)
+        self._measured.end_pieces(self._piece)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there are enough new readings; without rules only the end needs an analysis."""
+        return self._rules != () and self._measured.is_due
+
+    @property
+    def is_early(self) -> bool:
+        """Whether there are too few readings for a full look."""
+        return self._measured.is_early
+
+    def look(self, *, fully: bool) -> None:
+        """Analyse the readings so far."""
+        self._measured.look(fully=fully)
+
+    def rough_figure(self, most: int) -> Analysis | None:
+        """Make a figure of the latest readings."""
+        return self._measured.rough_figure(most)
+
+    @property
+    def rules(self) -> Sequence[StopRule]:
+        """The rules that may end the session."""
+        if self._rules is not None:
+            return self._rules
+        return default_rules(self.options, no_narrower=self._is_headline_final)
+
+    def _is_headline_final(self, progress: Progress) -> bool:
+        """Whether more readings would narrow no headline by a tenth."""
+        if progress.elapsed_s < SETTLED_S:
+            return False
+        required = [each for each in progress.analyses if each.metric.must_satisfy]
+        paces = [each.pace for each in self._with_pace(required, self._counted_rounds())]
+        return all(
+            pace is not None and pace.blocks >= FEWEST_BLOCKS and pace.reducible <= LITTLE
+            for pace in paces
+        )
+
+    def state(self, elapsed_s: float) -> dict[str, Any]:
+        """Return what is known of the progress."""
+        metrics = self._measured.by_name.values()
+        return {
+            "readings": max((metric.n for metric in metrics), default=0),
+            "rounds": len(self.rounds) - len(self._red),
+            "rejected_rounds": self._measured.rejected,
+            "analyses": tuple(each.analysis for each in metrics if each.analysis is not None),
+            "agreed": self._measured.agreed,
+            "reading_s": self._reading_s,
+            "kept": sum(metric.n for metric in metrics),
+            "reachable": self._reachable(elapsed_s),
+            "missing": self._measured.missing,
+            "name": self.name,
+            "piece": self.rounds[-1].plan.piece if self.rounds else 0,
+        }
+
+    def _reachable(self, elapsed_s: float) -> float | None:
+        """Return the widest half-width that is out of reach of the budget, see `out_of_reach`."""
+        found = [
+            out_of_reach(
+                metric.analysis or metric.empty_analysis(),
+                self.options,
+                units=metric.units,
+                looked_at=metric.looked_at,
+                elapsed_s=elapsed_s,
+            )
+            for metric in self._measured.by_name.values()
+            if metric.metric.must_satisfy and metric.unit.is_foreseen
+        ]
+        return max((pace_s for pace_s in found if pace_s is not None), default=None)
+
+    def result(self, engine: Engine[Subject]) -> RunRecord:
+        """Return the record of all rounds so far."""
+        reports = self._measured.reports()
+        counted = self._counted_rounds()
+        red = say_left_out(len(self._red), len(self.rounds))
+        all_red = self._describe_red_rounds(red)
+        analyses = all_red or tuple(
+            self._flag(reports[metric.name], engine)
+            if metric.name in reports
+            else without_readings(metric, self.rounds)
+            for metric in self._measured.metrics
+        )
+        analyses = self._with_pace(analyses, counted)
+        delayed = None if self._recorded else measured_interference(counted or self.rounds)
+        interference = check_light(delayed, analyses)
+        return RunRecord(
+            name=self.name,
+            options=self.options,
+            metrics=self._measured.metrics or tuple(analysis.metric for analysis in analyses),
+            seed=self.seed,
+            rounds=tuple(self.rounds),
+            analyses=analyses,
+            decision=engine.decision,
+            session_notices=(
+                *with_light(self._all_notices(engine), interference, self.rounds),
+                *disagreement(counted, tuple(reports.values())),
+                *(() if all_red else red),
+                *report_stops(interference),
+                *(
+                    warn_of_loss(interference, analyses)
+                    if len(self._red) < len(self.rounds)
+                    else ()
+                ),
+            ),
+            subject=self.facts,
+            interference=interference,
+            red_rounds=tuple(self._red),
+        )
+
+    def _counted_rounds(self) -> tuple[Round, ...]:
+        """Return the rounds that count, with the stops of the machine during each."""
+        counted = tuple(
+            round_
+            for round_ in self.rounds
+            if round_.plan.index not in self._red and not (round_.cut and not round_.unit_readings)
+        )
+        return with_stops(counted, restarted=self.options.rounds == "restarted")
+
+    def _with_pace(
+        self, analyses: Sequence[Analysis], rounds: Sequence[Round]
+    ) -> tuple[Analysis, ...]:
+        full_s = full_speed_of(levels_of(rounds), self.kept_levels)
+        return tuple(
+            with_pace(analysis, rounds, full_s, self.options.statistic) for analysis in analyses
+        )
+
+    def _describe_red_rounds(self, red: tuple[Notice, ...]) -> tuple[Analysis, ...]:
+        """Describe the readings of rounds that are all left out; empty if one counts."""
+        if not self.rounds or len(self._red) < len(self.rounds):
+            return ()
+        anew = MeasuredMetrics(self.options, self._measured.metrics or None, None, seed=self.seed)
+        return anew.describe_refusal(self.rounds, red[0])
+
+    def _flag(self, analysis: Analysis, engine: Engine[Subject]) -> Analysis:
+        """Warn of an estimate of one process only, or one that did not reach its target."""
+        estimate, metric, notices = analysis.estimate, analysis.metric, analysis.notices
+        if estimate is None:
+            return analysis
+        if unit_of(analysis) is INVOCATIONS:
+            only = [notice for notice in engine.notices if notice.code is Code.THIS_PROCESS_ONLY]
+            others = [notice for notice in notices if not only or notice.code is not only[0].code]
+            notices = tuple(others)
+            estimate = replace(estimate, notices=(*only, *others))
+        wanted = asked_half_width(estimate, metric, self.options)
+        ended = engine.decision is not None and not engine.decision.satisfied
+        if ended and metric.must_satisfy and math.isfinite(wanted):
+            notice = warn_not_converged(estimate.half_width, wanted, *whole_of(estimate))
+            estimate = replace(estimate, notices=leading(notice, estimate.notices))
+            notices = leading(notice, notices)
+        return replace(analysis, estimate=estimate, notices=notices)
+
+    def _all_notices(self, engine: Engine[Subject]) -> tuple[Notice, ...]:
+        """Return the Notices of the session, and of its rounds the last one per code."""
+        of_rounds = {
+            (notice.code, notice.evidence.get("metric")): notice
+            for round_ in self.rounds
+            for notice in round_.notices
+        }
+        no_data = []
+        if engine.decision is not None and not self._measured.metrics and not self._red:
+            no_data.append(no_readings(self.rounds))
+        return (*engine.notices, *of_rounds.values(), *no_data)

@@ -1,0 +1,31 @@
+"""Engines of two subjects in turn, and rounds of both."""
+
+from typing import Any
+
+import numpy as np
+
+from benchrigor.model import Delays, Round, RoundPlan
+from benchrigor.session.engine import Engine
+from benchrigor.session.pairs.ratio import Ratio
+
+
+def comparing(**options: Any) -> Engine[Ratio]:
+    """Return the engine of a ratio."""
+    return Engine(Ratio(**options))
+
+
+def both(
+    plan: RoundPlan, old: object, new: object, *, delays: Delays | None = None, **given: Any
+) -> tuple[Round, Round]:
+    """Return the rounds of baseline and candidate with these readings."""
+    one, two = (
+        Round(
+            plan=plan,
+            elapsed_ns=1,
+            unit_readings={"time": np.asarray(side)},
+            delays=delays,
+            **given,
+        )
+        for side in (old, new)
+    )
+    return one, two
