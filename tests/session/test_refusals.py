@@ -15,7 +15,7 @@ import benchrigor as br
 from benchrigor.model import ChangePoints, Code, Delays, Metric, Options, RunRecord
 from benchrigor.report import explain, render
 from benchrigor.session import read_results
-from benchrigor.session.replays.recorded_run import record_of_pairs
+from benchrigor.session.replays import record_of_pairs
 from benchrigor.testing import FakeClock
 
 SPEED = Metric(name="speed", unit="B/s")

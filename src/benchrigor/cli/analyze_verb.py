@@ -28,8 +28,7 @@ from benchrigor.report import explain as explanation
 from benchrigor.report import plot_trace
 from benchrigor.report.run_table import tabulate
 from benchrigor.session.measured_metrics import SPEED
-from benchrigor.session.replays.file_results import analyse_file
-from benchrigor.session.replays.recorded_run import record_of_pairs
+from benchrigor.session.replays import analyse_file, record_of_pairs
 
 
 @click.command(

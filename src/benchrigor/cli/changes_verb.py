@@ -22,7 +22,7 @@ from benchrigor.model.text import counted, false_alarms, many
 from benchrigor.report import plot_trace
 from benchrigor.report.facts.reading_facts import phase_table
 from benchrigor.report.notice_lines import marked_all
-from benchrigor.session.replays.recorded_run import record_with_changes
+from benchrigor.session.replays import record_with_changes
 
 
 @click.command(cls=Verb)

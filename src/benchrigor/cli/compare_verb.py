@@ -34,7 +34,7 @@ from benchrigor.report.tables.figures import figures_of_pair, figures_of_ranking
 from benchrigor.report.tables.suite_page import suite_page
 from benchrigor.session.pairs.compared_sides import label_of
 from benchrigor.session.pairs.run_comparison import compare_named, rank_runs
-from benchrigor.session.replays.recorded_run import is_bare
+from benchrigor.session.replays import is_bare
 from benchrigor.session.stored_runs import StoredRuns
 from benchrigor.stats.comparison.samples import Question
 

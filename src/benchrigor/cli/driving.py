@@ -18,7 +18,7 @@ from benchrigor.model import Options, RoundPlan, RunRecord
 from benchrigor.protocols import Recorder, Workload
 from benchrigor.session import Session
 from benchrigor.session.engine import Engine, check_seed, seed_of
-from benchrigor.session.turns.rotation import records_of, rotate
+from benchrigor.session.measuring import records_of, rotate
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.command_hooks import setting_up
 from benchrigor.workloads.processes.own_signals import end, handle

@@ -12,7 +12,7 @@ from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import column_options, recording
 from benchrigor.cli.verb_help import Verb
 from benchrigor.formats.readings import Columns
-from benchrigor.session.replays.file_results import analyse_file
+from benchrigor.session.replays import analyse_file
 from benchrigor.session.sample_size import plan as planned
 
 

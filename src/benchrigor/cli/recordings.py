@@ -21,8 +21,9 @@ from benchrigor.model import Metric, Options, RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
 from benchrigor.model.metric import describe_metric
-from benchrigor.session.replays.file_results import analyse_file, arrange_file
-from benchrigor.session.replays.recorded_run import (
+from benchrigor.session.replays import (
+    analyse_file,
+    arrange_file,
     ensure_analysed,
     record_of_readings,
     recording_of,

@@ -30,7 +30,7 @@ from benchrigor.model.codec import is_there
 from benchrigor.model.options import Work, check_work
 from benchrigor.model.text import show_duration
 from benchrigor.session.measured_metrics import SPEED
-from benchrigor.session.turns.rotation import pieces_for
+from benchrigor.session.measuring import pieces_for
 from benchrigor.workloads import Pick
 from benchrigor.workloads.named_functions import names_function
 

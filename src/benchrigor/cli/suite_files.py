@@ -12,7 +12,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, RunRecord
 from benchrigor.model.comparison import SuiteComparison
 from benchrigor.model.text import first_few
-from benchrigor.session.pairs.suites import compare_suites
+from benchrigor.session.pairs.run_comparison import compare_suites
 from benchrigor.stats.comparison.samples import Question
 
 _SOME = 10  # names that an error lists

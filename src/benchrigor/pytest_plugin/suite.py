@@ -23,7 +23,7 @@ from benchrigor.model.text import first_few, many, percent
 from benchrigor.pytest_plugin.marks import settings_of
 from benchrigor.pytest_plugin.revision import Revision, unmeasured
 from benchrigor.report.run_table import tabulate
-from benchrigor.session.pairs.suites import compare_suite
+from benchrigor.session.pairs.run_comparison import compare_suite
 from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.storage import Journal
 from benchrigor.storage.project_settings import defaults

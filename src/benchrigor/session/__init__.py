@@ -8,13 +8,12 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "fitness.findings": "examine",
-        "measuring": "measure measure_async",
+        "measuring": "measure measure_async measure_many",
         "pairs.in_turn": "measure_pair",
         "pairs.run_comparison": "compare_runs",
-        "replays.file_results": "read_results",
+        "replays": "read_results",
         "sample_size": "plan",
         "session": "Session",
         "stop_rules": "default_rules",
-        "turns.rotation": "measure_many",
     },
 )

@@ -1,10 +1,10 @@
 from benchrigor.session.fitness.findings import examine as examine
 from benchrigor.session.measuring import measure as measure
 from benchrigor.session.measuring import measure_async as measure_async
+from benchrigor.session.measuring import measure_many as measure_many
 from benchrigor.session.pairs.in_turn import measure_pair as measure_pair
 from benchrigor.session.pairs.run_comparison import compare_runs as compare_runs
-from benchrigor.session.replays.file_results import read_results as read_results
+from benchrigor.session.replays import read_results as read_results
 from benchrigor.session.sample_size import plan as plan
 from benchrigor.session.session import Session as Session
 from benchrigor.session.stop_rules import default_rules as default_rules
-from benchrigor.session.turns.rotation import measure_many as measure_many

@@ -79,16 +79,13 @@ class Goal(Protocol):
     def check(self, finished: Any) -> None:
         """Raise InvalidInput if the result of a plan is impossible."""
 
-    def take(self, finished: Any, elapsed_s: float) -> None:
-        """Add the result of a plan, with the time of all so far."""
-
-    def end(self) -> None:
-        """Take what is measured for over: the last readings may be a cool-down."""
+    def take(self, finished: Any, engine: Engine[Any]) -> None:
+        """Add the result of a plan, whose time the engine has counted."""
 
     def look(self, *, fully: bool) -> None:
         """Analyse the readings so far; if not ``fully``, only for the display of progress."""
 
-    def state(self, elapsed_s: float) -> dict[str, Any]:
+    def state(self, engine: Engine[Any]) -> dict[str, Any]:
         """Return the fields of `Progress` that are known here."""
 
     def rough_figure(self, most: int) -> Analysis | None:
@@ -125,6 +122,11 @@ class Engine(Generic[G]):
         self._figure: Analysis | None = None
         self._figure_ns = 0
 
+    @property
+    def elapsed_s(self) -> float:
+        """Wall time of all plans so far."""
+        return self.elapsed_ns / 1e9
+
     def request_stop(self) -> None:
         """End after the round under way."""
         self.is_asked_to_stop = True
@@ -133,8 +135,6 @@ class Engine(Generic[G]):
         """End from outside, unless it has ended."""
         if self.decision is not None:
             return
-        if reason is StopReason.EXHAUSTED:
-            self.goal.end()
         if notice is not None:
             self.note(notice)
         self._pending = None
@@ -179,10 +179,9 @@ class Engine(Generic[G]):
         self.goal.check(finished)
         if keep is not None:
             keep(finished)
-        elapsed_ns = self.elapsed_ns + finished.elapsed_ns
-        self.goal.take(finished, elapsed_ns / 1e9)
-        self._pending, self.elapsed_ns = None, elapsed_ns
-        self.told += 1
+        self.elapsed_ns += finished.elapsed_ns
+        self.goal.take(finished, self)
+        self._pending, self.told = None, self.told + 1
         progress = self._assess(look=self.goal.is_due)
         if progress.decision is not None and not progress.fresh:
             # The last look of a session covers all its readings.
@@ -207,8 +206,8 @@ class Engine(Generic[G]):
 
     def state(self, *, fresh: bool) -> Progress:
         """Return the state so far, with the time until the target or the budget."""
-        elapsed_s, options = self.elapsed_ns / 1e9, self.goal.options
-        known = self.goal.state(elapsed_s)
+        elapsed_s, options = self.elapsed_s, self.goal.options
+        known = self.goal.state(self)
         readings, analyses = known["readings"], known["analyses"]
         must = [analysis for analysis in analyses if analysis.metric.must_satisfy]
         required = [analysis.required for analysis in must]

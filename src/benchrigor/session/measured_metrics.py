@@ -100,6 +100,8 @@ class MeasuredMetrics:
 
     def end(self) -> None:
         """Take the workload for over: analyse anew, since the last readings may be a cool-down."""
+        if self._has_ended:
+            return
         self._has_ended = True
         for so_far in self.by_name.values():
             so_far.analysis = so_far.report = None

@@ -186,14 +186,14 @@ class Subject:
 
     def next_plan(self, engine: Engine[Subject]) -> RoundPlan | None:
         """Choose the next round; end the engine if there can be none."""
-        index, elapsed_s = len(self.rounds), engine.elapsed_ns / 1e9
-        left_s = (self.piece + 1) * self.options.piece_s - elapsed_s
+        index = len(self.rounds)
+        left_s = (self.piece + 1) * self.options.piece_s - engine.elapsed_s
         if self.options.pieces > 1:
             left_s = max(left_s, _LEAST * self.options.piece_s)
         plan = RoundPlan(
             index=index,
             work=self._scheduled_work(engine),
-            readings=next_readings(self._pace(elapsed_s), self.options),
+            readings=next_readings(self._pace(engine.elapsed_s), self.options),
             seed=seed_of(self.seed, index),
             seconds=left_s if 0.0 < left_s < math.inf else None,  # rules may know no budget
             piece=self.piece,
@@ -211,7 +211,7 @@ class Subject:
         if schedule is None:
             return None if isinstance(self.options.work, tuple) else self.options.work
         try:
-            return schedule.next(self.options.budget_s - engine.elapsed_ns / 1e9)
+            return schedule.next(self.options.budget_s - engine.elapsed_s)
         except WorkTooShort as error:
             refusal = Notice.refusal(Code.WORK_TOO_SHORT, str(error))
             engine.end(StopReason.WORK_TOO_SHORT, refusal)
@@ -269,15 +269,11 @@ class Subject:
             return 0.0
         return last.elapsed_ns / 1e9 / last.n_readings
 
-    def end(self) -> None:
-        """Take the workload for over: the last readings may be a cool-down."""
-        self._measured.end()
-
     def check(self, finished: Round) -> None:
         """Raise InvalidInput if metrics are unknown or readings impossible."""
         self._measured.check(finished)
 
-    def take(self, finished: Round, elapsed_s: float) -> None:
+    def take(self, finished: Round, engine: Engine[Subject]) -> None:
         """Add a round that was checked."""
         restarted = self.options.rounds == "restarted"
         is_left_out = self.options.red_rounds == "repeat" and is_red(
@@ -292,8 +288,8 @@ class Subject:
             self._measured.rejected += 1
         else:
             self._measured.take(finished)
-        self._measured.spend(finished, elapsed_s)
-        self._piece = self._piece_after(finished, elapsed_s)
+        self._measured.spend(finished, engine.elapsed_s)
+        self._piece = self._piece_after(finished, engine.elapsed_s)
         self._measured.end_pieces(self._piece)
 
     @property
@@ -332,7 +328,7 @@ class Subject:
             for pace in paces
         )
 
-    def state(self, elapsed_s: float) -> dict[str, Any]:
+    def state(self, engine: Engine[Subject]) -> dict[str, Any]:
         """Return what is known of the progress."""
         metrics = self._measured.by_name.values()
         return {
@@ -343,7 +339,7 @@ class Subject:
             "agreed": self._measured.agreed,
             "reading_s": self._reading_s,
             "kept": sum(metric.n for metric in metrics),
-            "reachable": self._reachable(elapsed_s),
+            "reachable": self._reachable(engine.elapsed_s),
             "missing": self._measured.missing,
             "name": self.name,
             "piece": self.rounds[-1].plan.piece if self.rounds else 0,
@@ -366,6 +362,8 @@ class Subject:
 
     def result(self, engine: Engine[Subject]) -> RunRecord:
         """Return the record of all rounds so far."""
+        if engine.decision is not None and engine.decision.reason is StopReason.EXHAUSTED:
+            self._measured.end()  # the last readings may be a cool-down
         reports = self._measured.reports()
         counted = self._counted_rounds()
         red = say_left_out(len(self._red), len(self.rounds))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.session.pairs.turns import comparing
+from tests.session.pairs.turns import comparing, take
 from tests.session.telling import engine_of
 
 import benchrigor as br
@@ -59,8 +59,7 @@ def test_what_all_rounds_have_in_common_cancels_in_a_ranking() -> None:
 def test_a_ranking_is_what_two_processes_measured_in_turn_come_to() -> None:
     records = in_turn({"old": 0.100, "new": 0.103}, seed=2)
     engine = comparing(by_round=True, margin=0.02)
-    for pair in zip(*(each.rounds for each in records.values()), strict=True):
-        engine.goal.add(pair)
+    take(engine, [*zip(*(each.rounds for each in records.values()), strict=True)])
     wanted, found = engine.result(), compare_with("old", records, margin=0.02)["new"]
     assert found.ratio == wanted.ratio
     assert (found.verdict, found.p_value) == (wanted.verdict, wanted.p_value)

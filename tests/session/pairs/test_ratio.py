@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.session.pairs.turns import both, comparing
+from tests.session.pairs.turns import both, comparing, take
 from tests.session.telling import codes, following
 
 from benchrigor.errors import PlanMismatch
@@ -228,8 +228,8 @@ def test_times_that_are_all_0_are_no_measurement(by_round: bool) -> None:
     engine = comparing(by_round=by_round, budget_s=1.0, seed=1)
     one = np.random.default_rng(1).lognormal(0.0, 0.05, 40)
     plan, splits = RoundPlan(index=0), 40 if by_round else 1
-    for old, new in zip(np.split(one, splits), np.split(0.0 * one, splits), strict=True):
-        engine.goal.add(both(plan, old, new))
+    halves = zip(np.split(one, splits), np.split(0.0 * one, splits), strict=True)
+    take(engine, [both(plan, old, new) for old, new in halves])
     found = engine.result()
     assert found.ratio is None
     assert found.verdict is Verdict.UNDECIDED
@@ -255,8 +255,8 @@ def test_pairs_are_cut_by_the_detector_that_is_asked_for(by_round: bool) -> None
     ratios = []
     for name in ("ranks", "edm"):
         engine = comparing(by_round=by_round, detector=name)
-        for old, new in zip(*sides, strict=True):
-            engine.goal.add(both(RoundPlan(index=0), old, new))
+        plan = RoundPlan(index=0)
+        take(engine, [both(plan, old, new) for old, new in zip(*sides, strict=True)])
         ratios.append(ratio_of(engine.result()))
     assert all(ratio.low <= 1.0 <= ratio.high for ratio in ratios)
     assert ratios[0] != ratios[1]

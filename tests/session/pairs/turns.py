@@ -1,11 +1,12 @@
 """Engines of two subjects in turn, and rounds of both."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from benchrigor.model import Delays, Round, RoundPlan
-from benchrigor.session.engine import Engine
+from benchrigor.session.engine import Engine, Turn
 from benchrigor.session.pairs.ratio import Ratio
 
 
@@ -29,3 +30,9 @@ def both(
         for side in (old, new)
     )
     return one, two
+
+
+def take(engine: Engine[Ratio], rounds: Sequence[tuple[Round, Round]]) -> None:
+    """Give a ratio rounds that it did not ask for, and has not looked at."""
+    turn = Turn(plan=RoundPlan(index=0), rounds=rounds, elapsed_ns=0)
+    engine.goal.take(turn, engine)

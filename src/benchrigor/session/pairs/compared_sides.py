@@ -18,7 +18,7 @@ from benchrigor.model.notice import Evidence, weakening
 from benchrigor.model.recorded import FILE, PROCESSES
 from benchrigor.model.text import is_broken_off, refusal_of, say_end
 from benchrigor.session.conditions.red_rounds import is_disturbed
-from benchrigor.session.replays.recorded_run import asked_anew, is_bare, recording_of
+from benchrigor.session.replays import asked_anew, is_bare, recording_of
 from benchrigor.stats.comparison.samples import Question
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
 from benchrigor.stats.readings.analysis import look

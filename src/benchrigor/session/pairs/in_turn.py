@@ -19,7 +19,6 @@ from benchrigor.clocks import WallClock
 from benchrigor.errors import BenchrigorError, ClockFailed, InvalidInput, WorkloadFailed
 from benchrigor.model import Code, Comparison, Delays, Notice, Progress, Round, RoundPlan
 from benchrigor.model.checks import attempt
-from benchrigor.model.series import Floats
 from benchrigor.protocols import Clock, DelayMeter, Store, Workload
 from benchrigor.session.engine import Engine, Turn, seed_of
 from benchrigor.session.loop import Hooks, drive, ended_by_errors
@@ -44,7 +43,7 @@ from benchrigor.workloads.timing import (
 
 Finish = Callable[[int], Turn]
 Began = Callable[[Engine[Ratio]], object]
-Performers = Mapping[str, Callable[[RoundPlan], Callable[[int], Round] | None]]
+Perform = Callable[[RoundPlan], Callable[[int], Round] | None]
 
 
 def measure_pair(
@@ -149,12 +148,8 @@ def measure_pair(
     workloads = {name: timed(func) for name, func in functions.items()}
     subjects = [{"kind": "function", "gc": gc, "batch": batch}] * 2
 
-    def runner(sessions: Mapping[str, Session], _: Performers) -> _Functions:
-        return _Functions(ratio, workloads, clock, gc=gc, sessions=sessions)
-
-    # A reference would come between the readings of a pair.
-    given: dict[str, Any] = {"clock": clock, "store": store, "reference": False}
-    return _measure(ratio, workloads, subjects, runner, began=began, progress=progress, **given)
+    runner = _Functions(ratio, workloads, clock, gc=gc)
+    return _measure(runner, subjects, store=store, began=began, progress=progress)
 
 
 def measure_processes(
@@ -218,76 +213,65 @@ def measure_processes(
     clock = clock or WallClock()
     workloads = {BASELINE: baseline, CANDIDATE: candidate}
 
-    def runner(sessions: Mapping[str, Session], perform: Performers) -> _Processes:
-        return _Processes(ratio, sessions, perform, workloads, clock)
-
-    given: dict[str, Any] = {"clock": clock, "store": store, "reference": True}
-    return _measure(ratio, workloads, subjects, runner, began=began, progress=progress, **given)
+    runner = _Processes(ratio, workloads, clock)
+    return _measure(runner, subjects, store=store, began=began, progress=progress)
 
 
 def _measure(
-    ratio: Ratio,
-    workloads: Mapping[str, Workload],
+    runner: _Functions | _Processes,
     subjects: Sequence[Mapping[str, Any]],
-    runner: Callable[[Mapping[str, Session], Performers], Callable[[RoundPlan], Finish]],
     *,
+    store: str | Path | Store | None,
     began: Began | None,
     progress: Callable[[Progress], object] | None,
-    clock: Clock,
-    store: str | Path | Store | None,
-    reference: bool,
 ) -> Comparison:
-    """Measure both in turn until their ratio is known; ``runner`` carries out the plans."""
+    """Measure both in turn until their ratio is known."""
+    ratio = runner.ratio
     engine = Engine(ratio)
     if began is not None:
         began(engine)
-    ratio.names = _names_of(workloads)
+    ratio.names = _names_of(runner.workloads)
     with ended_by_errors(engine, engine.result), note_stops(), ExitStack() as stack:
-        sides: tuple[Mapping[str, Session], Performers] = {}, {}
         if store is not None or ratio.by_round:
-            kept = _sides_of(
-                engine, workloads, subjects, clock=clock, store=store, reference=reference
-            )
-            sides = stack.enter_context(kept)
-        drive(engine, runner(*sides), clock, Hooks(progress=progress))
+            stack.enter_context(_as_runs(engine, runner, subjects, store))
+        drive(engine, runner, runner.clock, Hooks(progress=progress))
     found: Comparison = engine.result()
     return found
 
 
 @contextmanager
-def _sides_of(
+def _as_runs(
     engine: Engine[Ratio],
-    workloads: Mapping[str, Workload],
+    runner: _Functions | _Processes,
     subjects: Sequence[Mapping[str, Any]],
-    *,
-    clock: Clock,
     store: str | Path | Store | None,
-    reference: bool,
-) -> Iterator[tuple[dict[str, Session], Performers]]:
-    """Give a session for either side, and a function that carries out its plans.
+) -> Iterator[None]:
+    """Give the runner a session for either side; both end when the engine does.
 
-    Both sessions end when the engine does. The subject of either run names the other side.
+    The subject of either run names the other side.
     """
+    ratio, workloads, pair = runner.ratio, runner.workloads, uuid4().hex
     names = [str(getattr(workload, "name", role)) for role, workload in workloads.items()]
-    sessions, pair = {}, uuid4().hex
+    # Between the readings of a pair a reference would disturb them.
+    options = replace(ratio.options, target=None, reference=ratio.by_round)
     for index, role in enumerate(workloads):
         told = {"name": names[index], **subjects[index], "in turn with": names[1 - index]}
-        sessions[role] = Session(
-            replace(engine.goal.options, target=None, reference=reference),
+        runner.sessions[role] = Session(
+            options,
             name=names[index],
-            subject={**told, "as": role, PAIR: pair, AGAIN: engine.goal.command_line},
-            seed=seed_of(engine.goal.seed, index),
+            subject={**told, "as": role, PAIR: pair, AGAIN: ratio.command_line},
+            seed=seed_of(ratio.seed, index),
             rules=(),
-            clock=clock,
+            clock=runner.clock,
             store=store,
         )
+    sessions = runner.sessions
     try:
         with ExitStack() as stack:
-            perform = {
-                role: stack.enter_context(sessions[role].performing(workload))
-                for role, workload in workloads.items()
-            }
-            yield sessions, perform
+            for role, workload in workloads.items():
+                performing = sessions[role].performing(workload)
+                runner.perform[role] = stack.enter_context(performing)
+            yield
     except (BenchrigorError, KeyboardInterrupt) as error:
         error.records = {role: session.result() for role, session in sessions.items()}  # type: ignore[union-attr]
         raise
@@ -310,28 +294,20 @@ class _Functions:
     """Carries out the plans of a comparison: times both functions by one clock."""
 
     def __init__(
-        self,
-        ratio: Ratio,
-        workloads: Mapping[str, CallableWorkload],
-        clock: Clock,
-        *,
-        gc: str,
-        sessions: Mapping[str, Session],
+        self, ratio: Ratio, workloads: Mapping[str, CallableWorkload], clock: Clock, *, gc: str
     ) -> None:
-        self._ratio = ratio
-        self._workloads = workloads
+        self.ratio, self.workloads, self.clock = ratio, workloads, clock
+        self.sessions, self.perform = dict[str, Session](), dict[str, Perform]()
         self._gc = gc
         self._of_means = ratio.options.statistic == "mean"
-        self._sessions = sessions
         self._taken = 0
-        self._clock = clock
         self._stopwatch = Stopwatch(clock)
         self._meter = meter_for(clock)
         self._patience, self._under_way = Patience(), BASELINE  # the function being called
 
     @property
     def _are_chosen(self) -> bool:
-        return all(workload.inner for workload in self._workloads.values())
+        return all(workload.inner for workload in self.workloads.values())
 
     def _choose_calls(self, plan: RoundPlan) -> None:
         """Choose the calls per reading: means of both functions should last about as long.
@@ -339,34 +315,34 @@ class _Functions:
         Readings stay short enough that thirty fit into the time. If a first call is slow, the round
         is a single pair, and the next round chooses.
         """
-        is_free = not any(workload.inner for workload in self._workloads.values())
-        for name in self._ratio.order(plan)[:2]:
+        is_free = not any(workload.inner for workload in self.workloads.values())
+        for name in self.ratio.order(plan)[:2]:
             self._under_way = name
             with naming(name):
-                self._workloads[name].settle(plan.seconds)
+                self.workloads[name].settle(plan.seconds)
         if not (is_free and self._of_means):
             return
         lasting_ns = {}
         with collector_kept(self._gc):
-            for name, workload in self._workloads.items():
+            for name, workload in self.workloads.items():
                 with naming(name):
                     lasting_ns[name] = workload.lasting_ns()
         shorter, longer = sorted(lasting_ns, key=lasting_ns.__getitem__)
         wanted_ns = lasting_ns[longer]
         if plan.seconds is not None:
             wanted_ns = min(wanted_ns, int(plan.seconds * 1e9 / FEW_CALLS))
-        workload = self._workloads[shorter]
+        workload = self.workloads[shorter]
         workload.put_together(workload.inner * wanted_ns // max(lasting_ns[shorter], 1))
 
     def __call__(self, plan: RoundPlan) -> Finish:
         """Take the readings of a plan, in seconds per call."""
-        delays = None if self._meter is None else _PairDelays(self._meter, self._clock)
+        delays = None if self._meter is None else _PairDelays(self._meter, self.clock)
         elapsed_ns, left = self._taken_of(plan, delays)
         pairs = len(elapsed_ns[BASELINE])
         readings = {}
         for name, taken in elapsed_ns.items():
             with naming(name):
-                inner = self._workloads[name].inner or 1
+                inner = self.workloads[name].inner or 1
                 spans_s = in_seconds(taken, done=self._taken, inner=inner)
                 readings[name] = self._stopwatch.without_cost(spans_s, inner)
         notices = tuple(
@@ -374,7 +350,7 @@ class _Functions:
             for name, taken in elapsed_ns.items()
             for warning in self._stopwatch.new_warnings(taken)
         )
-        calls = max(workload.inner for workload in self._workloads.values())
+        calls = max(workload.inner for workload in self.workloads.values())
         if self._taken == 0 and not self._of_means and calls > 1:
             notices = (warn_of_batches(calls), *notices)
         notices += left
@@ -382,48 +358,36 @@ class _Functions:
 
         def finish(elapsed_ns: int) -> Turn:
             measured = None if delays is None else delays.of_pairs(pairs)
-            both = [
-                self._round(plan, name, readings[name], elapsed_ns, measured) for name in readings
-            ]
-            return Turn(
-                plan=plan, rounds=[(both[0], both[1])], elapsed_ns=elapsed_ns, notices=notices
-            )
+            both = []
+            for name, values in readings.items():
+                session = self.sessions.get(name)
+                made = Round(
+                    plan=plan if session is None else session.ask() or plan,
+                    elapsed_ns=elapsed_ns,
+                    unit_readings={"time": values},
+                    facts={"inner_loop": self.workloads[name].inner},
+                    delays=measured,
+                )
+                if session is not None:
+                    session.tell(made)
+                both.append(made)
+            rounds = [(both[0], both[1])]
+            return Turn(plan=plan, rounds=rounds, elapsed_ns=elapsed_ns, notices=notices)
 
         return finish
-
-    def _round(
-        self,
-        plan: RoundPlan,
-        name: str,
-        values: Floats,
-        elapsed_ns: int,
-        delays: Delays | None,
-    ) -> Round:
-        """Return the readings of a function as a round, of its session if it is kept as a run."""
-        session = self._sessions.get(name)
-        finished = Round(
-            plan=plan if session is None else session.ask() or plan,
-            elapsed_ns=elapsed_ns,
-            unit_readings={"time": values},
-            facts={"inner_loop": self._workloads[name].inner},
-            delays=delays,
-        )
-        if session is not None:
-            session.tell(finished)
-        return finished
 
     def _taken_of(
         self, plan: RoundPlan, delays: _PairDelays | None
     ) -> tuple[dict[str, list[int]], tuple[Notice, ...]]:
         """Return the readings of either function, and a Notice if a hanging call was left."""
-        began_ns = self._clock.now_ns()
+        began_ns = self.clock.now_ns()
         until_ns = math.inf if plan.seconds is None else began_ns + plan.seconds * 1e9
-        elapsed_ns: dict[str, list[int]] = {name: [] for name in self._workloads}
+        elapsed_ns: dict[str, list[int]] = {name: [] for name in self.workloads}
         patience = self._patience
-        is_real = isinstance(self._clock, WallClock)
+        is_real = isinstance(self.clock, WallClock)
         limited = patience.kept(plan.seconds if is_real else None)
         with measuring(), limited, ExitStack() as stack:
-            for workload in self._workloads.values():
+            for workload in self.workloads.values():
                 stack.enter_context(workload.awaiting())
             if not (self._taken and self._are_chosen):
                 self._choose_calls(plan)
@@ -431,11 +395,11 @@ class _Functions:
             if delays is not None:
                 delays.begin()
             patience.taken = elapsed_ns[BASELINE]
-            self._time(elapsed_ns, self._ratio.order(plan), began_ns, until_ns, delays)
+            self._time(elapsed_ns, self.ratio.order(plan), began_ns, until_ns, delays)
         if not patience.is_over:
             return elapsed_ns, ()
         pairs = min(map(len, elapsed_ns.values()))
-        notice = patience.notice(self._workloads[self._under_way].name)
+        notice = patience.notice(self.workloads[self._under_way].name)
         if not pairs:
             raise WorkloadFailed(f"{self._under_way}: {notice.sentence}")
         return {name: taken[:pairs] for name, taken in elapsed_ns.items()}, (notice,)
@@ -449,8 +413,8 @@ class _Functions:
         delays: _PairDelays | None,
     ) -> None:
         """Add readings of either function; no pair begins whose last call would be late."""
-        time_once = {name: workload.time_once for name, workload in self._workloads.items()}
-        name, now_ns = BASELINE, self._clock.now_ns
+        time_once = {name: workload.time_once for name, workload in self.workloads.items()}
+        name, now_ns = BASELINE, self.clock.now_ns
         try:
             for place, name in enumerate(order):
                 taken = elapsed_ns[name]
@@ -462,9 +426,9 @@ class _Functions:
                     late = since_ns + (since_ns - before_ns) / 2 >= until_ns
                     if late or not self._are_chosen:
                         break
-        except WorkloadFailed as error:
-            first, *others = error.args
-            raise WorkloadFailed(f"{name}: {first}", *others) from error.__cause__
+        except WorkloadFailed:
+            with naming(name):
+                raise
         except CallOverran:
             self._under_way = name
             raise
@@ -526,16 +490,9 @@ class _Processes:
     So both sides meet the same pace of the machine.
     """
 
-    def __init__(
-        self,
-        ratio: Ratio,
-        sessions: Mapping[str, Session],
-        perform: Performers,
-        workloads: Mapping[str, Workload],
-        clock: Clock,
-    ) -> None:
-        self._ratio, self._clock = ratio, clock
-        self._sessions, self._perform = sessions, perform
+    def __init__(self, ratio: Ratio, workloads: Mapping[str, Workload], clock: Clock) -> None:
+        self.ratio, self.workloads, self.clock = ratio, workloads, clock
+        self.sessions, self.perform = dict[str, Session](), dict[str, Perform]()
         self._interpreters = {
             name: workload
             for name, workload in workloads.items()
@@ -544,12 +501,12 @@ class _Processes:
 
     def __call__(self, plan: RoundPlan) -> Finish:
         """Run the processes of a block; a pair counts if both ran to their ends."""
-        began_ns, order = self._clock.now_ns(), self._ratio.order(plan)
-        rounds: dict[str, list[Round]] = {name: [] for name in self._sessions}
+        began_ns, order = self.clock.now_ns(), self.ratio.order(plan)
+        rounds: dict[str, list[Round]] = {name: [] for name in self.sessions}
         notices: dict[tuple[str, Code], Notice] = {}
         started: dict[str, RoundPlan] = {}
         for place, name in enumerate(order):
-            now_ns = self._clock.now_ns()
+            now_ns = self.clock.now_ns()
             passed_s = (now_ns - began_ns) / 1e9
             if plan.seconds is not None and place % 2 == 0 and passed_s >= plan.seconds:
                 break
@@ -576,7 +533,7 @@ class _Processes:
 
     def _plan_round(self, plan: RoundPlan, name: str, *, left_s: float | None) -> RoundPlan:
         """Return the next plan of a session, with the size and the time that both sides share."""
-        planned = self._sessions[name].ask()
+        planned = self.sessions[name].ask()
         if planned is None:
             raise WorkloadFailed("it has no more to give")
         readings = plan.readings
@@ -598,10 +555,10 @@ class _Processes:
 
     def _round(self, name: str, planned: RoundPlan, since_ns: int) -> Round:
         """Carry out a plan of a session."""
-        session, finish = self._sessions[name], self._perform[name](planned)
+        session, finish = self.sessions[name], self.perform[name](planned)
         asked = session.ask()
         if finish is None or asked is None:
             raise WorkloadFailed("it has no more to give")
-        finished = replace(finish(self._clock.now_ns() - since_ns), plan=asked)
+        finished = replace(finish(self.clock.now_ns() - since_ns), plan=asked)
         session.tell(finished)
         return finished

@@ -1,4 +1,4 @@
-"""Runs measured in turn, round by round: compared and ranked by the ratio of each pair."""
+"""Runs measured in turn, compared again by the ratio of each pair, and ranked."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Comparison, Notice, Round, RunRecord
+from benchrigor.model import Code, Comparison, Notice, Round, RoundPlan, RunRecord
 from benchrigor.model.comparison import Ranked
 from benchrigor.model.interference import Light
 from benchrigor.model.text import percent
 from benchrigor.session.conditions.red_rounds import report_stops
-from benchrigor.session.pairs.ratio import compare_in_turn
+from benchrigor.session.engine import Engine, Turn
+from benchrigor.session.pairs.ratio import Ratio
 from benchrigor.stats.comparison.samples import Question
 from benchrigor.stats.interference.traffic_light import light_of
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
@@ -26,6 +27,26 @@ class Ranking:
     places: tuple[Ranked, ...] = ()
     against_first: Mapping[str, Comparison] = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
+
+
+def compare_in_turn(baseline: RunRecord, candidate: RunRecord, question: Question) -> Comparison:
+    """Compare both sides of a comparison pair by pair, as it did."""
+    own = baseline.options
+    ratio = Ratio(
+        margin=question.margin,
+        direction=question.direction,
+        by_round=own.rounds == "restarted",
+        statistic=question.statistic or own.statistic,
+        confidence=question.confidence,
+        disturbed=own.disturbed,
+        detector=own.detector,
+    )
+    ratio.names = (baseline.name, candidate.name)
+    # A process that was ended has none next to it.
+    whole = ([round_ for round_ in run.rounds if not round_.cut] for run in (baseline, candidate))
+    engine, pairs = Engine(ratio), [*zip(*whole, strict=False)]
+    ratio.take(Turn(plan=RoundPlan(index=0), rounds=pairs, elapsed_ns=0), engine)
+    return replace(ratio.result(engine), elapsed_s=None)
 
 
 def compare_with(

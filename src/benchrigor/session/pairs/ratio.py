@@ -3,42 +3,38 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from benchrigor.errors import InvalidInput
+from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed
 from benchrigor.model import (
     Analysis,
+    Code,
     Comparison,
     Estimate,
     Metric,
     Notice,
+    Observed,
     Options,
     Progress,
     Round,
     RoundPlan,
-    RunRecord,
     StopReason,
+    Verdict,
 )
 from benchrigor.model.checks import as_share, attempt
+from benchrigor.model.pace import INTERPRETER
+from benchrigor.model.series import Floats
 from benchrigor.protocols import StopRule
 from benchrigor.session.conditions.red_rounds import was_stopped
 from benchrigor.session.engine import Engine, Turn, check_seed
 from benchrigor.session.metric_readings import calls_per_reading
 from benchrigor.session.outcomes import warn_not_converged
-from benchrigor.session.pairs.pairs_so_far import (
-    RATIO,
-    STOPPED_PAIR,
-    Look,
-    PairsOfInvocations,
-    PairsOfReadings,
-    is_by_turns,
-    values_of,
-)
-from benchrigor.session.schedule.pacing import Pace, next_readings
+from benchrigor.session.schedule.pacing import INVOCATION, Pace, next_readings
 from benchrigor.session.stop_rules import (
     MOST_READINGS,
     agrees,
@@ -54,11 +50,200 @@ from benchrigor.stats.comparison.samples import (
     check_margin,
     comparable_statistic,
     direction_named,
+    refuse_zeros,
 )
-from benchrigor.stats.estimators.rough_figure import rough_figure
+from benchrigor.stats.comparison.two_sample import compare_pairs, compare_samples
+from benchrigor.stats.estimators.multimodality import observe
+from benchrigor.stats.estimators.rough_figure import latest, rough_figure
 from benchrigor.stats.phases.phase_search import STABLE_SHARE, moved_on
+from benchrigor.stats.readings.analysis import notice_of
 from benchrigor.stats.readings.evidence import needed_for_share, needed_for_width, next_check
 from benchrigor.stats.readings.inference_units import SINGLE, SUCCESSIVE
+from benchrigor.stats.series.level import MIN_FOR_VARIANCE, too_few
+from benchrigor.stats.series.undisturbed import Groups, choose_undisturbed, groups_of, join_groups
+
+_TIME = "time"
+_STOPPED_PAIR = Notice.warning(
+    Code.STOPPED, "A process was stopped, by a signal or with its machine: its pair does not count."
+)
+Pair = tuple[Round, Round]  # of baseline and candidate, side by side
+RATIO = "ratio"
+# The pace of a machine changes less from one short invocation to the next.
+_SHORT = 100
+_LEAST_STEPS = 1e-12  # squared, for a reference that never changes
+_WARMING = 1.05  # times as slow as later readings, in all invocations of the first block
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """The comparison of the ``n`` undisturbed ones of all pairs.
+
+    If there is an estimate, pairs from ``start`` to ``stop`` count.
+    """
+
+    comparison: Comparison
+    taken: int
+    n: int
+    start: int
+    stop: int
+
+
+class Pairs:
+    """Pairs of neighbouring readings, or of invocations: series, of which both are cut alike."""
+
+    def __init__(self, question: Question, *, by_round: bool, disturbed: str) -> None:
+        self._question, self._by_round, self._disturbed = question, by_round, disturbed
+        self._sides: tuple[list[Floats], list[Floats]] = ([], [])  # by round
+        self._groups: list[Groups] = []  # of readings
+        self._paces: list[list[float]] = []  # of the reference next to invocations
+        self.taken = 0
+
+    def add(self, pair: Pair) -> None:
+        """Add two rounds; the delays are those of both.
+
+        Invocations measured by turns share the same pace.
+        """
+        one, two = map(_series_of if self._by_round else values_of, pair)
+        self._sides[0].append(one)
+        self._sides[1].append(two)
+        self.taken += 1 if self._by_round else one.size
+        if not self._by_round:
+            self._groups.append(groups_of(pair[0].delays, one + two))
+            return
+        paces = [one.references.seconds.get(INTERPRETER) for one in pair if one.references]
+        times = [float(np.median(pace)) for pace in paces if pace is not None]
+        if len(times) == len(pair) and not any(map(is_by_turns, pair)):
+            self._paces.append(times)
+
+    @property
+    def readings(self) -> int:
+        """How many readings there are: of both in invocations, else of either."""
+        sides = self._sides if self._by_round else self._sides[:1]
+        return sum(series.size for side in sides for series in side)
+
+    @property
+    def invocation(self) -> int:
+        """Readings that the next invocations take: few, unless the first ones still warm up."""
+        if not self._by_round:
+            return 1
+        if not self.taken:
+            return INVOCATION
+        first = [series for side in self._sides for series in side[:2]]
+        is_warming = all(
+            series.size <= _SHORT
+            or np.median(series[_SHORT // 2 : _SHORT])
+            > _WARMING * np.median(series[max(series.size // 2, _SHORT) :])
+            for series in first
+        )
+        return INVOCATION if is_warming else _SHORT
+
+    def latest(self, n: int) -> tuple[Floats, Floats]:
+        """Return up to ``n`` of the last pairs, the means of invocations."""
+        if not self._by_round:
+            one, two = (latest(side, n) for side in self._sides)
+        else:
+            one, two = (np.array([x.mean() for x in side[-n:]]) for side in self._sides)
+        return one, two
+
+    def look(self) -> Look:
+        """Compare the pairs so far."""
+        question, n, start, stop = self._question, self.taken, 0, self.taken
+        told: tuple[Notice, ...] = ()
+        try:
+            if self._by_round:
+                comparison = self._compare_invocations()
+            else:
+                baseline, candidate, told = self._undisturbed()
+                n, stop = baseline.size, 0
+                refuse_zeros((BASELINE, baseline), (CANDIDATE, candidate))
+                comparison, pairs = compare_pairs(baseline, candidate, question)
+                start, stop = pairs.start, pairs.stop
+        except NotEstimable as error:
+            refusal, told = (notice_of(error),), ()
+            comparison = question.answer(unit="pair", verdict=Verdict.UNDECIDED, notices=refusal)
+        comparison = replace(comparison, notices=(*comparison.notices, *told))
+        return Look(comparison=comparison, taken=self.taken, n=n, start=start, stop=stop)
+
+    def _undisturbed(self) -> tuple[Floats, Floats, tuple[Notice, ...]]:
+        """Return the pairs of readings that count: both are undisturbed."""
+        baseline, candidate = (np.concatenate([np.empty(0), *side]) for side in self._sides)
+        self._sides = [baseline], [candidate]
+        if self._disturbed == "keep" or not self._groups:
+            return baseline, candidate, ()
+        self._groups = [join_groups(self._groups)]
+        chosen, notices = choose_undisturbed(self._groups[0])
+        if chosen is None:
+            return baseline, candidate, notices
+        if chosen.matters:
+            who = "A stop of the process, and other work," if chosen.stopped else "Other work"
+            sentence = (
+                f"{who} took {100.0 * chosen.lost:.1f}% of the time: the ratio is of pairs "
+                f"without delay, {chosen.left_out} of {chosen.n} are left out."
+            )
+            percent = 100.0 * chosen.lost
+            notices += (Notice.note(Code.DISTURBED, sentence, measured_percent=percent),)
+        return baseline[chosen.indices], candidate[chosen.indices], notices
+
+    def _compare_invocations(self) -> Comparison:
+        """Compare the invocations; a quantile of single readings is taken over all of them."""
+        question = self._question
+        if self.taken < MIN_FOR_VARIANCE:
+            raise NotEstimable(too_few(self.taken, MIN_FOR_VARIANCE))
+        refuse_zeros(*zip((BASELINE, CANDIDATE), map(tuple, self._sides), strict=True))
+        are_series = any(series.size > 1 for side in self._sides for series in side)
+        if question.asked.q is not None and not are_series:
+            one, two = map(np.concatenate, self._sides)
+            return compare_pairs(one, two, replace(question, trim=False))[0]
+        asked = replace(question, trim=are_series)
+        return compare_samples(*self._at_one_pace(), asked, positive=True)
+
+    def _at_one_pace(self) -> tuple[Sequence[Floats], Sequence[Floats]]:
+        """Return the invocations as at the same pace, as far as they follow the reference.
+
+        The machine changes its pace from one process to the next; code that waits for memory
+        follows it less than the reference does. The reference is a control variate of logarithms
+        (Lavenberg & Welch 1981). Its slope comes from the product of both sides, from one pair to
+        the next. With normal noise the product is independent of the ratio; a slope of the ratio
+        itself would make intervals too narrow.
+        """
+        if len(self._paces) != self.taken:
+            return self._sides
+        paces = np.log(np.array(self._paces).T)
+        levels = np.log([[series.mean() for series in side] for side in self._sides])
+        steps, paced = np.diff(levels.sum(axis=0)), np.diff(paces.sum(axis=0))
+        slope = np.clip(steps @ paced / max(paced @ paced, _LEAST_STEPS), 0.0, 1.0)
+        factors = np.exp(slope * (np.median(paces) - paces))
+        one, two = (
+            [series * factor for series, factor in zip(*side, strict=True)]
+            for side in zip(self._sides, factors, strict=True)
+        )
+        return one, two
+
+
+def is_by_turns(finished: Round) -> bool:
+    """Return whether the processes of a pair took their readings by turns."""
+    return bool(finished.facts.get("by_turns"))
+
+
+def values_of(finished: Round) -> Floats:
+    """Return the times of a round: of its units of work, or of the whole."""
+    units: Floats | None = finished.unit_readings.get(_TIME)
+    if units is not None:
+        return units
+    if _TIME not in finished.readings:
+        raise WorkloadFailed(f"it gave no readings of {_TIME!r}, expected some to compare")
+    return np.array([finished.readings[_TIME]])
+
+
+def _series_of(finished: Round) -> Floats:
+    """Return the times of an invocation, without those with delay if enough others remain."""
+    values = values_of(finished)
+    if values.size == 1:
+        return values
+    chosen, _ = choose_undisturbed(groups_of(finished.delays, values))
+    kept: Floats = values if chosen is None else values[chosen.indices]
+    return kept
+
 
 _BLOCKS = ((BASELINE, CANDIDATE, CANDIDATE, BASELINE), (CANDIDATE, BASELINE, BASELINE, CANDIDATE))
 _IN_PROPORTION = 2.0  # The half-width wanted grows with ratios above this
@@ -109,7 +294,7 @@ class Ratio:
         self.seed = attempt(problems, check_seed, seed) or 0
         if problems or checked is None:
             raise InvalidInput(problems)
-        self.options = checked
+        self.options, self.by_round = checked, by_round
         self.command_line = ""  # measures both sides again; kept with both runs
         self.names: tuple[str, ...] = ()  # of both sides for people
         self._question = Question(
@@ -122,24 +307,16 @@ class Ratio:
             paired=True,
             goes_on=not by_round,  # if more pairs could follow, none has cooled down
         )
-        unit = SINGLE if by_round else SUCCESSIVE
-        floor = self._floor = unit.evidence(checked.preset)
+        self._floor = (SINGLE if by_round else SUCCESSIVE).evidence(checked.preset)
         self.rules: tuple[StopRule, ...] = (
-            when_satisfied(minimum_effective(floor), self._is_steady, self._is_narrow),
+            when_satisfied(minimum_effective(self._floor), self._is_steady, self._is_narrow),
             limit(StopReason.STOP_REQUESTED, 1),
             limit(StopReason.TIME_BUDGET, checked.budget_s),
             limit(StopReason.MEMORY_LIMIT, MOST_READINGS),
             in_time(checked.budget_s, calls=2),
         )
-        self.by_round = by_round
-        self._so_far: PairsOfReadings | PairsOfInvocations = (
-            PairsOfInvocations(self._question)
-            if by_round
-            else PairsOfReadings(self._question, disturbed=checked.disturbed)
-        )
-        self._turns, self._busy_s, self._by_turns = 0, 0.0, False
-        self._last = (0, 0.0)
-        self._notices: list[Notice] = []
+        self._so_far = Pairs(self._question, by_round=by_round, disturbed=checked.disturbed)
+        self._busy_s, self._by_turns, self._last = 0.0, False, (0, 0.0)
         self._next_check = self._floor.first_check
         self._latest: Look | None = None
         self._earlier: Estimate | None = None  # ratio of the last look
@@ -152,11 +329,10 @@ class Ratio:
 
     def next_plan(self, engine: Engine[Any]) -> RoundPlan:
         """Choose how many pairs to take, or how many readings per invocation."""
-        elapsed_s = engine.elapsed_ns / 1e9
         last_readings, last_s = self._last
         pace = Pace(
             readings=self._so_far.readings,
-            elapsed_s=elapsed_s,
+            elapsed_s=engine.elapsed_s,
             last_readings=last_readings,
             last_s=last_s,
             to_next_check=self._next_check - self.pairs,
@@ -167,7 +343,7 @@ class Ratio:
             as_long_as_start=self._by_turns,
         )
         readings = next_readings(pace, self.options)
-        left_s = self.options.budget_s - elapsed_s
+        left_s = self.options.budget_s - engine.elapsed_s
         return RoundPlan(
             index=engine.told,
             readings=readings if self.by_round else 2 * math.ceil(readings / 2),
@@ -187,34 +363,22 @@ class Ratio:
     def check(self, finished: Turn) -> None:
         """Take what a loop of this package tells as it is."""
 
-    def end(self) -> None:
-        """Cut no cool-down: readings of pairs end with the engine."""
-
-    def take(self, finished: Turn, _: float) -> None:
-        """Add the rounds of a turn."""
-        before = self.pairs
+    def take(self, finished: Turn, engine: Engine[Any]) -> None:
+        """Add the rounds of a turn, but no pair of which a process was stopped."""
+        before, told = self.pairs, [*finished.notices]
         for pair in finished.rounds:
-            self.add(pair)
             if self.by_round:
                 self._busy_s += sum(
                     float(values_of(one).sum()) * calls_per_reading(one) for one in pair
                 )
                 self._by_turns = any(map(is_by_turns, pair))
-        for notice in finished.notices:
-            self._note(notice)
-        self._turns += 1
-        self._last = self.pairs - before, finished.elapsed_ns / 1e9
-
-    def add(self, pair: tuple[Round, Round]) -> None:
-        """Add the rounds of both that were side by side, unless a process was stopped."""
-        if self.by_round and any(map(was_stopped, pair)):
-            self._note(STOPPED_PAIR)
-        else:
+                if any(map(was_stopped, pair)):
+                    told.append(_STOPPED_PAIR)
+                    continue
             self._so_far.add(pair)
-
-    def _note(self, notice: Notice) -> None:
-        if notice not in self._notices:
-            self._notices.append(notice)
+        for notice in told:
+            engine.note(notice)
+        self._last = self.pairs - before, finished.elapsed_ns / 1e9
 
     def result(self, engine: Engine[Any]) -> Comparison:
         """Return the comparison of all pairs so far.
@@ -229,7 +393,7 @@ class Ratio:
             wanted = self._wanted_at(ratio.value)
             before = (warn_not_converged(ratio.half_width, wanted, 1.0, "baseline"),)
         after = moved_on(look.n - look.stop, "pairs") if 0 < look.stop < look.n else ()
-        notices = (*before, *comparison.notices, *after, *self._notices, *engine.notices)
+        notices = (*before, *comparison.notices, *after, *engine.notices)
         difference = comparison.difference
         return replace(
             comparison,
@@ -237,11 +401,19 @@ class Ratio:
             difference=difference and replace(difference, notices=notices),
             notices=notices,
             reason=None if decision is None else decision.reason,
-            elapsed_s=engine.elapsed_ns / 1e9,
-            observed=self._so_far.observe() if ratio is None and self.pairs else {},
+            elapsed_s=engine.elapsed_s,
+            observed=self._observe() if ratio is None and self.pairs else {},
             readings_in="s",
             names=self.names,
         )
+
+    def _observe(self) -> dict[str, Observed]:
+        """Describe readings, or means, of both, and their ratios, by themselves."""
+        baseline, candidate = self._so_far.latest(self.pairs)
+        series = {BASELINE: baseline, CANDIDATE: candidate}
+        if baseline.min() > 0.0:
+            series[RATIO] = candidate / baseline
+        return {name: observe(values) for name, values in series.items()}
 
     def _wanted_at(self, ratio: float) -> float:
         """Return the half-width wanted at a ratio, in proportion to a ratio above 2."""
@@ -281,13 +453,13 @@ class Ratio:
         )
         return Analysis(metric=_RATIO, kind=SUCCESSIVE.kind, n=self.pairs, estimate=ratio)
 
-    def state(self, _: float) -> dict[str, Any]:
+    def state(self, engine: Engine[Any]) -> dict[str, Any]:
         """Return what is known of the progress."""
         look, (last_readings, last_s) = self._latest, self._last
         counted = self.pairs - (0 if look is None else look.taken - look.n)
         return {
             "readings": self.pairs,
-            "rounds": self._turns,
+            "rounds": engine.told,
             "rejected_rounds": 0,
             "analyses": () if look is None else (self._analysis_of(look),),
             "agreed": self._agreed,
@@ -326,23 +498,3 @@ class Ratio:
             and analysis.estimate.half_width <= self._wanted_at(analysis.estimate.value)
             for analysis in progress.analyses
         )
-
-
-def compare_in_turn(baseline: RunRecord, candidate: RunRecord, question: Question) -> Comparison:
-    """Compare both sides of a comparison pair by pair, as it did."""
-    own = baseline.options
-    ratio = Ratio(
-        margin=question.margin,
-        direction=question.direction,
-        by_round=own.rounds == "restarted",
-        statistic=question.statistic or own.statistic,
-        confidence=question.confidence,
-        disturbed=own.disturbed,
-        detector=own.detector,
-    )
-    ratio.names = (baseline.name, candidate.name)
-    # A process that was ended has none next to it.
-    whole = ([round_ for round_ in run.rounds if not round_.cut] for run in (baseline, candidate))
-    for pair in zip(*whole, strict=False):
-        ratio.add(pair)
-    return replace(ratio.result(Engine(ratio)), elapsed_s=None)

@@ -81,13 +81,15 @@ class Question:
         )
 
     def answer(self, **found: Any) -> Comparison:
-        """Return the comparison that was asked for, with what was found."""
+        """Return the comparison that was asked for, with what was found: as yet nothing."""
         asked: dict[str, Any] = {
             "statistic": self.statistic or "mean",
             "direction": self.direction,
             "margin": self.margin,
             "confidence": self.confidence,
             "paired": self.paired,
+            "p_beyond": 1.0,
+            **dict.fromkeys(("baseline", "candidate", "ratio", "difference", "p_value")),
         }
         return Comparison(**asked | found)
 

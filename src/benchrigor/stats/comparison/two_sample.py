@@ -269,8 +269,6 @@ def _concluded_by_blocks(
     return question.answer(
         confidence=blocks.confidence,
         unit="pair",
-        baseline=None,
-        candidate=None,
         ratio=replace(ratio, notices=notices),
         difference=replace(difference, notices=notices),
         p_value=blocks.p_value(1.0),

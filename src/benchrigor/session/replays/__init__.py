@@ -1,1 +1,0 @@
-"""Recorded readings, analysed again."""

@@ -1,1 +1,0 @@
-"""Several things measured in turn, piece by piece."""
