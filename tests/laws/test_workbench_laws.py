@@ -14,8 +14,7 @@ from benchrigor.testing import FakeExecutor, SimulatedServer
 from benchrigor.workbench import PeakSearch
 from benchrigor.workbench.pool.dask_executor import DaskExecutor
 from benchrigor.workbench.pool.executors import LocalExecutor
-from benchrigor.workbench.pool.leases import Token
-from benchrigor.workbench.pool.on_host import Job
+from benchrigor.workbench.pool.on_host import Job, Token
 
 Make = Callable[[], PeakSearch]
 
@@ -126,14 +125,13 @@ def test_it_names_its_hosts(executor: Executor) -> None:
 
 def test_each_host_returns_what_a_function_does(executor: Executor, ask: Ask) -> None:
     value = {"text": "µ\n\x00", "numbers": [1, 2.5, None, True], "deep": {"a": []}}
-    asked = [executor.submit(host, ask("builtins:dict", host=host, **value)) for host in HOSTS]
-    for future in asked:
-        outcome = future.result(120.0)
+    for host in HOSTS:
+        outcome = executor.run(host, ask("builtins:dict", host=host, **value))
         assert (outcome.kind, outcome.value, outcome.failure) == ("done", value, "")
 
 
 def test_what_a_function_raises_is_an_outcome(executor: Executor, ask: Ask) -> None:
-    outcome = executor.submit("elm", ask("math:sqrt")).result(120.0)
+    outcome = executor.run("elm", ask("math:sqrt"))
     assert (outcome.kind, outcome.value) == ("failed", None)
     assert "TypeError" in outcome.failure
 
@@ -142,11 +140,11 @@ def test_what_a_function_raises_is_an_outcome(executor: Executor, ask: Ask) -> N
 def test_a_function_that_is_not_there_is_an_outcome(
     executor: Executor, ask: Ask, call: str
 ) -> None:
-    outcome = executor.submit("elm", ask(call)).result(120.0)
+    outcome = executor.run("elm", ask(call))
     assert outcome.kind in {"failed", "lost"}
     assert outcome.failure
 
 
 def test_a_stop_without_anything_under_way_harms_nothing(executor: Executor, ask: Ask) -> None:
     executor.stop()
-    assert executor.submit("oak", ask("builtins:dict", host="oak")).result(120.0).kind == "done"
+    assert executor.run("oak", ask("builtins:dict", host="oak")).kind == "done"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchrigor.storage import Journal
-from benchrigor.workbench.pool.leases import HostLock, Token
+from benchrigor.workbench.pool.on_host import HostLock, Token
 
 SIMULATIONS = Path(__file__).parents[1] / "simulations"
 AHEAD = f"{sys.executable} {SIMULATIONS / 'clock_ahead.py'} {{host}}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
@@ -59,7 +58,7 @@ class SimulatedServer:
 
 
 class FakeExecutor:
-    """Runs jobs in threads as fake hosts; an `Executor`.
+    """Runs jobs in this process as fake hosts; an `Executor`.
 
     Parameters
     ----------
@@ -76,10 +75,10 @@ class FakeExecutor:
 
     Examples
     --------
-    >>> from benchrigor.workbench.pool.leases import Token
+    >>> from benchrigor.workbench.pool.on_host import Token
     >>> executor = FakeExecutor(["elm"])
     >>> job = Job(call="math:sqrt", arguments={}, host="elm", token=Token(owner="a", number=1))
-    >>> executor.submit("elm", job).result().failure
+    >>> executor.run("elm", job).failure
     'TypeError: math.sqrt() takes exactly one argument (0 given)'
     """
 
@@ -91,13 +90,9 @@ class FakeExecutor:
         self.hosts = tuple(hosts)
         self.log: list[tuple[str, Job, float, float]] = []
         self._instead = instead or (lambda _: None)
-        self._threads = ThreadPoolExecutor(max(len(self.hosts), 1))
 
-    def submit(self, host: str, job: Job) -> Future[Outcome]:
-        """Begin a job."""
-        return self._threads.submit(self._run, host, job)
-
-    def _run(self, host: str, job: Job) -> Outcome:
+    def run(self, host: str, job: Job) -> Outcome:
+        """Call the function of a job, in this thread."""
         if job.call in {FREE, HOLD}:
             return Outcome()
         begun_s = time.monotonic()
@@ -109,8 +104,7 @@ class FakeExecutor:
         """Do nothing: running jobs end by themselves."""
 
     def close(self) -> None:
-        """Release all resources when running jobs have ended."""
-        self._threads.shutdown(cancel_futures=True)
+        """Do nothing: it has no resources."""
 
 
 def sleep(seconds: float) -> tuple[float, float]:

@@ -38,7 +38,7 @@ from benchrigor.workbench.loadgen.sending import REQUEST, HttpRequest
 from benchrigor.workbench.peak_run import PUBLISHED_ACCURACY, PeakRun, search_options
 from benchrigor.workbench.planning.expected_cost import expected_costs, wrong_budget
 from benchrigor.workbench.planning.search import PeakSearch
-from benchrigor.workbench.pool.host_table import hosts_of, prefix_of
+from benchrigor.workbench.pool.pool import hosts_of, prefix_of
 from benchrigor.workbench.settings import HOSTS, LOAD, SEARCH, SENDING
 from benchrigor.workloads import Pick
 from benchrigor.workloads.named_functions import names_function

@@ -18,8 +18,7 @@ from benchrigor.testing import FakeExecutor
 from benchrigor.workbench.loadgen import HttpRequest, HttpRequests, LoadCommand, OpenLoop
 from benchrigor.workbench.maps.life_cycle import LifeCycle, Server
 from benchrigor.workbench.pool.executors import LocalExecutor
-from benchrigor.workbench.pool.leases import HostLock, Token
-from benchrigor.workbench.pool.on_host import Job, Outcome
+from benchrigor.workbench.pool.on_host import HostLock, Job, Outcome, Token
 from benchrigor.workbench.pool.pool import Pool
 from benchrigor.workloads import Pick
 

@@ -16,8 +16,7 @@ from benchrigor.errors import WorkloadFailed
 from benchrigor.testing import FakeExecutor
 from benchrigor.workbench import PeakSearch
 from benchrigor.workbench.loadgen import HostSenders, HttpRequest, HttpRequests, OpenLoop
-from benchrigor.workbench.pool.leases import HostBusy
-from benchrigor.workbench.pool.on_host import Job, Outcome
+from benchrigor.workbench.pool.on_host import HostBusy, Job, Outcome
 from benchrigor.workbench.pool.pool import Pool
 
 REQUESTS = HttpRequests(kinds=[HttpRequest(url="http://127.0.0.1:9/")])

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,7 @@ import pytest
 
 from benchrigor.errors import InvalidInput, MissingExtra
 from benchrigor.workbench.pool.dask_executor import DaskExecutor
-from benchrigor.workbench.pool.leases import Token
-from benchrigor.workbench.pool.on_host import Job
+from benchrigor.workbench.pool.on_host import Job, Token
 from benchrigor.workbench.pool.pool import Pool
 
 distributed = pytest.importorskip("distributed")
@@ -48,7 +48,8 @@ def test_jobs_of_a_worker_never_overlap(executor: DaskExecutor, tmp_path: Path) 
     assert not executor.alone  # one machine cannot tell what others use it for
     own = {"host": "0", "token": Token(owner="a", number=1), "lock_folder": str(tmp_path)}
     job = Job(call=SHELL, arguments={"cmd": STAMPS}, alone=False, watched=False, **own)
-    outcomes = [each.result(120.0) for each in [executor.submit("0", job) for _ in range(3)]]
+    with ThreadPoolExecutor(3) as threads:
+        outcomes = [*threads.map(lambda _: executor.run("0", job), range(3))]
     assert [outcome.failure for outcome in outcomes] == [""] * 3
     spans = sorted([float(stamp) for stamp in outcome.value.split()] for outcome in outcomes)
     assert all(later[0] >= span[1] for span, later in itertools.pairwise(spans))
@@ -72,10 +73,10 @@ def test_a_job_whose_worker_is_killed_is_repeated_once_and_its_process_dies(
     first = tmp_path / "first"
     cmd = f"[ -e {first} ] || (echo $PPID > {first}.part; mv {first}.part {first}; exec sleep 600)"
     with Pool(executor, owner="a", lock_folder=str(tmp_path)) as pool:
-        job = pool.submit(SHELL, {"cmd": cmd}, among=["0", "1"])
+        job = pool.submit(SHELL, {"cmd": cmd})
         wait_for(first)
         parents = executor._client.run(os.getpid)  # noqa: SLF001
-        (lost,) = [host for host in ("0", "1") if host not in pool.table.free()]
+        (lost,) = pool._used  # noqa: SLF001
         os.kill(parents[executor._workers()[lost]["address"]], signal.SIGKILL)  # noqa: SLF001
         done = job.result(120.0)
     assert done.failure == ""
@@ -93,7 +94,7 @@ def wait_for(path: Path) -> None:
 def test_closing_ends_what_is_under_way(cluster: Any, tmp_path: Path) -> None:
     begun = tmp_path / "begun"
     pool = Pool(DaskExecutor(cluster.scheduler_address), owner="a", lock_folder=str(tmp_path))
-    job = pool.submit(SHELL, {"cmd": f"touch {begun}; exec sleep 600"}, among=["2"])
+    job = pool.submit(SHELL, {"cmd": f"touch {begun}; exec sleep 600"}, first="2")
     wait_for(begun)
     pool.close()
     assert job.result(120.0).failure

@@ -3,17 +3,14 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from benchrigor.errors import WorkloadFailed
 from benchrigor.testing import FakeExecutor
-from benchrigor.workbench.pool.leases import HostBusy
-from benchrigor.workbench.pool.on_host import HOLD, Job, Outcome
+from benchrigor.workbench.pool.on_host import HOLD, HostBusy, Job, Outcome
 from benchrigor.workbench.pool.pool import Pool
 
 CALL = "builtins:dict"
@@ -58,7 +55,7 @@ def test_a_job_is_done_again_once_where_it_was_lost_or_disturbed(
 def test_a_host_that_lost_two_in_a_row_is_left_out() -> None:
     with pool_of(["elm", "oak"], lambda job: LOST if job.host == "elm" else Outcome()) as pool:
         done = [pool.submit(CALL, {}).result() for _ in range(6)]
-        assert pool.table.hosts == ("oak",)
+        assert pool.hosts == ("oak",)
     assert {each.failure for each in done} == {""}
 
 
@@ -77,19 +74,6 @@ def test_a_host_that_does_no_job_of_this_pool_ends_it(kind: str, error: type[Exc
         pool.submit(CALL, {}).result()
 
 
-def test_what_comes_after_its_lease_does_not_count() -> None:
-    pools: list[Pool] = []
-
-    def instead(_: Job) -> Outcome:
-        pools[0].table._used.clear()  # noqa: SLF001  # the lease ends meanwhile
-        return Outcome(value=1)
-
-    with pool_of(["elm"], instead) as pool:
-        pools.append(pool)
-        with pytest.raises(WorkloadFailed):
-            pool.submit(CALL, {}).result()
-
-
 class Holding(FakeExecutor):
     """Tells what becomes of the locks of the other hosts of a gang."""
 
@@ -100,22 +84,22 @@ class Holding(FakeExecutor):
         self.idle = hosts
         self.twice = threading.Event()  # idle hosts are held a second time
 
-    def _run(self, host: str, job: Job) -> Outcome:
+    def run(self, host: str, job: Job) -> Outcome:
         if job.call == HOLD:
             self.log.append((host, job, time.monotonic(), 0.0))
             calls = [name for name, other, *_ in self.log if other.call == HOLD]
             if all(calls.count(name) > 1 for name in self.idle):
                 self.twice.set()
             return self.outcome
-        return super()._run(host, job)
+        return super().run(host, job)
 
 
 def test_all_hosts_of_a_gang_are_held_and_told() -> None:
     executor = Holding(["elm", "oak", "fir"])
     with Pool(executor, owner="a") as pool:
-        done = pool.submit(CALL, {"hosts": []}, n_hosts=2, among=["oak", "fir"]).result()
-    assert done.value == {"hosts": ["oak", "fir"]}
-    assert [host for host, job, *_ in executor.log if job.call == HOLD] == ["fir"]
+        done = pool.submit(CALL, {"hosts": []}, n_hosts=2, first="oak").result()
+    assert done.value == {"hosts": ["oak", "elm"]}
+    assert [host for host, job, *_ in executor.log if job.call == HOLD] == ["elm"]
     assert len({job.token for _, job, *_ in executor.log}) == 1
 
 
@@ -127,7 +111,7 @@ def test_hosts_that_have_no_job_stay_held(monkeypatch: pytest.MonkeyPatch, withi
     with Pool(executor, owner="a", within=within) as pool:
         if within is None:
             executor.idle = ["oak"]
-            pool.submit(CALL, {}, among=["oak"]).result()
+            pool.submit(CALL, {}, first="oak").result()
         assert executor.twice.wait(60.0)
         assert pool.submit(CALL, {}).result(60.0).failure == ""  # holding keeps no job away
     held = {host for host, job, *_ in executor.log if job.call == HOLD}
@@ -142,7 +126,7 @@ def test_a_host_that_has_a_job_is_held_by_that_alone(monkeypatch: pytest.MonkeyP
         executor.log.clear()
         executor.idle = ["oak"]
         executor._instead = lambda _: executor.twice.wait(60.0) and None  # noqa: SLF001
-        job = pool.submit(CALL, {}, among=["elm"])
+        job = pool.submit(CALL, {}, first="elm")
         assert executor.twice.wait(60.0)
         job.result(60.0)
         own = [log for log in executor.log if log[0] == "elm" and log[1].call == HOLD]
@@ -183,7 +167,7 @@ def test_closing_begins_nothing_that_waited() -> None:
         going_on.wait(60.0)
 
     pool = pool_of(["elm", "oak"], instead)
-    first = pool.submit(CALL, {"x": 1}, among=["elm"])
+    first = pool.submit(CALL, {"x": 1}, first="elm")
     begun.wait(60.0)
     gang = pool.submit(CALL, {"x": 2}, n_hosts=2)
     threading.Timer(0.2, going_on.set).start()
@@ -207,71 +191,18 @@ def test_all_hosts_are_kept_busy_and_none_with_two() -> None:
         assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(own))
 
 
-# --- leases
+def test_gangs_of_two_of_three_hosts_never_lock_each_other_out() -> None:
+    """Nor has a host two jobs at the same time."""
+    executor = FakeExecutor(["elm", "oak", "fir"])
+    with Pool(executor, owner="a") as pool:
+        jobs = [pool.submit(CALL, {"hosts": []}, n_hosts=2) for _ in range(300)]
+        gangs = [job.result(60.0).value["hosts"] for job in jobs]
+    assert {len({*gang}) for gang in gangs} == {2}
 
 
-@pytest.fixture
-def table() -> Iterator[Any]:
-    """The leases of a pool of three hosts."""
-    with pool_of(["elm", "oak", "fir"], lambda _: None) as pool:
-        yield pool.table
-
-
-def waiting(table: Any, *given: object, **rest: object) -> tuple[threading.Thread, list[Any]]:
-    """Have a thread wait for hosts; return it, and where it puts them."""
-    found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(table.acquire(*given, **rest)))
-    thread.start()
-    while not table._waiting and thread.is_alive():  # noqa: SLF001  # until it is the first
-        pass
-    return thread, found
-
-
-def test_hosts_are_given_all_at_once_or_not_at_all(table: Any) -> None:
-    gang = table.acquire(2)
-    assert table.acquire(2, timeout_s=0.0) is None
-    assert table.free() == ("fir",)
-    table.release(gang)
-    assert table.free() == ("elm", "oak", "fir")
-    again = table.acquire(2)
-    assert gang < again
-    table.release(gang)  # gives back nothing of others
-    assert (table.is_current(gang), table.is_current(again)) == (False, True)
-    assert table.free() == ("fir",)
-
-
-def test_who_waits_for_a_host_that_is_lost_is_told(table: Any) -> None:
-    table.acquire(3)
-    thread, given = waiting(table, among=["elm"])
-    table.drop("elm")
-    thread.join(60.0)
-    assert given == [None]
-    assert table.hosts == ("oak", "fir")
-
-
-@pytest.mark.parametrize("among", [None, ["elm"]])
-def test_a_gang_does_not_starve(table: Any, among: list[str] | None) -> None:
-    """Who needs other hosts does not wait for it."""
-    held = table.acquire(among=["oak"])
-    thread, gangs = waiting(table, 2, among=["elm", "oak"])
-    assert table.acquire(among=["fir"], timeout_s=60.0) is not None
-    assert table.acquire(among=among, timeout_s=0.05) is None  # although elm is free
-    table.release(held)
-    thread.join(60.0)
-    assert gangs[0].hosts == ("elm", "oak")
-
-
-def test_gangs_of_two_of_three_hosts_never_lock_each_other_out(table: Any) -> None:
-    in_use: set[str] = set()
-
-    def use(_: int) -> set[str]:
-        lease = table.acquire(2, timeout_s=60.0)
-        others = in_use & {*lease.hosts}
-        in_use.update(lease.hosts)
-        in_use.difference_update(lease.hosts)
-        table.release(lease)
-        return others
-
-    with ThreadPoolExecutor(4) as threads:
-        assert not any(threads.map(use, range(2000)))
-    assert table.free() == ("elm", "oak", "fir")
+def test_who_waits_for_a_host_that_is_lost_is_told() -> None:
+    with pool_of(["elm", "oak"], lambda job: LOST if job.host == "elm" else None) as pool:
+        jobs = [pool.submit(CALL, {}, first="elm") for _ in range(2)]
+        found = [job.exception(60.0) for job in jobs]
+        assert any(isinstance(error, WorkloadFailed) for error in found)
+        assert pool.hosts == ("oak",)

@@ -17,8 +17,7 @@ from benchrigor.workbench.loadgen.load_command import LoadCommand
 from benchrigor.workbench.loadgen.open_loop import OpenLoop
 from benchrigor.workbench.loadgen.senders import HostSenders, Senders
 from benchrigor.workbench.loadgen.sending import HttpRequest, HttpRequests
-from benchrigor.workbench.pool.host_table import HostTable, executor_for
-from benchrigor.workbench.pool.pool import Pool
+from benchrigor.workbench.pool.pool import HostTable, Pool, executor_for
 from benchrigor.workbench.settings import SENDING
 from benchrigor.workloads import Pick
 from benchrigor.workloads.named_functions import imported

@@ -232,7 +232,7 @@ class HostSenders:
         if self._pool is not None:
             return
         self._pool = self._begin()
-        given: dict[str, dict[str, Any]] = {host: {} for host in self._pool.table.hosts}
+        given: dict[str, dict[str, Any]] = {host: {} for host in self._pool.hosts}
         for host, done in self._all_done("get_ready", given).items():
             if done.failure:
                 raise WorkloadFailed(f"{host} cannot send: {done.failure}")
@@ -245,7 +245,7 @@ class HostSenders:
         self.check(requests)
         assert isinstance(requests, HttpRequests)  # noqa: S101  # it was checked
         assert self._pool is not None  # noqa: S101  # it was made
-        hosts = self._pool.table.hosts
+        hosts = self._pool.hosts
         if not hosts:
             raise WorkloadFailed("no host is left that sends")
         shared: dict[str, Any] = {
@@ -261,7 +261,7 @@ class HostSenders:
         found = self._all_done("send_part", given)
         lost = [host for host, done in found.items() if done.kind == LOST]
         for host in lost:
-            self._pool.table.drop(host)
+            self._pool.drop(host)
         if lost:
             why = "; ".join(found[host].failure for host in lost)
             raise PartLost(
@@ -284,7 +284,7 @@ class HostSenders:
         """Have a function of this module called on hosts at the same time."""
         assert self._pool is not None  # noqa: S101  # the caller has begun it
         jobs: dict[str, Future[Outcome]] = {
-            host: self._pool.submit(f"{__name__}:{name}", arguments, among=[host])
+            host: self._pool.submit(f"{__name__}:{name}", arguments, first=host)
             for host, arguments in given.items()
         }
         return {host: job.result() for host, job in jobs.items()}

@@ -24,7 +24,7 @@ from benchrigor.workbench.loadgen.sending import REQUEST, HttpRequest
 from benchrigor.workbench.maps.life_cycle import COMMANDS, LifeCycle
 from benchrigor.workbench.planning.search import PeakSearch
 from benchrigor.workbench.planning.surface_map import D_OPTIMAL
-from benchrigor.workbench.pool.host_table import HostTable, read_hosts
+from benchrigor.workbench.pool.pool import HostTable, read_hosts
 from benchrigor.workbench.settings import (
     ADAPTIVE,
     CHOICE,

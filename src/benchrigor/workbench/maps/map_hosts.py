@@ -25,9 +25,8 @@ from benchrigor.workbench.maps.map_file import MapFile, map_of
 from benchrigor.workbench.maps.map_run import ChoiceRun, MapRun, TurnDone
 from benchrigor.workbench.maps.responses import Found, Samples, metric_of
 from benchrigor.workbench.planning.best_choice import Turn
-from benchrigor.workbench.pool.host_table import executor_for
 from benchrigor.workbench.pool.on_host import FAILED, Outcome, Refused
-from benchrigor.workbench.pool.pool import Pool
+from benchrigor.workbench.pool.pool import Pool, executor_for
 from benchrigor.workbench.surfaces.samples import Sample, fill_places
 
 _MOST_S = 86_400.0  # the limit of a job, unless the file has one
@@ -133,7 +132,7 @@ class _Hosts:
             limit_s=file.hosts.limit_s or file.budget_s or _MOST_S,
             began=lambda host, given: began(host, given.get("samples", ())),
         )
-        self.jobs_at_once = len(self._pool.table.hosts) // self._of_a_job
+        self.jobs_at_once = len(self._pool.hosts) // self._of_a_job
 
     def __enter__(self) -> _Hosts:
         return self

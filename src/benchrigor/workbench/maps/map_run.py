@@ -31,7 +31,7 @@ from benchrigor.workbench.maps.map_file import MapFile, PeakResponse, map_of
 from benchrigor.workbench.maps.responses import SAMPLE, Found, metric_of, metrics_of
 from benchrigor.workbench.planning.best_choice import UNDECIDED, BestChoice, Choice, Turn
 from benchrigor.workbench.planning.surface_map import SurfaceMap
-from benchrigor.workbench.pool.host_table import executor_for
+from benchrigor.workbench.pool.pool import executor_for
 from benchrigor.workbench.surfaces.factors import Space
 from benchrigor.workbench.surfaces.samples import Measured, Sample
 from benchrigor.workbench.surfaces.surface import Surface, fit_surface

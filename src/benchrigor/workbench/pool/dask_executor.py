@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -68,7 +67,6 @@ class DaskExecutor:
         machines = {str(workers[name].get("host")) for name in self.hosts}
         self.alone = len(machines) == len(self.hosts)  # each host is a machine of its own
         self._futures: set[Any] = set()
-        self._threads = ThreadPoolExecutor(len(self.hosts), thread_name_prefix="dask")
 
     def _connect(self) -> Any:
         try:
@@ -87,11 +85,8 @@ class DaskExecutor:
         known = self._client.sync(self._client.scheduler.identity, n_workers=-1)["workers"]
         return {str(info["name"]): {**info, "address": address} for address, info in known.items()}
 
-    def submit(self, host: str, job: Job) -> Future[Outcome]:
-        """Begin a job."""
-        return self._threads.submit(self._run, host, job)
-
-    def _run(self, host: str, job: Job) -> Outcome:
+    def run(self, host: str, job: Job) -> Outcome:
+        """Run a job on the worker of a host, and wait for its outcome."""
         address = self._address(host)
         if address is None:
             return Outcome(kind=LOST, failure=f"{host} has no worker of Dask")
@@ -146,7 +141,6 @@ class DaskExecutor:
     def close(self) -> None:
         """Release all resources."""
         self._client.close(timeout=_ANSWER_S)
-        self._threads.shutdown(wait=True, cancel_futures=True)
 
 
 def _on_worker(job: Job) -> Any:

@@ -12,7 +12,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from typing import IO, Protocol
@@ -22,8 +21,7 @@ from benchrigor.control_characters import escaped
 from benchrigor.model import codec
 from benchrigor.model.series import short
 from benchrigor.model.text import show_duration
-from benchrigor.workbench.pool.leases import STALE_S
-from benchrigor.workbench.pool.on_host import BEGUN, KINDS, LOST, Job, Outcome
+from benchrigor.workbench.pool.on_host import BEGUN, KINDS, LOST, STALE_S, Job, Outcome
 
 MODULE = ("-m", "benchrigor.workbench.pool.on_host")
 _END = 500  # last characters of the output of a lost process
@@ -32,7 +30,10 @@ _GRACE_S = 10.0  # for an unwanted process to end
 
 
 class Executor(Protocol):
-    """Runs jobs on hosts. A failure is the outcome of a job, never an error; jobs do not hang."""
+    """Runs jobs on hosts, from any thread.
+
+    A failure is the outcome of a job, never an error; jobs do not hang.
+    """
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -42,8 +43,8 @@ class Executor(Protocol):
     def alone(self) -> bool:
         """Whether hosts are different machines."""
 
-    def submit(self, host: str, job: Job) -> Future[Outcome]:
-        """Begin a job."""
+    def run(self, host: str, job: Job) -> Outcome:
+        """Run a job, and wait for its outcome."""
 
     def stop(self) -> None:
         """End all running jobs."""
@@ -73,13 +74,9 @@ class LocalExecutor:
         self.alone = bool(prefix) or len(hosts) == 1
         self._python = python or sys.executable
         self._running: WeakSet[subprocess.Popen[str]] = WeakSet()
-        self._threads = ThreadPoolExecutor(max(len(hosts), 1), thread_name_prefix="host")
 
-    def submit(self, host: str, job: Job) -> Future[Outcome]:
-        """Begin a job."""
-        return self._threads.submit(self._run, host, job)
-
-    def _run(self, host: str, job: Job) -> Outcome:
+    def run(self, host: str, job: Job) -> Outcome:
+        """Run a job in a process, and wait for its outcome."""
         prefix = [word.replace("{host}", host) for word in self._prefix]
         return run_job([*prefix, self._python, *MODULE], job, began=self._running.add)
 
@@ -91,7 +88,6 @@ class LocalExecutor:
     def close(self) -> None:
         """Release all resources."""
         self.stop()
-        self._threads.shutdown(wait=True, cancel_futures=True)
 
 
 def run_job(

@@ -9,25 +9,39 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import quote
 
+import platformdirs
 import psutil  # type: ignore[import-untyped]
 
 from benchrigor import __version__
 from benchrigor.control_characters import escaped
-from benchrigor.errors import BenchrigorError, MissingExtra, StoreFailed, WorkloadFailed
+from benchrigor.errors import (
+    BenchrigorError,
+    InvalidInput,
+    MissingExtra,
+    StoreFailed,
+    WorkloadFailed,
+)
 from benchrigor.model import codec
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.text import show_duration
-from benchrigor.workbench.pool.leases import BEAT_S, HostBusy, HostLock, LateToken, Token
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 KINDS = ("done", "failed", "refused", "lost", "busy", "late")
 DONE, FAILED, REFUSED, LOST, BUSY, LATE = KINDS
@@ -38,6 +52,29 @@ _FOREIGN = 0.5  # processors that others may use during a job
 _LOOK_S = 0.2  # the time to measure the load of others, before and after a job
 _PATIENCE_S = 10.0  # for others to end before a job
 _GRACE_S = 5.0  # for the children of a job after the death of its asker
+BEAT_S = 10.0  # from one sign of life to the next
+STALE_S = 60.0  # without a sign of life the owner has died
+_MOST = 10_000  # characters of a lock
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token(OneLine):
+    """The lease of hosts to one job: later jobs have greater numbers.
+
+    Parameters
+    ----------
+    owner
+        The run that asks for the hosts.
+    number
+        Greater than the numbers of all earlier leases of this owner, also of earlier processes.
+    hosts
+        Their names in the order of the table, after the requested first one.
+    """
+
+    owner: str
+    number: int
+    hosts: tuple[str, ...] = ()
 
 
 class Refused(WorkloadFailed):
@@ -109,8 +146,6 @@ class Outcome(OneLine):
         Why there is no value.
     disturbed
         Other uses of the host meanwhile; empty without any.
-    before, after
-        Processors that others used, before and after the job.
     taken_over_from
         The owner of a stale lock of the host.
     host, elapsed_s
@@ -123,8 +158,6 @@ class Outcome(OneLine):
     value: Any = None
     failure: str = ""
     disturbed: str = ""
-    before: float | None = None
-    after: float | None = None
     taken_over_from: str = ""
     host: str = ""
     elapsed_s: float = 0.0
@@ -144,6 +177,169 @@ class Outcome(OneLine):
         """The attempts that went wrong: all but the last, and the last one if disturbed."""
         is_odd = self.disturbed or self.taken_over_from
         return (*self.earlier, str(self)) if is_odd else self.earlier
+
+
+class HostBusy(WorkloadFailed):
+    """A host works for somebody else."""
+
+
+class LateToken(WorkloadFailed):
+    """A job comes after a later one of the same owner, which no longer waits for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Held:
+    """The contents of a lock: last numbers by the owner's names of the machine, a sign of life."""
+
+    owner: str
+    numbers: Mapping[str, int]
+    at_s: float
+    boot: str
+
+
+class HostLock:
+    """Holds a machine for the owner of a token, under one of its names.
+
+    The file keeps the token after a job, so that other owners cannot come between two jobs of a
+    pool: until `free`, or for a minute by the machine's own monotonic clock. Locks from before a
+    restart of the machine are void. The file belongs to the machine, not to one of its names: hosts
+    may share the folder.
+
+    Parameters
+    ----------
+    host
+        The owner's name of the machine.
+    token
+        The token of the job.
+    alone
+        Whether the owner uses only this name for the machine.
+    folder
+        The folder of the file; None for the data folder of the user.
+    machine
+        The machine's own name; None to ask the system.
+    now_s
+        The clock.
+    boot
+        An id of the last start of the host; None to ask the system.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     lock = HostLock("elm", Token(owner="a1b2", number=1), folder=folder)
+    ...     lock.take()
+    ...     try:
+    ...         HostLock("elm", Token(owner="c3d4", number=1), folder=folder).take()
+    ...     except HostBusy as error:
+    ...         print(str(error).split(":")[0])
+    elm works for a1b2
+    """
+
+    def __init__(
+        self,
+        host: str,
+        token: Token,
+        *,
+        alone: bool = True,
+        folder: str | Path | None = None,
+        machine: str | None = None,
+        now_s: Callable[[], float] = time.monotonic,
+        boot: str | None = None,
+    ) -> None:
+        folder = folder or platformdirs.user_data_path("benchrigor", appauthor=False) / "hosts"
+        self._path = Path(folder) / f"{quote(machine or platform.node(), safe='')}.lock"
+        self._host, self._token, self._alone, self._now_s = host, token, alone, now_s
+        self._boot = boot or (_BOOT.read_text().strip() if _BOOT.exists() else "")
+        self.taken_over_from = ""  # the owner of a stale lock
+
+    def take(self) -> None:
+        """Hold the host.
+
+        Raises
+        ------
+        HostBusy
+            While it works for another owner.
+        LateToken
+            When it has worked for a later job of the same owner.
+        WorkloadFailed
+            When the file cannot be written, or the machine has another name for the same owner.
+        """
+        with self._file() as file:
+            held = _read(file)
+            if held is not None and held.owner != self._token.owner:
+                self._refuse_or_take_over(held)
+            numbers = self._numbers(file)
+            if numbers.get(self._host, 0) > self._token.number:
+                owner = self._token.owner
+                raise LateToken(f"{self._host} has worked for a later job of {owner}")
+            if self._alone and (others := sorted({*numbers} - {self._host})):
+                raise WorkloadFailed(
+                    f"{self._host} and {escaped(others[0])} are one machine, expected each once"
+                )
+            self._write(file, numbers | {self._host: self._token.number})
+
+    def _refuse_or_take_over(self, held: _Held) -> None:
+        silent_s = self._now_s() - held.at_s
+        if held.boot == self._boot and 0.0 <= silent_s < STALE_S:
+            raise HostBusy(
+                f"{self._host} works for {escaped(held.owner)}: a sign of life "
+                f"{show_duration(silent_s)} ago, expected none for "
+                f"{show_duration(STALE_S)}: wait for it, or take another host"
+            )
+        self.taken_over_from = held.owner
+
+    def beat(self) -> bool:
+        """Give a sign of life; return whether the host is still held."""
+        with self._file() as file:
+            numbers = self._numbers(file)
+            is_ours = numbers.get(self._host) == self._token.number
+            if is_ours:
+                self._write(file, numbers)
+            return is_ours
+
+    def free(self) -> None:
+        """Free the host if it is held for this owner, and not for a later job of it."""
+        with self._file() as file:
+            numbers = self._numbers(file)
+            if self._host in numbers and numbers[self._host] <= self._token.number:
+                del numbers[self._host]
+                self._write(file, numbers)
+
+    def _numbers(self, file: IO[str]) -> dict[str, int]:
+        """Return the last token by the owner's names of the machine."""
+        held = _read(file)
+        return dict(held.numbers) if held and held.owner == self._token.owner else {}
+
+    def _write(self, file: IO[str], numbers: Mapping[str, int]) -> None:
+        file.truncate(0)
+        if numbers:
+            own: dict[str, Any] = {"owner": self._token.owner, "boot": self._boot}
+            held = _Held(**own, numbers=numbers, at_s=self._now_s())
+            file.write(json.dumps(codec.encode(held)))
+
+    @contextmanager
+    def _file(self) -> Iterator[IO[str]]:
+        """Open the file, and keep other processes from changing it."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open("a+", encoding="utf-8") as file:
+                if fcntl is not None:
+                    fcntl.flock(file, fcntl.LOCK_EX)
+                yield file
+        except OSError as error:
+            raise WorkloadFailed(
+                f"the lock of {self._host} cannot be written: {error}; expected a writable folder "
+                f"with space left: {self._path.parent}"
+            ) from error
+
+
+def _read(file: IO[str]) -> _Held | None:
+    """Return the contents of a lock; None if it is free, or the file is incomplete."""
+    file.seek(0)
+    try:
+        return codec.decode(_Held, json.loads(file.read(_MOST)))
+    except (ValueError, InvalidInput):
+        return None
 
 
 def main() -> None:
@@ -225,10 +421,9 @@ def _watch(job: Job) -> Outcome:
         pass
     foreign = _count_foreign()
     outcome = call_function(job)
-    during, after = foreign(), _foreign_load(_LOOK_S)
-    most = max(before, during, after)
+    most = max(before, foreign(), _foreign_load(_LOOK_S))
     disturbed = f"others used {most:.1f} processors" if most > _FOREIGN else ""
-    return replace(outcome, before=before, after=after, disturbed=disturbed)
+    return replace(outcome, disturbed=disturbed)
 
 
 def call_function(job: Job) -> Outcome:
@@ -279,4 +474,5 @@ def hold() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    # The names of the module itself, which jobs import: its exceptions must be the same.
+    import_module("benchrigor.workbench.pool.on_host").main()

@@ -1,20 +1,28 @@
-"""A pool of hosts: a job runs alone on its host, counts once, and is repeated after trouble."""
+"""A pool of hosts: a job runs alone on its host, counts once, and is repeated after trouble.
+
+The hosts of a pool in a file: their names, and the way to reach them.
+"""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from threading import Event, Lock, Thread
+from threading import Condition, Event, Thread
 from typing import Any, Self
 
 from benchrigor.errors import WorkloadFailed
-from benchrigor.workbench.pool.executors import Executor
-from benchrigor.workbench.pool.leases import BEAT_S, HostBusy, LeaseTable, Token
+from benchrigor.model.checks import refuse
+from benchrigor.model.one_line import OneLine
+from benchrigor.model.series import short
+from benchrigor.model.toml_tables import TomlTables, list_of, words_of
+from benchrigor.workbench.pool.executors import Executor, LocalExecutor
 from benchrigor.workbench.pool.on_host import (
+    BEAT_S,
     BUSY,
     DONE,
     FREE,
@@ -22,9 +30,12 @@ from benchrigor.workbench.pool.on_host import (
     LATE,
     LOST,
     REFUSED,
+    HostBusy,
     Job,
     Outcome,
+    Token,
 )
+from benchrigor.workbench.settings import HOSTS, wrong_hosts
 
 _LOOK_S = 1.0  # between two attempts to end jobs
 _FREED_S = 30.0  # for the locks of all hosts
@@ -79,15 +90,17 @@ class Pool:
     ) -> None:
         self._executor, self._owner, self._lock_folder = executor, owner, lock_folder
         self._began, self._timed, self._limit_s = began, timed, limit_s
-        self._is_within = within is not None
-        self.table = LeaseTable(executor.hosts, owner=owner, within=within)
-        self._lost_in_a_row = dict.fromkeys(executor.hosts, 0)
+        self._is_within, self._number = within is not None, within or 0
+        self._hosts = list(executor.hosts)
+        self._used: dict[str, Token] = {}
+        self._lost_in_a_row = Counter[str]()
+        self._changed = Condition()  # what is used or lost
         self._held_s = dict.fromkeys(executor.hosts if self._is_within else (), -math.inf)  # since
         self._closed = Event()
-        self._lock = Lock()  # of what is lost
         self._under_way: set[Future[Outcome]] = set()
         workers = max(len(executor.hosts), 1)
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="pool")
+        self._locks = ThreadPoolExecutor(workers, thread_name_prefix="lock")
         self._holder = Thread(target=self._hold_idle, daemon=True)
         self._holder.start()
 
@@ -97,13 +110,17 @@ class Pool:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that are not lost."""
+        return tuple(self._hosts)
+
     def submit(
         self,
         call: str,
         arguments: Mapping[str, Any],
         *,
         n_hosts: int = 1,
-        among: Collection[str] | None = None,
         first: str | None = None,
     ) -> Future[Outcome]:
         """Have a function called as soon as its hosts are free.
@@ -116,8 +133,8 @@ class Pool:
         n_hosts
             The number of its hosts; it runs on the first of them. The others are locked when it
             begins; then the job keeps them by a pool ``within`` the lease.
-        among, first
-            The allowed hosts, and the required first one; None for any.
+        first
+            The required first host; None for any.
 
         Returns
         -------
@@ -125,7 +142,7 @@ class Pool:
             Of the last `Outcome`, with the host and earlier attempts. It raises HostBusy if a host
             works for another owner, and WorkloadFailed if too few hosts are left.
         """
-        acquire = partial(self.table.acquire, n_hosts, among=among, first=first)
+        acquire = partial(self._acquire, n_hosts, first=first)
         done = self._threads.submit(self._done, call, arguments, acquire)
         self._under_way.add(done)
         done.add_done_callback(self._under_way.discard)
@@ -147,7 +164,7 @@ class Pool:
                     )
                 attempts.append(self._try(token, call, arguments))
             finally:
-                self.table.release(token)
+                self._release(token)
             outcome = attempts[-1]
             if outcome.kind == BUSY:
                 raise HostBusy(outcome.failure)
@@ -160,6 +177,52 @@ class Pool:
                 spent_s = sum(attempt.elapsed_s for attempt in attempts)
                 return replace(outcome, earlier=(*map(str, attempts[:-1]),), spent_s=spent_s)
 
+    def _acquire(
+        self,
+        n: int = 1,
+        *,
+        first: str | None = None,
+        rather_not: Collection[str] = (),
+        timeout_s: float | None = None,
+    ) -> Token | None:
+        """Wait for all hosts of a job at once: so two jobs never wait for each other.
+
+        Return None after the time limit, or if too few hosts are left. Hosts of ``rather_not``,
+        apart from ``first``, are avoided if there are enough others.
+        """
+
+        def lease() -> tuple[Token | None, ...]:
+            others = [name for name in self._hosts if name == first or name not in rather_not]
+            wanted = others if len(others) >= n else self._hosts
+            if len(wanted) < n or first not in {None, *wanted}:
+                return (None,)
+            free = [name for name in wanted if name not in self._used]
+            free.sort(key=lambda name: name != first)
+            is_enough = len(free) >= n and first in {None, free[0]}
+            return (self._lease(tuple(free[:n])),) if is_enough else ()
+
+        with self._changed:
+            return next(iter(self._changed.wait_for(lease, timeout_s)), None)
+
+    def _lease(self, names: tuple[str, ...]) -> Token:
+        """Lease hosts; numbers within an outer lease are smaller than those of later outer ones."""
+        now = 0 if self._is_within else time.time_ns() // 1_000  # greater than all earlier numbers
+        self._number = max(self._number + 1, now)
+        token = Token(owner=self._owner, number=self._number, hosts=names)
+        self._used |= dict.fromkeys(names, token)
+        return token
+
+    def _release(self, token: Token) -> None:
+        with self._changed:
+            self._used = {name: used for name, used in self._used.items() if used != token}
+            self._changed.notify_all()
+
+    def drop(self, host: str) -> None:
+        """Leave out a host that was lost."""
+        with self._changed:
+            self._hosts = [name for name in self._hosts if name != host]
+            self._changed.notify_all()
+
     def _try(self, token: Token, call: str, arguments: Mapping[str, Any]) -> Outcome:
         host = token.hosts[0]
         own = {"hosts": list(token.hosts), "lease": token.number}
@@ -167,14 +230,12 @@ class Pool:
         self._began(host, given)
         begun_s = time.monotonic()
         self._held_s.update(dict.fromkeys(token.hosts, math.inf))
-        missed = self._hold_others(token)
-        outcome = missed or self._executor.submit(host, self._job(call, given, token)).result()
+        outcome = self._hold_others(token)
+        if outcome is None:
+            outcome = self._executor.run(host, self._job(call, given, token))
+            self._count_lost(host, outcome)
         end_s = time.monotonic()
         self._held_s.update(dict.fromkeys(token.hosts, end_s))
-        if not self.table.is_current(token):
-            outcome = Outcome(kind=LATE, failure="it came after its lease had ended")
-        if missed is None:
-            self._count_lost(host, is_lost=outcome.kind == LOST)
         failure = outcome.failure or ("" if outcome.kind == DONE else outcome.kind)
         return replace(outcome, host=host, elapsed_s=end_s - begun_s, failure=failure)
 
@@ -183,7 +244,7 @@ class Pool:
         asked = {host: self._hold(token, host) for host in token.hosts[1:]}
         outcomes = {host: future.result() for host, future in asked.items()}
         for host, outcome in outcomes.items():
-            self._count_lost(host, is_lost=outcome.kind == LOST)
+            self._count_lost(host, outcome)
         return next((one for one in outcomes.values() if one.kind != DONE), None)
 
     def _hold_idle(self) -> None:
@@ -191,17 +252,14 @@ class Pool:
         while not self._closed.wait(BEAT_S):
             silent_s = time.monotonic() - BEAT_S
             for host in [name for name, held_s in [*self._held_s.items()] if held_s <= silent_s]:
-                token = self.table.acquire(among=[host], timeout_s=0.0)
+                token = self._acquire(first=host, timeout_s=0.0)
                 if token is not None:
-                    release = partial(self._release, token)
-                    self._hold(token, host).add_done_callback(release)
-
-    def _release(self, token: Token, _: Future[Outcome]) -> None:
-        self.table.release(token)
+                    held = self._hold(token, host)
+                    held.add_done_callback(partial(lambda token, _: self._release(token), token))
 
     def _hold(self, token: Token, host: str) -> Future[Outcome]:
         job = replace(self._job(HOLD, {}, token), host=host, watched=False)
-        return self._executor.submit(host, job)
+        return self._locks.submit(self._executor.run, host, job)
 
     def _job(self, call: str, arguments: Mapping[str, Any], token: Token) -> Job:
         return Job(
@@ -215,12 +273,11 @@ class Pool:
             limit_s=self._limit_s,
         )
 
-    def _count_lost(self, host: str, *, is_lost: bool) -> None:
-        with self._lock:
-            self._lost_in_a_row[host] = self._lost_in_a_row[host] + 1 if is_lost else 0
-            is_gone = self._lost_in_a_row[host] > 1
-        if is_gone:
-            self.table.drop(host)
+    def _count_lost(self, host: str, outcome: Outcome) -> None:
+        with self._changed:
+            self._lost_in_a_row[host] = (self._lost_in_a_row[host] + 1) * (outcome.kind == LOST)
+        if self._lost_in_a_row[host] > 1:
+            self.drop(host)
 
     def close(self) -> None:
         """End running jobs, and free the hosts."""
@@ -234,14 +291,108 @@ class Pool:
         self._holder.join()
         if not self._is_within:
             self._free()
+        self._locks.shutdown(wait=False, cancel_futures=True)
         self._executor.close()
 
     def _free(self) -> None:
         """Free the hosts, whose jobs have ended."""
         freed = []
         for host in self._held_s:
-            if (token := self.table.acquire(among=[host], timeout_s=_LOOK_S)) is not None:
+            if (token := self._acquire(first=host, timeout_s=_LOOK_S)) is not None:
                 given = {"host": host, "owner": self._owner, "folder": self._lock_folder}
                 job = replace(self._job(FREE, given, token), watched=False)
-                freed.append(self._executor.submit(host, job))
+                freed.append(self._locks.submit(self._executor.run, host, job))
         wait(freed, timeout=_FREED_S)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostTable(OneLine):
+    """The hosts of a map; a host measures one sample at a time.
+
+    Parameters
+    ----------
+    names
+        Of the hosts; with a scheduler, of its workers, and all of them by default.
+    prefix
+        Words that run a command on a host, with a place for its name: ``ssh {host}``. Without it,
+        and without a scheduler, all hosts are this machine.
+    scheduler
+        Address of a Dask scheduler.
+    python
+        The interpreter on the hosts; None for the path of this one.
+    cwd
+        The folder on the hosts; None for the path of this one.
+    interchangeable
+        Whether hosts are similar enough to exchange samples freely.
+    generators
+        The number of further hosts of a sample, which send its requests.
+    deadline_s
+        Seconds after which no sample begins; None without a limit.
+    limit_s
+        Seconds after which an unfinished sample counts as lost; None for the budget, or a day.
+    """
+
+    names: Sequence[str] = ()
+    prefix: Sequence[str] = ()
+    scheduler: str | None = None
+    python: str | None = None
+    cwd: str | None = None
+    interchangeable: bool = False
+    generators: int = 0
+    deadline_s: float | None = None
+    limit_s: float | None = None
+
+    @property
+    def are_alike(self) -> bool:
+        """Whether hosts have no effects of their own: by option, or as all are this machine."""
+        return self.interchangeable or self.is_here
+
+    @property
+    def is_here(self) -> bool:
+        """Whether all hosts are this machine, and write their results into its store."""
+        return not self.prefix and self.scheduler is None
+
+    @property
+    def at_once(self) -> int:
+        """The number of samples at the same time, by the number of names."""
+        return max(1, len(self.names) // (1 + self.generators))
+
+
+prefix_of = partial(words_of, instead="put it into a script")
+"""Reads the words that run a command on a host."""
+
+
+def read_hosts(tables: TomlTables) -> HostTable | None:
+    """Read the table ``hosts`` of a file, and note its problems; None without a table."""
+    if not isinstance(tables.at("hosts"), Mapping):
+        return None
+    given = tables.settings(("hosts",), HOSTS, {"names": list_of, "prefix": prefix_of})
+    return tables.attempt(("hosts",), hosts_of, given)
+
+
+def hosts_of(given: Mapping[str, Any]) -> HostTable:
+    """Make the table of hosts that are given; InvalidInput with all problems."""
+    refuse(wrong_hosts("names", given.get("names", ())), _wrong_ways(given))
+    return HostTable(**given)
+
+
+def _wrong_ways(given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the problems of the ways to hosts."""
+    n_hosts = len(given.get("names", ()))
+    if not n_hosts and "scheduler" not in given:
+        yield "neither names of hosts nor a scheduler is given, expected one of them"
+    if n_hosts in range(1, 1 + given.get("generators", 0)):
+        yield f"generators is {given['generators']}, expected fewer than hosts: {n_hosts}"
+    if "scheduler" in given and {*given} & {"prefix", "python"}:
+        yield "scheduler goes with neither prefix nor python: its workers run already"
+    if "prefix" in given and not any("{host}" in word for word in given["prefix"]):
+        yield f"prefix is {short(given['prefix'])}, expected a place for the name: {{host}}"
+
+
+def executor_for(hosts: HostTable) -> Executor:
+    """Return the executor of jobs on the hosts."""
+    if hosts.scheduler is not None:
+        from benchrigor.workbench.pool.dask_executor import DaskExecutor  # noqa: PLC0415  # an extra
+
+        return DaskExecutor(hosts.scheduler, hosts=hosts.names or None)
+    return LocalExecutor(hosts.names, prefix=hosts.prefix, python=hosts.python)
