@@ -130,6 +130,21 @@ class Limit(OneLine):
         return None if value is None else value / self.at_most
 
 
+def estimate_of(
+    value: float, low: float, high: float, *, confidence: float, n: int, method: str
+) -> Estimate:
+    """Return an estimate of n independent values with a known interval."""
+    return Estimate(
+        value=value,
+        low=low,
+        high=high,
+        confidence=confidence,
+        n=n,
+        n_effective=float(n),
+        method=method,
+    )
+
+
 def limit_of(metric: str, text: str, unit: str = "") -> Limit:
     """Read the most that a metric may be; a bare number is in the unit in which it is read.
 

@@ -34,7 +34,7 @@ from benchrigor.session.session import Session, meter_for
 from benchrigor.session.stored_runs import PART_OF
 from benchrigor.stats.interference.traffic_light import RED_ABOVE
 from benchrigor.storage.project_settings import TIME, picked_metrics, time_metric
-from benchrigor.workbench.data import PeakRate, PeakStatus, Trial
+from benchrigor.workbench.data import PeakRate, PeakStatus, Trial, estimate_of
 from benchrigor.workbench.loadgen.prepared import generator_of
 from benchrigor.workbench.loadgen.senders import Senders
 from benchrigor.workbench.maps.life_cycle import Server, StepDone, same_configuration
@@ -409,13 +409,5 @@ def _between(peak: PeakRate) -> Estimate | None:
     low, high = peak.at_least, peak.at_most
     if low is None or high is None or not low < high:
         return None
-    n = len(peak.trials)
-    return Estimate(
-        value=math.sqrt(low * high),
-        low=low,
-        high=high,
-        confidence=_CONFIDENCE,
-        n=n,
-        n_effective=float(n),
-        method="bounds",
-    )
+    how: Any = {"confidence": _CONFIDENCE, "n": len(peak.trials), "method": "bounds"}
+    return estimate_of(math.sqrt(low * high), low, high, **how)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +24,10 @@ from benchrigor.workbench.arithmetic.peaks import (
     PeakPosterior,
     peak_posterior,
 )
-from benchrigor.workbench.data import PeakStatus, Trial
+from benchrigor.workbench.data import PeakStatus, Trial, estimate_of
 from benchrigor.workbench.planning.steps import Ending, Goal, Step
 
 _STRIDE = 4.0  # from load to load, until one saturates
-_MOST_AHEAD, _SPREAD = 3, 0.618  # strides at once; multiples of the golden ratio are spread evenly
 _STRIDE_UP = 3.0  # above a server that is slow with little to do: smaller than what a hump leaves
 _PROBES_UP = 4  # such strides
 _LONGEST, _LONGEST_ROUGH = 10.0, 3.0  # times the shortest trial
@@ -105,7 +105,7 @@ class _Tried:
         return _Tried(*(column[those] for column in astuple(self)))
 
 
-def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> Step | Ending:
+def adaptive(trials: Sequence[Trial], goal: Goal) -> Step | Ending:
     """Bracket the peak by short trials, then run trials near its likely place.
 
     The distribution of the peak (`workbench.arithmetic.peaks`) determines both: the next load is
@@ -117,24 +117,22 @@ def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> St
     tried = _Tried.of(trials)
     shortest = goal.shortest_s
     if not trials:
-        seed_load = goal.seed_load * _STRIDE ** _ahead(len(pending))
-        return Step(goal.within(seed_load), shortest, "first probe", is_rough=True)
+        return Step(goal.within(goal.seed_load), shortest, "first probe", is_rough=True)
     bad = tried.contradicted
     counted = tried.only(~bad)
-    load = _bracket(counted, tried, goal, _ahead(1 + len(pending)))
+    load = _bracket(counted, tried, goal)
     if isinstance(load, Ending):
         return load
     if load is not None:
         return Step(load, shortest, "to bracket the peak", is_rough=True)
     found = _posterior(counted, goal)
-    step = _outside(tried, counted, found.noise, goal)
-    if step is not None:
+    if (step := _outside(tried, counted, found.noise, goal)) is not None:
         return step
     notices = tuple(_disagreements(found, tried, bad))
     estimate = _estimate(found, goal)
     half = math.log(found.quantile(_upper(goal)) / found.quantile(1.0 - _upper(goal))) / 2.0
     is_narrow = half <= math.log1p(goal.accuracy) or estimate.half_width == 0.0
-    is_narrow &= len(trials) + len(pending) >= _FEWEST
+    is_narrow &= len(trials) >= _FEWEST
     if notices and bad.sum() <= _FEW_BAD:
         # Trials do not contradict each other, but deviate from the curve: do not use it.
         fitting = [trial for trial, is_bad in zip(trials, bad, strict=True) if not is_bad]
@@ -142,11 +140,11 @@ def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> St
     if notices:
         return Ending(PeakStatus.UNSTABLE, None, notices)
     if is_narrow:
-        load = _load_to_confirm(found, trials, pending)
+        load = _load_to_confirm(found, trials)
         if load is None:
             return _finish(estimate, tried, bad)
         return Step(goal.within(load), shortest, _CONFIRM)
-    load = found.quantile(_PLACES[(len(trials) + len(pending)) % len(_PLACES)])
+    load = found.quantile(_PLACES[len(trials) % len(_PLACES)])
     is_rough = half > _ROUGHLY
     if is_rough:
         reason, wanted, most = "to find the peak roughly", _seconds_to_settle(found), _LONGEST_ROUGH
@@ -171,16 +169,8 @@ def _estimate(found: PeakPosterior, goal: Goal) -> Estimate:
     """Return the median peak; with whole loads, the greatest one that keeps the limits."""
     loads = (found.quantile(q) for q in (0.5, 1.0 - _upper(goal), _upper(goal)))
     value, low, high = (goal.within(math.floor(load) if goal.whole else load) for load in loads)
-    n = found.residuals.size
-    return Estimate(
-        value=value,
-        low=low,
-        high=high,
-        confidence=goal.confidence,
-        n=n,
-        n_effective=float(n),
-        method=found.method,
-    )
+    n, method = found.residuals.size, found.method
+    return estimate_of(value, low, high, confidence=goal.confidence, n=n, method=method)
 
 
 def _upper(goal: Goal) -> float:
@@ -201,27 +191,15 @@ def _posterior(counted: _Tried, goal: Goal) -> PeakPosterior:
     )
 
 
-def _ahead(n: int) -> float:
-    """Return the number of steps to take at once: one more per trial under way, up to a maximum.
-
-    Loads many steps ahead may be far beyond any server. So further trials are spread over the loads
-    between.
-    """
-    return float(n) if n <= _MOST_AHEAD else _MOST_AHEAD * (n * _SPREAD % 1.0)
-
-
-def _bracket(counted: _Tried, tried: _Tried, goal: Goal, steps: float) -> float | Ending | None:
-    """Return the next load while all trials are on one side of the peak; else None.
-
-    ``steps`` are taken at once; the number depends on the trials under way.
-    """
+def _bracket(counted: _Tried, tried: _Tried, goal: Goal) -> float | Ending | None:
+    """Return the next load while all trials are on one side of the peak; else None."""
     saturated = counted.ratio >= 1.0
     if not saturated.any():
         top = float(counted.load.max())
         is_last = top == goal.max_load and np.count_nonzero(counted.load == top) > 1
         if is_last or top > _WITHOUT_END:
             return Ending(status=PeakStatus.NOT_SATURATED)
-        return goal.within(top * _STRIDE**steps)
+        return goal.within(top * _STRIDE)
     if not saturated.all():
         return None
     load, log_ratio = tried.load, tried.log_ratio
@@ -230,10 +208,10 @@ def _bracket(counted: _Tried, tried: _Tried, goal: Goal, steps: float) -> float 
     # server that is slow with little to do is not, and may be faster at greater loads.
     is_overloaded = bool(log_ratio[load.argmin()] > _CLEARLY_FAR)
     if lowest > goal.min_load and (is_overloaded or lowest == first):
-        return goal.within(lowest / _STRIDE**steps)
+        return goal.within(lowest / _STRIDE)
     is_far = is_overloaded or log_ratio[load.argmax()] > _CLEARLY_FAR
     if not is_far and top != goal.max_load and top < first * _STRIDE_UP**_PROBES_UP:
-        return goal.within(_STRIDE_UP**steps * top)
+        return goal.within(_STRIDE_UP * top)
     if lowest > goal.min_load:
         return goal.min_load
     if np.count_nonzero(load == lowest) > 1:
@@ -243,17 +221,15 @@ def _bracket(counted: _Tried, tried: _Tried, goal: Goal, steps: float) -> float 
 
 def _outside(tried: _Tried, counted: _Tried, noise: float, goal: Goal) -> Step | Ending | None:
     """Return a trial to confirm the side of loads that other trials left open; else None."""
-    shortest = goal.shortest_s
     load = _load_to_recheck(tried, noise, goal)
     if isinstance(load, Ending):
         return load
     if load is not None:
-        reason = "whether more than noise keeps the limit"
-        return Step(goal.within(load), _LONGEST_ROUGH * shortest, reason, is_rough=True)
+        reason, duration_s = "whether more than noise keeps the limit", _LONGEST_ROUGH
+        return Step(goal.within(load), duration_s * goal.shortest_s, reason, is_rough=True)
     load = _behind(counted, goal)
-    if load is not None:
-        return Step(load, shortest, "whether it is saturated above, too", is_rough=True)
-    return None
+    above = "whether it is saturated above, too"
+    return None if load is None else Step(load, goal.shortest_s, above, is_rough=True)
 
 
 def _load_to_recheck(tried: _Tried, noise: float, goal: Goal) -> float | Ending | None:
@@ -352,9 +328,7 @@ def _behind(counted: _Tried, goal: Goal) -> float | None:
     return load if load > top else None
 
 
-def _load_to_confirm(
-    found: PeakPosterior, trials: Sequence[Trial], pending: Sequence[Step]
-) -> float | None:
+def _load_to_confirm(found: PeakPosterior, trials: Sequence[Trial]) -> float | None:
     """Return a load just above an abrupt peak, to exclude bad luck there; None if confirmed.
 
     If trials are either far below or far above their limits, a server with good and bad times looks
@@ -364,8 +338,8 @@ def _load_to_confirm(
     near = (trial for trial in trials if abs(math.log(trial.asked.load / peak)) < _NEAR)
     if any(abs(math.log(trial.ratio or 1e-9)) < _AT_LIMIT for trial in near):
         return None
-    done = [trial.asked for trial in trials] + list(pending)
-    times = sum(step.reason == _CONFIRM and step.load > peak for step in done)
+    done = (trial.asked for trial in trials)
+    times = sum(asked.reason == _CONFIRM and asked.load > peak for asked in done)
     return peak * _WELL_ABOVE if times < _CONFIRMED else None
 
 
@@ -472,13 +446,6 @@ def halve_bracket(trials: Sequence[Trial], goal: Goal, shortest_s: float) -> Ste
         "Responses follow no curve that is known: the interval is that between the nearest loads "
         "that kept the limits and that did not, each by two trials or more."
     )
-    estimate = Estimate(
-        value=goal.within(middle),
-        low=low,
-        high=high,
-        confidence=goal.confidence,
-        n=len(trials),
-        n_effective=float(len(trials)),
-        method="bracket",
-    )
+    how: Any = {"confidence": goal.confidence, "n": len(trials), "method": "bracket"}
+    estimate = estimate_of(goal.within(middle), low, high, **how)
     return Ending(PeakStatus.FOUND, estimate, (Notice.warning(Code.BRACKET, sentence),))

@@ -12,12 +12,13 @@ import math
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 
-from benchrigor.model import Code, Estimate, Notice
+from benchrigor.model import Code, Notice
 from benchrigor.stats.series.interval import StandardError, student_t
-from benchrigor.workbench.data import PeakStatus, Trial
+from benchrigor.workbench.data import PeakStatus, Trial, estimate_of
 from benchrigor.workbench.planning.steps import Ending, Goal, Policy, Step
 
 INCREMENT = 20.0  # "small, fixed" in the paper, which does not give it
@@ -33,8 +34,8 @@ class Picker:
     ----------
     goal
         The least and greatest load.
-    further
-        Returns a greater load, while none was saturated.
+    increment
+        From load to load while none was saturated; 0 to double it.
     predict, points
         A model through so many loads, see `_by_line` and `_by_parabola`; None without one. They are
         the last load, and the other ones with the responses nearest to the limit. If the model has
@@ -45,11 +46,12 @@ class Picker:
     def __init__(
         self,
         goal: Goal,
-        further: Callable[[float], float],
+        *,
+        increment: float = 0.0,
         predict: Callable[[list[float], list[float]], float | None] | None = None,
         points: int = 0,
     ) -> None:
-        self._goal, self._further = goal, further
+        self._goal, self._increment = goal, increment
         self._predict, self._points = predict, points
         self._tried: dict[float, float] = {}
         self._low, self._high = 0.0, math.inf  # judged unsaturated, and saturated
@@ -73,7 +75,7 @@ class Picker:
 
     def _by_interval(self, load: float, ratio: float) -> float:
         if math.isinf(self._high):
-            return self._further(load)
+            return load + (self._increment or load)
         if self._high - self._low < _COLLAPSED * self._high:  # trust the last result
             if ratio < 1.0:
                 self._high = load * (1.0 + _REOPENED)
@@ -110,20 +112,12 @@ def _by_parabola(loads: list[float], ratios: list[float]) -> float | None:
     return last + min(real, key=abs) if real else None
 
 
-def _double(load: float) -> float:
-    return 2.0 * load
-
-
-def _add(load: float) -> float:
-    return load + INCREMENT
-
-
 PICKERS: dict[str, Callable[[Goal], Picker]] = {
-    "strawman": partial(Picker, further=_add),  # its search ends when a load saturates
-    "linear": partial(Picker, further=_add),
-    "binsearch": partial(Picker, further=_double),
-    "model": partial(Picker, further=_double, predict=_by_line, points=2),
-    "quadratic": partial(Picker, further=_double, predict=_by_parabola, points=3),
+    "strawman": partial(Picker, increment=INCREMENT),  # its search ends when a load saturates
+    "linear": partial(Picker, increment=INCREMENT),
+    "binsearch": Picker,
+    "model": partial(Picker, predict=_by_line, points=2),
+    "quadratic": partial(Picker, predict=_by_parabola, points=3),
 }
 
 
@@ -138,9 +132,7 @@ def find_policy(policy: str) -> Policy:
     return partial(_strawman if policy == "strawman" else _search, PICKERS[policy])
 
 
-def _search(
-    picker: Callable[[Goal], Picker], trials: Sequence[Trial], _pending: Sequence[Step], goal: Goal
-) -> Step | Ending:
+def _search(picker: Callable[[Goal], Picker], trials: Sequence[Trial], goal: Goal) -> Step | Ending:
     """Follow Algorithm 2 through the trials so far, to the next one or the end.
 
     A load is rejected if the interval of its mean response lies outside of the region around the
@@ -170,7 +162,7 @@ def _search(
 
 
 def _strawman(
-    picker: Callable[[Goal], Picker], trials: Sequence[Trial], _pending: Sequence[Step], goal: Goal
+    picker: Callable[[Goal], Picker], trials: Sequence[Trial], goal: Goal
 ) -> Step | Ending:
     """Run ten long trials at each load in turn; the peak is the last load before one saturates."""
     told = _by_load(trials)
@@ -220,15 +212,10 @@ def _report_peak(load: float, trials: Sequence[Trial], goal: Goal) -> Ending:
     The results of trials at these loads do not matter: near the peak they are luck.
     """
     tried = {trial.asked.load for trial in trials}
-    estimate = Estimate(
-        value=load,
-        low=max((other for other in tried if other < load), default=load),
-        high=min((other for other in tried if other > load), default=load),
-        confidence=goal.confidence,
-        n=len(trials),
-        n_effective=float(len(trials)),
-        method="bracket",
-    )
+    low = max((other for other in tried if other < load), default=load)
+    high = min((other for other in tried if other > load), default=load)
+    how: Any = {"confidence": goal.confidence, "n": len(trials), "method": "bracket"}
+    estimate = estimate_of(load, low, high, **how)
     sentence = (
         "The interval is that between the nearest loads tried: what was published tells how well "
         "the response is known, not the load."

@@ -23,6 +23,7 @@ from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import Floats, short
 from benchrigor.model.text import many
 from benchrigor.stats.series.interval import student_t
+from benchrigor.workbench.data import estimate_of
 from benchrigor.workbench.surfaces.factors import Level, Point
 
 # {{name}} is the text {name}, and ${name} belongs to a shell.
@@ -160,16 +161,7 @@ _LEAST_ERROR = 1e-4  # relative, of an answer that counts as exact
 def read_answer(name: str, answer: object, confidence: float) -> Estimate:
     """Return an answer, an Estimate or value, low and high, as an Estimate above 0."""
     if isinstance(answer, tuple) and len(answer) == 3:
-        value, low, high = answer
-        answer = Estimate(
-            value=value,
-            low=low,
-            high=high,
-            confidence=confidence,
-            n=1,
-            n_effective=1.0,
-            method="told",
-        )
+        answer = estimate_of(*answer, confidence=confidence, n=1, method="told")
     if not isinstance(answer, Estimate):
         raise InvalidInput(f"{name} is {short(answer)}, expected an Estimate or three numbers")
     refuse(wrong_quantity(name, answer))

@@ -23,6 +23,7 @@ from benchrigor.stats.series.interval import (
     t_interval,
 )
 from benchrigor.units import Direction
+from benchrigor.workbench.data import estimate_of
 from benchrigor.workbench.surfaces.factors import Factor, Point, Space, show_point, spread
 from benchrigor.workbench.surfaces.models import GaussianProcess, Quadratic
 from benchrigor.workbench.surfaces.response_fit import (
@@ -359,15 +360,8 @@ class Surface(OneLine):
 
     def _from_draws(self, response: str | None, value: float, low: float, high: float) -> Estimate:
         fit, model = self._model_of(response)
-        return Estimate(
-            value=value,
-            low=low,
-            high=high,
-            confidence=self._confidence,
-            n=len(fit.points),
-            n_effective=float(len(fit.points)),
-            method=f"draws from a {model.name}",
-        )
+        how: Any = {"n": len(fit.points), "method": f"draws from a {model.name}"}
+        return estimate_of(value, low, high, confidence=self._confidence, **how)
 
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng(self._seed)
