@@ -94,7 +94,7 @@ def on_host(*prefix: str, limit_s: float | None = None) -> object:
     """Return why a job on a host behind a prefix is lost."""
     executor = LocalExecutor(["elm"], prefix=prefix)
     job = Job(call="builtins:dict", arguments={}, host="elm", token=MINE, lock_folder=".")
-    outcome = executor.submit("elm", job).result(60.0)
+    outcome = executor.run("elm", job)
     executor.close()
     return f"{outcome.kind}: {outcome.failure}"
 
