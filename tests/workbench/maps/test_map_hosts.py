@@ -214,7 +214,9 @@ def test_a_turn_that_waits_for_its_host_costs_nothing_and_holds_up_no_other(fold
     folder.map(f'{THREADS}{FULL}{RESPONSE}[hosts]\nnames = ["ash", "elm"]\n', "--best")
     turns = folder.explained(folder.whole["run_id"])["turns"]
     assert [each["turn"]["host"] for each in turns] == ["elm", "elm", "ash", "ash"]
-    assert turns[3]["cost_s"] < turns[2]["cost_s"]
+    assert (
+        min(each["cost_s"] for each in turns[2:]) < 0.05 < max(each["cost_s"] for each in turns[2:])
+    )
 
 
 def test_no_further_turn_is_asked_of_a_lost_host(folder, hosts):

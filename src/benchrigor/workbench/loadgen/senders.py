@@ -8,7 +8,7 @@ import pickle
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from dataclasses import asdict, fields
 from functools import partial
@@ -17,6 +17,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model.series import Floats, short
@@ -278,7 +279,7 @@ class HostSenders:
         self._lead_s = _lead_for(self._lead_s - least_s)
         if least_s < 0.0:
             raise PartLost(f"{host} was ready {show_duration(-least_s)} after the start")
-        return merge([_unpack(value["sent"]) for value in values.values()])
+        return merge([_sent_of(**value) for value in values.values()])
 
     def _all_done(self, name: str, given: Mapping[str, Mapping[str, Any]]) -> dict[str, Outcome]:
         """Have a function of this module called on hosts at the same time."""
@@ -335,13 +336,12 @@ def send_part(
         most_waiting=most,
         give_up_s=give_up_s,
     )
-    names = [field.name for field in fields(found)]
-    values = {name: getattr(found, name) for name in names}
-    packed = {name: _pack(values[name]) for name in ARRAYS}
-    return {"spare_s": spare_s, "sent": values | packed}
+    values = {field.name: getattr(found, field.name) for field in fields(found)}
+    columns = _pack([values.pop(name) for name in ARRAYS])
+    return {"spare_s": spare_s, "sent": values, "columns": columns}
 
 
-def _pack(numbers: Sequence[float] | np.ndarray) -> str:
+def _pack(numbers: npt.ArrayLike) -> str:
     """Return numbers as text: as lists 10^5 of them would take JSON ten times as long."""
     return base64.b64encode(np.asarray(numbers, dtype="<f8").tobytes()).decode()
 
@@ -350,7 +350,9 @@ def _floats(packed: str) -> Floats:
     return np.frombuffer(base64.b64decode(packed), dtype="<f8").astype(np.float64)
 
 
-def _unpack(packed: Mapping[str, Any]) -> Sent:
-    arrays: dict[str, Any] = {name: _floats(packed[name]) for name in ARRAYS}
+def _sent_of(*, sent: Mapping[str, Any], columns: str, **_: object) -> Sent:
+    arrays: dict[str, Any] = dict(
+        zip(ARRAYS, _floats(columns).reshape(len(ARRAYS), -1), strict=True)
+    )
     arrays["failed"] = arrays["failed"] > 0.0
-    return Sent(**{**packed, **arrays, "failures": Counter(packed["failures"])})
+    return Sent(**{**sent, **arrays, "failures": Counter(sent["failures"])})

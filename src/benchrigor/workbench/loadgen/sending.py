@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, fields
-from importlib import import_module
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -33,11 +32,7 @@ from benchrigor.workloads.processes.time_limits import CallOverran
 # An event loop wakes at the next whole millisecond: wake it earlier, and then poll the clock.
 _EARLY_S = 0.0005
 _LEAD_S = 0.01  # until the first time
-_MOST_KINDS, _OTHERS = 10, "failed otherwise"  # of failures with a count of their own
 _LEAST_GIVEN_UP = 50  # requests waiting, also at a low load
-# By the rate of answers fewer are enough, from a tenth of the trial and a quarter of the time on
-# for which they may wait: a stall as long as that breaks the limits, too.
-_LEAST_LEFT, _TENTH, _QUARTER = 20, 0.1, 0.25
 
 Send = Callable[[], Awaitable[object]]
 
@@ -132,7 +127,8 @@ class Sent:
         }
 
 
-ARRAYS = ("at_s", "lag_s", "response_s", "first_byte_s", "chunk_gap_s", "failed")
+TIMES = ("lag_s", "response_s", "first_byte_s", "chunk_gap_s")
+ARRAYS = ("at_s", *TIMES, "failed")
 
 
 def merge(parts: Sequence[Sent]) -> Sent:
@@ -162,24 +158,15 @@ def send_requests(
 
     The times begin at ``start_s`` by `time.monotonic`, which all processes share; None for as soon
     as the shared resources are open. Up to ``most_waiting`` requests are under way; others are held
-    back, and late. Sending ends when more requests wait than arrive, or are answered, within
-    ``give_up_s``: by Little's law they would take that long on average.
+    back, and late. Sending ends when more requests wait than arrive within ``give_up_s``: by
+    Little's law they would take that long on average.
     """
     sender = _Sender(at_s, timeout_s, most_waiting, give_up_s)
     try:
-        with measuring(), asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with measuring(), asyncio.Runner() as runner:
             return runner.run(sender.run(requests, start_s))
     except _LoopLeft as error:
         raise CallOverran from error
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return the faster factory of event loops, of uvloop, if installed; else None."""
-    try:
-        found: Callable[[], asyncio.AbstractEventLoop] = import_module("uvloop").new_event_loop
-    except ImportError:
-        return None
-    return found
 
 
 class _Sender:
@@ -188,12 +175,9 @@ class _Sender:
         self._at_s = at_s
         self._timeout_s = timeout_s
         rate = n / at_s[-1] if n and at_s[-1] > 0.0 else 0.0
-        self._give_up_s, self._give_up_at = give_up_s, max(rate * give_up_s, _LEAST_GIVEN_UP)
-        self._hopeful_s = max(_TENTH * at_s[-1] if n else 0.0, _QUARTER * give_up_s)
-        self._ended = 0  # requests
+        self._give_up_at = max(rate * give_up_s, _LEAST_GIVEN_UP)
         self._slots = asyncio.Semaphore(most_waiting)
-        self._lag_s, self._response_s = np.full(n, np.nan), np.full(n, np.nan)
-        self._first_byte_s, self._chunk_gap_s = np.full(n, np.nan), np.full(n, np.nan)
+        self._s = {name: np.full(n, np.nan) for name in TIMES}
         self._failed = np.zeros(n, dtype=np.bool_)
         self._failures: Counter[str] = Counter()
         self._waiting: set[asyncio.Task[None]] = set()
@@ -211,13 +195,10 @@ class _Sender:
                 for waiting in self._waiting:
                     waiting.cancel()
             await asyncio.gather(*self._waiting, return_exceptions=True)
-        n = int(np.isfinite(self._response_s).sum())  # all, or those before it gave up
+        n = int(np.isfinite(self._s["response_s"]).sum())  # all, or those before it gave up
         return Sent(
             at_s=self._at_s[:n],
-            lag_s=self._lag_s[:n],
-            response_s=self._response_s[:n],
-            first_byte_s=self._first_byte_s[:n],
-            chunk_gap_s=self._chunk_gap_s[:n],
+            **{name: times[:n] for name, times in self._s.items()},
             failed=self._failed[:n],
             failures=self._failures,
             cpu_s=time.process_time() - used_s,
@@ -236,7 +217,7 @@ class _Sender:
             await asyncio.sleep(0)  # take answers in between, also if requests are dense
             while time.monotonic() < at_s:
                 await asyncio.sleep(0)
-            if self._is_hopeless(after_s):
+            if len(self._waiting) >= self._give_up_at:
                 return False
             await self._slots.acquire()
             task = asyncio.create_task(self._request(send, index, at_s))
@@ -244,22 +225,14 @@ class _Sender:
             task.add_done_callback(self._end)
         return True
 
-    def _is_hopeless(self, elapsed_s: float) -> bool:
-        """Return whether requests wait for too long, by the rate of arrivals or of answers."""
-        waiting = len(self._waiting)
-        if waiting >= self._give_up_at or elapsed_s < self._hopeful_s or waiting < _LEAST_LEFT:
-            return waiting >= self._give_up_at
-        return waiting * elapsed_s >= max(self._ended, 1) * self._give_up_s
-
     def _end(self, task: asyncio.Task[None]) -> None:
-        self._ended += 1
         self._waiting.discard(task)
         if not task.cancelled():
             task.exception()  # else asyncio logs an exception that was never retrieved
 
     async def _request(self, send: Send, index: int, at_s: float) -> None:
         begun_s = time.monotonic()
-        self._lag_s[index] = lag_s = max(begun_s - at_s, 0.0)
+        self._s["lag_s"][index] = lag_s = max(begun_s - at_s, 0.0)
         failure, answer = "", None
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -278,21 +251,19 @@ class _Sender:
         finally:
             self._slots.release()
         if failure:
-            if failure not in self._failures and len(self._failures) >= _MOST_KINDS:
-                failure = _OTHERS
             self._failed[index] = True
             self._failures[failure] += 1
             self._leave(index, lag_s + self._timeout_s)
         else:
-            self._response_s[index] = time.monotonic() - at_s
+            self._s["response_s"][index] = time.monotonic() - at_s
             if isinstance(answer, Answer):
-                self._first_byte_s[index] = answer.first_byte_at_s - at_s
-                self._chunk_gap_s[index] = answer.chunk_gap_s
+                self._s["first_byte_s"][index] = answer.first_byte_at_s - at_s
+                self._s["chunk_gap_s"][index] = answer.chunk_gap_s
 
     def _leave(self, index: int, after_s: float) -> None:
         """Count a request without an answer with its waiting time."""
-        for times in (self._response_s, self._first_byte_s, self._chunk_gap_s):
-            times[index] = after_s
+        for name in TIMES[1:]:
+            self._s[name][index] = after_s
 
 
 def _is_cancelled() -> bool:
@@ -311,6 +282,7 @@ def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
+A_URL = "http://HOST[:PORT]/PATH, or https://"
 _LARGEST_BODY = 2**24
 _PIECE = 2**16
 
@@ -365,23 +337,14 @@ class HttpRequest:
         are_headers = isinstance(self.headers, Mapping) and all(
             isinstance(text, str) for pair in self.headers.items() for text in pair
         )
-        refuse(
-            wrong_values(
-                [
-                    (
-                        "url",
-                        hide_secrets(self.url),
-                        is_url(self.url),
-                        "http://HOST[:PORT]/PATH, or https://",
-                    ),
-                    ("method", self.method, is_method, "a word such as GET"),
-                    ("status", self.status, is_status, "a number from 100 to 599"),
-                    ("headers", hide_secrets(self.headers), are_headers, "texts by name"),
-                    ("body", self.body, isinstance(self.body, str), "text"),
-                ]
-            ),
-            wrong_number("weight", self.weight),
-        )
+        checks = [
+            ("url", hide_secrets(self.url), is_url(self.url), A_URL),
+            ("method", self.method, is_method, "a word such as GET"),
+            ("status", self.status, is_status, "a number from 100 to 599"),
+            ("headers", hide_secrets(self.headers), are_headers, "texts by name"),
+            ("body", self.body, isinstance(self.body, str), "text"),
+        ]
+        refuse(wrong_values(checks), wrong_number("weight", self.weight))
 
 
 # Its table in a file: fields are checked when it is made.

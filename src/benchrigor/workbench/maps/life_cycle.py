@@ -22,7 +22,7 @@ from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.text import show_duration
-from benchrigor.workbench.loadgen.sending import is_url
+from benchrigor.workbench.loadgen.sending import A_URL, is_url
 from benchrigor.workbench.settings import STEPS
 from benchrigor.workbench.surfaces.factors import Point, Space
 from benchrigor.workbench.surfaces.samples import fill_places, places_in
@@ -81,7 +81,7 @@ class LifeCycle(OneLine):
         is_ready = self.ready is None or any(places_in(self.ready)) or is_url(self.ready)
         is_port = self.port is None or any(places_in(self.port)) or _is_port(self.port)
         checks = [
-            ("ready", self.ready, is_ready, "http://HOST[:PORT]/PATH, or https://"),
+            ("ready", self.ready, is_ready, A_URL),
             ("port", self.port, is_port, "a number from 1 to 65535, or a place for one"),
         ]
         refuse(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import Any
 
 from benchrigor.errors import WorkloadFailed
@@ -19,9 +18,8 @@ from benchrigor.storage import Journal
 from benchrigor.workbench.campaign import here
 from benchrigor.workbench.data import PeakRate, Trial
 from benchrigor.workbench.loadgen import HostSenders
-from benchrigor.workbench.loadgen.senders import Senders
 from benchrigor.workbench.maps.life_cycle import StepDone
-from benchrigor.workbench.maps.map_file import MapFile, map_of
+from benchrigor.workbench.maps.map_file import map_of
 from benchrigor.workbench.maps.map_run import ChoiceRun, MapRun, TurnDone
 from benchrigor.workbench.maps.responses import Found, Samples, metric_of
 from benchrigor.workbench.planning.best_choice import Turn
@@ -53,16 +51,16 @@ def measure_map(
         with Samples(file, **own, after=after_trial, earlier=run.earlier) as samples:
             run.campaign.carry_out(here(samples.measure), after=after)
         return samples.pop_steps()
-    with _Hosts(run, store, began) as hosts:
+    with _hosts(run, store, began) as (submit, at_once):
 
-        def submit(sample: Sample) -> Future[Outcome]:
+        def measure_sample(sample: Sample) -> Future[Outcome]:
             begun = run.earlier.get(sample.id)
-            return hosts.submit([sample], earlier=begun.run_id if begun else None)
+            return submit([sample], earlier=begun.run_id if begun else None)
 
         run.campaign.carry_out(
-            submit,
+            measure_sample,
             read=lambda _, job: _found_in(job, store)[0],
-            at_once=max(1, hosts.jobs_at_once),  # the first sample fails on too few
+            at_once=at_once,
             deadline_s=file.deadline_s,
             after=after,
         )
@@ -100,10 +98,10 @@ def measure_choice(
 
         carry_out(here(measure_turn))
         return
-    with _Hosts(run, store, began) as hosts:
+    with _hosts(run, store, began) as (submit, at_once):
         carry_out(
-            lambda turn: hosts.submit(run.samples_of(turn), first=turn.host),
-            at_once=hosts.jobs_at_once,
+            lambda turn: submit(run.samples_of(turn), first=turn.host),
+            at_once=2 * at_once,  # a turn that waits for its host holds up no other
         )
 
 
@@ -120,33 +118,30 @@ def _arguments(run: MapRun | ChoiceRun, store: Journal) -> dict[str, Any]:
     }
 
 
-class _Hosts:
-    """The hosts of a map, held for a run; a job may take as long as the whole map."""
+@contextmanager
+def _hosts(
+    run: MapRun | ChoiceRun, store: Journal, began: Began
+) -> Iterator[tuple[Callable[..., Future[Outcome]], int]]:
+    """Hold the hosts of a map; give what measures samples on one, and the number of jobs at once.
 
-    def __init__(self, run: MapRun | ChoiceRun, store: Journal, began: Began) -> None:
-        file, self._shared = run.file, _arguments(run, store)
-        self._of_a_job = 1 + file.hosts.generators
-        self._pool = Pool(
-            executor_for(file.hosts),
-            owner=str(self._shared["map_id"]),
-            limit_s=file.hosts.limit_s or file.budget_s or _MOST_S,
-            began=lambda host, given: began(host, given.get("samples", ())),
-        )
-        self.jobs_at_once = len(self._pool.hosts) // self._of_a_job
+    A job may take as long as the whole map.
+    """
+    file, shared = run.file, _arguments(run, store)
+    n_hosts, call = 1 + file.hosts.generators, f"{__name__}:{measure.__name__}"
+    with Pool(
+        executor_for(file.hosts),
+        owner=str(shared["map_id"]),
+        limit_s=file.hosts.limit_s or file.budget_s or _MOST_S,
+        began=lambda host, given: began(host, given.get("samples", ())),
+    ) as pool:
 
-    def __enter__(self) -> _Hosts:
-        return self
+        def submit(
+            samples: Sequence[Sample], *, earlier: str | None = None, first: str | None = None
+        ) -> Future[Outcome]:
+            own = {"samples": codec.encode(samples), "earlier": earlier}
+            return pool.submit(call, shared | own, n_hosts=n_hosts, first=first)
 
-    def __exit__(self, *_: object) -> None:
-        self._pool.close()
-
-    def submit(
-        self, samples: Sequence[Sample], *, earlier: str | None = None, first: str | None = None
-    ) -> Future[Outcome]:
-        """Have samples measured on a host, the ``first`` if one is required."""
-        own = {"samples": codec.encode(samples), "earlier": earlier}
-        call = f"{__name__}:{measure.__name__}"
-        return self._pool.submit(call, self._shared | own, n_hosts=self._of_a_job, first=first)
+        yield submit, max(1, len(pool.hosts) // n_hosts)  # the first one fails on too few
 
 
 def _found_in(job: Outcome, store: Store) -> list[Found]:
@@ -174,73 +169,40 @@ def measure(
     *,
     samples: Sequence[Mapping[str, Any]],
     earlier: str | None = None,
-    store: str | None,
-    **shared: Any,
-) -> dict[str, Any]:
-    """Measure samples on this host, one after the other.
-
-    Return their results, and their runs if no store here has them. ``earlier`` is the run of the
-    only sample, of an earlier process.
-    """
-    asked = [codec.decode(Sample, sample) for sample in samples]
-    begun = {asked[0].id: earlier} if earlier else {}
-    with _samples_here(store=store, earlier=begun, **shared) as (measured, journal):
-        found = [measured.measure(sample) for sample in asked]
-        ids = [] if store else [each.run_id for each in found if each.run_id]
-        runs = [journal.load(run_id) for run_id in ids]
-    steps = (*found[-1].steps, *measured.pop_steps())
-    found[-1] = replace(found[-1], steps=steps)
-    return {"found": codec.encode(found), "runs": codec.encode(runs)}
-
-
-@contextmanager
-def _samples_here(
-    *,
     document: Mapping[str, Any],
     cwd: str,
     map_id: str | None,
     store: str | None,
     hosts: Sequence[str],
     lease: int,
-    earlier: Mapping[int, str] = MappingProxyType({}),
-) -> Iterator[tuple[Samples, Journal]]:
-    """Give `Samples` of this host, the first of a lease, and their journal.
+) -> dict[str, Any]:
+    """Measure samples on this host, the first of a lease, one after the other.
 
-    A journal without a ``store`` is temporary.
+    Return their results, and their runs if no ``store`` here has them. ``earlier`` is the run of
+    the only sample, of an earlier process. The other hosts of the lease send the requests.
     """
     if not Path(cwd).is_dir():
         raise Refused(f"there is no folder {cwd} on this host, expected that of the map")
-    with (
-        TemporaryDirectory() as folder,
-        Journal(store or Path(folder, "runs.sqlite")) as journal,
-        _senders(document, hosts, map_id, lease) as senders,
-        Samples(
-            _file_on(hosts[0], document),
-            cwd=cwd,
-            store=journal,
-            earlier={number: journal.load(run_id) for number, run_id in earlier.items() if store},
-            map_id=map_id,
-            senders=senders,
-        ) as samples,
-    ):
-        yield samples, journal
-
-
-def _file_on(host: str, document: Mapping[str, Any]) -> MapFile:
-    """Return a file with the name of a host in its places."""
+    asked = [codec.decode(Sample, sample) for sample in samples]
+    file = map_of(document)
     rest = {name: table for name, table in document.items() if name != "hosts"}
-    return map_of(fill_places(rest, {"host": host}, again=True))
-
-
-@contextmanager
-def _senders(
-    document: Mapping[str, Any], hosts: Sequence[str], owner: str | None, lease: int
-) -> Iterator[Senders | None]:
-    """Give senders on the hosts of a lease after this first one; None if there are no others."""
-    table = map_of(document).hosts
-    if len(hosts) == 1:
-        yield None
-        return
-    others = executor_for(replace(table, names=hosts[1:], generators=0))
-    with Pool(others, owner=str(owner), within=lease, timed=True) as pool:
-        yield HostSenders(lambda: pool, is_kept=True)
+    own = map_of(fill_places(rest, {"host": hosts[0]}, again=True))
+    with ExitStack() as stack:
+        folder = stack.enter_context(TemporaryDirectory())
+        journal = stack.enter_context(Journal(store or Path(folder, "runs.sqlite")))
+        senders = None
+        if len(hosts) > 1:
+            others = executor_for(replace(file.hosts, names=hosts[1:], generators=0))
+            pool = Pool(others, owner=str(map_id), within=lease, timed=True)
+            stack.enter_context(pool)
+            senders = HostSenders(lambda: pool, is_kept=True)
+        begun = {asked[0].id: journal.load(earlier)} if earlier and store else {}
+        ways: dict[str, Any] = {"earlier": begun, "map_id": map_id, "senders": senders}
+        measured = stack.enter_context(Samples(own, cwd=cwd, store=journal, **ways))
+        found = [measured.measure(sample) for sample in asked]
+        ids = [] if store else [each.run_id for each in found if each.run_id]
+        runs = [journal.load(run_id) for run_id in ids]
+        measured.close()
+        steps = (*found[-1].steps, *measured.pop_steps())
+    found[-1] = replace(found[-1], steps=steps)
+    return {"found": codec.encode(found), "runs": codec.encode(runs)}

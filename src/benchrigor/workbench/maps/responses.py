@@ -169,7 +169,7 @@ class Samples:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._end_server()
+        self.close()
 
     def pop_steps(self) -> list[StepDone]:
         """Return the steps of the server that ended since the last call."""
@@ -196,7 +196,7 @@ class Samples:
             if output and not any(step.end for step in self._steps):  # output of the measurement
                 self._steps.append(StepDone(name="measure", how=why, end=tuple(output)))
             found = Found(reason=why)
-            self._end_server()  # the next sample gets a new one
+            self.close()  # the next sample gets a new one
             if is_kept:
                 return self.measure(sample)
         return replace(found, steps=tuple(self.pop_steps()))
@@ -210,14 +210,14 @@ class Samples:
         if self._file.life_cycle is None:
             return
         if self._server is None or not self._serves(point):
-            self._end_server()
+            self.close()
             server = Server(self._file.life_cycle, point, cwd=self._cwd, steps=self._steps)
             self._server = server.__enter__()
         elif dict(point) != dict(self._at):
             self._server.warm_up(point)
         self._at = point
 
-    def _end_server(self) -> None:
+    def close(self) -> None:
         """End the server; its steps record failures, which do not affect the sample."""
         server, self._server = self._server, None
         if server is not None:

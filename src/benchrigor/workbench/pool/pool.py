@@ -99,7 +99,8 @@ class Pool:
         self._closed = Event()
         self._under_way: set[Future[Outcome]] = set()
         workers = max(len(executor.hosts), 1)
-        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="pool")
+        # As many may wait for a certain host, and hold up no others.
+        self._threads = ThreadPoolExecutor(2 * workers, thread_name_prefix="pool")
         self._locks = ThreadPoolExecutor(workers, thread_name_prefix="lock")
         self._holder = Thread(target=self._hold_idle, daemon=True)
         self._holder.start()
@@ -140,23 +141,26 @@ class Pool:
         -------
         Future
             Of the last `Outcome`, with the host and earlier attempts. It raises HostBusy if a host
-            works for another owner, and WorkloadFailed if too few hosts are left.
+            works for another owner, and WorkloadFailed if too few hosts are left; a job that needs
+            the ``first`` is lost with it.
         """
-        acquire = partial(self._acquire, n_hosts, first=first)
-        done = self._threads.submit(self._done, call, arguments, acquire)
+        done = self._threads.submit(self._done, call, arguments, n_hosts, first)
         self._under_way.add(done)
         done.add_done_callback(self._under_way.discard)
         return done
 
     def _done(
-        self, call: str, arguments: Mapping[str, Any], acquire: Callable[..., Token | None]
+        self, call: str, arguments: Mapping[str, Any], n_hosts: int, first: str | None
     ) -> Outcome:
         attempts: list[Outcome] = []
         while True:
-            token = acquire(rather_not=[attempt.host for attempt in attempts])
+            before = [attempt.host for attempt in attempts]
+            token = self._acquire(n_hosts, first=first, rather_not=before)
             if token is None:
-                said = ["no host is left, or too few", *map(str, attempts[-1:])]
-                raise WorkloadFailed("; ".join(said))
+                said = "; ".join(["no host is left, or too few", *map(str, attempts[-1:])])
+                if first is not None:
+                    return Outcome(kind=LOST, failure=said, host=first)
+                raise WorkloadFailed(said)
             try:
                 if self._closed.is_set():
                     return Outcome(
