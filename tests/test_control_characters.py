@@ -338,7 +338,7 @@ ELSEWHERE = [
     *[("cli/timeit_verb.py", JOIN)] * 2,  # source text
     ("control_characters.py", JOIN),
     ("report/tables/figures.py", JOIN),  # rows of Markdown, of harmless cells
-    ("workbench/maps/map_picture.py", JOIN),  # lines of pages
+    ("workbench/picture.py", JOIN),  # lines of pages
     ("workloads/timing.py", JOIN),  # what is hashed
 ]
 

@@ -7,7 +7,11 @@ from typing import Any
 
 from benchrigor.model import RunRecord
 
-_MODULES = dict.fromkeys(("choice", "map", "peak"), "benchrigor.workbench.campaign_output")
+_MODULES = {
+    "choice": "benchrigor.workbench.map_verb",
+    "map": "benchrigor.workbench.map_verb",
+    "peak": "benchrigor.workbench.peak_verb",
+}
 """By the kind in the subject of a record."""
 
 

@@ -7,8 +7,9 @@ run, which a later process takes up.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
@@ -149,6 +150,17 @@ class Campaign:
             decision=self._decision,
             run_id=self.run_id,
         )
+
+
+@contextmanager
+def telling_what_was_cut(campaign: Campaign, tell: Callable[[], object]) -> Iterator[None]:
+    """Tell the result so far if an error or Ctrl-C ends a campaign."""
+    try:
+        yield
+    except (BenchrigorError, KeyboardInterrupt):
+        if campaign.rounds:
+            tell()
+        raise
 
 
 def here(measure: Callable[[A], T]) -> Callable[[A], Future[T]]:

@@ -3,33 +3,71 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from benchrigor import machine
 from benchrigor.cli import options as shared
-from benchrigor.cli.exits import leave
-from benchrigor.cli.output import print_result
-from benchrigor.cli.tables import plot_option
+from benchrigor.cli.exits import ExitCode, leave
+from benchrigor.cli.options import wants_details, wants_json
+from benchrigor.cli.output import print_result, remark, say
+from benchrigor.cli.tables import plot_option, write_picture
+from benchrigor.cli.targets import refuse_hidden
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
-from benchrigor.model import codec
+from benchrigor.model import RunRecord, codec
 from benchrigor.model.checks import refuse
 from benchrigor.model.run import Provenance
 from benchrigor.model.text import show_duration
 from benchrigor.storage import Journal
-from benchrigor.workbench.campaign_output import carry_out_map
-from benchrigor.workbench.maps.map_file import MapFile, MetricResponse, PeakResponse, read_map
-from benchrigor.workbench.maps.map_report import plan_page, plan_seconds
-from benchrigor.workbench.maps.map_run import MapRun, is_map, samples_of, search_for
+from benchrigor.workbench.campaign import telling_what_was_cut
+from benchrigor.workbench.maps.map_file import (
+    MapFile,
+    MetricResponse,
+    PeakResponse,
+    map_of,
+    read_map,
+)
+from benchrigor.workbench.maps.map_hosts import measure_choice, measure_map
+from benchrigor.workbench.maps.map_report import (
+    begun_line,
+    choice_page,
+    map_page,
+    plan_page,
+    plan_seconds,
+    sample_line,
+    turn_line,
+)
+from benchrigor.workbench.maps.map_run import (
+    OF_MAP,
+    ChoiceRun,
+    MapRun,
+    choice_in,
+    is_map,
+    samples_of,
+    search_for,
+    surface_of,
+    turns_of,
+)
 from benchrigor.workbench.maps.responses import metrics_of, name_of, options_at
-from benchrigor.workbench.planning.expected_cost import expected_costs, wrong_budget
+from benchrigor.workbench.picture import plot_map
+from benchrigor.workbench.planning.best_choice import BEST, EQUIVALENT, Choice
+from benchrigor.workbench.planning.search import expected_costs, wrong_budget
 from benchrigor.workbench.planning.surface_map import SurfaceMap
+from benchrigor.workbench.report import trial_line
+from benchrigor.workbench.surfaces.factors import Space
 from benchrigor.workbench.surfaces.models import load_models
 from benchrigor.workbench.surfaces.samples import Measured, Sample
+from benchrigor.workbench.surfaces.surface import Surface
 from benchrigor.workloads.named_functions import imported
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MOST_PREDICTED = 1_000  # points with predictions in JSON
 
 
 @click.command("map", cls=Verb)
@@ -172,3 +210,172 @@ def reusable(store: Journal, file: MapFile, provenance: Provenance, cwd: str) ->
             steering = record.metrics[0].name
             found += [sample for sample in samples_of(record) if not sample.lacks(steering)]
     return found
+
+
+# --- stored maps and choices
+
+
+def noun_of(record: RunRecord) -> str:
+    """Return what such a run is called."""
+    return "a map" if is_map(record) else "a choice"
+
+
+def show(record: RunRecord, *, whole: bool | None = None) -> None:
+    """Print the report of a stored run; None for a ``whole`` one if details are wanted."""
+    whole = wants_details() if whole is None else whole
+    if is_map(record):
+        _print_map(record, whole=whole)
+    else:
+        _print_choice(record, choice_in(record), whole=whole)
+
+
+def explain(record: RunRecord) -> None:
+    """Print the whole report of a stored run."""
+    show(record, whole=True)
+
+
+def draw(record: RunRecord) -> Axes:
+    """Draw the surface of a stored map."""
+    if not is_map(record):
+        raise InvalidInput(
+            f"{record.run_id} is {noun_of(record)}, which has no picture: draw its map"
+        )
+    return plot_map(surface_of(record), unit=record.metrics[0].unit, title=record.name)
+
+
+def resume(record: RunRecord, store: Journal, budget: Mapping[str, float | None]) -> NoReturn:
+    """Resume a stored run, with a new budget for all of it if one is given."""
+    if record.decision is None or budget:
+        refuse_hidden(record)
+    leave((_resume_map if is_map(record) else _resume_choice)(record, store, budget))
+
+
+def carry_out_map(run: MapRun, store: Journal) -> ExitCode:
+    """Carry out a map, and then a choice if one is wanted; return the exit code.
+
+    Samples have a line on stderr. With a choice, JSON is printed for the choice alone.
+    """
+    campaign = run.campaign
+    with telling_what_was_cut(campaign, lambda: _print_map(campaign.record())):
+        steps = measure_map(
+            run,
+            store=store,
+            began=_say_begun,
+            after=lambda: say(sample_line(run.search, run.file), err=True),
+            after_trial=lambda *told: say(trial_line(*told, indent=2), err=True),
+        )
+        for step in steps:
+            if step.went_wrong:
+                remark(f"after the last sample: {step}")
+    record, is_best = campaign.record(), run.subject.get("best", False)
+    if not (is_best and wants_json()):
+        _print_map(record, whole=wants_details())
+    if _code_of_map(record, run.file) is not ExitCode.NOTHING_MEASURED:
+        write_picture(lambda: draw(record))
+    if is_best:
+        return _carry_out_choice(ChoiceRun.after(record, run.file, store), store)
+    return _code_of_map(record, run.file)
+
+
+def _resume_map(record: RunRecord, store: Journal, budget: Mapping[str, float | None]) -> ExitCode:
+    if budget or record.decision is None:
+        return carry_out_map(MapRun.resume(record, store, **budget), store)
+    file = map_of(record.subject["file"])
+    is_best = record.subject.get("best", False) and not _is_chosen(record, store)
+    if not (is_best and wants_json()):  # only a choice is left to measure
+        _print_map(record)
+    if is_best:
+        return _carry_out_choice(ChoiceRun.after(record, file, store), store)
+    return _code_of_map(record, file)
+
+
+def _say_begun(host: str, samples: Sequence[Mapping[str, Any]]) -> None:
+    say(begun_line(host, samples), err=True)
+
+
+def _print_map(record: RunRecord, *, whole: bool = False) -> None:
+    """Print the report of a map, or its parts as JSON."""
+    surface = surface_of(record)
+    units = {metric.name: metric.unit for metric in record.metrics}
+    fields: dict[str, Any] = {"run_id": record.run_id, "name": record.name}
+    if wants_json():
+        fields |= _parts(surface, [*units])
+    verb = "resume" if record.decision is None else "explain"
+    print_result(lambda: map_page(record, surface, units, whole=whole), next_verb=verb, **fields)
+
+
+def _parts(surface: Surface, responses: Sequence[str]) -> dict[str, Any]:
+    """Return the parts of a surface, as plain data."""
+    parts = {name: getattr(surface, name) for name in ("samples", "model", "loo_error", "notices")}
+    if surface.model is None:
+        return parts
+    grid = Space(surface.factors).grid()[:_MOST_PREDICTED]
+    answers = {
+        name: {
+            "best": surface.best(name),
+            "sensitivities": surface.sensitivities(name),
+            "predictions": [
+                {"point": point, "estimate": surface.predict(point, name)} for point in grid
+            ],
+        }
+        for name in responses
+        if surface.missed(name) is not None
+    }
+    return {**parts, "responses": answers}
+
+
+def _code_of_map(record: RunRecord, file: MapFile) -> ExitCode:
+    """Return the exit code of a finished map."""
+    if record.estimate(record.metrics[0].name) is None:  # without a model
+        return ExitCode.NOTHING_MEASURED
+    is_reached = record.decision is not None and record.decision.satisfied
+    return ExitCode.RESULT if is_reached or "target" not in file.design else ExitCode.TARGET_MISSED
+
+
+def _carry_out_choice(run: ChoiceRun, store: Journal) -> ExitCode:
+    campaign = run.campaign
+
+    def print_() -> None:
+        _print_choice(campaign.record(), run.result())
+
+    def say_turn() -> None:
+        say(turn_line(turns_of(campaign.record())[-1]), err=True)
+
+    with telling_what_was_cut(campaign, print_):
+        measure_choice(run, store=store, began=_say_begun, after=say_turn)
+    print_()
+    return _code_of_choice(run.result())
+
+
+def _resume_choice(
+    record: RunRecord, store: Journal, budget: Mapping[str, float | None]
+) -> ExitCode:
+    if not budget and record.decision is not None:
+        show(record)
+        return _code_of_choice(choice_in(record))
+    return _carry_out_choice(ChoiceRun.resume(record, store, **budget), store)
+
+
+def _is_chosen(record: RunRecord, store: Journal) -> bool:
+    """Return whether a choice of a map has begun."""
+    listed = store.runs(f"best of {record.name}")
+    subjects = (store.load(run["run_id"]).subject for run in listed)
+    return any(subject.get(OF_MAP) == record.run_id for subject in subjects)
+
+
+def _print_choice(record: RunRecord, choice: Choice, *, whole: bool = False) -> None:
+    print_result(
+        lambda: choice_page(choice, record, whole=whole or wants_details()),
+        next_verb="resume" if record.decision is None else "explain",
+        run_id=record.run_id,
+        name=record.name,
+        map=record.subject.get(OF_MAP),
+        **{name: getattr(choice, name) for name in choice.__dataclass_fields__},
+        turns=[codec.encode(done) for done in turns_of(record)],
+    )
+
+
+def _code_of_choice(choice: Choice) -> ExitCode:
+    if choice.point is None:
+        return ExitCode.NOTHING_MEASURED
+    return ExitCode.RESULT if choice.verdict in {BEST, EQUIVALENT} else ExitCode.TARGET_MISSED

@@ -10,38 +10,60 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from benchrigor import machine
 from benchrigor.cli import options as shared
-from benchrigor.cli.exits import leave
+from benchrigor.cli.exits import ExitCode, leave
+from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result, say
-from benchrigor.cli.tables import plot_option
-from benchrigor.cli.targets import command_words, trailing_words
+from benchrigor.cli.tables import plot_option, write_picture
+from benchrigor.cli.targets import command_words, refuse_hidden, trailing_words
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.files import readable
 from benchrigor.layout import page, row
-from benchrigor.model import codec
+from benchrigor.model import RunRecord, codec
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.codec import is_there
 from benchrigor.model.shell_words import words_of
 from benchrigor.model.text import percent, show_duration, show_value
 from benchrigor.model.toml_tables import TomlTables
+from benchrigor.storage import Journal
 from benchrigor.workbench.arithmetic.run_length import plan_runlength
-from benchrigor.workbench.campaign_output import carry_out_search
-from benchrigor.workbench.data import FAILED, Limit, PeakStatus, Trial, limit_of, limit_of_good
-from benchrigor.workbench.loadgen.prepared import Prepared, generator_of
+from benchrigor.workbench.campaign import telling_what_was_cut
+from benchrigor.workbench.data import (
+    FAILED,
+    Limit,
+    PeakRate,
+    PeakStatus,
+    Trial,
+    limit_of,
+    limit_of_good,
+)
 from benchrigor.workbench.loadgen.sending import REQUEST, HttpRequest
-from benchrigor.workbench.peak_run import PUBLISHED_ACCURACY, PeakRun, search_options
-from benchrigor.workbench.planning.expected_cost import expected_costs, wrong_budget
-from benchrigor.workbench.planning.search import PeakSearch
+from benchrigor.workbench.peak_run import (
+    PUBLISHED_ACCURACY,
+    PeakRun,
+    Prepared,
+    find_peak,
+    generator_of,
+    peak_of,
+    search_of,
+    search_options,
+)
+from benchrigor.workbench.picture import plot_peak
+from benchrigor.workbench.planning.search import PeakSearch, expected_costs, wrong_budget
 from benchrigor.workbench.pool.pool import hosts_of, prefix_of
+from benchrigor.workbench.report import explain_peak, peak_lines, trial_line
 from benchrigor.workbench.settings import HOSTS, LOAD, SEARCH, SENDING
 from benchrigor.workloads import Pick
 from benchrigor.workloads.named_functions import names_function
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _PILOTS, _LENGTHS = 5, (0.5, 1.0, 2.0)  # trials per length; lengths over the search's own length
 _FEWEST_PILOTS = 2  # of one length
@@ -205,7 +227,7 @@ def peak(
         provenance=machine.provenance(full=True),
         store=shared.open_store(),
     )
-    leave(carry_out_search(run, offering, accuracy_given=accuracy_given))
+    leave(carry_out(run, offering, accuracy_given=accuracy_given))
 
 
 def _way(words: Sequence[str], given: Mapping[str, Any]) -> str:
@@ -306,13 +328,8 @@ def _kind(given: Mapping[str, Any]) -> HttpRequest:
             body = readable(body[1:]).read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
             raise InvalidInput(f"--body {body}: {error}") from error
-    return HttpRequest(
-        url=given["url"],
-        method=given["method"],
-        headers=headers,
-        body=body,
-        status=given["status"],
-    )
+    rest = {name: given[name] for name in ("url", "method", "status")}
+    return HttpRequest(**rest, headers=headers, body=body)
 
 
 def _kinds(path: Path) -> list[HttpRequest]:
@@ -401,11 +418,7 @@ def _why_left_out(trials: Sequence[Trial]) -> list[str]:
     """Return why trials do not count, once per remedy."""
     said = [trial.invalid or "the server broke down" * trial.result.crashed for trial in trials]
     first = {why.partition(": ")[2]: why for why in reversed(said) if why}
-    alike = Counter(why.partition(": ")[2] for why in said if why)
-    return [
-        f"{why} (and {alike[cure] - 1} more alike)" if alike[cure] > 1 else why
-        for cure, why in sorted(first.items())
-    ]
+    return [why for _, why in sorted(first.items())]
 
 
 def _span(ascending: Sequence[str], cut: int) -> str:
@@ -414,3 +427,84 @@ def _span(ascending: Sequence[str], cut: int) -> str:
     if cut:
         return f"{f'{least} to ' if cut < len(ascending) else ''}more than {most}"
     return least if least == most else f"{least} to {most}"
+
+
+# --- stored searches
+
+
+def noun_of(_record: RunRecord) -> str:
+    """Return what such a run is called."""
+    return "a search for a peak"
+
+
+def show(record: RunRecord) -> None:
+    """Print the report of a stored search."""
+    _print_peak(peak_of(record), run_id=record.run_id)
+
+
+def explain(record: RunRecord) -> None:
+    """Print how a stored search reached its result."""
+    found = peak_of(record)
+    print_result(
+        lambda: explain_peak(found, record.name),
+        run_id=record.run_id,
+        name=record.name,
+        peak=codec.encode(found),
+    )
+
+
+def draw(record: RunRecord) -> Axes:
+    """Draw the trials of a stored search."""
+    return plot_peak(peak_of(record), title=record.name)
+
+
+def resume(record: RunRecord, store: Journal, budget: Mapping[str, float | None]) -> NoReturn:
+    """Resume a stored search, with a new budget for all of it if one is given."""
+    described = record.subject["generator"]
+    accuracy_given = described.get("accuracy_given", False)
+    if record.decision is not None and not budget:  # it is over: no server is needed
+        show(record)
+        leave(_code_of(peak_of(record), accuracy_given=accuracy_given))
+    refuse_hidden(record)
+    search = search_of(record, **budget)
+    generator = generator_of(described, search.limits)
+    run = PeakRun.resumed(search, record, store)
+    leave(carry_out(run, generator, accuracy_given=accuracy_given))
+
+
+def carry_out(run: PeakRun, generator: Prepared, *, accuracy_given: bool) -> ExitCode:
+    """Carry out a search, with a line per trial on stderr; return the exit code."""
+
+    def print_() -> None:
+        _print_peak(run.result(), run_id=run.campaign.run_id)
+
+    def say_trial(*told: Any) -> None:
+        say(trial_line(*told, budget_s=run.search.goal.budget_s), err=True)
+
+    with telling_what_was_cut(run.campaign, print_):
+        found = find_peak(run, generator, after=say_trial)
+    _print_peak(found, run_id=run.campaign.run_id)
+    write_picture(lambda: plot_peak(found, title=run.record().name))
+    return _code_of(found, accuracy_given=accuracy_given)
+
+
+def _print_peak(found: PeakRate, *, run_id: str | None) -> None:
+    """Print the report of a search, or its fields as JSON."""
+    fields = {name: getattr(found, name) for name in found.__dataclass_fields__}
+    if found.load is not None and found.load.is_bracket:
+        fields["load"] = {**codec.encode(found.load), "confidence": None}
+    print_result(
+        lambda: page(peak_lines(found, whole=wants_details())),
+        next_verb="explain",
+        run_id=run_id,
+        **fields,
+    )
+
+
+def _code_of(found: PeakRate, *, accuracy_given: bool) -> ExitCode:
+    cut_short = (PeakStatus.BUDGET_SPENT, PeakStatus.FAILED)
+    if found.status in cut_short and found.load is not None:
+        return ExitCode.TARGET_MISSED if accuracy_given else ExitCode.RESULT
+    bounded = (PeakStatus.NOT_SATURATED, PeakStatus.SATURATED_AT_LOWEST)
+    known = found.load is not None or (found.status in bounded and found.at_least != found.at_most)
+    return ExitCode.RESULT if known else ExitCode.NOTHING_MEASURED

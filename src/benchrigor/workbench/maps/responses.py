@@ -35,11 +35,17 @@ from benchrigor.session.stored_runs import PART_OF
 from benchrigor.stats.interference.traffic_light import RED_ABOVE
 from benchrigor.storage.project_settings import TIME, picked_metrics, time_metric
 from benchrigor.workbench.data import PeakRate, PeakStatus, Trial, estimate_of
-from benchrigor.workbench.loadgen.prepared import generator_of
 from benchrigor.workbench.loadgen.senders import Senders
 from benchrigor.workbench.maps.life_cycle import Server, StepDone, same_configuration
 from benchrigor.workbench.maps.map_file import VALUE, MapFile, MetricResponse, PeakResponse
-from benchrigor.workbench.peak_run import PeakRun, find_peak, peak_of, search_of, search_options
+from benchrigor.workbench.peak_run import (
+    PeakRun,
+    find_peak,
+    generator_of,
+    peak_of,
+    search_of,
+    search_options,
+)
 from benchrigor.workbench.planning.search import PeakSearch
 from benchrigor.workbench.settings import ADAPTIVE, LOADS
 from benchrigor.workbench.surfaces.factors import Point, Space, show_point

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from benchrigor.errors import InvalidInput, PlanMismatch
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.checks import attempt, refuse, wrong_number
 from benchrigor.model.series import short
+from benchrigor.model.text import show_duration
 from benchrigor.workbench.data import (
     MEAN,
     P95,
@@ -21,6 +23,7 @@ from benchrigor.workbench.data import (
     PeakStatus,
     Trial,
 )
+from benchrigor.workbench.fakes import SimulatedServer
 from benchrigor.workbench.planning import adaptive_search
 from benchrigor.workbench.planning.endings import (
     none_offered,
@@ -47,6 +50,9 @@ RATE = "req/s"  # unit of loads by which counts of requests are checked
 _MOST_TRIALS, _MOST_PUBLISHED = 1_000, 10_000  # a strawman takes 1,200 to 2,500/s
 _MOST_FAILED = 5
 _STRIDE_DOWN = 4.0  # while no load could be offered
+_MOST_EXPECTED = 100  # trials of a simulated search, as its decisions take ever longer
+_TIMES = (2.0, 10.0, 100.0)  # simulated peaks over the first load
+_SPARE, _NOISE = 0.2, 0.12  # share of spare capacity at the peak; noise of a trial
 
 
 class PeakSearch:
@@ -392,3 +398,46 @@ def _goodput(trials: Sequence[Trial], kept: float | None) -> float | None:
         if trial.asked.load == kept and answers is not None:
             rates.append(answers / max(trial.ran_s, trial.asked.duration_s))
     return sum(rates) / len(rates) if rates else None
+
+
+# --- the expected cost of a search, from simulated servers with known peaks
+
+
+def wrong_budget(options: Mapping[str, Any]) -> list[str]:
+    """Return the problem of a budget that is shorter than a trial of the search."""
+    budget_s = options["budget_s"]
+    if budget_s is None or PeakSearch(**options).ask() is not None:
+        return []
+    return [f"budget is {show_duration(budget_s)}, and a trial takes longer: expected more"]
+
+
+def expected_costs(options: Mapping[str, Any]) -> list[PeakRate]:
+    """Return the results of searches with these options, for several peaks.
+
+    The servers serve one request after the other; the mean of a trial of a minute varies by 12 %.
+    A search of the default policy stops unfinished after a hundred trials.
+    """
+    most = _MOST_EXPECTED if options.get("policy", ADAPTIVE) == ADAPTIVE else math.inf
+    found = []
+    for times in _TIMES:
+        peak = times * PeakSearch(**options).goal.seed_load
+        server = SimulatedServer(peak / (1.0 - _SPARE), noise=_NOISE)
+        mean = Limit(metric=MEAN, at_most=1.0 / (server.capacity - peak))
+        limits = [mean, *(_met_with(mean, given) for given in options["limits"])]
+        by_metric = {limit.metric: limit for limit in limits}
+        search = PeakSearch(**{**options, "limits": [*by_metric.values()], "max_load": None})
+        while len(search.result().trials) < most and (trial := search.ask()) is not None:
+            search.tell(trial, server.offer(trial))
+        found.append(search.result())
+    return found
+
+
+def _met_with(mean: Limit, limit: Limit) -> Limit:
+    """Return a limit of the same metric that such servers keep up to the same load as ``mean``."""
+    if limit.metric == MEAN:
+        return mean
+    q = 1.0 - limit.at_most if limit.conditions else limit.quantile  # responses are exponential
+    if q is None:
+        return limit
+    at_most = -math.log(1.0 - q) * mean.at_most
+    return Limit(metric=f"p{100.0 * q:.10g}", at_most=at_most)

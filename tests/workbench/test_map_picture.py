@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.workbench import Factor
-from benchrigor.workbench.maps.map_picture import plot_map
+from benchrigor.workbench.picture import plot_map
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +138,7 @@ def test_labels_do_not_cover_each_other(factors: list[Factor]) -> None:
 
 
 def test_matplotlib_is_loaded_only_when_it_draws() -> None:
-    code = "import sys, benchrigor.workbench.maps.map_picture; print('matplotlib' in sys.modules)"
+    code = "import sys, benchrigor.workbench.picture; print('matplotlib' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
 
