@@ -200,7 +200,7 @@ def test_a_run_is_resumed_in_the_piece_that_comes_next(tmp_path):
     running.close()  # as if the process were killed
     (kept,) = Journal(path).runs()
     resumed = Session.resume(path, kept["run_id"], clock=clock)
-    assert resumed.piece == 2
+    assert resumed.subject.piece == 2
     record = resumed.run(Machine(clock), over_s=100.0)
     assert record.estimate().n == 5
     assert record.elapsed_s == pytest.approx(10.0, rel=0.02)

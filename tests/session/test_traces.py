@@ -272,4 +272,4 @@ def test_each_function_that_measures_takes_a_detector() -> None:
     br.measure_pair(work, work, **asked)
     both = [SyntheticWorkload(restarted=True, seed=seed, clock=clock) for seed in (1, 2)]
     measure_processes(*both, **asked)
-    assert [each.options.detector for each in engines] == ["edm", "edm"]
+    assert [each.goal.options.detector for each in engines] == ["edm", "edm"]

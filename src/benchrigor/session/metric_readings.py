@@ -5,12 +5,14 @@ When the next look at them is due.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+import scipy
 
 from benchrigor.model import Analysis, Metric, Notice, Options, References, Round, StablePhase
 from benchrigor.model.pace import INTERPRETER
@@ -19,7 +21,7 @@ from benchrigor.protocols import Detector
 from benchrigor.session.schedule.work_schedule import WorkSchedule
 from benchrigor.stats.phases.phase_search import ReferencesAlong
 from benchrigor.stats.readings.asked_readings import Readings, Unit
-from benchrigor.stats.readings.evidence import next_check
+from benchrigor.stats.readings.evidence import next_check, wanted_half_width
 from benchrigor.stats.readings.inference_units import (
     INVOCATIONS,
     PIECES,
@@ -30,6 +32,7 @@ from benchrigor.stats.readings.inference_units import (
 )
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.series.undisturbed import Groups, groups_of, join_groups
+from benchrigor.stats.statistics.proportion import whole_of
 from benchrigor.stats.statistics.variance_components import MIN_PIECES, few_pieces
 from benchrigor.units import Quantity
 
@@ -51,6 +54,10 @@ def first_pieces(options: Options) -> int:
     return min(MIN_PIECES - 1, max(2, options.pieces - 1))
 
 
+# Before it the pace of the readings is known too badly; one reading alone may be a cold one.
+SINCE_S, FIRST_S = 1.0, 2.5
+# Chance that the noise is this much less than it looks; small, since a session looks often.
+_CHANCE = 0.01
 _UNDISTURBED = 0.9  # quantile of the shares: waiting for a processor only lowers them
 
 
@@ -195,6 +202,39 @@ class MetricReadings:
             self.chunks, self.groups = [np.concatenate(self.chunks)], [join_groups(self.groups)]
         whole = self.chunks[0] if len(self.chunks) == 1 else np.concatenate(self.chunks)
         return self.now, (whole,), [join_groups(self.groups)], ()
+
+    def out_of_reach(self, options: Options, elapsed_s: float) -> float | None:
+        """Return the relative half-width that the budget allows if the target cannot be reached.
+
+        Half-widths shrink with the root of the time. The target is out of reach if even the least
+        noise that the readings are compatible with leaves the interval too wide for the number of
+        readings, or rounds, that the budget holds. It is infinite without an estimate, and None if
+        the target can be reached, or if that is not known yet.
+        """
+        units = self.units
+        analysis = self.analysis or self.empty_analysis()
+        is_soon = elapsed_s < (SINCE_S if units > 1 else FIRST_S)
+        if is_soon or not units or not math.isfinite(options.budget_s):
+            return None
+        growth = max(options.budget_s / elapsed_s, 1.0)
+        # The first ones may have been slow.
+        most, evidence = math.ceil((units + 1) * growth), unit_of(analysis).evidence(options.preset)
+        if most < evidence.second_check:  # from the first full look on only the second finds enough
+            most = min(most, evidence.first_check - 1)
+        share = evidence.share(most)
+        known = analysis.estimate
+        if known is None or not math.isfinite(known.half_width) or not whole_of(known)[0]:
+            return math.inf if share == 0.0 else None
+        wanted = wanted_half_width(known, self.metric, options)
+        freedom, least = known.degrees_of_freedom or known.n - 1.0, 1.0
+        if math.isfinite(freedom):
+            least = math.sqrt(freedom / scipy.special.chdtri(freedom, _CHANCE))
+        if known.n_effective < known.n / 2.0:  # the long-run variance of few is often too large
+            least *= max(1.0 - 2.0 / math.sqrt(known.n_effective), 0.2)
+        at_end = known.half_width * math.sqrt(self.looked_at / (units * growth))
+        if math.isinf(wanted) or least * at_end <= share * wanted:
+            return None
+        return at_end / whole_of(known)[0]
 
     @property
     def is_single(self) -> bool:

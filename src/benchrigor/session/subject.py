@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import scipy
-
 from benchrigor.errors import WorkTooShort
 from benchrigor.model import (
     Analysis,
@@ -59,61 +57,9 @@ from benchrigor.session.stop_rules import (
     default_rules,
 )
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
-from benchrigor.stats.readings.evidence import asked_half_width, wanted_half_width
+from benchrigor.stats.readings.evidence import asked_half_width
 from benchrigor.stats.readings.inference_units import INVOCATIONS, unit_of
 from benchrigor.stats.statistics.proportion import whole_of
-
-# Before it the pace of the readings is known too badly; one reading alone may be a cold one.
-SINCE_S, FIRST_S = 1.0, 2.5
-# Chance that the noise is this much less than it looks; small, since a session looks often.
-_CHANCE = 0.01
-
-
-def out_of_reach(
-    analysis: Analysis, options: Options, *, units: int, looked_at: int, elapsed_s: float
-) -> float | None:
-    """Return the relative half-width that the budget allows if the target cannot be reached.
-
-    Half-widths shrink with the root of the time. The target is out of reach if even the least noise
-    that the readings are compatible with leaves the interval too wide for the number of readings,
-    or rounds, that the budget holds. It is infinite without an estimate, and None if the target can
-    be reached, or if that is not known yet.
-
-    Parameters
-    ----------
-    analysis
-        The latest; of the first ``looked_at`` units.
-    units
-        Readings, or rounds in processes of their own, so far.
-    elapsed_s
-        The time that they took.
-    """
-    is_soon = elapsed_s < (SINCE_S if units > 1 else FIRST_S)
-    if is_soon or not units or not math.isfinite(options.budget_s):
-        return None
-    growth = max(options.budget_s / elapsed_s, 1.0)
-    # The first ones may have been slow.
-    most, evidence = math.ceil((units + 1) * growth), unit_of(analysis).evidence(options.preset)
-    if most < evidence.second_check:  # from the first full look on only the second finds enough
-        most = min(most, evidence.first_check - 1)
-    share = evidence.share(most)
-    known = analysis.estimate
-    if known is None or not math.isfinite(known.half_width) or not whole_of(known)[0]:
-        return math.inf if share == 0.0 else None
-    wanted = wanted_half_width(known, analysis.metric, options)
-    freedom = known.degrees_of_freedom or known.n - 1.0
-    least = (
-        math.sqrt(freedom / scipy.special.chdtri(freedom, _CHANCE))
-        if math.isfinite(freedom)
-        else 1.0
-    )
-    if known.n_effective < known.n / 2.0:  # the long-run variance of few is often too large
-        least *= max(1.0 - 2.0 / math.sqrt(known.n_effective), 0.2)
-    at_end = known.half_width * math.sqrt(looked_at / (units * growth))
-    if math.isinf(wanted) or least * at_end <= share * wanted:
-        return None
-    return at_end / whole_of(known)[0]
-
 
 _ROUNDING = 1e-6  # of a piece: rounds that add up to it may fall short by that much
 _LEAST = 0.01  # the least share of its time that a piece has if earlier ones took too long
@@ -331,6 +277,8 @@ class Subject:
     def state(self, engine: Engine[Subject]) -> dict[str, Any]:
         """Return what is known of the progress."""
         metrics = self._measured.by_name.values()
+        foreseen = (each for each in metrics if each.metric.must_satisfy and each.unit.is_foreseen)
+        widths = [each.out_of_reach(self.options, engine.elapsed_s) for each in foreseen]
         return {
             "readings": max((metric.n for metric in metrics), default=0),
             "rounds": len(self.rounds) - len(self._red),
@@ -339,26 +287,11 @@ class Subject:
             "agreed": self._measured.agreed,
             "reading_s": self._reading_s,
             "kept": sum(metric.n for metric in metrics),
-            "reachable": self._reachable(engine.elapsed_s),
+            "reachable": max((width for width in widths if width is not None), default=None),
             "missing": self._measured.missing,
             "name": self.name,
             "piece": self.rounds[-1].plan.piece if self.rounds else 0,
         }
-
-    def _reachable(self, elapsed_s: float) -> float | None:
-        """Return the widest half-width that is out of reach of the budget, see `out_of_reach`."""
-        found = [
-            out_of_reach(
-                metric.analysis or metric.empty_analysis(),
-                self.options,
-                units=metric.units,
-                looked_at=metric.looked_at,
-                elapsed_s=elapsed_s,
-            )
-            for metric in self._measured.by_name.values()
-            if metric.metric.must_satisfy and metric.unit.is_foreseen
-        ]
-        return max((pace_s for pace_s in found if pace_s is not None), default=None)
 
     def result(self, engine: Engine[Subject]) -> RunRecord:
         """Return the record of all rounds so far."""
