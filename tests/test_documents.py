@@ -8,7 +8,6 @@ import re
 import runpy
 import sys
 import typing
-from collections.abc import Iterator
 from functools import reduce
 from importlib import import_module
 from pathlib import Path
@@ -76,32 +75,11 @@ def test_every_code_stands_on_the_page_of_codes(title: str, codes: object) -> No
     assert sorted(rows) == sorted(map(str, codes))  # type: ignore[call-overload]
 
 
-def refused_codes() -> set[str]:
-    """Return the codes of all refusals that the package can make, as its source shows."""
-    found: set[str] = set()
-    for path in Path(benchrigor.__file__).parent.rglob("*.py"):
-        text = path.read_text(encoding="utf-8")
-        if path.name == "notice.py" or "refusal" not in text.lower():
-            continue
-        for function in ast.walk(ast.parse(text)):
-            if isinstance(function, ast.FunctionDef):
-                found |= set(codes_refused_in(function))
-    return found
-
-
-def codes_refused_in(function: ast.FunctionDef) -> Iterator[str]:
-    """Yield the code of each `Notice.refusal`, and of each Notice of a severity that varies."""
-    inside = list(ast.walk(function))
-    text = ast.unparse(function)
-    calls = [each for each in inside if isinstance(each, ast.Call)]
-    for call in calls:
-        made = ast.unparse(call.func)
-        given = [*call.args[:1], *(each.value for each in call.keywords if each.arg == "code")]
-        variable = made == "make" and "make = Notice.refusal" in text
-        varied = made == "Notice" and "Severity.REFUSAL" in text
-        if made == "Notice.refusal" or variable or varied:
-            named = re.findall(r"Code\.(\w+)", ast.unparse(given[0]))
-            yield from named or re.findall(r"code(?:, sentence)? = \(?Code\.(\w+)", text)
+def test_the_page_of_codes_tells_how_severe_each_is() -> None:
+    section = CODES.split("## Notices", 1)[1].split("\n## ", 1)[0]
+    shown = dict(re.findall(r"^\| `([^`]+)` \| ([^|]+) \|", section, flags=re.MULTILINE))
+    made = {str(code): {severity for severity, _ in code.sentences.values()} for code in Code}
+    assert {code: set(severities.split(", ")) for code, severities in shown.items()} == made
 
 
 def test_every_code_that_refuses_stands_in_the_table_of_refusals_with_its_test() -> None:
@@ -111,9 +89,8 @@ def test_every_code_that_refuses_stands_in_the_table_of_refusals_with_its_test()
         flags=re.MULTILINE,
     )
     codes = {code for code, _, _ in rows}
-    assert codes == {str(Code[name]) for name in refused_codes()}
-    notices = re.findall(r"^\| `([^`]+)` \| [^|]*refusal", CODES, flags=re.MULTILINE)
-    assert codes == set(notices)
+    refusals = {str(c) for c in Code if "refusal" in {kind for kind, _ in c.sentences.values()}}
+    assert codes == refusals
     for _, file, name in rows:
         text = (ROOT / "tests" / file).read_text(encoding="utf-8")
         assert f"def {name}(" in text or f'"{name}": ' in text, name

@@ -153,7 +153,7 @@ def test_other_warnings_of_a_side_are_told_too():
             session.note(notice)
         return session.run(SyntheticWorkload(mean=1.0, restarted=True, seed=seed))
 
-    bad = run(2, br.Notice.warning(Code.HOOK_FAILED, "The hook after raised ValueError: x"))
+    bad = run(2, br.Notice.of(Code.HOOK_FAILED, hook="after", error="ValueError", why_="x"))
     for sides in ((run(1), bad), (bad, run(1))):
         (told,) = (n for n in br.compare_runs(*sides).notices if n.code is Code.HOOK_FAILED)
         assert told.sentence.endswith("ValueError: x")

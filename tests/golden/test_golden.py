@@ -41,7 +41,7 @@ ESTIMATE = Estimate(
     n=500,
     n_effective=math.nan,
     method="wps",
-    notices=(Notice.warning(Code.SHORT_RUN, "Short.", n=500, wanted=None),),
+    notices=(Notice.of(Code.SHORT_RUN, n=500, noun_="readings", wanted=None),),
 )
 RESULT = plain({"found": [ESTIMATE], "decided": True})
 

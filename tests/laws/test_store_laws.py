@@ -28,7 +28,7 @@ from benchrigor.session import Session
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock, MemoryStore, SyntheticWorkload
 
-NOTICE = Notice.warning(Code.SHORT_RUN, "Short.", n=3, x=None)
+NOTICE = Notice.of(Code.SHORT_RUN, n=3, noun_="readings", wanted=None)
 CLOCK = FakeClock()
 RESULT = Session(
     Options(budget_s=math.inf, max_rounds=2),

@@ -42,11 +42,11 @@ def test_the_line_never_grows_beyond_a_hundred_columns(
 
 
 def test_without_a_number_the_line_says_why_and_fits() -> None:
-    why = Notice.refusal(Code.NO_STABLE_PHASE, "No steady {level}: it rises. " * 9)
+    why = Notice.of(Code.NO_STABLE_PHASE, "no level", way_="{rises} " * 29)
     found = replace(COMPARED, ratio=None, difference=None, p_value=None, notices=(why,))
     for names in ((), ("module:an_old_way", "module:a_new_way")):
         line = str(replace(found, names=names))
-        assert "steady {" in line
+        assert "it {" in line
         assert len(line) <= 100
 
 

@@ -22,12 +22,9 @@ def test_a_plan_fits_a_terminal_of_80_columns(name: str) -> None:
 
 def test_a_plan_shows_its_notices_with_their_codes_whole() -> None:
     notices = tuple(
-        note(code, f"{'x' * length} is what must be known.")
+        Notice.of(code, case, n=1, wanted=2, why_="").about("x" * length)
         for length in range(20, 60)
-        for note, code in (
-            (Notice.note, Code.FEW_INVOCATIONS),
-            (Notice.warning, Code.THIS_PROCESS_ONLY),
-        )
+        for code, case in ((Code.FEW_INVOCATIONS, "plan"), (Code.THIS_PROCESS_ONLY, ""))
     )
     text = str(replace(PILOT, notices=notices))
     lines = text.removeprefix(f"{replace(PILOT, notices=())}\n").splitlines()

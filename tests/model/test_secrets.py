@@ -174,7 +174,7 @@ def test_what_is_told_of_an_error_holds_no_secret():
         failed("f", error),
         failed("f", ValueError("x " * 990 + f"https://u:{S * 20}@h")),
     ]
-    notice = Notice.warning(Code.HOOK_FAILED, f"The hook f raised {error}")
+    notice = Notice.of(Code.HOOK_FAILED, hook="f", error="E", why_=str(error))
     for shown in (*map(str, told), *map(repr, told), notice.sentence):
         assert S[:4] not in shown
         assert "https" in shown or shown.endswith(("x…", "x…')"))

@@ -14,7 +14,6 @@ from benchrigor.model import Code, Notice, RunRecord, StopReason, Verdict
 from benchrigor.report import explain, render
 from benchrigor.report.facts.comparison_facts import comparison_page
 from benchrigor.report.facts.run_facts import run_page
-from benchrigor.report.notice_lines import OF_PAIRS, PAGE, REFUSED
 from benchrigor.report.run_table import tabulate
 
 HOUSE_WORDS = ("full pace", "light", "floor", "pieces", "half-width", "stable phase", "invocation")
@@ -89,7 +88,12 @@ def test_whatever_the_name_and_the_ending_a_table_fits(reason: StopReason) -> No
 
 @pytest.mark.parametrize("verdict", Verdict)
 def test_the_page_of_a_comparison_is_one_page(verdict: Verdict) -> None:
-    notices = (Notice.warning(code, "x") for code in Code)
+    notices = (
+        Notice(code=code, severity=severity, sentence="x")
+        for code in Code
+        for severity, _ in code.sentences.values()
+        if severity != "refusal"
+    )
     found = compared(verdict, *notices, names=("old" * 40, "new" * 40))
     text = comparison_page(found)
     assert " ".join(text.split()).startswith(str(found))
@@ -97,20 +101,17 @@ def test_the_page_of_a_comparison_is_one_page(verdict: Verdict) -> None:
     assert str(verdict) in text
 
 
-@pytest.mark.parametrize("code", PAGE)
-def test_a_sentence_says_what_to_do_in_everyday_words(code: Code) -> None:
-    sentence = PAGE[code]
-    assert re.search(r"(\. |, or |: ).*\.$", sentence)
-    assert not [word for word in HOUSE_WORDS if word in sentence]
+@pytest.mark.parametrize("code", [code for code in Code if code.advice])
+def test_an_advice_says_what_to_do_in_everyday_words(code: Code) -> None:
+    for sentence in code.advice.values():
+        assert re.search(r"(\. |, or |: |^Measure ).*\.$", sentence)
+        assert not [word for word in HOUSE_WORDS if word in sentence]
 
 
 def test_the_sentences_of_pages_are_documented() -> None:
     text = (Path(__file__).parents[2] / "docs" / "codes.md").read_text(encoding="utf-8")
     section = text.partition("## What a page says of a Notice")[2].partition("\n## ")[0]
     documented = dict(re.findall(r"^\| `(.+) \| (.+) \|$", section, re.MULTILINE))
-    told = {
-        **{f"{code}`": PAGE.get(code, "-") for code in Code},
-        **{f"{code}`, as a refusal": text for code, text in REFUSED.items()},
-        **{f"{code}`, of two sides in turn": text for code, text in OF_PAIRS.items()},
-    }
+    where = {"": "", "refused": ", as a refusal", "pairs": ", of two sides in turn"}
+    told = {f"{code}`{where[case]}": text for code in Code for case, text in code.advice.items()}
     assert documented == told

@@ -140,8 +140,8 @@ def test_interference_and_the_line_of_a_finished_session_are_worked_out_once() -
 
 def test_what_is_noted_after_the_end_is_in_the_result() -> None:
     session = finished(target=0.05)
-    session.note(Notice.note(Code.RESUMED, "More."))
-    assert "More." in {each.sentence for each in session.result().notices}
+    session.note(Notice.of(Code.NO_DIRECTION))
+    assert Code.NO_DIRECTION in {each.code for each in session.result().notices}
 
 
 # Detectors

@@ -53,7 +53,7 @@ def chosen_function(
         f"{flag} is for fresh interpreters: {why}"
         for flag in shared.flags_given(given, "fresh", *shared.FRESH)
     )
-    notice = Notice.note(Code.THIS_PROCESS_ONLY, f"Measured in this process: {why}.")
+    notice = Notice.of(Code.THIS_PROCESS_ONLY, "here", why_=why)
     return *_in_process(target, given, speed), notice
 
 

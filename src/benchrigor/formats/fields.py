@@ -10,7 +10,6 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Metric, Notice, Round, RoundPlan
 from benchrigor.model.run import Provenance
 from benchrigor.model.series import LARGEST, Floats, as_series, short
-from benchrigor.model.text import percent
 from benchrigor.units import time_in
 
 _WORDS: dict[Any, str] = {dict: "an object", list: "a list", str: "a text", int: "a whole number"}
@@ -163,7 +162,7 @@ def only_summary(summary: Mapping[str, object], cure: str) -> dict[str, Any]:
 
 def no_rounds(sentence: str, **evidence: Any) -> dict[str, Any]:
     """Return no rounds, and a refusal that says why."""
-    notice = Notice.refusal(Code.NO_RAW_READINGS, sentence, **evidence)
+    notice = Notice.of(Code.NO_RAW_READINGS, **{**evidence, "why_": sentence})
     return {"rounds": (), "notices": (notice,)}
 
 
@@ -172,5 +171,5 @@ def warn_of_failures(n: int, total: int, what: str, *, counts: bool = True) -> t
     if not 0 < n <= total:
         return ()
     times = "their times count" if counts else "they do not count"
-    sentence = f"{percent(n / total)} failed ({n:,} of {total:,}, {what}), and {times}."
-    return (Notice.warning(Code.FAILED_RUNS, sentence, failed=n, total=total),)
+    figures = {"failed": n, "total": total, "share_": n / total}
+    return (Notice.of(Code.FAILED_RUNS, what_=what, which_=times, **figures),)

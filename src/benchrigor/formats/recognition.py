@@ -103,8 +103,8 @@ def _below_a_text(text: str, place: str) -> _Found:
                 above_it = "\n" * match[0].count("\n")  # so that errors count all lines
                 found, notices = read(above_it + text[match.end() :], place)
                 if found is not None:
-                    sentence = f"Lines above the data, not read: {len(match[0].splitlines())}."
-                    return found, (*notices, Notice.note(Code.NOT_READ, sentence))
+                    lines = len(match[0].splitlines())
+                    return found, (*notices, Notice.of(Code.NOT_READ, lines_=lines))
     return None, ()
 
 
@@ -164,7 +164,7 @@ def _notes_of(last: LastLine | None) -> tuple[Notice, ...]:
     """Say that a last line is cut off, as by a tool that was killed."""
     if last is None:
         return ()
-    return (Notice.note(Code.UNFINISHED_LINE, f"At the end, {last}.", line=last.number),)
+    return (Notice.of(Code.UNFINISHED_LINE, what_=str(last), line=last.number),)
 
 
 def _with_notices(

@@ -16,7 +16,6 @@ from benchrigor.model.checks import refuse
 from benchrigor.model.interference import Composite, CompositeGroup
 from benchrigor.model.notice import Severity
 from benchrigor.model.series import Floats, Ints
-from benchrigor.model.text import many
 from benchrigor.stats.interference.diagnostics import MATERIAL
 from benchrigor.stats.interference.grouping import (
     MIN_IN_GROUP,
@@ -149,11 +148,8 @@ def _check(runs: list[SegmentProfile]) -> list[SegmentProfile]:
         problems += differing_columns(name, run, "profiles[0]", runs[0], kinds)
     refuse(problems)
     if len(runs) < _MIN_RUNS:
-        sentence = f"There are {many(len(runs), 'run')}, expected {_MIN_RUNS} at least."
-        notice = Notice.refusal(
-            Code.FEW_INVOCATIONS, sentence, invocations=len(runs), wanted=_MIN_RUNS
-        )
-        raise NotEstimable(notice)
+        figures = {"invocations": len(runs), "wanted": _MIN_RUNS}
+        raise NotEstimable(Notice.of(Code.FEW_INVOCATIONS, "composite", **figures))
     return runs
 
 
@@ -203,12 +199,8 @@ def _doubtful_runs(runs: Sequence[Interference]) -> Iterator[Notice]:
     doubtful = [index for index, found in enumerate(codes) if found]
     if doubtful:
         reasons = ", ".join(dict.fromkeys(code for found in codes for code in found))
-        sentence = (
-            f"{len(doubtful)} of {len(runs)} runs cannot be cleaned reliably ({reasons}): leave "
-            "them out, or take others instead."
-        )
-        which, code = ", ".join(map(str, doubtful)), Code.DOUBTFUL_RUNS
-        yield Notice.warning(code, sentence, runs=which, of=len(runs), reasons=reasons)
+        figures = {"runs": ", ".join(map(str, doubtful)), "of": len(runs), "reasons": reasons}
+        yield Notice.of(Code.DOUBTFUL_RUNS, n_=len(doubtful), **figures)
 
 
 def _natural_tail(runs: Sequence[Interference]) -> Iterator[Notice]:
@@ -216,11 +208,7 @@ def _natural_tail(runs: Sequence[Interference]) -> Iterator[Notice]:
     least = min(runs, key=lambda run: run.flagged_percent)
     percent, limit = least.flagged_percent, _TAIL_PERCENT
     if percent > limit and percent * least.n >= 100.0 * _TAIL_SEGMENTS:
-        sentence = (
-            f"In every run at least {percent:.1f}% of the segments exceed their threshold: if the "
-            "program itself is slow now and then, the composite leaves that out."
-        )
-        yield Notice.note(Code.NATURAL_TAIL, sentence, flagged_percent=percent, limit_percent=limit)
+        yield Notice.of(Code.NATURAL_TAIL, flagged_percent=percent, limit_percent=limit)
 
 
 def _note_loose_segments(cleaned: Sequence[_CleanRun]) -> Iterator[Notice]:
@@ -228,9 +216,5 @@ def _note_loose_segments(cleaned: Sequence[_CleanRun]) -> Iterator[Notice]:
     unclustered_s = sum(profile.unclustered_s for profile in cleaned)
     if unclustered_s:
         percent = 100.0 * unclustered_s / sum(profile.total_s for profile in cleaned)
-        make = Notice.warning if percent > MATERIAL else Notice.note
-        sentence = (
-            f"{percent:.2g}% of the time is in segments with fewer than {MIN_IN_GROUP - 1} "
-            "others of the same features in their run: the duration still holds their interference."
-        )
-        yield make(Code.UNCLUSTERED, sentence, unclustered_percent=percent)
+        case, others = "composite" if percent > MATERIAL else "little", MIN_IN_GROUP - 1
+        yield Notice.of(Code.UNCLUSTERED, case, unclustered_percent=percent, others_=others)

@@ -13,7 +13,6 @@ from benchrigor.model.one_line import OneLine
 
 KNOWN_FROM = 90.0  # per cent of a session's time for which delay must be measured, for a light
 ELSEWHERE = "other threads or processes used most of the processor time"
-DELAY_ELSEWHERE = f"{ELSEWHERE.capitalize()}, and their delay is not measured."
 
 
 class Light(enum.StrEnum):

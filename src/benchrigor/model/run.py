@@ -32,10 +32,7 @@ from benchrigor.model.text import many, show_short, show_value
 from benchrigor.units import Direction, Quantity
 
 _APART = 2.0  # times the number, from which on a first call is named
-_NO_FIGURE = Notice.note(
-    Code.FULL_PACE_NOT_KEPT,
-    "An earlier version stored this run without a figure at full speed: its number is as measured.",
-)
+_NO_FIGURE = Notice.of(Code.FULL_PACE_NOT_KEPT, "earlier")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,14 +6,15 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from benchrigor.codes import Severity
 from benchrigor.control_characters import escaped
-from benchrigor.model.notice import Notice, Severity
 from benchrigor.units import ROUNDING, Scale, digits_for, scale_for
 
 if TYPE_CHECKING:
     from benchrigor.model.analysis import Mode, Observed
     from benchrigor.model.decision import Decision
     from benchrigor.model.estimate import Estimate
+    from benchrigor.model.notice import Notice
 
 _LONG = 1e12  # Numbers from here on are written as powers of ten
 _SMALL, _MOST_DECIMALS = 1e-3, 9  # So are smaller ones that need more decimals

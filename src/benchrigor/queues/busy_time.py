@@ -13,7 +13,6 @@ import numpy as np
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.series import Floats
-from benchrigor.model.text import percent
 from benchrigor.queues.arithmetic.periods import (
     BORDERS,
     RIPE,
@@ -163,11 +162,10 @@ def _warn_if_restless(rate: ServiceRate, ended: Sequence[ServiceRate]) -> Servic
     if rate.length_s >= before_s:
         return rate
     values = [phase.estimate.value if phase.estimate else 0.0 for phase in last]
-    notice = Notice.warning(
+    notice = Notice.of(
         Code.RESTLESS_RATE,
-        f"The last {_RESTLESS} of {len(ended)} phases that ended lasted {before_s:.3g} s together, "
-        f"this one {rate.length_s:.3g} s so far: the rate keeps changing, and this is its present "
-        "value. Take all phases together, or watch in longer periods.",
+        last_=_RESTLESS,
+        length_s_=rate.length_s,
         phases=len(ended),
         before_s=before_s,
         lowest=min(values),
@@ -232,13 +230,7 @@ def _warn_of_dropped(total: Floats) -> Iterator[Notice]:
     """Warn if periods do not count because their blocked time is not known."""
     dropped = 1.0 - float(total[Row.USED] / total[Row.PERIODS])
     if dropped:
-        yield Notice.warning(
-            Code.DROPPED_PERIODS,
-            f"{percent(dropped)} of the periods have a blocked time that is not known and do not "
-            "count. Slow service chose those that are left, and the rate errs low: record blocked "
-            "time, or use the quantile method.",
-            dropped=dropped,
-        )
+        yield Notice.of(Code.DROPPED_PERIODS, dropped=dropped)
 
 
 # --- Shifts of the rate

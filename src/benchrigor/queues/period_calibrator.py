@@ -14,20 +14,6 @@ _START_S = 0.001
 _MOST_COST = 0.01  # share of a processor that sampling may take
 _TOLERANCE = 0.005  # relative deviation of a realised width from the one wanted
 _IN_A_ROW = 5  # periods that must be kept to, and free of waiting
-_SENTENCES = {
-    RateReason.UNSTABLE_PERIOD: (
-        "No period up to {longest_s:g} s was kept to within {epsilon:.2%} {k} times in a row: "
-        "the machine, or the interpreter, is too busy. Let a separate process watch."
-    ),
-    RateReason.NO_NONBLOCKING: (
-        "No period from {period_s:g} s on was free of waiting {k} times in a row. Record blocked "
-        "time instead, or give the stage a fuller queue for a while."
-    ),
-    RateReason.NO_ITEMS: (
-        "Nothing passed in {k} periods of {period_s:g} s in a row that were free of waiting: "
-        "nobody works, or an item takes longer than that."
-    ),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,8 +145,7 @@ class PeriodCalibrator:
             limits = {"longest_s": self._longest_s, "epsilon": _TOLERANCE, "k": _IN_A_ROW}
             figures = {"period_s": self._period_s, **limits}
             reason = self._reason()
-            sentence = _SENTENCES[reason].format(**figures)
-            notice = Notice.refusal(Code.NOT_CONVERGED, sentence, **figures)
+            notice = Notice.of(Code.NOT_CONVERGED, str(reason), **figures)
             self._result = CalibratedPeriod(period_s=None, reason=reason, notice=notice)
 
     def _reason(self) -> RateReason:

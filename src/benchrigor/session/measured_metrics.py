@@ -279,7 +279,7 @@ class MeasuredMetrics:
             try:
                 so_far.report = report(self.arranged(so_far), so_far.analysis if fresh else None)
             except DetectorFailed as error:
-                notice = Notice.refusal(Code.DETECTOR_FAILED, f"No phases: {error}.")
+                notice = Notice.of(Code.DETECTOR_FAILED, why_=str(error))
                 so_far.report = self._describe(so_far, notice)
         return so_far.report
 

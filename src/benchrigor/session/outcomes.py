@@ -27,19 +27,13 @@ _MORE_TIME = 6.0  # times of a budget that gave no reading, to try next
 
 def failed_workload(error: BenchrigorError) -> Notice:
     """Return the first line of the error that ended the measurement."""
-    return Notice.warning(
-        Code.WORKLOAD_FAILED, str(error).splitlines()[0], error=type(error).__name__
-    )
+    why = str(error).splitlines()[0]
+    return Notice.of(Code.WORKLOAD_FAILED, why_=why, error=type(error).__name__)
 
 
 def failed_hook(name: str, error: BaseException) -> Notice:
     """Say which hook raised which error."""
-    return Notice.warning(
-        Code.HOOK_FAILED,
-        f"The hook {name} raised {type(error).__name__}: {error}",
-        hook=name,
-        error=type(error).__name__,
-    )
+    return Notice.of(Code.HOOK_FAILED, hook=name, error=type(error).__name__, why_=str(error))
 
 
 def earlier_numbers(before: RunRecord) -> tuple[Notice, ...]:
@@ -52,16 +46,15 @@ def earlier_numbers(before: RunRecord) -> tuple[Notice, ...]:
             continue
         kept = [notice for notice in kept if notice.evidence["metric"] != metric.name]
         name = metric.name if analysis.kind is Kind.WORK else f"{statistic} of {metric.name}"
-        sentence = (
-            f"The {name} was {show_estimate(estimate, metric.unit)} before the run was resumed, "
-            f"by {many(len(before.rounds), 'round')}; there is none of all rounds together."
-        )
-        found = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
-        rounds = len(before.rounds)
-        notice = Notice.note(
-            Code.EARLIER_NUMBER, sentence, metric=metric.name, rounds=rounds, **found
-        )
-        kept.append(notice)
+        figures = {
+            "metric": metric.name,
+            "rounds": len(before.rounds),
+            "value": estimate.value,
+            "low": estimate.low,
+            "high": estimate.high,
+        }
+        shown = show_estimate(estimate, metric.unit)
+        kept.append(Notice.of(Code.EARLIER_NUMBER, name_=name, estimate_=shown, **figures))
     return tuple(kept)
 
 
@@ -73,23 +66,22 @@ def without_readings(metric: Metric, rounds: Sequence[Round]) -> Analysis:
 
 def no_readings(rounds: Sequence[Round], metric: str | None = None) -> Notice:
     """Say that no round gave a reading, and that none had the time for it if that is so."""
-    sentence = f"No round gave {f'a reading of {metric!r}' if metric else 'any reading'}."
+    what = f"a reading of {metric!r}" if metric else "any reading"
     seconds = rounds[-1].plan.seconds if rounds and all(round_.cut for round_ in rounds) else None
-    lasted_s = max(seconds or 0.0, rounds[-1].elapsed_ns / 1e9) if rounds else 0.0
     if seconds is None:
-        return Notice.refusal(Code.NO_DATA, sentence, metric=metric)
-    index, budget = rounds[-1].plan.index, counted(math.ceil(_MORE_TIME * lasted_s))
+        return Notice.of(Code.NO_DATA, what_=what, more_="", metric=metric)
+    lasted_s = max(seconds, rounds[-1].elapsed_ns / 1e9)
     hooks = [notice.sentence for notice in rounds[-1].notices if "hook" in notice.evidence]
-    sentence += (
-        f" {hooks[0]}"
+    why = (
+        hooks[0]
         if hooks
-        else f" Round {index} was still running when it was ended after "
+        else f"Round {rounds[-1].plan.index} was still running when it was ended after "
         f"{show_value(lasted_s, 's')}, since the budget was spent; expected a reading by then."
     )
-    sentence += f" Give it more time, such as --budget {budget} (budget_s={budget})."
-    return Notice.refusal(
-        Code.NO_DATA, sentence, metric=metric, rounds=len(rounds), seconds=seconds
-    )
+    budget = counted(math.ceil(_MORE_TIME * lasted_s))
+    more = f" {why} Give it more time, such as --budget {budget} (budget_s={budget})."
+    figures = {"metric": metric, "rounds": len(rounds), "seconds": seconds}
+    return Notice.of(Code.NO_DATA, what_=what, more_=more, **figures)
 
 
 def warn_not_converged(half_width: float, wanted: float, whole: float, noun: str) -> Notice:
@@ -97,20 +89,16 @@ def warn_not_converged(half_width: float, wanted: float, whole: float, noun: str
 
     A narrow interval of too little evidence misses no width, and other warnings tell what it lacks.
     """
-    sentence, make = "The session ended before there was enough evidence.", Notice.warning
+    figures = {
+        "half_width": half_width if math.isfinite(half_width) else None,
+        "wanted": wanted if math.isfinite(wanted) else None,
+    }
     if half_width <= wanted:
-        make = Notice.note
-    elif whole > 0.0 and half_width < math.inf:
-        sentence = (
-            f"The session ended with a half-width of {percent(half_width / whole)} of the {noun}, "
-            f"{percent(wanted / whole)} is wanted."
-        )
-    return make(
-        Code.NOT_CONVERGED,
-        sentence,
-        half_width=half_width if math.isfinite(half_width) else None,
-        wanted=wanted if math.isfinite(wanted) else None,
-    )
+        return Notice.of(Code.NOT_CONVERGED, "narrow", **figures)
+    if not (whole > 0.0 and half_width < math.inf):
+        return Notice.of(Code.NOT_CONVERGED, **figures)
+    shares = {"reached_": half_width / whole, "asked_": wanted / whole}
+    return Notice.of(Code.NOT_CONVERGED, "wide", noun_=noun, **shares, **figures)
 
 
 def disagreement(rounds: Sequence[Round], analyses: Sequence[Analysis]) -> tuple[Notice, ...]:
@@ -129,17 +117,8 @@ def disagreement(rounds: Sequence[Round], analyses: Sequence[Analysis]) -> tuple
             continue
         if 1.0 / (units * time.high) > line.high or 1.0 / (units * time.low) < line.low:
             speed = 1.0 / (units * time.value)
-            notice = Notice.warning(
-                Code.METHODS_DISAGREE,
-                f"The readings of {metric.name!r} give a speed of {show_value(speed, '/s')}, the "
-                f"line through work and duration one of {show_value(line.value, '/s')}: their "
-                "intervals do not overlap. Either some work is done outside the units, or their "
-                "readings include what the line counts as overhead.",
-                metric=metric.name,
-                readings=speed,
-                line=line.value,
-            )
-            notices.append(notice)
+            figures = {"metric": metric.name, "readings": speed, "line": line.value}
+            notices.append(Notice.of(Code.METHODS_DISAGREE, **figures))
     return tuple(notices)
 
 

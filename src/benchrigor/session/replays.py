@@ -166,9 +166,11 @@ def _of_run(run: RunRecord, metric: str | None) -> Readings:
 
 def _without_readings(record: RunRecord, analysis: Analysis) -> NotEstimable:
     """Return the error of a metric without readings; what a file says of its own comes first."""
-    sentence = f"The run of {record.name} holds no readings of {analysis.metric.name!r}."
-    raised = [notice for notice in analysis.notices if notice.code is Code.NO_RAW_READINGS]
-    return NotEstimable([*raised, Notice.refusal(Code.NO_DATA, sentence)][0])
+    for notice in analysis.notices:
+        if notice.code is Code.NO_RAW_READINGS:
+            return NotEstimable(notice)
+    name = analysis.metric.name
+    return NotEstimable(Notice.of(Code.NO_DATA, "metric", name_=record.name, metric_=name))
 
 
 def _ended_by_itself(record: RunRecord) -> bool:

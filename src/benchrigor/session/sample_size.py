@@ -110,8 +110,7 @@ def plan(
 def _why_none(name: str, analysis: Analysis | None) -> Notice:
     """Return why a run has no estimate."""
     notices = () if analysis is None else analysis.notices
-    sentence = f"The run of {name} has no estimate to plan from."
-    nothing = Notice.refusal(Code.NO_DATA, sentence)
+    nothing = Notice.of(Code.NO_DATA, "plan", name_=name)
     return next((notice for notice in notices if notice.severity is Severity.REFUSAL), nothing)
 
 
@@ -129,8 +128,7 @@ def _add_prices(sizes: Plan, record: RunRecord, analysis: Analysis) -> Plan:
 
     notices = sizes.notices
     if unit in (SUCCESSIVE, PIECES):
-        sentence = "The pilot is one process: variance between processes is not in the plan."
-        notices = (Notice.warning(Code.THIS_PROCESS_ONLY, sentence), *notices)
+        notices = (Notice.of(Code.THIS_PROCESS_ONLY, "plan"), *notices)
     known = {notice.code for notice in notices}
     of_run = (notice for notice in weakening(record.session_notices) if notice.code not in known)
     notices = (*of_run, *notices)

@@ -347,8 +347,7 @@ class Session:
             self._is_paced = True
             adapted.take_turns()
         if fresh and isinstance(adapted, CallableWorkload):
-            sentence = f"{adapted.name} is a plain function: nothing restarts it between rounds."
-            self.note(Notice.warning(Code.THIS_PROCESS_ONLY, sentence, name=adapted.name))
+            self.note(Notice.of(Code.THIS_PROCESS_ONLY, "function", name=adapted.name))
         if self.options.work_range is not None:
             load_statsmodels()
         self._describe(adapted)
@@ -427,9 +426,8 @@ class Session:
         session.engine.min_seconds = 0.0  # until `run`
         began = before.provenance
         session.note(
-            Notice.note(
+            Notice.of(
                 Code.RESUMED,
-                f"Resumed after round {len(before.rounds)}: later rounds ran in a new process.",
                 rounds_before=len(before.rounds),
                 host_before=None if began is None else began.host,
                 started_before=None if began is None else began.started_at,
@@ -490,14 +488,9 @@ class Session:
         except StoreFailed as error:
             why = str(error)
         if why:
-            sentence = f"Full speed is that of this run alone: {why}."
-            self.note(Notice.note(Code.FULL_PACE_NOT_KEPT, sentence))
-        elif own and not self.subject.kept_levels:
-            sentence = (
-                "Full speed is the fastest level of this run, the first on this machine: if it was "
-                "slow all the time, a later run finds a faster one, and compares by that."
-            )
-            self.note(Notice.note(Code.FULL_PACE_NEW, sentence))
+            self.note(Notice.of(Code.FULL_PACE_NOT_KEPT, why_=why))
+        elif own and not self.kept_levels:
+            self.note(Notice.of(Code.FULL_PACE_NEW))
 
     def _rescue(self) -> RunRecord:
         """Return the record after an error, even if the store fails too."""

@@ -207,11 +207,7 @@ class LikeRuns:
 
 
 def _told_of(counts: Sequence[int]) -> Notice:
-    sentence = (
-        f"{counts[0]} and {counts[1]} other stored runs of the same versions count with the "
-        "baseline and the candidate."
-    )
-    return Notice.note(Code.STORED_RUNS, sentence)
+    return Notice.of(Code.STORED_RUNS, baseline_=counts[0], candidate_=counts[1])
 
 
 def _mean(

@@ -159,7 +159,7 @@ class Subject:
         try:
             return schedule.next(self.options.budget_s - engine.elapsed_s)
         except WorkTooShort as error:
-            refusal = Notice.refusal(Code.WORK_TOO_SHORT, str(error))
+            refusal = Notice.of(Code.WORK_TOO_SHORT, why_=str(error))
             engine.end(StopReason.WORK_TOO_SHORT, refusal)
             raise
 

@@ -485,8 +485,7 @@ class CallableWorkload(TimedWorkload):
         """Record the instructions of a call, by a reading that the counter times."""
         if isinstance(counter, str):
             if self._is_first_round:
-                sentence = f"Instructions are not counted here: {counter}."
-                recorder.notice(Notice.warning(Code.NO_INSTRUCTIONS, sentence))
+                recorder.notice(Notice.of(Code.NO_INSTRUCTIONS, why_=counter))
             return
         clock, self._clock = self._clock, InstructionClock(counter)
         try:

@@ -376,25 +376,18 @@ class CommandWorkload:
         counts = "nothing of it counts"
         if readings:
             counts = f"its {many(readings, 'unit reading')} count, its duration does not"
-        after = show_value(plan.seconds or 0.0, "s")
-        cut = f"was ended after {after}"
+        how = f"was ended after {show_value(plan.seconds or 0.0, 's')}"
         if not ended.cut:
-            cut = f"printed more than could be searched, of which {picked.printed} were"
-        sentence = f"Round {plan.index} {cut}, because the budget was spent: {counts}."
-        notice = Notice.note(
-            Code.CUT_ROUND, sentence, round=plan.index, seconds=plan.seconds, readings=readings
-        )
-        recorder.notice(notice)
+            how = f"printed more than could be searched, of which {picked.printed} were"
+        figures = {"round": plan.index, "seconds": plan.seconds, "readings": readings}
+        recorder.notice(Notice.of(Code.CUT_ROUND, "command", how_=how, which_=counts, **figures))
         recorder.cut()
 
     def _record_no_end(self, place: str, plan: RoundPlan, recorder: Recorder) -> None:
         """Record that a hook was killed, so that the round does not count."""
-        sentence = (
-            f"Round {plan.index} was ended, because the budget was spent while {place} "
-            f"{shown(self._hooks.argvs[place])} ran: nothing of it counts."
-        )
-        evidence = {"round": plan.index, "seconds": plan.seconds, "readings": 0}
-        recorder.notice(Notice.note(Code.CUT_ROUND, sentence, hook=place, **evidence))
+        figures = {"round": plan.index, "seconds": plan.seconds, "readings": 0}
+        command = shown(self._hooks.argvs[place])
+        recorder.notice(Notice.of(Code.CUT_ROUND, "hook", hook=place, command_=command, **figures))
         recorder.cut()
 
     def _record(self, ended: Ended, picked: OutputSearch, recorder: Recorder) -> None:
@@ -416,12 +409,8 @@ class CommandWorkload:
             weight = picked.trials.get(pick.metric)
             recorder.reading(pick.metric, float(numbers[-1]), weight=weight)
             if numbers.size > 1:
-                sentence = (
-                    f"{numbers.size} numbers were found for metric {pick.metric!r} in one round, "
-                    "and the last one was taken as its reading."
-                )
-                name, n = pick.metric, numbers.size
-                recorder.notice(Notice.note(Code.SEVERAL_MATCHES, sentence, metric=name, matches=n))
+                figures = {"metric": pick.metric, "matches": numbers.size}
+                recorder.notice(Notice.of(Code.SEVERAL_MATCHES, **figures))
 
 
 def _record_delay(ended: Ended, recorder: Recorder) -> None:

@@ -30,7 +30,6 @@ from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.options import LATEST
 from benchrigor.model.series import Floats
-from benchrigor.model.text import show_value
 from benchrigor.protocols import Recorder
 from benchrigor.workloads.processes import worker
 from benchrigor.workloads.processes.command_line import GRACE_S, with_stderr
@@ -496,18 +495,9 @@ def _decode(answer: bytes) -> tuple[dict[str, Any], dict[str, Floats]] | None:
 
 def _left_at_exit(name: str) -> Notice:
     """Say that an interpreter was ended before it was done."""
-    sentence = (
-        f"What {name} does at exit was ended after {worker.EXIT_S:g} s: the readings count, and it "
-        "may not have cleaned up."
-    )
-    return Notice.note(Code.CUT_ROUND, sentence)
+    return Notice.of(Code.CUT_ROUND, "exit", name_=name, seconds_=worker.EXIT_S)
 
 
 def _cut_off(plan: RoundPlan) -> Notice:
     """Say that a round was ended, since its time was up."""
-    after = show_value(plan.seconds or 0.0, "s")
-    sentence = (
-        f"Round {plan.index} was ended after {after}, because the budget was spent: nothing of it "
-        "counts."
-    )
-    return Notice.note(Code.CUT_ROUND, sentence, round=plan.index, seconds=plan.seconds)
+    return Notice.of(Code.CUT_ROUND, round=plan.index, seconds=plan.seconds or 0.0)

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from benchrigor.clocks import cpu_ns_with_children, processors
 from benchrigor.model import Code, Delays, Notice, References
-from benchrigor.model.interference import DELAY_ELSEWHERE
 from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Floats, Ints
 from benchrigor.protocols import Recorder
@@ -99,14 +98,8 @@ class ReadingDelays(SegmentTimer):
         if others_ns > _MOST_ELSEWHERE * wall_ns:
             recorder.fact("other_cpu_s", others_ns / 1e9)
         if others_ns > max(own_ns, _MOST_ELSEWHERE * wall_ns):
-            recorder.notice(
-                Notice.warning(
-                    Code.DELAY_NOT_MEASURED,
-                    DELAY_ELSEWHERE,
-                    own_cpu_s=own_ns / 1e9,
-                    other_cpu_s=others_ns / 1e9,
-                )
-            )
+            figures = {"own_cpu_s": own_ns / 1e9, "other_cpu_s": others_ns / 1e9}
+            recorder.notice(Notice.of(Code.DELAY_NOT_MEASURED, **figures))
         else:
             delay_ns = sum(self.delays_ns)
             bounds = delay_by_others(delay_ns, own_ns, others_ns, wall_ns, processors())

@@ -99,15 +99,8 @@ class StepwiseWorkload(TimedWorkload):
             if self._fresh:
                 self._close(self._steps)
         if taken < plan.readings and not (self.takes_amount or cut):
-            recorder.notice(
-                Notice.note(
-                    Code.EXHAUSTED,
-                    f"{self.name} ended after {taken} of the {plan.readings} readings "
-                    "wanted of its last round.",
-                    taken=taken,
-                    wanted=plan.readings,
-                )
-            )
+            figures = {"taken": taken, "wanted": plan.readings}
+            recorder.notice(Notice.of(Code.EXHAUSTED, name_=self.name, **figures))
 
     def _time(self, steps: Iterator[object], n: int, done: int, until_ns: int) -> Chunk:
         """Return the nanoseconds of ``n`` steps until ``until_ns``, fewer if the generator ends."""

@@ -334,23 +334,15 @@ class Stopwatch:
 
     def _warnings(self, typical_ns: float) -> Iterator[Notice]:
         if typical_ns < self.shortest_ns:
-            yield Notice.warning(
+            yield Notice.of(
                 Code.COARSE_CLOCK,
-                f"A reading typically lasts {_show(typical_ns)}, but a clock with steps of "
-                f"{_show(self.resolution_ns)} needs at least {_show(self.shortest_ns)}: "
-                "let a reading hold more work.",
                 resolution_s=self.resolution_ns / 1e9,
                 typical_s=typical_ns / 1e9,
                 wanted_s=self.shortest_ns / 1e9,
             )
         elif self.cost_ns > _COST_ALLOWED * typical_ns and Code.COARSE_CLOCK not in self._reported:
-            yield Notice.note(
-                Code.CLOCK_COST,
-                f"Reading the clock takes {_show(self.cost_ns)} of a typical reading of "
-                f"{_show(typical_ns)}, and is taken off.",
-                cost_s=self.cost_ns / 1e9,
-                typical_s=typical_ns / 1e9,
-            )
+            figures = {"cost_s": self.cost_ns / 1e9, "typical_s": typical_ns / 1e9}
+            yield Notice.of(Code.CLOCK_COST, **figures)
 
 
 def in_seconds(elapsed_ns: Sequence[int], *, done: int = 0, inner: int = 1) -> Floats:

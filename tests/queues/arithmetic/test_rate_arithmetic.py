@@ -17,7 +17,7 @@ from benchrigor.stats import estimate_rate, filter_ratio, sum_rates, utilisation
 RNG = np.random.default_rng(77)
 TAKEN = RNG.poisson(50.0, 300)
 GIVEN = RNG.binomial(TAKEN, 0.4)
-NOTICE = Notice.warning(Code.SHORT_RUN, "Short.")
+NOTICE = Notice.of(Code.NOT_CONVERGED)
 
 
 def rate(

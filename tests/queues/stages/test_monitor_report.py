@@ -17,7 +17,7 @@ from benchrigor.model import Code, Notice, PipelineStage
 from benchrigor.queues import MonitorReport, WatchedStage
 from benchrigor.stats import find_bottleneck, suggest_buffer, suggest_replicas
 
-NOTICE = Notice.warning(Code.NOT_CONVERGED, "Not converged.")
+NOTICE = Notice.of(Code.NOT_CONVERGED)
 
 
 def watched(

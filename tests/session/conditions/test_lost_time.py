@@ -210,7 +210,7 @@ def test_readings_that_come_without_delays_have_no_light() -> None:
 def test_a_round_in_which_others_ran_says_nothing_of_a_session_that_was_measured(
     seconds: float, warned: bool
 ) -> None:
-    why = Notice.warning(Code.DELAY_NOT_MEASURED, "Elsewhere.")
+    why = Notice.of(Code.DELAY_NOT_MEASURED)
 
     def give(plan: RoundPlan) -> Mapping[str, Any]:
         lasts_s = (10.0 - seconds) / 9 if plan.index else seconds

@@ -119,7 +119,7 @@ def test_a_stop_is_told_apart_from_other_work() -> None:
 
 
 def test_what_the_rounds_of_a_side_say_is_said_of_the_ranking() -> None:
-    left = Notice.note(Code.LEFT_RUNNING, "It left processes running.")
+    left = Notice.of(Code.LEFT_RUNNING, name_="It")
     records = in_turn({"first": 0.1, "second": 0.2}, seed=5)
     rounds = tuple(replace(each, notices=(left,)) for each in records["second"].rounds)
     records["second"] = replace(records["second"], rounds=rounds)

@@ -73,7 +73,7 @@ def test_an_estimate_of_one_process_says_so_in_a_comparison_too() -> None:
     rng = np.random.default_rng(9)
     runs = [rng.normal(1.0, 0.1, 30) for _ in range(10)]
     honest = estimate_invocations(runs)
-    said = Notice.warning(Code.THIS_PROCESS_ONLY, "Said.")
+    said = Notice.of(Code.THIS_PROCESS_ONLY)
     one = replace(honest, notices=(said, *honest.notices))
     assert Code.THIS_PROCESS_ONLY not in {each.code for each in compare(honest, honest).notices}
     assert [each.code for each in compare(honest, one).notices] == [Code.THIS_PROCESS_ONLY]

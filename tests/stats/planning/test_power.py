@@ -102,8 +102,8 @@ def test_invocations_are_called_so_and_few_of_them_are_named() -> None:
 
 
 def test_few_readings_are_named_and_being_short_of_a_target_is_not() -> None:
-    short = Notice.warning(Code.NOT_CONVERGED, "Short")
-    early = Notice.warning(Code.SHORT_RUN, "Early.")
+    short = Notice.of(Code.NOT_CONVERGED)
+    early = Notice.of(Code.SHORT_RUN, n=100, noun_="readings", wanted=200)
     pilot = replace(mean_of(sd=0.01, n=100), notices=(short, early))
     found = br.plan(pilot, change=0.03)
     assert found.counted_in == "reading"

@@ -23,9 +23,9 @@ from benchrigor.model import Code, Interference, Notice, SegmentProfile
 from benchrigor.report import explain, render
 from benchrigor.stats import composite_profile, profile_interference, quantise
 
-NOTE = Notice.note("no-reference", "No reference.")
-UNMEASURED = Notice.note(Code.DELAY_NOT_MEASURED, "No delay was measured.")
-WARNING = Notice.warning("many-flagged-segments", "31% of the segments took longer than usual.")
+NOTE = Notice.of(Code.NO_REFERENCE)
+UNMEASURED = Notice.of(Code.DELAY_NOT_MEASURED, "nowhere")
+WARNING = Notice.of(Code.MANY_FLAGGED, flagged_percent=31.0, limit_=0.25)
 FOUND = profile_interference(profile(hit=0.1))
 UNKNOWN = type(FOUND.light)("unknown")
 

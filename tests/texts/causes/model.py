@@ -24,7 +24,7 @@ from benchrigor.stats.planning.agreement import track_record
 INF = float("inf")
 BASE = replace(compare([1.0, 1.1] * 5, [1.0, 1.1] * 5), margin=0.01, notices=())
 TIMES: dict[str, Any] = {"names": ("json", "orjson"), "readings_in": "s"}
-WHY = Notice.refusal(model.Code.NO_STABLE_PHASE, "No steady {level}: it rises. " * 9)
+WHY = Notice.of(model.Code.NO_STABLE_PHASE, "no level", way_="{rises} " * 29)
 WEEKS = tuple(f"results of the {which} week of may.jtl" for which in ("first", "third"))
 OPEN = {"verdict": br.Verdict.UNDECIDED}
 DIFFERENCE, MEDIAN = estimated(0.01, -0.01, 0.02), estimated(2.11, 1.15, 2.5)

@@ -57,9 +57,8 @@ def advice(count: Any, *notices: Notice) -> Any:
     return replace(ADVICE, bottleneck=bottleneck(), stages=(each,), notices=notices)
 
 
-def said_of(stage: str, code: Code, make: Any = Notice.warning) -> Notice:
-    made: Notice = make(code, f"{stage}: It is said of {stage}.", stage=stage)
-    return made
+def said_of(stage: str, code: Code, case: str = "", **figures: Any) -> Notice:
+    return replace(Notice.of(code, case, **figures).about(stage), evidence={"stage": stage})
 
 
 def parts_of_advice() -> Iterator[str]:
@@ -133,10 +132,10 @@ CAUSES = {
     "advice with warnings": lambda: str(
         advice(
             replicas(1, 1),
-            said_of("hash", Code.QUEUE_MODEL, Notice.note),
-            said_of("hash", Code.SATURATED),
-            said_of("verify", Code.FEW_READINGS),
-            said_of("reduce", Code.FEW_READINGS),
+            said_of("hash", Code.QUEUE_MODEL, models="M/M/1", full_="it waits"),
+            said_of("hash", Code.SATURATED, "unknown"),
+            said_of("verify", Code.NOT_CONVERGED),
+            said_of("reduce", Code.NOT_CONVERGED),
         )
     ),
     "what is assumed and doubted": assumptions,

@@ -69,8 +69,8 @@ def processes() -> Iterator[str]:
 
 
 def noticed() -> Iterator[str]:
-    lost = Notice.warning(Code.DISTURBED, "Half of the time was lost.")
-    few = Notice.note(Code.FEW_READINGS, "Only 9 readings.")
+    lost = Notice.of(Code.NOT_CONVERGED)
+    few = Notice.of(Code.SHORT_ROUNDS, rounds=9, limit_s_=0.1)
     one = replace(RATE, notices=(lost,))
     last = replace(one, estimate=replace(within(900.0), notices=(few,)))
     for whole in (True, False):

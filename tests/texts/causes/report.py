@@ -96,7 +96,7 @@ def few(*seconds: float) -> RunRecord:
 def ended(reason: StopReason | None, *notices: Notice, name: str = "sort") -> RunRecord:
     """Return a run without a number, that ended so."""
     record = synthetic(max_rounds=1, budget_readings=3)
-    refusal = Notice.refusal(Code.TOO_FEW_READINGS, "Too few.")
+    refusal = Notice.of(Code.TOO_FEW_READINGS, n=1, wanted_=2)
     analysis = replace(record.analyses[0], n=3, notices=(refusal, *notices))
     decision = None if reason is None else Decision(stop=True, reason=reason)
     return replace(record, name=name, analyses=(analysis,), decision=decision)
@@ -104,8 +104,8 @@ def ended(reason: StopReason | None, *notices: Notice, name: str = "sort") -> Ru
 
 def missed(reason: StopReason) -> str:
     """Return the page of a run that ended so before its target."""
-    few = Notice.warning(Code.FEW_INVOCATIONS, "6 invocations differ.")
-    short = Notice.warning(Code.NOT_CONVERGED, "The half-width is 9% of the value.")
+    few = Notice.of(Code.FEW_INVOCATIONS, invocations=6, wanted=10)
+    short = Notice.of(Code.NOT_CONVERGED)
     record = synthetic(target=1e-5, budget_readings=200)
     return run_page(
         replace(
@@ -195,10 +195,12 @@ CAUSES |= {
         [
             ended(
                 StopReason.TIME_BUDGET,
-                Notice.warning(Code.NOT_CONVERGED, "Short of the target."),
-                Notice.warning(Code.DISTURBED, "Busy."),
-                Notice.refusal(Code.FEW_IN_TAIL, "No tail."),
-                Notice.refusal(Code.NO_STABLE_PHASE, "No phase."),
+                Notice.of(Code.NOT_CONVERGED),
+                Notice.of(
+                    Code.HARDLY_UNDISTURBED, undisturbed=1, taken=9, noun_="reading", lost_=0.5
+                ),
+                Notice.of(Code.COARSE_CLOCK, "zeros", n=9),
+                Notice.of(Code.NO_STABLE_PHASE, "levels"),
             ),
             synthetic(),
         ]

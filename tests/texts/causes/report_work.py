@@ -28,7 +28,7 @@ from benchrigor.testing import FakeClock
 from benchrigor.units import Direction
 
 DATA = Path(__file__).parents[2] / "formats" / "data"
-NO_SPEED = Notice.refusal(Code.NO_SPEED, "No speed: amounts are too much alike.")
+NO_SPEED = Notice.of(Code.NO_SPEED)
 FINDINGS = [
     Finding(name="clock", found="tsc", verdict=Fitness.OK),
     Finding(name="hot", found="no sensor", verdict=Fitness.UNKNOWN),
@@ -98,7 +98,10 @@ def compared(verdict: Verdict, *notices: Notice, names: tuple[str, str]) -> Comp
 
 def two_sides(verdict: Verdict) -> Iterator[str]:
     """Yield what is said of two sides."""
-    notices = (Notice.warning(Code.DISTURBED, "Busy."), Notice.note(Code.SHORT_RUN, "Short."))
+    notices = (
+        Notice.of(Code.CHANGING_PACE, over_="9 s", how_="changed"),
+        Notice.of(Code.NO_DIRECTION),
+    )
     found = compared(verdict, *notices, names=("old", "new"))
     yield from (str(found), comparison_page(found))
 

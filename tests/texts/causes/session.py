@@ -179,7 +179,7 @@ def noted() -> None:
     """Tell a session a round and a Notice."""
     session = Session(Options(work=(1, None)), seed=1, clock=FakeClock())
     asked = session.ask()
-    session.note(Notice.note(Code.RESUMED, "Resumed."))
+    session.note(Notice.of(Code.RESUMED, rounds_before=3))
     session.tell(Round(plan=asked, elapsed_ns=20_000_000))
 
 

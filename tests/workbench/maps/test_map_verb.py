@@ -250,7 +250,9 @@ read = "rate:op/s=regex:(.+)"
 def record_of(value: float | None, lost_percent: float) -> RunRecord:
     """Return a run that ended with a rate, while others took some of its time."""
     metric = Metric(name="rate", unit="op/s")
-    warning = Notice.warning(Code.DISTURBED, "Other work.", measured_percent=lost_percent)
+    warning = Notice.of(
+        Code.DISTURBED, who_="Other work", advice_="run it again", measured_percent=lost_percent
+    )
     found = None if value is None else known(value)
     return RunRecord(
         name="a run",

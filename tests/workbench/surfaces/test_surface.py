@@ -163,7 +163,9 @@ def test_exact_answers_are_predicted_where_they_were_measured() -> None:
 
 
 def test_a_sample_that_others_disturbed_counts_less_and_is_said() -> None:
-    warning = Notice.warning(Code.DISTURBED, "Other work.", measured_percent=37.0)
+    warning = Notice.of(
+        Code.DISTURBED, who_="Other work", advice_="run it again", measured_percent=37.0
+    )
     errors = []
     for notices in ((), (warning,)):
 

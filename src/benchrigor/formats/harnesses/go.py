@@ -121,8 +121,7 @@ def _content(
     what = f"such as in line {lost[0]}, which has no result" if lost else ""
     notices = fields.warn_of_failures(len(lost), len(rows) + len(lost), what, counts=False)
     if missing := ", ".join(unit for unit in every if unit not in units):
-        sentence = f"Some results lack {missing}, which is left out of all."
-        notices += (Notice.note(Code.NOT_READ, sentence, units=missing),)
+        notices += (Notice.of(Code.NOT_READ, "units", units=missing),)
     processes: dict[int, list[Row]] = {}
     for row in rows:
         processes.setdefault(row[0], []).append(row)

@@ -80,16 +80,10 @@ def warn_of_own_cost(readings: Iterable[ProbeReading], elapsed_s: float) -> tupl
     cost_s = sum(probe.count * probe.own_cost_s for probe in given)
     if cost_s <= _MUCH * elapsed_s:
         return ()
-    from benchrigor.model.text import counted, percent  # noqa: PLC0415  # takes 30 ms
-
     dearest = max(given, key=lambda probe: probe.count * probe.own_cost_s)
-    sentence = (
-        f"Probes themselves took about {percent(cost_s / elapsed_s, digits=2)} of the run "
-        f"time; {dearest.name} was used most, {counted(dearest.count)} times. Time larger "
-        "units of work, or switch it off."
-    )
     figures = {"cost_s": cost_s, "elapsed_s": elapsed_s, "dearest": dearest.name}
-    return (Notice.warning(Code.PROBE_COST, sentence, **figures),)
+    share = cost_s / elapsed_s
+    return (Notice.of(Code.PROBE_COST, share_=share, count_=dearest.count, **figures),)
 
 
 _LONGEST, _MOST_SAMPLES = 200, 1_000_000

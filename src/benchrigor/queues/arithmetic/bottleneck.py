@@ -230,22 +230,11 @@ def advise_pipeline(
 
 def _beyond_models(variation: float) -> Iterator[Notice]:
     if variation > MOST_VARIATION:
-        yield Notice.warning(
-            Code.UNEVEN_SERVICE,
-            f"Service times have {variation:,.0f} times the variance of exponential ones, and "
-            f"sizes are for {MOST_VARIATION:g} times: there are several kinds of items, or the "
-            "machine was suspended. Measure each kind, or longer.",
-            variation=variation,
-        )
+        yield Notice.of(Code.UNEVEN_SERVICE, "beyond", variation=variation, most_=MOST_VARIATION)
 
 
 def _exponential_notice(stage: str) -> Notice:
-    return Notice.note(
-        Code.EXPONENTIAL_ASSUMED,
-        f"The variance of the service times of {stage!r} is not known, since that needs at least "
-        f"{FEWEST_COUNTS} counts: sizes are those for exponential ones. Measure longer.",
-        stage=stage,
-    )
+    return Notice.of(Code.EXPONENTIAL_ASSUMED, stage=stage, fewest_=FEWEST_COUNTS)
 
 
 def _check(stages: object, source_rate: Quantity | None) -> list[PipelineStage]:
@@ -305,14 +294,8 @@ def _least(near: Sequence[Estimate], lowest: Estimate) -> Estimate:
 
 def _several(lowest: StageLoad, rivals: Sequence[str]) -> Notice:
     names = ", ".join(rivals)
-    return Notice.warning(
-        Code.SEVERAL_BOTTLENECKS,
-        f"The interval of the capacity of {lowest.stage.name}, "
-        f"{show_estimate(lowest.capacity, 'items/s')}, overlaps with that of {names}: measure "
-        "longer to tell them apart, or widen all of them.",
-        stage=lowest.stage.name,
-        rivals=names,
-    )
+    capacity, stage = show_estimate(lowest.capacity, "items/s"), lowest.stage.name
+    return Notice.of(Code.SEVERAL_BOTTLENECKS, capacity_=capacity, stage=stage, rivals=names)
 
 
 def _most_replicas(
@@ -369,6 +352,6 @@ def _of_stage(advice: StageAdvice) -> Iterator[Notice]:
         if notice.code is not Code.QUEUE_MODEL:
             yield replace(
                 notice,
-                sentence=f"{stage.name}: {notice.sentence}",
+                sentence=notice.about(stage.name).sentence,
                 evidence={**notice.evidence, "stage": stage.name},
             )

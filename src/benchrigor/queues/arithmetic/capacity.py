@@ -32,9 +32,9 @@ from benchrigor.model.checks import (
     wrong_whole,
 )
 from benchrigor.model.estimate import Quantity, ends
-from benchrigor.model.notice import Code, Notice, Severity
+from benchrigor.model.notice import Code, Notice
 from benchrigor.model.series import Floats, short
-from benchrigor.model.text import counted, percent
+from benchrigor.model.text import percent
 from benchrigor.queues.arithmetic.rate_arithmetic import rounded_up
 from benchrigor.queues.data.pipeline import BufferSize, ReplicaCount, wrong_process
 from benchrigor.queues.data.service import ServiceProcess
@@ -245,9 +245,9 @@ def suggest_buffer(
     at_value, at_worst = room(load), None if worst is None else room(worst)
     notices = [] if worst is not None else [_service_may_be_0()]
     if at_value is None:
-        notices.append(_no_size(load, Severity.REFUSAL, blocked_share))
+        notices.append(_no_size(load, "", blocked_share))
     elif worst is not None and at_worst is None:
-        notices.append(_no_size(worst, Severity.WARNING, blocked_share))
+        notices.append(_no_size(worst, "perhaps", blocked_share))
     return BufferSize(
         capacity=at_worst,
         capacity_at_value=at_value,
@@ -324,13 +324,7 @@ def model_notice(variations: Iterable[float], when_full: str = _WAIT) -> Notice:
     full = "a sender that finds it full waits"
     if when_full == _LOSE:
         full = "an item that finds it full is lost"
-    return Notice.note(
-        Code.QUEUE_MODEL,
-        f"Assumed ({models}): random arrivals, independent service times, one server for each "
-        f"queue, and {full}. Bursts need more room.",
-        models=models,
-        when_full=when_full,
-    )
+    return Notice.of(Code.QUEUE_MODEL, models=models, full_=full, when_full=when_full)
 
 
 def _wrong_rates(arrival: Any, service: Any) -> Iterator[list[str]]:
@@ -339,57 +333,27 @@ def _wrong_rates(arrival: Any, service: Any) -> Iterator[list[str]]:
     yield wrong_confidences("arrival and service", (arrival, service))
 
 
-def _no_size(load: float, severity: Severity, blocked_share: float) -> Notice:
-    """Say why no size is enough at a utilisation that is known, or only possible (a warning)."""
-    verb = "is" if severity is Severity.REFUSAL else "may be"
-    utilisation = f"The utilisation {verb} {percent(load)}"
+def _no_size(load: float, case: str, blocked_share: float) -> Notice:
+    """Say why no size is enough at a utilisation that is known, or only possible ("perhaps")."""
+    figures = {"utilisation": load, "blocked_share": blocked_share}
     if load < 1.0:
-        return Notice(
-            code=Code.HUGE_BUFFER,
-            severity=severity,
-            sentence=(
-                f"{utilisation}: even a queue for {counted(MOST_PLACES)} items would be full for "
-                f"more than {percent(blocked_share)} of arrivals. Use more replicas or faster "
-                "service."
-            ),
-            evidence={"utilisation": load, "blocked_share": blocked_share, "most": MOST_PLACES},
-        )
+        return Notice.of(Code.HUGE_BUFFER, case, most=MOST_PLACES, **figures)
     least = 1.0 - 1.0 / load
     blocked = f", and at least {percent(least)} of arrivals are blocked" if least else ""
-    return Notice(
-        code=Code.SATURATED,
-        severity=severity,
-        sentence=(f"{utilisation}: a queue of any size fills up{blocked}. {_FASTER}"),
-        evidence={"utilisation": load, "least_blocked": least, "blocked_share": blocked_share},
-    )
+    return Notice.of(Code.SATURATED, case, blocked_=blocked, least_blocked=least, **figures)
 
 
 def _service_may_be_0() -> Notice:
-    return Notice.warning(
-        Code.SATURATED, "The interval of the service rate reaches 0: too few periods to size this."
-    )
+    return Notice.of(Code.SATURATED, "unknown")
 
 
 def _processors_limit(at_value: int, at_worst: int | None, most: int) -> Notice:
     """Say that more replicas would have to share the processors."""
     needed = max(at_value, at_worst or 1)
     possible = "may be" if at_value <= most else "would be"
-    return Notice.warning(
-        Code.PROCESSORS_LIMIT,
-        f"{counted(needed)} replicas {possible} needed, and the processors can run "
-        f"{counted(most)}: more would share them, and serve no faster. Use more processors, or "
-        "make service cheaper.",
-        needed=needed,
-        most=most,
-    )
+    return Notice.of(Code.PROCESSORS_LIMIT, needed=needed, possible_=possible, most=most)
 
 
 def _uneven(variation: float) -> Iterator[Notice]:
     if variation > 1.0:
-        yield Notice.warning(
-            Code.UNEVEN_SERVICE,
-            f"Service times have {variation:.3g} times the variance of exponential ones: the size "
-            "depends on their tail, which is assumed to be that of a gamma distribution. Allow for "
-            "30% more, and for twice as much where far less than 1% may be blocked.",
-            variation=variation,
-        )
+        yield Notice.of(Code.UNEVEN_SERVICE, variation=variation)

@@ -26,7 +26,6 @@ from benchrigor.model.checks import (
 )
 from benchrigor.model.estimate import Quantity, ends
 from benchrigor.model.series import as_series
-from benchrigor.model.text import many
 from benchrigor.stats.comparison.fieller_mover import (
     Contrast,
     UncertainValue,
@@ -197,15 +196,8 @@ def filter_ratio(
     # A group of periods ends with one that gave items; the last takes the remaining periods.
     stops = np.flatnonzero(given) + 1
     if stops.size < _FEWEST:
-        raise NotEstimable(
-            Notice.refusal(
-                Code.TOO_FEW_READINGS,
-                f"Items came out in {stops.size} of {many(given.size, 'period')}, expected in at "
-                f"least {_FEWEST}.",
-                n=stops.size,
-                periods=given.size,
-            )
-        )
+        figures = {"n": stops.size, "periods": given.size}
+        raise NotEstimable(Notice.of(Code.TOO_FEW_READINGS, "periods", wanted_=_FEWEST, **figures))
     starts = np.concatenate([[0], stops[:-1]])
     taken, given = np.add.reduceat(taken, starts), np.add.reduceat(given, starts)
     estimate = estimate_rate(taken / given, confidence=confidence, weights=given)
@@ -292,14 +284,7 @@ def quotient(top: Quantity, bottom: Quantity, *, name: str) -> Estimate:
     ratio = ratio_of(contrast, known[0].confidence, _size(known), f"{MOVER}, ratio")
     if ratio is None:
         _, low, high = ends(bottom)
-        raise NotEstimable(
-            Notice.refusal(
-                Code.NO_RATIO,
-                f"The interval of {name} reaches down to {low:.3g}: nothing can be divided by it.",
-                low=low,
-                high=high,
-            )
-        )
+        raise NotEstimable(Notice.of(Code.NO_RATIO, "quotient", name_=name, low=low, high=high))
     return replace(ratio, low=max(ratio.low, 0.0), notices=joined_notices(known))
 
 

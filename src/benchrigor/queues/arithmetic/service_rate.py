@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.series import Floats
-from benchrigor.model.text import percent
 from benchrigor.queues.arithmetic.periods import Row
 from benchrigor.queues.data.service import RateReason, ServiceMoments, ServiceRate
 
@@ -76,10 +75,4 @@ def service_rate(
 
 def _warn_of_delay(delay_share: float | None) -> Iterator[Notice]:
     if delay_share is not None and delay_share > DISTURBED:
-        yield Notice.warning(
-            Code.DISTURBED_RATE,
-            f"The stage waited {percent(delay_share)} of its busy time for a processor: it serves "
-            "more slowly than undisturbed, and more replicas do not help. See its rate per "
-            "processor time.",
-            delay_share=delay_share,
-        )
+        yield Notice.of(Code.DISTURBED_RATE, delay_share=delay_share)

@@ -215,14 +215,12 @@ class MonitorReport(Reported):
                 f"{f'No producer has been seen at {silent}' if silent else what}: watch while the "
                 "source runs, or pass source_rate=, the items per second to serve"
             )
-        silence = f"Nothing has arrived at {first.name!r} for {first.silent_s:.3g} s"
-        sentence = f"{silence}: what is to be served is what arrived before."
-        stopped = Notice.note(Code.SOURCE_STOPPED, sentence, silent_s=first.silent_s)
+        stopped = Notice.of(Code.SOURCE_STOPPED, stage_=first.name, silent_s=first.silent_s)
         return first.last_arrivals, pipeline, (stopped,) if first.silent_s else ()
 
 
-def _not_known(sentence: str) -> NotEstimable:
-    return NotEstimable(Notice.refusal(Code.NO_DATA, f"{sentence}."))
+def _not_known(why: str) -> NotEstimable:
+    return NotEstimable(Notice.of(Code.NO_DATA, "stage", why_=why))
 
 
 def _replica(stage: WatchedStage, visits: Quantity | None) -> PipelineStage:

@@ -70,9 +70,7 @@ def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | Non
     _check(record)
     analysis, series = record.analysis(metric), record.counted(metric)
     if analysis is None or series.size == 0:
-        raise NotEstimable(
-            Notice.refusal(Code.NO_DATA, f"{record.name} has no readings, and none can be drawn.")
-        )
+        raise NotEstimable(Notice.of(Code.NO_DATA, "picture", name_=record.name))
     if analysis.kind is Kind.WORK:
         return draw_work(work_line(record, analysis), axes)
     words = _write_number(record.options.statistic, analysis.estimate, analysis.metric.unit)

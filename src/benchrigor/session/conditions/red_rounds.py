@@ -16,7 +16,6 @@ from benchrigor.model import Analysis, Code, Interference, Notice, Round
 from benchrigor.model.interference import ELSEWHERE, KNOWN_FROM, Light
 from benchrigor.model.notice import Severity
 from benchrigor.model.series import Floats
-from benchrigor.model.text import many, percent, show_value
 from benchrigor.session.metric_readings import calls_per_reading
 from benchrigor.stats.interference.grouping import MIN_IN_GROUP
 from benchrigor.stats.interference.traffic_light import light_of, probability_high
@@ -76,15 +75,7 @@ def report_stops(interference: Interference | None) -> tuple[Notice, ...]:
     if interference is None or not share:
         return ()
     lost_s = share * interference.duration_s
-    return (
-        Notice.warning(
-            Code.STOPPED,
-            f"The process stood still for {show_value(lost_s, 's')}, {percent(share)} of the time: "
-            "it neither worked nor waited for a processor, as when it is stopped by a signal, or "
-            "its machine is paused. Readings during that do not count.",
-            stopped_s=lost_s,
-        ),
-    )
+    return (Notice.of(Code.STOPPED, stopped_s=lost_s, share_=share),)
 
 
 _MIN_SEGMENT_S = 2e-3  # shorter segments show what disturbs clocks rather than programs
@@ -163,13 +154,9 @@ def _as_known(
     if known >= KNOWN_FROM:
         return replace(interference, known_percent=known)
     why = max(unknown_s, key=unknown_s.__getitem__)
-    notice = Notice(
-        code=Code.DELAY_NOT_MEASURED,
-        severity=Severity.NOTE if why == "unmeasured" else Severity.WARNING,
-        sentence=f"Delay is known for {known:.0f}% of the time: {_WHY_UNKNOWN[why]}. The light "
-        f"is unknown below {KNOWN_FROM:.0f}%, and what was seen is a lower limit.",
-        evidence={"known_percent": known, "wanted_percent": KNOWN_FROM},
-    )
+    figures = {"known_percent": known, "wanted_percent": KNOWN_FROM}
+    case = "unmeasured" if why == "unmeasured" else "partly"
+    notice = Notice.of(Code.DELAY_NOT_MEASURED, case, why_=_WHY_UNKNOWN[why], **figures)
     return replace(interference, light=Light.UNKNOWN, known_percent=known, notices=(notice,))
 
 
@@ -246,15 +233,12 @@ def warn_of_loss(
     """Warn if the light of a run is not green, or would not be if it were known."""
     if interference is None or not is_disturbed(interference):
         return ()
-    return (
-        Notice.warning(
-            Code.DISTURBED,
-            f"{_takers(interference)} took {interference.measured_percent:.1f}% of the time: "
-            f"{advice(interference, analyses)}.",
-            measured_percent=interference.measured_percent,
-            light=interference.light.value,
-        ),
-    )
+    figures = {
+        "measured_percent": interference.measured_percent,
+        "light": interference.light.value,
+    }
+    who, advised = _takers(interference), advice(interference, analyses)
+    return (Notice.of(Code.DISTURBED, who_=who, advice_=advised, **figures),)
 
 
 def _takers(interference: Interference) -> str:
@@ -294,16 +278,8 @@ def say_left_out(red: int, rounds: int) -> tuple[Notice, ...]:
     """Say how many red rounds do not count, if any."""
     if not red:
         return ()
-    result = "the estimate is of undisturbed rounds" if red < rounds else "no round is left"
-    return (
-        Notice(
-            code=Code.RED_ROUNDS,
-            severity=Severity.WARNING if red < rounds else Severity.REFUSAL,
-            sentence=f"{red} of {many(rounds, 'round')} lost more than 15% of their time, or took "
-            f"so much longer than the others, and were repeated: {result}.",
-            evidence={"red": red, "rounds": rounds, "red_rounds": "repeat"},
-        ),
-    )
+    case = "" if red < rounds else "all"
+    return (Notice.of(Code.RED_ROUNDS, case, red=red, rounds=rounds, red_rounds="repeat"),)
 
 
 def segments_of(finished: Round, *, whole: bool = False) -> Segments:

@@ -34,7 +34,7 @@ _MOST = 0.5  # a larger share of failed runs makes the times those of errors
 _SAID_ELSEWHERE = {
     *(Code.DISTURBED, Code.NOT_CONVERGED, Code.THIS_PROCESS_ONLY),
 }
-_ONE_PROCESS = Notice.warning(Code.THIS_PROCESS_ONLY, "All rounds ran in one process.")
+_ONE_PROCESS = Notice.of(Code.THIS_PROCESS_ONLY, "rounds")
 
 
 def label_of(run: RunRecord) -> str:
@@ -100,7 +100,7 @@ class Source:
         analysis = look(asked)
         if analysis.estimate is None:
             why = refusal_of(analysis.notices) or analysis.notices[0]
-            raise NotEstimable(replace(why, sentence=f"{self.label}: {why.sentence}"))
+            raise NotEstimable(why.about(self.label))
         return asked.unit.tell_of_modes(asked, analysis)
 
     def of_processes(self, estimate: Estimate) -> Estimate:
@@ -183,7 +183,7 @@ def notices_of_sides(
     """Return what weakens either side, apart from what the comparison says of it by itself."""
     said = {*_SAID_ELSEWHERE, *(notice.code for notice in known)}
     return tuple(
-        replace(notice, sentence=f"{source.label}: {notice.sentence}")
+        notice.about(source.label)
         for source, analysis in zip_longest(sources, analyses)
         for notice in weakening((*source.session_notices, *(analysis.notices if analysis else ())))
         if notice.code not in said
@@ -195,28 +195,29 @@ def other_differences(sources: Sequence[Source]) -> Iterator[Notice]:
     runs = [(source, source.run) for source in sources if source.run is not None]
     for source, run in runs:
         if run.subject.get("kind") != FILE and _ended_early(run):
-            sentence = f"{source.label} ended before its target: {say_end(run.decision)}."
-            yield Notice.warning(Code.NOT_CONVERGED, sentence)
+            how = say_end(run.decision)
+            yield Notice.of(Code.NOT_CONVERGED, "side", side_=source.label, how_=how)
     for source, run in runs:
         found = run.interference
         # Undisturbed readings are the same on a busy machine as on an idle one.
         if found is None or source.recorded.disturbed is not None or not is_disturbed(found):
             continue
-        percent, article = found.total_percent, "an" if found.light is Light.UNKNOWN else "a"
-        sentence = (
-            f"{source.label} has {article} {found.light} light: interference took {found.least}"
-            f"{percent:.1f}% of its time, which may be what differs."
+        light = f"{'an' if found.light is Light.UNKNOWN else 'a'} {found.light}"
+        yield Notice.of(
+            Code.DISTURBED,
+            "side",
+            side_=source.label,
+            light_=light,
+            least_=found.least,
+            percent=found.total_percent,
         )
-        yield Notice.warning(Code.DISTURBED, sentence, percent=percent)
     places = (run.provenance for _, run in runs if run.provenance is not None)
     hosts = sorted({place.host for place in places if place.host is not None})
     if len(hosts) > 1:
-        sentence = f"Made on different machines ({', '.join(hosts)}): they may be what differs."
-        yield Notice.warning(Code.HOSTS_DIFFER, sentence, hosts=", ".join(hosts))
+        yield Notice.of(Code.HOSTS_DIFFER, hosts=", ".join(hosts))
     names = sorted({source.recorded.metric.name for source, _ in runs})
     if len(names) > 1:
-        sentence = f"The metrics have different names: {', '.join(names)}."
-        yield Notice.warning(Code.METRICS_DIFFER, sentence, names=", ".join(names))
+        yield Notice.of(Code.METRICS_DIFFER, names=", ".join(names))
     yield from _changed_functions([run for _, run in runs])
 
 
@@ -236,7 +237,4 @@ def _changed_functions(runs: Sequence[RunRecord]) -> Iterator[Notice]:
             hashes[name].add(run.provenance.function)
     for name, different in hashes.items():
         if len(different) > 1:
-            sentence = (
-                f"The source of {name} itself differs: the runs may not have measured the same."
-            )
-            yield Notice.warning(Code.FUNCTIONS_DIFFER, sentence, name=str(name))
+            yield Notice.of(Code.FUNCTIONS_DIFFER, name=str(name))

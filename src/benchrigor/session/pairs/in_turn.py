@@ -346,7 +346,7 @@ class _Functions:
                 spans_s = in_seconds(taken, done=self._taken, inner=inner)
                 readings[name] = self._stopwatch.without_cost(spans_s, inner)
         notices = tuple(
-            replace(warning, sentence=f"{name.capitalize()}: {warning.sentence}")
+            warning.about(name.capitalize())
             for name, taken in elapsed_ns.items()
             for warning in self._stopwatch.new_warnings(taken)
         )

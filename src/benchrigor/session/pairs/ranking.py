@@ -10,7 +10,6 @@ from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Comparison, Notice, Round, RoundPlan, RunRecord
 from benchrigor.model.comparison import Ranked
 from benchrigor.model.interference import Light
-from benchrigor.model.text import percent
 from benchrigor.session.conditions.red_rounds import report_stops
 from benchrigor.session.engine import Engine, Turn
 from benchrigor.session.pairs.ratio import Ratio
@@ -105,7 +104,7 @@ def rank_in_turn(records: Mapping[str, RunRecord]) -> Ranking:
 def notices_of_sides(records: Mapping[str, RunRecord]) -> tuple[Notice, ...]:
     """Return the Notices of a ranking: lost time, and Notices of the rounds."""
     of_rounds = {
-        (name, notice.code): replace(notice, sentence=f"{name}: {notice.sentence}")
+        (name, notice.code): notice.about(name)
         for name, record in records.items()
         for finished in record.rounds
         for notice in finished.notices
@@ -121,7 +120,7 @@ def _lost_beside(records: Mapping[str, RunRecord]) -> tuple[Notice, ...]:
     """
     by_name = {name: record.interference for name, record in records.items()}
     stops = [
-        replace(notice, sentence=f"{name}: {notice.sentence}")
+        notice.about(name)
         for name, interference in by_name.items()
         for notice in report_stops(interference)
     ]
@@ -133,12 +132,9 @@ def _lost_beside(records: Mapping[str, RunRecord]) -> tuple[Notice, ...]:
     if not lost or light_of(max(lost)) is Light.GREEN:
         return tuple(stops)
     least, most = min(lost), max(lost)
-    sentence = (
-        f"Other work took {percent(least / 100.0)} to {percent(most / 100.0)} of the time of these "
-        "runs: the times and their ratios are of this busy machine."
-    )
-    evidence = {"least_percent": least, "most_percent": most}
-    return (Notice.warning(Code.DISTURBED, sentence, **evidence), *stops)
+    shares = {"least_": least / 100.0, "most_": most / 100.0}
+    figures = {"least_percent": least, "most_percent": most}
+    return (Notice.of(Code.DISTURBED, "ranked", **shares, **figures), *stops)
 
 
 def _leave_shared_rounds(records: Mapping[str, RunRecord]) -> dict[str, RunRecord]:

@@ -63,9 +63,7 @@ from benchrigor.stats.series.level import MIN_FOR_VARIANCE, too_few
 from benchrigor.stats.series.undisturbed import Groups, choose_undisturbed, groups_of, join_groups
 
 _TIME = "time"
-_STOPPED_PAIR = Notice.warning(
-    Code.STOPPED, "A process was stopped, by a signal or with its machine: its pair does not count."
-)
+_STOPPED_PAIR = Notice.of(Code.STOPPED, "pair")
 Pair = tuple[Round, Round]  # of baseline and candidate, side by side
 RATIO = "ratio"
 # The pace of a machine changes less from one short invocation to the next.
@@ -176,12 +174,8 @@ class Pairs:
             return baseline, candidate, notices
         if chosen.matters:
             who = "A stop of the process, and other work," if chosen.stopped else "Other work"
-            sentence = (
-                f"{who} took {100.0 * chosen.lost:.1f}% of the time: the ratio is of pairs "
-                f"without delay, {chosen.left_out} of {chosen.n} are left out."
-            )
-            percent = 100.0 * chosen.lost
-            notices += (Notice.note(Code.DISTURBED, sentence, measured_percent=percent),)
+            figures = {"measured_percent": 100.0 * chosen.lost, "left_out_": chosen.left_out}
+            notices += (Notice.of(Code.DISTURBED, "pairs", who_=who, all_=chosen.n, **figures),)
         return baseline[chosen.indices], candidate[chosen.indices], notices
 
     def _compare_invocations(self) -> Comparison:

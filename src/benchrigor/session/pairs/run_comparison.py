@@ -227,14 +227,10 @@ def rank_runs(
     modes = filter(is_of_modes, notices_of_sides(sources, analyses))
     notices = (*modes, *told, *other_differences(sources), *notices_of_sides(sources))
     if question.direction is None:
-        sentence = (
-            "Ranked from the lowest on: which way is better is not known; choose a direction."
-        )
-        notices = (*notices, Notice.note(Code.NO_DIRECTION, sentence))
+        notices = (*notices, Notice.of(Code.NO_DIRECTION))
     single = (SUCCESSIVE, SINGLE)
     if any(source.recorded.unit in single and not source.by_process for source in sources):
-        sentence = "Of a single series the place holds for its own process only."
-        notices = (*notices, Notice.warning(Code.THIS_PROCESS_ONLY, sentence))
+        notices = (*notices, Notice.of(Code.THIS_PROCESS_ONLY, "place"))
     return places, notices
 
 
@@ -328,20 +324,12 @@ def _say_apart(runs: Sequence[RunRecord], paces: Sequence[Pace]) -> str:
 
 
 def _as_measured(why: str) -> tuple[Notice, ...]:
-    sentence = (
-        f"Compared as measured: the runs {why}. Runs at different times cannot tell code from "
-        "machine: measure both in turn."
-    )
-    return (Notice.warning(Code.NO_COMMON_PACE, sentence),)
+    return (Notice.of(Code.NO_COMMON_PACE, why_=why),)
 
 
 def _at_paces(paces: Sequence[Pace]) -> Notice:
     shown = " and ".join(percent(pace.share) for pace in paces)
-    sentence = (
-        f"Compared at the full speed of the machine, which ran at {shown} of it. The "
-        "interval allows for the difference between runs."
-    )
-    return Notice.note(Code.AT_FULL_PACE, sentence)
+    return Notice.of(Code.AT_FULL_PACE, shares_=shown)
 
 
 def _of_runs(question: Question, sources: Sequence[Source]) -> Question:
@@ -467,13 +455,13 @@ def _compare_each(
         except NotEstimable as error:
             refused[name] = notice_of(error)
         except InvalidInput as error:
-            refused[name] = Notice.warning(Code.NOT_COMPARED, f"{error}.")
+            refused[name] = Notice.of(Code.NOT_COMPARED, why_=str(error))
     return found, refused
 
 
 def _name_refusals(refused: Mapping[str, Notice]) -> Sequence[Notice]:
     named = refused.items()
-    return [replace(notice, sentence=f"{name}: {notice.sentence}") for name, notice in named]
+    return [notice.about(name) for name, notice in named]
 
 
 def _figures(run: RunRecord) -> dict[str, float]:

@@ -17,7 +17,7 @@ from benchrigor.model.checks import attempt
 from benchrigor.model.options import check_work
 from benchrigor.model.selection import Reason
 from benchrigor.model.series import Floats
-from benchrigor.model.text import many, show_amount, show_value
+from benchrigor.model.text import show_amount, show_value
 from benchrigor.settings import FEWEST_ROUNDS
 
 NextWork = Callable[[RoundPlan], float | None]
@@ -305,24 +305,18 @@ class WorkSchedule:
         long_enough, further = self._long_enough(), len(self.further)
         short = int((~long_enough).sum()) - further
         if short:
-            limit = show_value(self._shortest_s, "s")
-            sentence = f"Left out: {many(short, 'round')} below {limit}, or of too little work."
-            notices.append(Notice.note(Code.SHORT_ROUNDS, sentence, rounds=short))
+            limit_s = self._shortest_s
+            notices.append(Notice.of(Code.SHORT_ROUNDS, rounds=short, limit_s_=limit_s))
         if selection is not None:
             if pilots := int((long_enough & ~selection.long_enough).sum()):
-                sentence = f"Left out: {many(pilots, 'round')} that found the amounts to run."
-                notices.append(Notice.note(Code.PILOT_ROUNDS, sentence, rounds=pilots))
+                notices.append(Notice.of(Code.PILOT_ROUNDS, rounds=pilots))
             if further:
-                sentence = (
-                    f"Left out: {many(further, 'round')} of larger amounts that test the line."
-                )
-                notices.append(Notice.note(Code.FURTHER_ROUNDS, sentence, rounds=further))
+                notices.append(Notice.of(Code.FURTHER_ROUNDS, rounds=further))
             notices += [*_small_work(selection, np.array(self._work)), *self._say_tried_range()]
             quick = self._quick_set(selection)
             if self._planned < quick.rounds and quick.seconds > 1.1 * self._quick_s:
-                whole, each = show_value(quick.seconds, "s"), show_value(quick.shortest, "s")
-                sentence = f"A first rough answer takes {whole}, as rounds take {each} or more."
-                notices.append(Notice.note(Code.LONG_ROUNDS, sentence, rounds=quick.rounds))
+                figures = {"whole_s_": quick.seconds, "each_s_": quick.shortest}
+                notices.append(Notice.of(Code.LONG_ROUNDS, **figures, rounds=quick.rounds))
         return tuple(notices)
 
     def _say_tried_range(self) -> list[Notice]:
@@ -330,12 +324,8 @@ class WorkSchedule:
         largest = max(self._work)
         if not self._is_bounded or largest >= _SMALL_PART * self._high:
             return []
-        tried, asked = show_amount(largest, ""), show_amount(self._most, "")
-        sentence = (
-            f"Amounts up to {tried} of {asked} were tried: larger ones may have another speed. "
-            "Give more time, or a smaller range."
-        )
-        return [Notice.warning(Code.RANGE_UNTRIED, sentence, largest=largest, asked=self._high)]
+        figures = {"largest": largest, "asked": self._high}
+        return [Notice.of(Code.RANGE_UNTRIED, most_=self._most, **figures)]
 
     def _too_short_up_to(self) -> float:
         """Return the amount up to which most rounds, from the one known before, were short."""
@@ -450,17 +440,10 @@ def _small_work(selection: _Selection, work: Floats) -> list[Notice]:
     rounds = int(selection.long_enough.sum())
     if small == 0 or line.slope == 0.0 or rounds < FEWEST_ROUNDS:
         return []
-    overhead = show_value(line.overhead, "s")
+    figures = {"rounds": small, "overhead_s": line.overhead}
     if selection.counts.sum() < rounds:
-        sentence = f"Left out: {many(small, 'round')} with more overhead ({overhead}) than work."
-        return [Notice.note(Code.SMALL_WORK, sentence, rounds=small, overhead_s=line.overhead)]
-    sentence = (
-        f"{small} of {many(rounds, 'round')} have more overhead ({overhead}) than work; they "
-        "count, because the others are too few or too similar: allow larger amounts."
-    )
-    return [
-        Notice.warning(Code.OVERHEAD_DOMINATES, sentence, rounds=small, overhead_s=line.overhead)
-    ]
+        return [Notice.of(Code.SMALL_WORK, **figures)]
+    return [Notice.of(Code.OVERHEAD_DOMINATES, all_=rounds, **figures)]
 
 
 def bisecting(n: int, rng: np.random.Generator) -> Floats:

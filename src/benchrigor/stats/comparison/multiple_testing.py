@@ -221,8 +221,8 @@ def _summarise(comparisons: Mapping[str, Comparison]) -> tuple[Estimate | None, 
     left_out = [name for name in comparisons if name not in ratios]
     notices: tuple[Notice, ...] = ()
     if left_out:
-        sentence = f"Left out of the summary, for want of a ratio: {', '.join(left_out)}."
-        notices = (Notice.warning(Code.NO_RATIO, sentence, members=len(left_out)),)
+        names = ", ".join(left_out)
+        notices = (Notice.of(Code.NO_RATIO, "summary", members=len(left_out), names_=names),)
     if not kept:
         return None, notices
     errors = [(ratio.standard_error or 0.0) / ratio.value for ratio in kept]

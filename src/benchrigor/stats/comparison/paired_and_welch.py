@@ -127,7 +127,7 @@ def paired_readings(
             n_effective=min(one.n_effective, two.n_effective),
             notices=_merge(one.notices, two.notices),
         )
-    only = _holds_for("The pairs are from one run", "this run only")
+    only = Notice.of(Code.THIS_PROCESS_ONLY, "pairs")
     return replace(basis, notices=(only, *basis.notices))
 
 
@@ -223,14 +223,8 @@ def _processes(single: list[str]) -> tuple[Notice, ...]:
     """Warn of samples that are one process each."""
     if not single:
         return ()
-    who, which = f"The {single[0]} is one process", "this process"
-    if len(single) == 2:
-        who, which = "Baseline and candidate are one process each", "these processes"
-    return (_holds_for(who, f"{which} only, and drift between them looks like a difference"),)
-
-
-def _holds_for(who: str, which: str) -> Notice:
-    return Notice.warning(Code.THIS_PROCESS_ONLY, f"{who}: the verdict holds for {which}.")
+    case = "both sides" if len(single) == 2 else "one side"
+    return (Notice.of(Code.THIS_PROCESS_ONLY, case, side_=single[0]),)
 
 
 def _merge(baseline: tuple[Notice, ...], candidate: tuple[Notice, ...]) -> tuple[Notice, ...]:
@@ -248,4 +242,4 @@ def _merge(baseline: tuple[Notice, ...], candidate: tuple[Notice, ...]) -> tuple
 
 
 def _prefix(name: str, notices: Iterable[Notice]) -> tuple[Notice, ...]:
-    return tuple(replace(notice, sentence=f"{name}: {notice.sentence}") for notice in notices)
+    return tuple(notice.about(name) for notice in notices)

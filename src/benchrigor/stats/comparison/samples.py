@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -163,7 +163,7 @@ def refuse_zeros(*samples: tuple[str, Sample]) -> None:
         series = _series_of((sample,))
         if series and not any(values.any() for values in series):
             refusal = all_zero(sum(values.size for values in series))
-            raise NotEstimable(replace(refusal, sentence=f"{name}: {refusal.sentence}"))
+            raise NotEstimable(refusal.about(name))
 
 
 def _series_of(samples: Iterable[Sample]) -> list[Floats]:

@@ -125,20 +125,16 @@ def _stable_ratio(baseline: Floats, candidate: Floats, question: Question) -> St
     if phase.start is None or phase.stop is None or phase.reason is PhaseReason.SLOW_NOISE:
         return None
     if phase.reason is PhaseReason.CHANGING_PACE:
-        raise NotEstimable(Notice.refusal(Code.NO_STABLE_PHASE, "The ratio has several levels."))
+        raise NotEstimable(Notice.of(Code.NO_STABLE_PHASE, "levels"))
     inside = measured_part(phase)
     settled = inside.start + (inside.stop - inside.start) // _SETTLING
     if inside.stop - settled < MIN_FOR_VARIANCE:
         return None
-    sentence = (
-        "Baseline and candidate changed their speed alike: their times and intervals are of this "
-        "run only, and their ratio is not affected."
-    )
     return StablePairs(
         start=phase.start,
         stop=phase.stop,
         measured=slice(settled, inside.stop),
-        notices=(Notice.warning(Code.NO_STABLE_PHASE, sentence),),
+        notices=(Notice.of(Code.NO_STABLE_PHASE, "pairs"),),
     )
 
 
@@ -233,11 +229,11 @@ def by_blocks(refusal: NotEstimable, ratios: Floats, blocks: PairBlocks) -> tupl
     if trend is not None:
         why = f"The ratio {trend.way()}, to the end."
     return (
-        Notice.warning(
+        Notice.of(
             Code.BLOCKS_OF_PAIRS,
-            f"{why} What is given is the median of {count} blocks of pairs, each measured in "
-            f"turn, and an interval that assumes no distribution; the ratios of the blocks are "
-            f"{least:.3g} to {most:.3g}.",
+            why_=why,
+            least_=least,
+            most_=most,
             blocks=count,
             reason=refusal.notice.evidence.get("reason"),
             rising=trend is not None,
@@ -281,14 +277,11 @@ def carried_by_few(ratio: Estimate, median: Estimate | None) -> tuple[Notice, ..
             f" The median ratio of the pairs is {show_change(median)} "
             f"{percent(median.confidence, digits=10)}."
         )
-    sentence = (
-        f"A few pairs carry the interval of the ratio of means, which {how}.{instead} "
-        "Measure more pairs, or compare medians (statistic median) if slow readings do not matter."
-    )
     return (
-        Notice.warning(
+        Notice.of(
             Code.FEW_PAIRS_CARRY,
-            sentence,
+            how_=how,
+            instead_=instead,
             times=times if math.isfinite(times) else None,
             median=None if median is None else median.value,
             low=None if median is None else median.low,

@@ -311,13 +311,10 @@ def _needed_readings(basis: Basis, ratio: Estimate, margin: float) -> int | None
 
 def _no_ratio(name: str, level: Estimate) -> Notice:
     value, low, high = level.value, level.low, level.high
-    interval = f"{value:.4g} [{low:.4g}, {high:.4g}]"
-    sentence = f"No ratio: the {name} is {interval}, expected an interval above 0."
-    if low > 0.0:
-        sentence = f"No ratio: the {name} is {interval}, too far from the other for a float."
+    why = "too far from the other for a float." if low > 0.0 else "expected an interval above 0."
     if value == 0.0:
-        sentence += " Times of 0 are below what the clock tells apart, or nothing was run."
-    return Notice.refusal(Code.NO_RATIO, sentence, value=value, low=low, high=high)
+        why += " Times of 0 are below what the clock tells apart, or nothing was run."
+    return Notice.of(Code.NO_RATIO, name_=name, value=value, low=low, high=high, why_=why)
 
 
 def _unpairable(first: Sample, second: Sample) -> list[str]:

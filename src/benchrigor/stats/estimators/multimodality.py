@@ -168,8 +168,7 @@ def tell_modes(series: Floats, modes: tuple[Mode, ...], unit: str) -> Notice:
     for place, mode in enumerate(modes):
         evidence |= {f"value_{place}": mode.value, f"share_{place}": mode.share}
     shown = show_modes(modes, unit)
-    sentence = f"The readings have {len(modes)} modes: {shown}. The mean may be near none of them."
-    return (Notice.warning if is_far else Notice.note)(Code.SEVERAL_MODES, sentence, **evidence)
+    return Notice.of(Code.SEVERAL_MODES, "" if is_far else "near", shown_=shown, **evidence)
 
 
 def _far_apart(parts: list[Floats]) -> list[bool]:

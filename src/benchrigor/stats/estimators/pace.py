@@ -20,7 +20,6 @@ import numpy.typing as npt
 from benchrigor.model import Code, Estimate, Notice, Pace
 from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Floats, Ints
-from benchrigor.model.text import percent
 from benchrigor.stats.estimators.headline import ASSUMED
 from benchrigor.stats.series.full_speed import NEAR, SENSITIVITY, SENSITIVITY_SD, fastest_level
 from benchrigor.stats.series.interval import PIECE_MEANS, satterthwaite, student_t
@@ -512,10 +511,6 @@ def _unlike(pace: Pace) -> tuple[Notice, ...]:
     """Say where work is limited by something else than the pace of the interpreter."""
     if not is_unlike(pace):
         return ()
-    sentence = (
-        f"Where the interpreter takes 10% longer, this takes {percent(0.1 * pace.sensitivity)} ± "
-        f"{percent(0.1 * pace.sensitivity_sd)} longer: something else limits it, which the "
-        "reference does not see, and the interval at full speed is wide."
-    )
-    evidence = {"sensitivity": pace.sensitivity, "sensitivity_sd": pace.sensitivity_sd}
-    return (Notice.note(Code.REFERENCE_UNLIKE, sentence, **evidence),)
+    figures = {"sensitivity": pace.sensitivity, "sensitivity_sd": pace.sensitivity_sd}
+    tenth, sd = 0.1 * pace.sensitivity, 0.1 * pace.sensitivity_sd
+    return (Notice.of(Code.REFERENCE_UNLIKE, tenth_=tenth, sd_=sd, **figures),)

@@ -9,9 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import Code, Notice, SegmentProfile
-from benchrigor.model.interference import DELAY_ELSEWHERE
 from benchrigor.model.series import Floats, Ints
-from benchrigor.model.text import many
 from benchrigor.stats.interference.grouping import (
     MIN_IN_GROUP,
     Labels,
@@ -60,11 +58,7 @@ def of_run(run: RunExcess) -> Iterator[Notice]:
     """Yield what makes the estimate unreliable, as far as the run itself shows it."""
     n, wanted = run.profile.n, MIN_IN_GROUP
     if n < wanted:
-        sentence = (
-            f"The run has {n} segments, expected {wanted} at least with the same features: measure "
-            "longer, or cut the run into more segments."
-        )
-        yield Notice.warning(Code.FEW_SEGMENTS, sentence, n=n, wanted=wanted)
+        yield Notice.of(Code.FEW_SEGMENTS, n=n, wanted=wanted)
         return
     yield from _small_groups(run)
     yield from _warn_of_many_hits(run)
@@ -79,42 +73,21 @@ def of_reference(matched_percent: float | None) -> Iterator[Notice]:
     """Yield what limits the continuous part, by the time in groups of both runs, if there are."""
     matched, wanted = matched_percent, _MIN_MATCHED
     if matched is None:
-        sentence = (
-            "Interference that slows all segments alike does not show in a single run: give an "
-            "undisturbed run of the same program as reference to see it."
-        )
-        yield Notice.note(Code.NO_REFERENCE, sentence)
+        yield Notice.of(Code.NO_REFERENCE)
     elif matched < wanted:
-        sentence = (
-            f"Only {matched:.0f}% of the time is in groups that the reference also has "
-            f"({wanted:.0f}% wanted), and the continuous part is that of these groups: take a "
-            "reference with the same input."
-        )
-        code = Code.REFERENCE_DIFFERS
-        yield Notice.warning(code, sentence, matched_percent=matched, wanted_percent=wanted)
+        yield Notice.of(Code.REFERENCE_DIFFERS, matched_percent=matched, wanted_percent=wanted)
 
 
 def of_recording(profile: SegmentProfile, total_s: float) -> Iterator[Notice]:
     """Yield what the recording of a profile means for the estimate."""
     other_s, own_s = _fact(profile, "other_cpu_s"), _fact(profile, "thread_cpu_s")
     if other_s > own_s and 100.0 * other_s > MATERIAL * total_s:
-        evidence = {"other_cpu_s": other_s, "thread_cpu_s": own_s}
-        yield Notice.warning(Code.DELAY_NOT_MEASURED, DELAY_ELSEWHERE, **evidence)
+        yield Notice.of(Code.DELAY_NOT_MEASURED, other_cpu_s=other_s, thread_cpu_s=own_s)
     elif not profile.delays:
-        sentence = (
-            "No delay was measured: a neighbour that keeps the processor busy all the time slows "
-            "all segments alike, and the estimate does not show it."
-        )
-        yield Notice.note(Code.DELAY_NOT_MEASURED, sentence)
-    cost = 100.0 * _fact(profile, "recording_cost_s") / total_s
-    most = _MAX_RECORDING
+        yield Notice.of(Code.DELAY_NOT_MEASURED, "nowhere")
+    cost, most = 100.0 * _fact(profile, "recording_cost_s") / total_s, _MAX_RECORDING
     if cost > most:
-        sentence = (
-            f"Recording took {cost:.1f}% of the time, expected at most {most:.0f}%: cut the run "
-            "into fewer segments."
-        )
-        code = Code.RECORDING_COST
-        yield Notice.warning(code, sentence, recording_percent=cost, limit_percent=most)
+        yield Notice.of(Code.RECORDING_COST, recording_percent=cost, limit_percent=most)
 
 
 def _fact(profile: SegmentProfile, name: str) -> float:
@@ -127,27 +100,15 @@ def _small_groups(run: RunExcess) -> Iterator[Notice]:
     wanted, limit, most = _ENOUGH_IN_GROUP, MATERIAL, _MAX_PER_SECOND
     small = run.percent(run.durations[run.groups.sizes < wanted])
     if small > limit:
-        sentence = (
-            f"{small:.0f}% of the time is in groups of fewer than {wanted} segments, too few for a "
-            "reliable threshold: measure longer, or leave out features that separate equal work."
-        )
-        yield Notice.warning(Code.FEW_SEGMENTS, sentence, time_percent=small, wanted=wanted)
-    loose = run.unclustered_percent
+        yield Notice.of(Code.FEW_SEGMENTS, "groups", time_percent=small, wanted=wanted)
+    loose, others = run.unclustered_percent, MIN_IN_GROUP - 1
     if loose > limit:
-        sentence = (
-            f"{loose:.1f}% of the time is in segments with fewer than {MIN_IN_GROUP - 1} others "
-            "of the same features, and interference there is not counted: measure longer, or leave "
-            "out features that hardly ever repeat."
+        yield Notice.of(
+            Code.UNCLUSTERED, unclustered_percent=loose, limit_percent=limit, others_=others
         )
-        code = Code.UNCLUSTERED
-        yield Notice.warning(code, sentence, unclustered_percent=loose, limit_percent=limit)
     rate = run.profile.n / run.total_s
     if rate > most:
-        sentence = (
-            f"The run has {rate:,.0f} segments per second, and recording makes up much of their "
-            f"features and durations: cut it into fewer than {most:,.0f} per second."
-        )
-        yield Notice.warning(Code.HIGH_SEGMENT_RATE, sentence, per_second=rate, limit=most)
+        yield Notice.of(Code.HIGH_SEGMENT_RATE, per_second=rate, limit=most)
 
 
 def _warn_of_many_hits(run: RunExcess) -> Iterator[Notice]:
@@ -156,13 +117,7 @@ def _warn_of_many_hits(run: RunExcess) -> Iterator[Notice]:
     percent = run.percent(run.durations[_is_many(run.flagged, run.groups.sizes)])
     if percent > MATERIAL or _is_many(flagged, n):
         share = 100.0 * float(flagged / n)
-        sentence = (
-            f"{share:.0f}% of the segments exceed their threshold. Above {_HIT:.0%} the median "
-            "itself is disturbed, and the estimate is too low: take it as a lower limit, or repeat "
-            "the run."
-        )
-        code = Code.MANY_FLAGGED
-        yield Notice.warning(code, sentence, flagged_percent=share, time_percent=percent)
+        yield Notice.of(Code.MANY_FLAGGED, flagged_percent=share, time_percent=percent, limit_=_HIT)
 
 
 def _is_many(flagged: Ints, n: Ints) -> npt.NDArray[np.bool_]:
@@ -185,13 +140,8 @@ def _warn_of_moved_median(run: RunExcess) -> Iterator[Notice]:
         moved |= gap & (sizes >= fewest)
     percent = run.percent(run.durations[moved])
     if percent > MATERIAL:
-        sentence = (
-            f"In groups with {percent:.0f}% of the time half of the segments or more took far "
-            "longer than the others. If that is interference, the estimate misses it; if it is "
-            "work of two kinds, record a feature or a label that separates them."
-        )
         groups = int(np.count_nonzero(moved))
-        yield Notice.warning(Code.MEDIAN_MOVED, sentence, time_percent=percent, groups=groups)
+        yield Notice.of(Code.MEDIAN_MOVED, time_percent=percent, groups=groups)
 
 
 def _mixed_segments(run: RunExcess) -> Iterator[Notice]:
@@ -214,12 +164,7 @@ def _mixed_segments(run: RunExcess) -> Iterator[Notice]:
         concerned = sorted(set.union(*mixed.values()))
         count, percent = len(concerned), run.percent(run.excess[concerned])
         names = ", ".join(mixed)
-        sentence = (
-            f"In {many(count, 'group')} the segments beyond the threshold also differ in {names}: "
-            f"the {percent:.1f}% of excess there may be work of another kind; label the segments."
-        )
-        code = Code.MIXED_SEGMENTS
-        yield Notice.warning(code, sentence, features=names, groups=count, excess_percent=percent)
+        yield Notice.of(Code.MIXED_SEGMENTS, features=names, groups=count, excess_percent=percent)
 
 
 def _sample(size: int) -> Ints:
@@ -256,12 +201,7 @@ def _chained_features(run: RunExcess) -> Iterator[Notice]:
             cut_off = pieces.sum() - _sum_of_largest(pieces, clusters.chains)
             worst, name = max((worst, name), (run.percent(cut_off), feature))
     if worst > _MAX_CHAINED:
-        sentence = (
-            f"The values of {name} have no gaps: {worst:.0f}% of the time is in groups cut off "
-            "within a chain of near values, with work of different size. Label the segments, or "
-            "record a feature with less noise."
-        )
-        yield Notice.warning(Code.CHAINED, sentence, feature=name, cut_off_percent=worst)
+        yield Notice.of(Code.CHAINED, feature=name, cut_off_percent=worst)
 
 
 def _sum_of_largest(seconds: npt.NDArray[Any], kinds: Labels) -> float:
@@ -276,12 +216,7 @@ def _wide_groups(run: RunExcess) -> Iterator[Notice]:
     measured, percent = run.measured_percent, run.percent(run.excess)
     above = run.percent(run.excess_over_median)
     if probability_high(measured + above) - probability_high(measured + percent) > _WIDE:
-        sentence = (
-            "Durations within groups vary so much that the estimate depends on where the excess "
-            f"counts from: {percent:.1f}% from the threshold, {above:.1f}% from the median."
-        )
-        code = Code.WIDE_GROUPS
-        yield Notice.warning(code, sentence, percent=percent, above_median_percent=above)
+        yield Notice.of(Code.WIDE_GROUPS, percent=percent, above_median_percent=above)
 
 
 def _processor_time(run: RunExcess) -> Iterator[Notice]:
@@ -297,9 +232,5 @@ def _processor_time(run: RunExcess) -> Iterator[Notice]:
     kinds = combination_codes(columns, firsts.size)
     percent = 100.0 - run.percent(_sum_of_largest(run.durations, kinds))
     if seconds and percent > _SPLIT:
-        sentence = (
-            "Only processor time separates some groups, and contention raises it too: segments "
-            "slowed by contention may count as other work; give work amounts or labels."
-        )
         names = ", ".join(seconds)
-        yield Notice.note(Code.PROCESSOR_TIME, sentence, features=names, split_percent=percent)
+        yield Notice.of(Code.PROCESSOR_TIME, features=names, split_percent=percent)

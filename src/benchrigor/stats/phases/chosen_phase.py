@@ -18,7 +18,7 @@ import numpy as np
 
 from benchrigor.model import Code, Notice, Phase, StablePhase
 from benchrigor.model.analysis import PhaseLabel, PhaseReason
-from benchrigor.model.notice import Figure, Severity
+from benchrigor.model.notice import Evidence
 from benchrigor.model.series import Floats
 from benchrigor.model.text import counted
 from benchrigor.stats.phases.phase_search import (
@@ -77,7 +77,7 @@ def few_in_order(series: Floats) -> Notice | None:
     trend = find_trend(series, ()) if series.size < MIN_FOR_AUTOCORRELATION else None
     if trend is None or not _differ(trend.first, trend.last, by=_CLIMB_OF_FEW):
         return None
-    return _moving(trend, reason=str(PhaseReason.TREND))
+    return say_moving(trend, {"reason": str(PhaseReason.TREND)})
 
 
 def _outside(phase: StablePhase) -> tuple[list[Phase], list[Phase]]:
@@ -130,8 +130,8 @@ def _cut_ends(
     labels = {segment.start: PhaseLabel.WARM_UP for segment in before}
     labels |= {segment.start: behind for segment in after}
     cut = (
-        _say_cut(phase, before, "first", "warm-up"),
-        None if goes_on else _say_cut(phase, after, "last", "cool-down"),
+        _say_cut(phase, before, Code.START_CUT),
+        None if goes_on else _say_cut(phase, after, Code.END_CUT),
     )
     return replace(
         phase,
@@ -142,7 +142,7 @@ def _cut_ends(
     )
 
 
-def _say_cut(phase: StablePhase, end: Sequence[Phase], where: str, role: str) -> Notice | None:
+def _say_cut(phase: StablePhase, end: Sequence[Phase], code: Code) -> Notice | None:
     """Say how many readings an end holds, and by which ratio they differ.
 
     A cool-down of more than a tenth of the readings is a warning: it may be what matters.
@@ -153,13 +153,9 @@ def _say_cut(phase: StablePhase, end: Sequence[Phase], where: str, role: str) ->
     mean = sum(segment.n * segment.median for segment in end) / readings
     ratio = mean / level if level and mean / level > 0.0 else None
     how = "at another level" if ratio is None else f"{ratio:.3g} times as large"
-    is_long = role == "cool-down" and readings > _TAIL * phase.change_points.n
-    return Notice(
-        code=Code.START_CUT if role == "warm-up" else Code.END_CUT,
-        severity=Severity.WARNING if is_long else Severity.NOTE,
-        sentence=f"The {where} {counted(readings)} readings are {how} and left out as a {role}.",
-        evidence={"readings": readings, "ratio": ratio},
-    )
+    is_long = code is Code.END_CUT and readings > _TAIL * phase.change_points.n
+    case = "long" if is_long else ""
+    return Notice.of(code, case, readings=readings, ratio=ratio, how_=how)
 
 
 def _behind_warm_up(series: Floats, phase: StablePhase, search: Search) -> StablePhase:
@@ -212,11 +208,13 @@ def average_over_time(phase: StablePhase, stop: int) -> StablePhase:
     start = phase.start or 0
     levels = [part.median for part in phase.phases if start <= part.start < stop]
     cut = [one for one in phase.notices if one.code in (Code.START_CUT, Code.END_CUT)]
+    over = f"{counted(stop - start)} readings"
+    changed = say_changed(min(levels), max(levels), len(levels) - 1, over)
     paced = replace(
         phase,
         stop=stop,
         reason=PhaseReason.CHANGING_PACE,
-        notices=(_warn_of_change(levels, stop - start), *cut, *_of_ends(phase)),
+        notices=(changed, *cut, *_of_ends(phase)),
     )
     if not max(levels) > _FARTHEST * min(levels) > 0.0:
         return paced
@@ -317,11 +315,7 @@ def _take_all(phase: StablePhase) -> StablePhase:
     independent = notice.evidence["independent"]
     if independent is not None and float(independent) < 1.0:
         return phase
-    sentence = (
-        "The readings change so slowly that few of them are independent: the interval allows for "
-        "that, and is wide."
-    )
-    few = Notice.warning(Code.FEW_EFFECTIVE, sentence, **notice.evidence)
+    few = Notice.of(Code.FEW_EFFECTIVE, "slow", **notice.evidence)
     stop, notices = phase.change_points.n, (few, *_of_ends(phase))
     return replace(phase, start=0, stop=stop, reason=PhaseReason.SLOW_NOISE, notices=notices)
 
@@ -331,40 +325,28 @@ def _of_ends(phase: StablePhase) -> tuple[Notice, ...]:
     return tuple(notice for notice in phase.notices if notice.code is Code.TOO_FEW_TO_CALL)
 
 
-def _warn_of_change(levels: list[float], n: int) -> Notice:
-    low, high = min(levels), max(levels)
-    slight = len(levels) > 1 and low >= _SLIGHT * high > 0.0
-    return Notice(
-        code=Code.CHANGING_PACE,
-        severity=Severity.NOTE if slight else Severity.WARNING,
-        sentence=say_changed(low, high, f"{counted(n)} readings"),
-        evidence={"changes": len(levels) - 1, "least": low, "greatest": high},
-    )
-
-
-def say_changed(least: float, greatest: float, over: str) -> str:
+def say_changed(least: float, greatest: float, changes: int, over: str) -> Notice:
     """Say by how much the pace changed, and over which time."""
     how = "moved without clear steps" if least == greatest else "changed"
     if 0.0 < least < _SLIGHT * greatest:
         how += f" between {least / greatest:.2g} and 1 of its fastest"
-    return f"Over these {over} the pace {how}: the interval is about this time, from blocks of it."
+    figures = {"changes": changes, "least": least, "greatest": greatest}
+    slight = changes > 0 and least >= _SLIGHT * greatest > 0.0
+    case = "slight" if slight else ""
+    return Notice.of(Code.CHANGING_PACE, case, over_=over, how_=how, **figures)
 
 
 def _refuse(phase: StablePhase, trend: Trend) -> StablePhase:
     reason = phase.reason if phase.reason in _MOVING else PhaseReason.TREND
     known = phase.notices[0].evidence if phase.notices else {}
-    notices = (_moving(trend, **{**known, "reason": str(reason)}),)
+    notices = (say_moving(trend, {**known, "reason": str(reason)}),)
     return replace(phase, start=None, stop=None, reason=reason, notices=notices)
 
 
-def _moving(trend: Trend, **known: Figure) -> Notice:
-    known |= {"first": trend.first, "last": trend.last}
-    return Notice.refusal(Code.NO_STABLE_PHASE, say_moving(trend), **known)
-
-
-def say_moving(trend: Trend, unit: str = "") -> str:
+def say_moving(trend: Trend, known: Evidence, unit: str = "") -> Notice:
     """Say why readings with a trend have no mean."""
-    return f"No steady level: it {trend.way(unit)}."
+    known = {**known, "first": trend.first, "last": trend.last}
+    return Notice.of(Code.NO_STABLE_PHASE, "no level", way_=trend.way(unit), **known)
 
 
 _FEWEST = 5  # references in each segment

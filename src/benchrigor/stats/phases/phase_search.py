@@ -135,14 +135,12 @@ def short_run(n: int, noun: str = "readings") -> tuple[Notice, ...]:
     """Warn if a warm-up may stay undetected, because there are so few readings."""
     if n >= SHORT:
         return ()
-    sentence = f"{n} {noun}: below {SHORT}, a warm-up may stay undetected and bias the estimate."
-    return (Notice.warning(Code.SHORT_RUN, sentence, n=n, wanted=SHORT),)
+    return (Notice.of(Code.SHORT_RUN, n=n, noun_=noun, wanted=SHORT),)
 
 
 def moved_on(readings: int, noun: str = "readings") -> tuple[Notice, ...]:
     """Warn that the measured phase has ended."""
-    sentence = f"The last {readings} {noun} are on another level: the measured phase has ended."
-    return (Notice.warning(Code.MOVED_ON, sentence, readings=readings),)
+    return (Notice.of(Code.MOVED_ON, readings=readings, noun_=noun),)
 
 
 def phase_at_materiality(
@@ -240,8 +238,7 @@ def first_piece(series: Floats, found: Sequence[StablePhase]) -> StablePhase:
     (phase,) = found
     if phase.start is not None:
         return replace(phase, notices=())  # they are about the interval of one series
-    sentence = "The first piece has no steady level: only its second half counts."
-    half = Notice.note(Code.START_CUT, sentence, readings=int(_UNSTEADY * series.size))
+    half = Notice.of(Code.START_CUT, "piece", readings=int(_UNSTEADY * series.size))
     return replace(whole_piece(series, _UNSTEADY), notices=(half,))
 
 
@@ -276,14 +273,7 @@ def cold_first(series: Floats) -> Notice | None:
     typical = float(np.median(others))
     if typical == 0.0:
         return None
-    ratio = float(series[0]) / typical
-    return Notice.note(
-        Code.START_CUT,
-        f"The first reading is {ratio:.3g} times as large as the median of the others and left "
-        "out as cold.",
-        readings=1,
-        ratio=ratio,
-    )
+    return Notice.of(Code.START_CUT, "cold", readings=1, ratio=float(series[0]) / typical)
 
 
 def measured_from(phase: StablePhase) -> int | None:

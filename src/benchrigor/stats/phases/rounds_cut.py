@@ -102,10 +102,9 @@ def _cut_by_spread(series: list[Floats], typical: float, search: Search) -> Comm
     end = _last_that_differs(backward, at_end, reference, critical)
     cut = CommonCut(start=start * batch, end=end * batch, level=_LEVEL)
     if 2 * (cut.start + cut.end) > typical:
-        return Notice.refusal(
+        return Notice.of(
             Code.NO_STABLE_PHASE,
-            f"{count} invocations have no steady state in common: of {typical:g} readings the "
-            f"first {cut.start} and the last {cut.end} differ from the rest, at most half may.",
+            "rounds differ",
             reason=str(PhaseReason.NO_DOMINANT_SEGMENT),
             invocations=count,
             n=typical,
@@ -169,11 +168,10 @@ def _still_moving(rows: Floats, first: int, tolerance: float) -> Notice | None:
     if not significant or abs(float((after - before).mean())) <= tolerance:
         return None
     early, late = float(before.mean()), float(after.mean())
-    return Notice.refusal(
+    return Notice.of(
         Code.NO_STABLE_PHASE,
-        f"{len(rows)} invocations have no steady state in common: after their first {first} "
-        f"readings they still {'rise' if late > early else 'fall'}, from {early:.4g} to "
-        f"{late:.4g}.",
+        "rounds move",
+        rises_=late > early,
         reason=str(PhaseReason.STILL_MOVING),
         invocations=len(rows),
         first=first,
@@ -266,11 +264,10 @@ def stable_between(series: Floats, cut: CommonCut) -> StablePhase:
     """Return the stable phase of an invocation that a cut leaves."""
     stop = series.size - cut.end
     if stop - cut.start < MIN_FOR_VARIANCE:
-        too_short = Notice.refusal(
+        too_short = Notice.of(
             Code.NO_STABLE_PHASE,
-            f"The invocation has {series.size} readings, of which the common cut removes "
-            f"{cut.start} at the start and {cut.end} at the end: fewer than {MIN_FOR_VARIANCE} are "
-            "left.",
+            "short round",
+            wanted_=MIN_FOR_VARIANCE,
             reason=str(PhaseReason.FEW_EFFECTIVE),
             n=series.size,
             start=cut.start,
@@ -353,11 +350,7 @@ def _cut_changing_rounds(
         _MOST_IN_MIDDLE * len(own), 1
     ):
         return common
-    sentence = (
-        f"{len(own)} of {len(series)} rounds change inside what the common cut leaves of them: "
-        "these are cut one by one."
-    )
-    note = Notice.note(Code.CUT_ONE_BY_ONE, sentence, rounds=len(own))
+    note = Notice.of(Code.CUT_ONE_BY_ONE, rounds=len(own), all_=len(series))
     phases = (own.get(index, cut) for index, cut in enumerate(common))
     return tuple(replace(phase, notices=(*phase.notices, note)) for phase in phases)
 

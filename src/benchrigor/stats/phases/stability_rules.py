@@ -160,13 +160,18 @@ def concordance(levels: Sequence[float]) -> float:
 
 def explain_reason(reason: PhaseReason, phase: LongestPhase) -> Notice:
     """Return the Notice that says with figures why there is no stable phase."""
-    slow = phase.slow_effective
-    return Notice.refusal(
+    slow, count = phase.slow_effective, len(phase.medians)
+    effective, wanted = (phase.dominant and phase.shortage) or (phase.effective, _WANTED)
+    return Notice.of(
         Code.NO_STABLE_PHASE,
-        _sentence(reason, phase),
+        str(reason),
+        which_=f"the longest of {count} segments" if count > 1 else "the only segment",
+        how_=_how(reason, phase),
+        effective_=slow if reason is PhaseReason.RANDOM_WALK else effective,
+        wanted_=wanted,
         reason=str(reason),
         n=phase.n,
-        segments=len(phase.medians),
+        segments=count,
         longest=phase.size,
         share=phase.size / phase.n,
         inflation=phase.inflation,
@@ -175,34 +180,16 @@ def explain_reason(reason: PhaseReason, phase: LongestPhase) -> Notice:
     )
 
 
-def _sentence(reason: PhaseReason, phase: LongestPhase) -> str:
-    n, size, count = phase.n, phase.size, len(phase.medians)
-    longest = f"the longest of {count} segments" if count > 1 else "the only segment"
-    holds = f"There is no stable phase: {longest} holds {size / n:.0%} of the {n} readings"
+def _how(reason: PhaseReason, phase: LongestPhase) -> str:
+    """Say how readings move, for the reasons that name it."""
     match reason:
         case PhaseReason.TREND:
-            levels = phase.joined if phase.climbing else phase.raw or phase.medians
-            return f"There is no stable phase but a trend: {_movement(levels)}."
+            return _movement(phase.joined if phase.climbing else phase.raw or phase.medians)
         case PhaseReason.STILL_MOVING:
-            return (
-                "There is no stable phase: the readings are still moving at the end, "
-                f"{_movement(phase.recent, count)}."
-            )
-        case PhaseReason.RANDOM_WALK:
-            return (
-                f"There is no certain stable phase: {longest} looks like a random walk, the "
-                f"effective sample size of its {size} readings is {phase.slow_effective:.2g}."
-            )
-        case PhaseReason.FEW_EFFECTIVE:
-            effective, wanted = (phase.dominant and phase.shortage) or (phase.effective, _WANTED)
-            return (
-                f"There is no certain stable phase: {longest} holds {size} of the {n} readings "
-                f"with an effective sample size of {effective:.1f}, wanted at least {wanted:.3g}."
-            )
+            return _movement(phase.recent, len(phase.medians))
         case PhaseReason.NOT_STABLE_INSIDE:
-            return f"{holds}, but a second search shows that it {_unrest(phase)}."
-        case _:
-            return f"{holds}, more than half is needed."
+            return _unrest(phase)
+    return ""
 
 
 def _movement(levels: Sequence[float], count: int | None = None) -> str:

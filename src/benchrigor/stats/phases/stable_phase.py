@@ -190,12 +190,9 @@ def _too_few_to_call(ends: Sequence[Phase], n: int) -> tuple[Notice, ...]:
         for word, count in (("first", early), ("last", late))
         if count
     )
-    sentence = (
-        f"{which[0].upper()}{which[1:]} readings are too few to call: they are at another level, "
-        "and only more readings would show whether it lasts."
-    )
-    kind = Notice.warning if late else Notice.note
-    return (kind(Code.TOO_FEW_TO_CALL, sentence, first=early, last=late),)
+    which = f"{which[0].upper()}{which[1:]}"
+    case = "" if late else "start"
+    return (Notice.of(Code.TOO_FEW_TO_CALL, case, which_=which, first=early, last=late),)
 
 
 def is_unsettled(part: Phase, points: ChangePoints) -> bool:

@@ -143,11 +143,9 @@ def _noise_of(pilot: Estimate) -> _Noise:
     if error is None:
         error = pilot.half_width / student_t(freedom, pilot.confidence)
     if pilot.n == 1:
-        sentence = "A single invocation shows no variance between invocations: take two or more."
-        raise NotEstimable(Notice.refusal(Code.THIS_PROCESS_ONLY, sentence, invocations=1))
+        raise NotEstimable(Notice.of(Code.THIS_PROCESS_ONLY, "pilot", invocations=1))
     if error == 0.0:
-        sentence = f"The {pilot.n} readings of the pilot have no noise to plan from."
-        raise NotEstimable(Notice.refusal(Code.CONSTANT, sentence, n=pilot.n, value=pilot.value))
+        raise NotEstimable(Notice.of(Code.CONSTANT, "pilot", n=pilot.n, value=pilot.value))
     # Long series are averaged before their variance is estimated, which leaves them fewer degrees
     # of freedom than shorter ones would keep: half of the effective sample size, or so.
     density = max(freedom + 1.0, pilot.n_effective / 2.0) / pilot.n
@@ -222,12 +220,9 @@ def _at_confidence(pilot: Estimate, noise: _Noise, confidence: float) -> Estimat
 
 def _too_small(n: int, unit: str) -> tuple[Notice, ...]:
     """Note that a plan is for fewer than an interval should rest on."""
-    wanted, code, why = {
-        "invocation": (MIN_INVOCATIONS, Code.FEW_INVOCATIONS, "miss a rare case easily"),
-        "piece": (MIN_PIECES, Code.FEW_PIECES, "have a very wide interval"),
-        "reading": (MIN_FOR_AUTOCORRELATION, Code.FEW_READINGS, "do not show autocorrelation"),
+    wanted, code = {
+        "invocation": (MIN_INVOCATIONS, Code.FEW_INVOCATIONS),
+        "piece": (MIN_PIECES, Code.FEW_PIECES),
+        "reading": (MIN_FOR_AUTOCORRELATION, Code.FEW_READINGS),
     }[unit]
-    if n >= wanted:
-        return ()
-    sentence = f"The power needs {n} a side, but fewer than {wanted} {why}: take {wanted}."
-    return (Notice.note(code, sentence, n=n, wanted=wanted),)
+    return (Notice.of(code, "plan", n=n, wanted=wanted),) if n < wanted else ()

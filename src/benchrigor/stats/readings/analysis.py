@@ -15,7 +15,7 @@ from benchrigor.model import Analysis, Code, Estimate, Metric, Notice, Observed,
 from benchrigor.model.analysis import LevelFit, PhaseReason
 from benchrigor.model.notice import Figure, Severity, is_of_modes, one_each
 from benchrigor.model.series import Floats
-from benchrigor.model.text import many, say_too_wide, show_duration, show_value
+from benchrigor.model.text import show_duration, show_value
 from benchrigor.stats.changepoints.edm import name_averaging
 from benchrigor.stats.estimators.multimodality import (
     find_modes,
@@ -208,8 +208,7 @@ def rejected_notices(rejected: int, total: int) -> tuple[Notice, ...]:
     """Say how many invocations do not count; if none does, the refusal of their phases tells."""
     if rejected in {0, total}:
         return ()
-    sentence = f"{rejected} of {total} rounds have no stable phase and do not count."
-    return (Notice.warning(Code.ROUNDS_REJECTED, sentence, rejected=rejected, rounds=total),)
+    return (Notice.of(Code.ROUNDS_REJECTED, rejected=rejected, rounds=total),)
 
 
 def _of_batches(readings: Readings) -> tuple[Notice, ...]:
@@ -219,17 +218,12 @@ def _of_batches(readings: Readings) -> tuple[Notice, ...]:
         return ()
     if statistic.q is not None:
         return (warn_of_batches(calls),)
-    sentence = f"Each reading averages {calls} calls: the least of single calls is less."
-    return (Notice.warning(Code.BATCHED, sentence, calls=calls),)
+    return (Notice.of(Code.BATCHED, "minimum", calls=calls),)
 
 
 def warn_of_batches(calls: int) -> Notice:
     """Warn of quantiles of averages."""
-    sentence = (
-        f"Each reading averages {calls} calls: quantiles of averages lie nearer to the mean than "
-        "those of single calls."
-    )
-    return Notice.warning(Code.BATCHED, sentence, calls=calls)
+    return Notice.of(Code.BATCHED, calls=calls)
 
 
 def notice_of(error: NotEstimable) -> Notice:
@@ -301,12 +295,7 @@ def _taken_by_time(readings: Readings) -> tuple[Notice, ...]:
     number = readings.rates_of_0
     if not number or readings.weights is not None:
         return ()
-    sentence = (
-        f"{many(number, 'reading')} of {readings.metric.name!r} "
-        f"{'is' if number == 1 else 'are'} 0 or less, so all are taken for equal times, and their "
-        "mean is arithmetic. Readings of equal work have a harmonic mean, where none is 0 or less."
-    )
-    return (Notice.warning(Code.RATE_OF_0, sentence, readings=number),)
+    return (Notice.of(Code.RATE_OF_0, readings=number, metric_=readings.metric.name),)
 
 
 def needed_units(readings: Readings, analysis: Analysis, excess: float) -> float:
@@ -362,13 +351,12 @@ def in_units(notice: Notice, metric: Metric, measured_s: float, n: int) -> Notic
     known = notice.evidence
     if notice.code is Code.NO_STABLE_PHASE and {"first", "last"} <= known.keys():
         trend = Trend(first=_number(known["first"]), last=_number(known["last"]))
-        return replace(notice, sentence=say_moving(trend, metric.unit))
+        return say_moving(trend, known, metric.unit)
     if notice.code is Code.TOO_WIDE:
-        value, low, high = (_number(known[name]) for name in ("value", "low", "high"))
-        return replace(notice, sentence=say_too_wide(value, low, high, metric.unit))
+        return Notice.of(notice.code, **known, unit_=metric.unit)
     if notice.code is Code.CHANGING_PACE and measured_s:
         ends = _number(known["least"]), _number(known["greatest"])
-        return replace(notice, sentence=say_changed(*ends, show_value(measured_s, "s")))
+        return say_changed(*ends, int(known["changes"] or 0), show_value(measured_s, "s"))
     if notice.code is Code.FEW_IN_TAIL and measured_s and "required" in known:
         lasting = show_duration(_number(known["required"]) * measured_s / n)
         return replace(notice, sentence=f"{notice.sentence.removesuffix('.')}, and take {lasting}.")

@@ -244,6 +244,5 @@ class Readings:
         if self.metric.averaging != "auto" or self.metric.kind is not Quantity.RATE:
             return self
         metric = replace(self.metric, averaging="arithmetic")
-        sentence = "A reading of a rate is 0 or less: all are averaged over time (arithmetic)."
-        notice = Notice.warning(Code.RATE_OF_0, sentence)
+        notice = Notice.of(Code.RATE_OF_0, "compared")
         return replace(self, metric=metric, weights=None, notices=(*self.notices, notice)).stated()

@@ -395,9 +395,7 @@ class ByWork(Unit):
             selection=Selection.of(reasons, (reasons == Reason.KEPT).astype(np.int64)),
         )
         if work.size == 0:
-            none = Notice.refusal(
-                Code.TOO_FEW_READINGS, "0 rounds count, expected at least 3.", n=0
-            )
+            none = Notice.of(Code.TOO_FEW_READINGS, "no round", n=0)
             return replace(analysis, notices=(none, *analysis.notices))
         try:
             fit = fit_wps(

@@ -15,7 +15,7 @@ from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.analysis import LevelFit
 from benchrigor.model.checks import refuse, wrong_number, wrong_share
 from benchrigor.model.series import short
-from benchrigor.model.text import say_too_wide, show_plainly
+from benchrigor.model.text import show_plainly
 from benchrigor.stats.series.level import BLOCKS, MIN_FOR_AUTOCORRELATION
 
 PIECE_MEANS = "piece means"
@@ -120,10 +120,8 @@ def refuse_wide(estimate: Estimate) -> Estimate:
     if not is_wide(estimate):
         return estimate
     value, low, high = estimate.value, estimate.low, estimate.high
-    sentence, n = say_too_wide(value, low, high), estimate.n
-    raise NotEstimable(
-        Notice.refusal(Code.TOO_WIDE, sentence, n=n, value=value, low=low, high=high)
-    )
+    figures = {"n": estimate.n, "value": value, "low": low, "high": high}
+    raise NotEstimable(Notice.of(Code.TOO_WIDE, **figures, unit_=""))
 
 
 def estimate_level(fit: LevelFit, confidence: float, *, positive: bool = False) -> Estimate:
@@ -244,27 +242,15 @@ def correct_for_skewness(quantile: float, skewness: float) -> float:
 def _notices(fit: LevelFit) -> Iterator[Notice]:
     n, effective, wanted = fit.n, fit.n_effective, MIN_FOR_AUTOCORRELATION
     if fit.standard_error == 0.0:
-        noiseless = f"The {n} readings have no noise"
-        level = show_plainly(fit.level)
-        readings = noiseless if fit.transients else f"All {n} readings are {level}"
-        sentence = f"{readings}: the interval has no width."
-        yield Notice.warning(Code.CONSTANT, sentence, n=n, value=fit.level)
+        case = "noiseless" if fit.transients else ""
+        yield Notice.of(Code.CONSTANT, case, n=n, value=fit.level)
     if fit.method == BLOCKS:
         return  # few blocks are few regardless of the readings
     if n < wanted:
-        sentence = f"Only {n} readings: fewer than {wanted} do not show autocorrelation."
-        yield Notice.warning(Code.FEW_READINGS, sentence, n=n, wanted=wanted)
+        yield Notice.of(Code.FEW_READINGS, n=n, wanted=wanted)
     elif effective < wanted:
-        sentence = (
-            f"The effective sample size is {int(effective)} of {n:,} readings: below {wanted} "
-            "the interval is unreliable."
-        )
-        yield Notice.warning(Code.FEW_EFFECTIVE, sentence, n=n, n_effective=effective)
+        figures = {"n": n, "n_effective": effective}
+        yield Notice.of(Code.FEW_EFFECTIVE, **figures, whole_=int(effective), wanted_=wanted)
     inflation, skewness = fit.inflation, fit.skewness
     if inflation >= _PERSISTENT and abs(skewness) >= max(_SKEWED, _BY_CHANCE / effective):
-        sentence = (
-            f"The readings are strongly autocorrelated (variance inflation {inflation:.0f}) and "
-            "skewed, as in a busy queue: 95% intervals of such readings cover 85 to 90%."
-        )
-        code = Code.PERSISTENT_AND_SKEWED
-        yield Notice.warning(code, sentence, inflation=inflation, skewness=skewness)
+        yield Notice.of(Code.PERSISTENT_AND_SKEWED, inflation=inflation, skewness=skewness)

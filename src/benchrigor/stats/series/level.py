@@ -14,7 +14,6 @@ from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Notice
 from benchrigor.model.analysis import LevelFit
 from benchrigor.model.series import Floats, Ints
-from benchrigor.model.text import many
 from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance, white_noise
 
 MIN_FOR_VARIANCE = 2  # fewer readings, or invocations, have no variance
@@ -180,18 +179,12 @@ def exact_fit(level: float, n: int, transients: tuple[float, ...] = ()) -> Level
 
 def all_zero(n: int) -> Notice:
     """Refuse readings that are all 0, unless they count something."""
-    sentence = (
-        f"{many(n, 'reading')}, all 0, expected some above 0: the clock is too coarse for what was "
-        "timed, or it never ran. Put more calls into each reading, check what is timed, or name "
-        "the unit of what they count."
-    )
-    return Notice.refusal(Code.COARSE_CLOCK, sentence, n=n)
+    return Notice.of(Code.COARSE_CLOCK, "zeros", n=n)
 
 
 def too_few(n: int, wanted: int) -> Notice:
     """Refuse so few readings."""
-    sentence = f"{many(n, 'reading')}, expected at least {wanted}."
-    return Notice.refusal(Code.TOO_FEW_READINGS, sentence, n=n)
+    return Notice.of(Code.TOO_FEW_READINGS, n=n, wanted_=wanted)
 
 
 BLOCKS = "blocks in wall time"

@@ -168,12 +168,8 @@ def fit_merged(series: Floats, *, limit: float = 0.1) -> LevelFit:
 
 def refuse_correlated(merged: Subsessions, what: str, n: int) -> Notice:
     """Refuse n readings, or rounds, that no merging decorrelates."""
-    left, limit = merged.autocorrelation, merged.limit
-    sentence = (
-        f"No subsession size that leaves {MIN_MERGED} different means brings the autocorrelation "
-        f"of {what} within {limit:g}."
-    )
-    return Notice.refusal(Code.STILL_CORRELATED, sentence, n=n, autocorrelation=left, limit=limit)
+    figures = {"n": n, "autocorrelation": merged.autocorrelation, "limit": merged.limit}
+    return Notice.of(Code.STILL_CORRELATED, fewest_=MIN_MERGED, what_=what, **figures)
 
 
 def _sizes(largest: int) -> list[int]:

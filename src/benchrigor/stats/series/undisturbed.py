@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from benchrigor.model import Code, Delays, Disturbed, Notice
 from benchrigor.model.series import Floats, Ints
-from benchrigor.model.text import many, percent
 
 _MOST_DELAY = 1e-3  # of its duration that an undisturbed group waited: nobody sees it in the mean
 # So many readings must be left for an analysis, of few readings half of them, and two for a number.
@@ -192,12 +191,7 @@ def choose_undisturbed(groups: Groups) -> tuple[Disturbed | None, tuple[Notice, 
     counts = np.diff(np.floor(np.cumsum(weights) + 1e-9), prepend=0.0).astype(np.int64)
     notices: tuple[Notice, ...] = ()
     if longest > _MOST_WEIGHT:
-        sentence = (
-            f"The longest readings were hardly ever undisturbed: the {_STRATUM} longest that were "
-            f"count {longest:.0f} times as much as others. Their share is uncertain, and high "
-            "quantiles are too low."
-        )
-        notices = (Notice.warning(Code.LONGEST_DISTURBED, sentence, weight=longest),)
+        notices = (Notice.of(Code.LONGEST_DISTURBED, stratum_=_STRATUM, weight=longest),)
     return _chosen(groups, np.repeat(np.flatnonzero(~hit), counts), left), notices
 
 
@@ -218,13 +212,8 @@ def _chosen(groups: Groups, chosen: Ints, left: int) -> Disturbed:
 
 def hardly_any(left: int, n: int, lost: float, noun: str = "reading") -> Notice:
     """Say that all readings count, since so few of them are undisturbed."""
-    sentence = (
-        f"{left} of {many(n, noun)} {'was' if left == 1 else 'were'} taken without delay, too few "
-        f"to go by: all count, with their waiting, {percent(lost)} of the time."
-    )
-    return Notice.warning(
-        Code.HARDLY_UNDISTURBED, sentence, undisturbed=left, taken=n, lost=round(lost, 4)
-    )
+    figures = {"undisturbed": left, "taken": n, "lost": round(lost, 4)}
+    return Notice.of(Code.HARDLY_UNDISTURBED, noun_=noun, lost_=lost, **figures)
 
 
 def hardly_any_of(notices: Iterable[Notice]) -> tuple[Notice, ...]:

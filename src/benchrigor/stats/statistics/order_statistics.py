@@ -12,7 +12,6 @@ from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.analysis import LevelFit
 from benchrigor.model.series import Floats, Ints
-from benchrigor.model.text import many
 from benchrigor.stats.series.interval import estimate_level, student_t
 from benchrigor.stats.series.level import (
     MIN_FOR_AUTOCORRELATION,
@@ -226,18 +225,16 @@ def _check_tail(fit: LevelFit, q: float, confidence: float) -> None:
     required = math.ceil(fit.n * wanted / max(in_tail, _LEAST_IN_TAIL))
     side = "below" if q <= 0.5 else "above"
     shown = math.floor(in_tail * 10.0) / 10.0
-    lie = "effective reading lies" if shown == 1.0 else "effective readings lie"
-    sentence = (
-        f"Only {shown:g} {lie} {side} the {q * 100.0:g}% quantile, {wanted:.3g} are wanted: about "
-        f"{many(required, 'reading')} have as many."
+    raise NotEstimable(
+        Notice.of(
+            Code.FEW_IN_TAIL,
+            shown_=shown,
+            side_=side,
+            q_=q * 100.0,
+            n=fit.n,
+            n_effective=fit.n_effective,
+            in_tail=in_tail,
+            wanted=wanted,
+            required=required,
+        )
     )
-    notice = Notice.refusal(
-        Code.FEW_IN_TAIL,
-        sentence,
-        n=fit.n,
-        n_effective=fit.n_effective,
-        in_tail=in_tail,
-        wanted=wanted,
-        required=required,
-    )
-    raise NotEstimable(notice)

@@ -216,12 +216,9 @@ def _burst_inflation(outcomes: Floats) -> float:
 def _few_of_a_kind(fit: LevelFit, effective: float) -> Iterator[Notice]:
     rare = min(fit.level, 1.0 - fit.level) * effective
     if rare < MIN_IN_TAIL:
-        sentence = (
-            f"Only {math.floor(rare * 10.0) / 10.0:g} effective outcomes are of the rarer kind, "
-            f"{MIN_IN_TAIL} are wanted: with fewer, bursts cannot be seen."
-        )
-        code = Code.FEW_IN_TAIL
-        yield Notice.warning(code, sentence, n=fit.n, n_effective=effective, in_tail=rare)
+        figures = {"n": fit.n, "n_effective": effective, "in_tail": rare}
+        shown = math.floor(rare * 10.0) / 10.0
+        yield Notice.of(Code.FEW_IN_TAIL, "outcomes", shown_=shown, wanted_=MIN_IN_TAIL, **figures)
 
 
 def _wilson(share: float, n: float, quantile: float) -> tuple[float, float]:

@@ -214,13 +214,8 @@ class Quantile(Statistic):
         in_tail, wanted = shortest * min(self.q, 1.0 - self.q), MIN_IN_TAIL
         if in_tail >= wanted:
             return estimate
-        sentence = (
-            f"The shortest {several.unit} has {shortest} readings, {in_tail:.2g} of them beyond "
-            f"the {self.q * 100:g}% quantile: below {wanted} the quantile is biased."
-        )
-        thin = Notice.warning(
-            Code.FEW_IN_TAIL, sentence, n=shortest, in_tail=in_tail, wanted=wanted
-        )
+        figures = {"n": shortest, "in_tail": in_tail, "wanted": wanted}
+        thin = Notice.of(Code.FEW_IN_TAIL, "series", unit_=several.unit, q_=self.q * 100, **figures)
         return replace(estimate, notices=(thin, *estimate.notices))
 
 
@@ -280,11 +275,7 @@ class TrimmedMean(Statistic):
 
 
 def _refuse_minimum() -> Notice:
-    sentence = (
-        "A minimum has no interval: it falls with the number of readings, and how far it is from "
-        "the least possible one is not known. A low percentile such as p10 has one."
-    )
-    return Notice.refusal(Code.NO_INTERVAL, sentence)
+    return Notice.of(Code.NO_INTERVAL, "minimum")
 
 
 class Minimum(Statistic):
@@ -342,8 +333,7 @@ TRIMMED = "trimmed"  # in the name of a method
 
 
 def _refuse_outcomes() -> Notice:
-    sentence = "A trimmed mean of outcomes leaves out the rarer ones: take their mean, their share."
-    return Notice.refusal(Code.NO_INTERVAL, sentence)
+    return Notice.of(Code.NO_INTERVAL, "outcomes")
 
 
 def statistic_for(name: str, *, share: bool = False, harmonic: bool = False) -> Statistic:
@@ -360,8 +350,7 @@ def statistic_for(name: str, *, share: bool = False, harmonic: bool = False) -> 
 
 def of_one(inner: Estimate) -> Estimate:
     """Turn the estimate of a series into the estimate over one invocation."""
-    sentence = "One invocation: the interval holds for this process only."
-    only = Notice.warning(Code.THIS_PROCESS_ONLY, sentence, invocations=1)
+    only = Notice.of(Code.THIS_PROCESS_ONLY, invocations=1)
     return replace(inner, n=1, n_effective=1.0, notices=(only, *inner.notices))
 
 

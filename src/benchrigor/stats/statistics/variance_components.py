@@ -11,7 +11,7 @@ import numpy as np
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.analysis import LevelFit, VarianceSplit
 from benchrigor.model.checks import refuse, wrong_number, wrong_whole
-from benchrigor.model.text import many, show_plainly
+from benchrigor.model.text import many
 from benchrigor.stats.series.interval import PIECE_MEANS, StandardError, t_interval
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.statistics.rate import reciprocal
@@ -122,19 +122,16 @@ def combine_values(
 
 def _combination_notices(count: int, error: float, value: float, unit: str) -> Iterator[Notice]:
     if error == 0.0:
-        sentence = f"All {count} {unit}s are at {show_plainly(value)}: the interval has no width."
-        yield Notice.warning(Code.CONSTANT, sentence, n=count, value=value)
+        yield Notice.of(Code.CONSTANT, "units", n=count, unit_=unit, value=value)
     if unit == "piece":
         yield from (few_pieces(count, count),) if count < MIN_PIECES else ()
         return
     wanted = MIN_INVOCATIONS
     if count < wanted:
-        sentence = f"Only {count} invocations: fewer than {wanted} easily miss a rare case."
-        yield Notice.warning(Code.FEW_INVOCATIONS, sentence, invocations=count, wanted=wanted)
+        yield Notice.of(Code.FEW_INVOCATIONS, invocations=count, wanted=wanted)
 
 
 def few_pieces(told: int, of: int) -> Notice:
     """Say that few pieces were measured so far."""
     counts = many(told, "piece") if told == of else f"{told} of {many(of, 'piece')}"
-    sentence = f"Only {counts}: fewer than {MIN_PIECES} tell little of the pace at other times."
-    return Notice.warning(Code.FEW_PIECES, sentence, pieces=told, wanted=MIN_PIECES)
+    return Notice.of(Code.FEW_PIECES, counts_=counts, pieces=told, wanted=MIN_PIECES)

@@ -14,7 +14,6 @@ import numpy as np
 
 from benchrigor.model import Code, Estimate, Notice, WpsFit
 from benchrigor.model.series import Floats
-from benchrigor.model.text import many, show_amount
 from benchrigor.stats.series.interval import scale, student_t
 from benchrigor.stats.wps.hc3 import (
     CoefficientError,
@@ -203,19 +202,12 @@ def diagnose_line(
     """Yield what weakens a line fitted to rounds."""
     n = line.residuals.size
     if speed is None:
-        sentence = (
-            "Whether duration grows with work is open (the slope is less than its half-width): "
-            "more rounds would tell, or a larger range of work."
-        )
-        yield Notice.refusal(Code.NO_SPEED, sentence, n=n)
+        yield Notice.of(Code.NO_SPEED, n=n)
     if not line.residuals.any():
-        exact = "The" if prediction_error < _EXACT else "Most of the"
-        sentence = f"{exact} {n} rounds lie exactly on a line: the intervals have no width."
-        yield Notice.warning(Code.CONSTANT, sentence, n=n)
+        which = "The" if prediction_error < _EXACT else "Most of the"
+        yield Notice.of(Code.CONSTANT, "line", n=n, which_=which)
     if n < (wanted := _ENOUGH_ROUNDS):
-        hidden = "autocorrelation and unequal noise"
-        sentence = f"Only {n} rounds: fewer than {wanted} do not show {hidden}."
-        yield Notice.warning(Code.FEW_READINGS, sentence, n=n, wanted=wanted)
+        yield Notice.of(Code.FEW_READINGS, "rounds", n=n, wanted=wanted)
     yield from _doubtful_model(work, speed, prediction_error)
     yield from _ramp(work)
 
@@ -227,11 +219,9 @@ def _doubtful_model(
     width = 0.0 if speed is None else speed.relative_half_width
     if prediction_error > _POOR_PREDICTION or width > _WIDE or spread < MIN_RANGE:
         known = "" if speed is None else f", the speed is known to {width:.1%} (25% wanted)"
-        yield Notice.warning(
+        yield Notice.of(
             Code.WPS_DOUBTFUL,
-            f"The line predicts a round to {prediction_error:.1%} (10% wanted){known}, the largest "
-            f"amount of work is {spread:.3g} times the smallest: duration may not be linear in "
-            "work, or the overhead not steady, or the amounts too similar.",
+            speed_=known,
             prediction_error=prediction_error,
             relative_half_width=width,
             spread=spread,
@@ -243,25 +233,16 @@ def _ramp(work: Floats) -> Iterator[Notice]:
     ranks = (np.cumsum(counts) - counts / 2.0)[places]  # equal amounts rank equally
     correlation = float(np.corrcoef(ranks, np.arange(work.size))[0, 1])
     if work.size >= _ENOUGH_ROUNDS and abs(correlation) >= _RAMP:
-        sentence = (
-            f"Work {'rises' if correlation > 0.0 else 'falls'} from round to round, so that a "
-            "drift in time is taken for work; amounts in bisecting or random order prevent that."
-        )
-        yield Notice.warning(Code.RAMP, sentence, rank_correlation=correlation)
+        yield Notice.of(Code.RAMP, rank_correlation=correlation)
 
 
 def diagnose_lack_of_fit(lack: LackOfFit) -> Iterator[Notice]:
     """Yield a warning where duration is not linear in work."""
     bend, shape = lack.bend, lack.shape
     if bend is not None and lack.significant:
-        change = f"{'grows' if bend.value > 0.0 else 'shrinks'} by {abs(bend.value):.0%}"
         known = f" (duration grows like {shape})" if shape in ("n log n", "quadratic") else ""
-        sentence = (
-            f"Duration is not linear in work: the time per unit of work {change} from the smallest "
-            f"to the largest amount{known}."
-        )
-        value, low, high = bend.value, bend.low, bend.high
-        yield Notice.warning(Code.NOT_LINEAR, sentence, bend=value, low=low, high=high, shape=shape)
+        figures = {"bend": bend.value, "low": bend.low, "high": bend.high, "shape": shape}
+        yield Notice.of(Code.NOT_LINEAR, known_=known, **figures)
 
 
 def diagnose_further(fit: WpsFit, work: Floats, duration_s: Floats) -> Iterator[Notice]:
@@ -276,29 +257,23 @@ def diagnose_further(fit: WpsFit, work: Floats, duration_s: Floats) -> Iterator[
     excess = float(duration_s.sum() / expected_s.sum()) - 1.0
     if abs(excess) <= fit.slope.relative_half_width + 2.0 * fit.prediction_error:
         return
-    largest = float(work.max())
-    sentence = (
-        f"{many(work.size, 'round')} of larger amounts, up to {show_amount(largest, '')}, took "
-        f"{abs(excess):.0%} {'more' if excess > 0.0 else 'less'} time than the line says: its "
-        "speed does not hold for them."
-    )
-    yield Notice.warning(Code.NOT_LINEAR, sentence, excess=excess, largest=largest)
+    figures = {"excess": excess, "largest": float(work.max())}
+    yield Notice.of(Code.NOT_LINEAR, "larger", rounds_=work.size, **figures)
 
 
 def diagnose_outliers(
     outliers: int, n: int, speed: Estimate | None, faster: float | None
 ) -> Iterator[Notice]:
     """Yield a warning where outliers change the speed, which is that much faster without them."""
-    sentence = f"{outliers} of {n} rounds lie far from the line"
     if not outliers:
         return
     if speed is None or (
         faster is not None and abs(faster) <= max(_MATERIAL * speed.relative_half_width, NEGLIGIBLE)
     ):
-        yield Notice.note(Code.OUTLYING_ROUNDS, f"{sentence}.", n=n, outliers=outliers)
+        yield Notice.of(Code.OUTLYING_ROUNDS, n=n, outliers=outliers)
         return
     change = "there is no speed"
     if faster is not None:
         change = f"the speed is {abs(faster):.1%} {'higher' if faster > 0.0 else 'lower'}"
-    sentence += f" and change the result: without them {change}."
-    yield Notice.warning(Code.OUTLYING_ROUNDS, sentence, n=n, outliers=outliers, faster=faster)
+    figures = {"n": n, "outliers": outliers, "faster": faster}
+    yield Notice.of(Code.OUTLYING_ROUNDS, "matter", change_=change, **figures)

@@ -20,7 +20,6 @@ from benchrigor.model import Code, Estimate, Notice, WpsFit
 from benchrigor.model.checks import attempt, refuse, wrong_choice, wrong_share
 from benchrigor.model.options import check_work
 from benchrigor.model.series import Floats, as_series, check_items, short
-from benchrigor.model.text import many
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, is_wide, reciprocal_of, scale
 from benchrigor.stats.series.long_run_variance import batch_means
 from benchrigor.stats.series.subsessions import (
@@ -124,8 +123,7 @@ def _moves(fit: Regression, size: int) -> Floats:
     whole = squares.sum(axis=0)
     left = np.linalg.det(whole - squares)
     if left.min() <= _DETERMINED * float(np.linalg.det(whole)):
-        sentence = f"The work of {n} rounds differs in one subsession of {size} only."
-        raise NotEstimable(Notice.refusal(Code.TOO_FEW_READINGS, sentence, n=n))
+        raise NotEstimable(Notice.of(Code.TOO_FEW_READINGS, "subsessions", n=n, size_=size))
     moves: Floats = np.linalg.solve(whole - squares, scores[:, :, None])[:, :, 0]
     return moves
 
@@ -326,20 +324,14 @@ def _check_spread(work: Floats, seconds: float) -> None:
     """Raise unless rounds of these amounts, the longest of seconds, determine a line."""
     n = work.size
     if n < _MIN_ROUNDS:
-        code = Code.TOO_FEW_READINGS
-        sentence = f"{many(n, 'round')}, expected at least {_MIN_ROUNDS}."
+        notice = Notice.of(Code.TOO_FEW_READINGS, "rounds", n=n, wanted_=_MIN_ROUNDS)
     elif not is_determined(_design(work)[0]):
-        code = Code.TOO_FEW_READINGS
-        sentence = (
-            f"The work of {n} rounds differs in one round at most: a line needs rounds of "
-            "several amounts."
-        )
+        notice = Notice.of(Code.TOO_FEW_READINGS, "one amount", n=n)
     elif seconds == 0.0:
-        code = Code.COARSE_CLOCK
-        sentence = f"All {n} rounds took 0 s: larger amounts of work are needed."
+        notice = Notice.of(Code.COARSE_CLOCK, "rounds", n=n)
     else:
         return
-    raise NotEstimable(Notice.refusal(code, sentence, n=n))
+    raise NotEstimable(notice)
 
 
 def _design(work: Floats) -> tuple[Floats, float]:

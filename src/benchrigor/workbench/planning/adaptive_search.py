@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.series import Floats
-from benchrigor.model.text import percent
 from benchrigor.stats.series.interval import student_t
 from benchrigor.workbench.arithmetic.peaks import (
     CLOSED_LOOP,
@@ -298,11 +297,7 @@ def _at_bound(
         return Ending(status)
     if n[0] < _MANY_THERE or (not is_done and together < -_HINTED):
         return bound
-    sentence = (
-        f"At a load of {bound:.4g} responses are too close to the limit to tell whether it is "
-        "kept: take other limits, or other bounds of the load."
-    )
-    return Ending(status, notices=(Notice.warning(Code.NOT_CONVERGED, sentence),))
+    return Ending(status, notices=(Notice.of(Code.NOT_CONVERGED, "near limit", load_=bound),))
 
 
 def _seconds_to_narrow(found: PeakPosterior, goal: Goal) -> float:
@@ -348,12 +343,9 @@ def _finish(estimate: Estimate, tried: _Tried, bad: Flags) -> Ending:
     notices: tuple[Notice, ...] = ()
     if bad.any():
         loads = tried.load[bad]
-        sentence = (
-            f"At loads of {loads.min():.4g} to {loads.max():.4g} the limits were exceeded in "
-            f"{bad.sum()} of {bad.size} trials, although greater loads kept them: the peak is the "
-            "last load at which they are met."
-        )
-        notices = (Notice.warning(Code.NOT_MONOTONE, sentence, loads=loads.tolist()),)
+        ends = {"least_": loads.min(), "most_": loads.max()}
+        figures = {"bad_": bad.sum(), "all_": bad.size, "loads": loads.tolist()}
+        notices = (Notice.of(Code.NOT_MONOTONE, **ends, **figures),)
     return Ending(status=PeakStatus.FOUND, load=estimate, notices=notices)
 
 
@@ -367,24 +359,13 @@ def _disagreements(found: PeakPosterior, tried: _Tried, bad: Flags) -> Iterator[
     found_odd, of_near = int(odd.sum()), int(near.sum())
     drift = _drift(found, of_counted, tried.load[~bad])
     if drift is not None:
-        sentence = (
-            f"From the first trial near the peak to the last, responses changed by "
-            f"{percent(drift)}: the server, or what else runs, is not the same any more."
-        )
-        yield Notice.refusal(Code.DRIFTING, sentence, change=drift)
+        yield Notice.of(Code.DRIFTING, change=drift)
     elif found_odd > max(_BAD_SHARE * of_near, _FEW_BAD):
         if _is_later(tried, bad):
-            sentence = (
-                f"In {bad.sum()} of {bad.size} trials the limits were exceeded at loads below "
-                "those that kept them before: the server, or what else runs, is slower now."
-            )
-            yield Notice.refusal(Code.DRIFTING, sentence)
+            yield Notice.of(Code.DRIFTING, "slower", bad_=bad.sum(), all_=bad.size)
             return
-        sentence = (
-            f"{found_odd} of {of_near} trials near the peak were far "
-            "from the others at like loads: the server is good at one time and bad at another."
-        )
-        yield Notice.refusal(Code.BISTABLE, sentence, share=found_odd / of_near)
+        share = found_odd / of_near
+        yield Notice.of(Code.BISTABLE, odd_=found_odd, near_=of_near, share=share)
 
 
 def _is_later(tried: _Tried, bad: Flags) -> bool:
@@ -442,10 +423,6 @@ def halve_bracket(trials: Sequence[Trial], goal: Goal, shortest_s: float) -> Ste
     middle = math.sqrt(low * high)
     if high > low * (1.0 + goal.accuracy) ** 2 and goal.within(middle) not in (low, high):
         return Step(goal.within(middle), duration_s, "to halve the bracket")
-    sentence = (
-        "Responses follow no curve that is known: the interval is that between the nearest loads "
-        "that kept the limits and that did not, each by two trials or more."
-    )
     how: Any = {"confidence": goal.confidence, "n": len(trials), "method": "bracket"}
     estimate = estimate_of(goal.within(middle), low, high, **how)
-    return Ending(PeakStatus.FOUND, estimate, (Notice.warning(Code.BRACKET, sentence),))
+    return Ending(PeakStatus.FOUND, estimate, (Notice.of(Code.BRACKET),))

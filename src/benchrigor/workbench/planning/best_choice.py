@@ -15,7 +15,6 @@ from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.checks import attempt, listed, refuse, wrong_number, wrong_settings
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import Floats, short
-from benchrigor.model.text import many
 from benchrigor.stats.series.interval import StandardError, exponential, student_t, t_interval
 from benchrigor.workbench.settings import CHOICE, wrong_hosts
 from benchrigor.workbench.surfaces.factors import Point, show_point
@@ -298,26 +297,18 @@ class BestChoice:
         few = len(hosts) < _FEWEST
         notices = []
         if hosts and few:
-            sentence = f"Only {', '.join(hosts)} measured: four hosts or more stand for others."
-            notices.append(Notice.warning(Code.FEW_HOSTS, sentence, hosts=len(hosts)))
-        for what, without in (
-            ("Without an answer on a host, and out of the race", self._failed),
-            ("Not brought to its limits on a host, so that it cannot lose", self._bounded),
-        ):
+            names = ", ".join(hosts)
+            notices.append(Notice.of(Code.FEW_HOSTS, names_=names, hosts=len(hosts)))
+        for case, without in (("failed", self._failed), ("bounded", self._bounded)):
             if without:
                 names = "; ".join(show_point(self._points[index]) for index in sorted(without))
-                code, n = Code.SAMPLES_WITHOUT_NUMBER, len(without)
-                notices.append(Notice.warning(code, f"{what}: {names}.", n=n))
+                n = len(without)
+                notices.append(Notice.of(Code.SAMPLES_WITHOUT_NUMBER, case, names_=names, n=n))
         if self._is_futile:
-            sentence = (
-                f"More turns on {many(len(hosts), 'host')} would not decide, since hosts differ: "
-                "more of them would."
-            )
-            notices.append(Notice.warning(Code.FEW_HOSTS, sentence, hosts=len(hosts)))
+            notices.append(Notice.of(Code.FEW_HOSTS, "futile", hosts=len(hosts)))
         prediction = None
         if chosen is None:
-            sentence = f"No configuration has an answer after {many(len(self._where), 'turn')}."
-            notices.append(Notice.refusal(Code.NO_DATA, sentence, turns=len(self._where)))
+            notices.append(Notice.of(Code.NO_DATA, "choice", turns=len(self._where)))
         else:
             notices += self._disagreements(chosen)
             prediction = self._predict(chosen)
@@ -463,11 +454,9 @@ class BestChoice:
                 better = ", ".join(host for host, mean in means.items() if mean > 0.0)
                 swapped.append(f"{show_point(self._points[other])} is better on {better}")
         if swapped:
-            sentence = (
-                f"Hosts disagree: {'; '.join(swapped)}, and worse on the others, "
-                f"than {show_point(self._points[chosen])}."
-            )
-            yield Notice.warning(Code.HOSTS_DISAGREE, sentence, configurations=len(swapped))
+            names, point = "; ".join(swapped), show_point(self._points[chosen])
+            figures = {"which_": names, "chosen_": point, "configurations": len(swapped)}
+            yield Notice.of(Code.HOSTS_DISAGREE, **figures)
 
     def _error(self, host: str, one: int, other: int) -> float:
         """Return the error of a host's mean difference: by its estimates, or between its turns."""

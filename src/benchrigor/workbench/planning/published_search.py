@@ -216,12 +216,8 @@ def _report_peak(load: float, trials: Sequence[Trial], goal: Goal) -> Ending:
     high = min((other for other in tried if other > load), default=load)
     how: Any = {"confidence": goal.confidence, "n": len(trials), "method": "bracket"}
     estimate = estimate_of(load, low, high, **how)
-    sentence = (
-        "The interval is that between the nearest loads tried: what was published tells how well "
-        "the response is known, not the load."
-    )
     return Ending(
-        status=PeakStatus.FOUND, load=estimate, notices=(Notice.note(Code.BRACKET, sentence),)
+        status=PeakStatus.FOUND, load=estimate, notices=(Notice.of(Code.BRACKET, "published"),)
     )
 
 

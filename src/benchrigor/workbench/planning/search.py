@@ -207,7 +207,7 @@ class PeakSearch:
         """End the search, as the budget was spent during a trial, which does not count."""
         del self._pending[trial.id]
         ending = self._out_of_budget()
-        notice = Notice.warning(Code.CUT_ROUND, sentence)
+        notice = Notice.of(Code.CUT_ROUND, "trial", why_=sentence)
         self._ending = replace(ending, notices=(*ending.notices, notice))
 
     def _take(self, trial: Trial) -> None:

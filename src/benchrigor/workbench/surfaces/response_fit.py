@@ -11,7 +11,6 @@ import scipy
 
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.series import Floats
-from benchrigor.model.text import many, percent
 from benchrigor.workbench.surfaces.factors import Point, Space
 from benchrigor.workbench.surfaces.models import (
     GAUSSIAN_PROCESS,
@@ -73,8 +72,7 @@ class ResponseFit:
 def too_few(space: Space, n: int) -> Notice:
     """Return the refusal of a model with too few points."""
     wanted = _least_points(space)
-    sentence = f"Only {many(n, 'point')} measured: a model of these factors takes {wanted}."
-    return Notice.refusal(Code.TOO_FEW_SAMPLES, sentence, n=n, wanted=wanted)
+    return Notice.of(Code.TOO_FEW_SAMPLES, n=n, wanted=wanted)
 
 
 def _least_points(space: Space) -> int:
@@ -130,16 +128,12 @@ def fit_response(
 
 
 def _undetermined(n: int) -> Notice:
-    sentence = f"{many(n, 'point')} do not determine a quadratic: measure others."
-    return Notice.refusal(Code.TOO_FEW_SAMPLES, sentence, n=n)
+    return Notice.of(Code.TOO_FEW_SAMPLES, "undetermined", n=n)
 
 
 def _hosts_unknown(n: int, wanted: float) -> Notice:
-    why = "A quadratic does not tell hosts from configurations"
-    if math.isfinite(wanted):
-        why = f"{many(n, 'point')} do not tell hosts from configurations, which takes {wanted}"
-    sentence = f"{why}: what differs between hosts counts as error."
-    return Notice.warning(Code.HOSTS_UNKNOWN, sentence, n=n, wanted=wanted)
+    case = "" if math.isfinite(wanted) else "never"
+    return Notice.of(Code.HOSTS_UNKNOWN, case, n=n, wanted=wanted)
 
 
 def average(estimates: Sequence[Estimate]) -> tuple[float, float]:
@@ -173,14 +167,6 @@ def _choose(
 
 def _doubts(model: Quadratic | GaussianProcess, rms: float) -> Iterable[Notice]:
     if isinstance(model, Quadratic) and model.p_fit < _LACK:
-        sentence = (
-            f"The surface is no quadratic: it is {percent(model.misfit_sd)} away from one "
-            "(standard deviation), beyond the errors of the samples. Intervals count that."
-        )
-        yield Notice.note(Code.LACK_OF_FIT, sentence, p=model.p_fit, misfit=model.misfit_sd)
+        yield Notice.of(Code.LACK_OF_FIT, p=model.p_fit, misfit=model.misfit_sd)
     if rms > _WIDE:
-        sentence = (
-            f"Samples differ from what the others predict {rms:.2g} times as much as the model "
-            "expects: intervals are wider by that. Measure more points."
-        )
-        yield Notice.warning(Code.PREDICTIONS_WIDENED, sentence, factor=rms)
+        yield Notice.of(Code.PREDICTIONS_WIDENED, factor=rms)

@@ -21,7 +21,6 @@ from benchrigor.model.checks import refuse, wrong_choice, wrong_quantity, wrong_
 from benchrigor.model.notice import Code, Notice
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import Floats, short
-from benchrigor.model.text import many
 from benchrigor.stats.series.interval import student_t
 from benchrigor.workbench.data import estimate_of
 from benchrigor.workbench.surfaces.factors import Level, Point
@@ -277,19 +276,10 @@ def weak_samples(samples: Sequence[Measured]) -> Iterable[Notice]:
     lost = [sample for sample in samples if not sample.estimates]
     beyond = sum(sample.at_least is not None or sample.at_most is not None for sample in lost)
     if lost:
-        has = "has" if len(lost) == 1 else "have"
         since = f", {beyond} of them since the answer is beyond a limit" if beyond else ""
-        sentence = (
-            f"{len(lost)} of {many(len(samples), 'sample')} {has} no number{since}; no model "
-            "counts them."
-        )
-        yield Notice.warning(
-            Code.SAMPLES_WITHOUT_NUMBER, sentence, samples=len(samples), beyond=beyond
-        )
+        figures = {"samples": len(samples), "beyond": beyond}
+        yield Notice.of(Code.SAMPLES_WITHOUT_NUMBER, lost_=len(lost), since_=since, **figures)
     shares = [sample.lost_share for sample in samples if sample.lost_share]
     if shares:
-        sentence = (
-            f"Other work took up to {max(shares):.0%} of the time of {len(shares)} of "
-            f"{many(len(samples), 'sample')}: they count less."
-        )
-        yield Notice.warning(Code.DISTURBED, sentence, samples=len(shares), most=max(shares))
+        n, most = len(shares), max(shares)
+        yield Notice.of(Code.DISTURBED, "samples", samples=n, all_=len(samples), most=most)

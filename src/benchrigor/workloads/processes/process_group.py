@@ -71,19 +71,12 @@ class Ended:
 
     def left_behind(self, name: str) -> list[Notice]:
         """Name the processes that the command left running, if any."""
-        sentences = []
-        if self.left_running:
-            sentences.append(
-                f"{name} left processes running when it ended; they were ended too, since "
-                "they would disturb later rounds."
-            )
-        if self.escaped:
-            escaped = first_few(self.escaped, _MOST_NAMED)
-            sentences.append(
-                f"{name} left processes in sessions of their own, which go on: {escaped}."
-            )
-        severe = Notice.warning if self.escaped else Notice.note
-        return [severe(Code.LEFT_RUNNING, " ".join(sentences))] if sentences else []
+        ended = Notice.of(Code.LEFT_RUNNING, name_=name)
+        if not self.escaped:
+            return [ended] if self.left_running else []
+        also = f"{ended.sentence} " if self.left_running else ""
+        which = first_few(self.escaped, _MOST_NAMED)
+        return [Notice.of(Code.LEFT_RUNNING, "escaped", also_=also, name_=name, which_=which)]
 
 
 _LIKE_FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*\.(?!py$|sh$|exe$)[^\W\d]\w*")

@@ -14,7 +14,6 @@ from typing import Any
 from benchrigor.errors import AT_FIRST, WorkloadFailed
 from benchrigor.model import Code, Notice
 from benchrigor.model.options import LATEST
-from benchrigor.model.text import show_value
 from benchrigor.workloads.processes import own_signals
 from benchrigor.workloads.processes.own_signals import handle, left_calls
 
@@ -202,12 +201,7 @@ class Patience:
     def notice(self, name: str) -> Notice:
         """Say that a call was left."""
         left_calls.append(name)
-        after = show_value(self._waited_s, "s")
-        sentence = (
-            f"A call of {name} still had not ended {after} after the budget was spent: it was "
-            "left, and what was measured before it counts."
-        )
-        return Notice.warning(Code.CUT_ROUND, sentence, seconds=self._waited_s)
+        return Notice.of(Code.CUT_ROUND, "call", name_=name, seconds=self._waited_s)
 
 
 def _is_timer_free() -> bool:
