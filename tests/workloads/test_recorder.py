@@ -14,10 +14,6 @@ from benchrigor.workloads import RoundRecorder
 PLAN = RoundPlan(index=3)
 
 
-def notice(sentence: str, code: Code = Code.COARSE_CLOCK) -> Notice:
-    return Notice.note(code, sentence)
-
-
 def test_a_round_has_its_plan_and_its_time() -> None:
     finished = RoundRecorder().finish(PLAN, 11)
     assert (finished.plan, finished.elapsed_ns, finished.n_readings) == (PLAN, 11, 0)
@@ -39,8 +35,9 @@ def test_the_last_value_of_a_fact_counts() -> None:
 
 def test_of_notices_with_one_code_the_first_is_kept() -> None:
     recorder = RoundRecorder()
-    first, second = notice("One."), notice("Three.", Code.EXHAUSTED)
-    for each in (first, notice("Two."), second):
+    first, again = (Notice.of(Code.CUT_ROUND, "trial", why_=why) for why in ("One.", "Two."))
+    second = Notice.of(Code.NO_INSTRUCTIONS, why_="none")
+    for each in (first, again, second):
         recorder.notice(each)
     assert recorder.finish(PLAN, 0).notices == (first, second)
 
