@@ -489,7 +489,7 @@ class Session:
             why = str(error)
         if why:
             self.note(Notice.of(Code.FULL_PACE_NOT_KEPT, why_=why))
-        elif own and not self.kept_levels:
+        elif own and not self.subject.kept_levels:
             self.note(Notice.of(Code.FULL_PACE_NEW))
 
     def _rescue(self) -> RunRecord:
