@@ -4,12 +4,12 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchrigor.errors import InvalidInput
 from benchrigor.interference import quantise
-from benchrigor.interference.binning import Quantiser
+from benchrigor.interference.process_merge import Quantiser
 
 
 def streamed(values: npt.ArrayLike, bins: int = 256) -> np.ndarray:
@@ -46,11 +46,6 @@ def test_few_values_come_back_as_they_are(way: WAY) -> None:
 def test_the_two_nearest_are_merged_at_their_weighted_mean(way: WAY) -> None:
     found = way([100.0, 1.0, 110.0, 100.0, 2.0], bins=3)
     assert found == pytest.approx([310 / 3, 1.0, 310 / 3, 310 / 3, 2.0])
-
-
-@BOTH
-def test_near_is_relative_so_that_small_classes_stay_apart(way: WAY) -> None:
-    assert way([1.0, 2.0, 900.0, 1000.0], bins=3).tolist() == [1.0, 2.0, 950.0, 950.0]
 
 
 @BOTH
@@ -121,15 +116,6 @@ def test_a_value_takes_little_more_than_a_byte() -> None:
     assert len(pickle.dumps(column)) < 1.25 * 100_000 + bins_and_pending
 
 
-def test_more_than_256_bins_need_more_than_a_byte() -> None:
-    values = np.arange(1.0, 9_001.0)
-    assert streamed(values, 9_000).tolist() == values.tolist()
-
-
-def test_without_values_there_are_none() -> None:
-    assert Quantiser().values().shape == (0,)
-
-
 numbers = st.lists(st.floats(-1e150, 1e150), min_size=1, max_size=60)
 
 
@@ -142,20 +128,6 @@ def test_bins_are_bounded_and_order_is_kept(way: WAY, values: list[float], bins:
     assert (np.diff(found[np.argsort(values, kind="stable")]) >= 0.0).all()
     assert min(values) <= found.min()
     assert found.max() <= max(values)
-
-
-@given(values=st.lists(st.integers(-1000, 1000), min_size=1, max_size=60))
-@settings(max_examples=25)
-def test_scale_does_not_matter(values: list[int]) -> None:
-    scaled = np.array(values) * 8.0
-    assert quantise(scaled, 5).tolist() == (quantise(values, 5) * 8.0).tolist()
-
-
-@given(values=st.lists(st.integers(-50, 50), min_size=1, max_size=60), seed=st.integers(0, 99))
-@settings(max_examples=25)
-def test_at_once_order_does_not_matter(values: list[int], seed: int) -> None:
-    order = np.random.default_rng(seed).permutation(len(values))
-    assert quantise(np.array(values)[order], 5).tolist() == quantise(values, 5)[order].tolist()
 
 
 @pytest.mark.parametrize(

@@ -40,14 +40,6 @@ def test_a_flagged_segment_counts_as_the_others_of_its_group_and_run_do() -> Non
     assert group.duration.n == 3
 
 
-def test_the_order_of_runs_does_not_matter() -> None:
-    profiles = several(5)
-    found, turned = composite_profile(profiles), composite_profile(profiles[::-1])
-    assert turned.duration.value == pytest.approx(found.duration.value, rel=1e-12)
-    assert [each.n for each in turned.groups] == [each.n for each in found.groups]
-    assert turned.runs == found.runs[::-1]
-
-
 def test_a_value_at_the_bound_of_a_cluster_keeps_to_one_side_in_all_runs() -> None:
     # In the second run alone, 1.09 is of the same cluster as 1.0.
     work: list[np.ndarray] = [np.repeat([1.0, 1.12], 10), np.repeat([1.0, 1.09], 10)]

@@ -1,7 +1,5 @@
 """``benchrigor interference``."""
 
-import io
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +7,6 @@ import pytest
 from tests.interference.made_profiles import profile
 
 import benchrigor as br
-from benchrigor.cli import main
 from benchrigor.stats import profile_interference
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock, FakeMeter
@@ -160,30 +157,3 @@ def test_what_was_found_is_printed_also_where_the_picture_cannot_be_written(
     assert result.stdout == cli("interference", *files).stdout
     if not exit_code:
         assert (tmp_path / picture).read_bytes().startswith(b"\x89PNG")
-
-
-class Terminal(io.StringIO):
-    """Somebody looks."""
-
-    def isatty(self):
-        return True
-
-
-@pytest.mark.usefixtures("store")
-@pytest.mark.parametrize("no_color", [False, True])
-def test_lights_have_their_colour_on_a_terminal_unless_nobody_wants_it(
-    monkeypatch, saved, no_color
-):
-    """A label that reads like a light has none."""
-    terminal = Terminal()
-    labels = np.array(["the red line", "write"] * 300)
-    (name,) = saved(run=profile(hit=0.15, nominal={"label": labels}))
-    monkeypatch.setattr(sys, "stdout", terminal)
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    if no_color:
-        monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setenv("TERM", "xterm")
-    main.main(["interference", name], standalone_mode=False)
-    assert ("\x1b[1;31m● red\x1b[0m" in terminal.getvalue()) is not no_color
-    assert terminal.getvalue().count("\x1b[1;31m") == (not no_color)
-    assert ("\x1b" in terminal.getvalue()) is not no_color

@@ -1,8 +1,5 @@
 """The picture of a run's segments, by its artists."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
@@ -69,12 +66,6 @@ def test_measured_delay_is_taken_off_and_stands_below() -> None:
     assert (bool(below.get_xlabel()), axes.get_xlabel()) == (True, "")
 
 
-def test_nothing_is_drawn_below_without_measured_delay() -> None:
-    axes = plot_interference(profile(), profile_interference(profile()))
-    assert axes.child_axes == []
-    assert axes.get_xlabel()
-
-
 def test_the_light_is_written_above() -> None:
     given = profile()
     found = profile_interference(given)
@@ -90,19 +81,6 @@ def test_segments_far_longer_than_others_make_the_axis_logarithmic() -> None:
     assert plot_interference(profile(), profile_interference(profile())).get_yscale() == "linear"
 
 
-def test_volumes_that_the_estimate_clustered_are_in_their_groups() -> None:
-    size = np.random.default_rng(2).permutation(np.linspace(1000.0, 1050.0, N))
-    given = SegmentProfile(duration_s=np.ones(N), nominal={"read_bytes": size})
-    axes = plot_interference(given, profile_interference(given))
-    assert len(drawn(axes, "undisturbed")) == N
-
-
 def test_given_axes_are_drawn_into() -> None:
     axes = Figure().add_subplot()
     assert plot_interference(profile(), profile_interference(profile()), axes=axes) is axes
-
-
-def test_importing_the_room_loads_no_matplotlib() -> None:
-    code = "import benchrigor.queues.picture, sys; print('matplotlib' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"

@@ -46,11 +46,6 @@ def test_each_kind_of_column_is_merged_in_its_way() -> None:
     assert (found.program, found.run, found.process, found.processes) == ("solver", "a", 0, 3)
 
 
-def test_one_alone_comes_back_as_it_is() -> None:
-    only = process(2, facts={"host": "n1"})
-    assert merge_processes([only]) is only
-
-
 def test_delays_of_several_processes_are_not_added_up() -> None:
     waited, stolen = [0.3, 0.0, 0.2], [0.0, 0.3, 0.2]
     parts = [
@@ -110,11 +105,6 @@ def test_too_many_combinations_are_summed() -> None:
     root, other = np.arange(600) % 30, np.arange(600) // 30
     assert merged("nominal", root, other).tolist() == (root + other).tolist()
     assert np.unique(merged("nominal", root[:500], other[:500])).size == 500
-
-
-def test_labels_are_never_summed() -> None:
-    root, other = np.arange(600) % 30, np.arange(600) // 30
-    assert np.unique(merged("nominal", root.astype(str), other.astype(str))).size == 600
 
 
 def test_columns_of_all_processes_share_512_bins() -> None:

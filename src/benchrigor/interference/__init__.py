@@ -10,10 +10,9 @@ from benchrigor.lazy_names import lazy_names
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "binning": "quantise",
         "composite": "composite_profile",
         "picture": "plot_interference",
-        "process_merge": "merge_processes",
+        "process_merge": "merge_processes quantise",
         "recording.communicator": "process_of traced",
         "recording.segment_recorder": "Segments segments",
         "report": "render_interference",

@@ -8,9 +8,8 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "benchrigor.instrument.advice": "advise_batching partition_kernels",
-        "benchrigor.interference.binning": "quantise",
         "benchrigor.interference.composite": "composite_profile",
-        "benchrigor.interference.process_merge": "merge_processes",
+        "benchrigor.interference.process_merge": "merge_processes quantise",
         "benchrigor.queues.arithmetic.bottleneck": "find_bottleneck",
         "benchrigor.queues.arithmetic.capacity": "suggest_buffer suggest_replicas",
         "benchrigor.queues.arithmetic.rate_arithmetic": (

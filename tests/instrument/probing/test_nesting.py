@@ -67,17 +67,6 @@ def test_a_block_that_outlives_the_event_around_it_takes_no_later_time_off_that(
     assert (times(probe), times(later)) == ((1, 1), (30, 30))
 
 
-def test_no_self_time_is_longer_than_the_total(
-    probe: Probe, inner: Probe, clock: FakeClock
-) -> None:
-    clock.advance(100)
-    with probe.again():
-        clock.advance(20)
-        with inner.again():
-            clock.advance(-5)
-    assert times(probe) == (15, 15)
-
-
 def test_a_function_that_calls_itself_has_the_time_of_each_call_once(
     probe: Probe, clock: FakeClock
 ) -> None:
@@ -161,20 +150,6 @@ def test_a_block_in_a_coroutine_that_nobody_times_stands_alone(
     for each in (probe, inner):
         total_ns, self_ns = times(each)
         assert total_ns == self_ns
-
-
-def test_a_plain_function_called_by_a_task_nests(
-    probe: Probe, inner: Probe, clock: FakeClock
-) -> None:
-    def work() -> None:
-        with probe.again(), inner.again():
-            clock.sleep_ns(3)
-
-    async def main() -> None:
-        work()
-
-    asyncio.run(main())
-    assert times(probe) == (3, 0)
 
 
 def test_a_timed_coroutine_is_inside_of_the_one_that_awaits_it(

@@ -159,15 +159,6 @@ def test_a_generator_can_be_sent_values_thrown_errors_and_closed(probe: Probe) -
     assert probe.read().count == 2
 
 
-def test_a_generator_that_never_began_does_not_count(probe: Probe) -> None:
-    @probe
-    def never() -> Iterator[int]:
-        yield 1
-
-    never().close()
-    assert probe.read().count == 0
-
-
 def test_an_asynchronous_generator_is_timed_inside(probe: Probe, clock: FakeClock) -> None:
     @probe
     async def count(most: int) -> AsyncIterator[int]:

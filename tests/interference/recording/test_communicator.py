@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -191,18 +189,5 @@ def test_all_processes_have_the_same_columns_whatever_they_do(run: Segments, com
         comm.nonsense  # noqa: B018
 
 
-def test_a_recorder_that_does_not_run_is_left_alone(run: Segments) -> None:
-    idle = segments()
-    assert traced(FakeComm(run=idle), idle).Barrier() == ("Barrier", (), {})
-    assert not idle.recording
-
-
 def test_a_process_knows_its_place_in_the_run() -> None:
     assert process_of(FakeComm(4)) == {"run": "of rank 0", "process": 1, "processes": 4}
-
-
-def test_nothing_of_mpi_is_imported() -> None:
-    code = (
-        "import sys; from benchrigor.interference import traced; assert 'mpi4py' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)

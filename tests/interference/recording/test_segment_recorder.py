@@ -24,7 +24,7 @@ from tests.interference.made_profiles import written
 from benchrigor.errors import InvalidInput
 from benchrigor.interference import Segments, segments
 from benchrigor.machine import perf_events
-from benchrigor.model import Interference, SegmentProfile
+from benchrigor.model import SegmentProfile
 
 
 def test_all_ways_to_mark_segments_are_one_profile(tmp_path: Path) -> None:
@@ -46,22 +46,6 @@ def test_all_ways_to_mark_segments_are_one_profile(tmp_path: Path) -> None:
     assert (profile.program, profile.run, profile.process) == ("solver", "7", 1)
     assert profile.processes == 3
     assert path.read_text(encoding="utf-8") == written(profile)
-
-
-def test_the_program_is_the_script_unless_it_is_given() -> None:
-    with segments() as run:
-        run.cut()
-    assert run.profile.program == Path(sys.argv[0]).name
-
-
-def test_interference_is_estimated() -> None:
-    with segments() as run:
-        for _ in run.over(range(20)):
-            sum(range(1_000))
-    found = run.interference(reference=run.profile)
-    assert isinstance(found, Interference)
-    assert found.n == 20
-    assert found.continuous_percent == pytest.approx(0.0)
 
 
 def test_a_segment_that_fails_is_recorded_as_unfinished(tmp_path: Path) -> None:
@@ -305,12 +289,6 @@ def test_what_is_no_place_or_process_is_refused_before_anything_runs(given: Any)
         segments(**given)
 
 
-def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(InvalidInput):
-        segments(tmp_path / "run.csv")
-
-
 def _in_a_thread() -> None:
     def burn() -> None:
         began = time.thread_time()
@@ -427,14 +405,6 @@ def test_collections_are_counted_by_generation_and_switches_too() -> None:
     assert not any("Collections" in str(each) for each in gc.callbacks)
     for end in ends:
         end.close()
-
-
-def test_a_program_may_clear_the_callbacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gc, "callbacks", [])
-    with segments() as run:
-        gc.callbacks.clear()
-        run.cut()
-    assert gc.callbacks == []
 
 
 @pytest.mark.alone

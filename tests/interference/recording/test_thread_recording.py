@@ -147,14 +147,6 @@ def test_a_counter_that_fails_once_stops_nothing(made: Made, write) -> None:
     assert profile.facts["counters"]
 
 
-def test_pressure_is_what_it_rose_by(made: Made, write) -> None:
-    write({"sys/fs/cgroup/bench/io.pressure": "some avg10=0.00 total=1500000\n"})
-    made.run(1)
-    profile = made.stop()
-    assert profile.facts["pressure_io_s"] == 1.5
-    assert profile.facts["pressure_cpu_s"] == 0.0
-
-
 def test_a_system_without_counters_still_has_times(tmp_path: Path, clock: FakeClock) -> None:
     made = Made(tmp_path, clock)
     made.run(2)
@@ -172,17 +164,6 @@ def test_descriptors_from_elsewhere_are_no_negative_closes(made: Made, write) ->
     write({"proc/self/fd": "...."})
     made.run(1)
     assert made.stop().nominal["closes"].tolist() == [0, 3]
-
-
-def test_folders_of_older_kernels_tell_no_number_of_descriptors(
-    quiet: Path, write, clock: FakeClock
-) -> None:
-    write({"proc/self/fd": ""})  # before Linux 6.2
-    made = Made(quiet, clock)
-    made.run(1)
-    profile = made.stop()
-    assert "closes" not in profile.nominal
-    assert "proc/self/fd" in str(profile.facts["closes"])
 
 
 def test_counters_are_quantised_and_durations_are_not(made: Made) -> None:

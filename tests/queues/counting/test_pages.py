@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import gc
-import mmap
 import multiprocessing
 import os
 import struct
@@ -12,9 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.texts.causes.queues import header
@@ -62,20 +58,6 @@ def test_a_program_that_knows_nothing_but_the_layout_is_read(page: Page) -> None
     counts = second.read(900)
     assert (counts.name, counts.items, counts.bytes) == ("grün.head", 3, 30)
     assert (counts.blocked_ns, counts.waiting, counts.pid, counts.tid) == (400, 1, 7, 8)
-
-
-def test_readers_see_what_is_written_after_they_came(page: Page) -> None:
-    reader = Page.open(page.path)
-    assert reader.cells() == ()
-    cell = page.claim("work.head")
-    (seen,) = reader.cells()
-    cell.count()
-    assert seen.read().items == 1
-    page.claim("work.head")
-    assert reader.cells()[0] is seen
-    assert len(reader.cells()) == 2
-    with pytest.raises(TypeError):
-        seen.count()
 
 
 def test_when_all_cells_are_claimed_that_is_said_and_counted() -> None:
@@ -142,41 +124,6 @@ def test_a_closed_page_says_so_and_its_cells_go_on() -> None:
     assert cell.read().items == 1
 
 
-def test_one_that_was_sent_and_cannot_be_opened_is_as_if_closed_and_says_why(
-    page: Page, sent: Callable[[Any], Any]
-) -> None:
-    page.claim("work.head").count()
-    copy = sent(page)
-    assert (copy.path, copy.writable, copy.cells()[0].read().items) == (page.path, True, 1)
-    assert not sent(Page.open(page.path)).writable
-    page.path.unlink()
-    with pytest.warns(RuntimeWarning, match="missing"):
-        copy = sent(page)
-    assert (copy.closed, copy.path, copy.writable) == (True, page.path, True)
-    for use in (copy.cells, lambda: copy.claim("work.head")):
-        with pytest.raises(InvalidInput):
-            use()
-    assert "missing" in copy.failure
-    copy.close()
-    assert page.failure is None
-    with pytest.raises(InvalidInput):
-        Page.open(page.path)
-
-
-def test_sent_on_to_where_its_file_is_it_works_again(
-    tmp_path: Path, sent: Callable[[Any], Any]
-) -> None:
-    with Page.create(path=tmp_path / "work.cells") as page:
-        page.path.rename(tmp_path / "hidden")
-        with pytest.warns(RuntimeWarning):
-            copy = sent(page)
-        (tmp_path / "hidden").rename(page.path)
-        again = sent(copy)
-        assert (again.failure, again.closed) == (None, False)
-        again.claim("work.head").count()
-        assert page.cells()[0].read().items == 1
-
-
 def created(folder: Path) -> Path:
     """Return the path of a page that outlives this call, as one of another process does."""
     path = folder / "work.cells"
@@ -190,27 +137,6 @@ def test_a_file_longer_than_its_cells_need_is_mapped_as_far_as_they_go(tmp_path:
     path = tmp_path / "work.cells"
     path.write_bytes(header() + bytes(131))
     assert Page.open(path).cells() == ()
-
-
-@pytest.mark.parametrize(
-    ("where", "name", "error"),
-    [
-        (Path, "is_file", PermissionError(errno.EACCES, "Permission denied")),
-        (Path, "open", PermissionError(errno.EACCES, "Permission denied")),
-        (mmap, "mmap", OSError(errno.ENOMEM, "Cannot allocate memory")),
-    ],
-    ids=["folder", "file", "memory"],
-)
-def test_a_file_that_cannot_be_mapped_is_refused_whatever_the_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: Any, name: str, error: OSError
-) -> None:
-    def fail(*args: object, **options: object) -> None:
-        raise error
-
-    path = created(tmp_path)
-    monkeypatch.setattr(where, name, fail)
-    with pytest.raises(InvalidInput, match=f"work.cells: {error.strerror}"):
-        Page.open(path, writable=True)
 
 
 def test_only_its_user_may_read_a_page(tmp_path: Path) -> None:
@@ -246,10 +172,3 @@ def test_a_file_that_finds_no_room_is_not_left_behind(
     with pytest.raises(InvalidInput):
         created(tmp_path)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_room_need_not_be_reserved_where_that_cannot_be_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delattr(os, "posix_fallocate", raising=False)
-    assert created(tmp_path).stat().st_size == 64 + 128

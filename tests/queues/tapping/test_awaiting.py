@@ -66,13 +66,6 @@ class Choosy(asyncio.Queue[int]):
         return "done"
 
 
-class Prompt(asyncio.Queue[int]):
-    """Gives a task, not a coroutine."""
-
-    def get(self) -> asyncio.Task[int]:  # type: ignore[override]
-        return asyncio.create_task(super().get())
-
-
 def test_what_a_subclass_takes_and_returns_reaches_it(work: Any) -> None:
     async def main() -> None:
         source = work.tap(Choosy(1))
@@ -82,18 +75,8 @@ def test_what_a_subclass_takes_and_returns_reaches_it(work: Any) -> None:
         assert await source.put(item=5) == "done"
         assert await late == 5
 
-    async def prompt() -> None:
-        source = work.tap(Prompt())
-        late = asyncio.ensure_future(source.get())
-        await asyncio.sleep(0)
-        await source.put(1)
-        assert await late == 1
-
     asyncio.run(main())
     assert (work.items, work.ends["head"].blocked_events) == ({"head": 3, "tail": 3}, 1)
-    asyncio.run(prompt())
-    *_, head, _ = (each.read() for each in work.page.cells())
-    assert (head.items, head.blocked_events, head.waiting) == (1, 1, 0)
 
 
 class Ranked:

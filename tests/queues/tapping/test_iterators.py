@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from multiprocessing.process import BaseProcess
 from typing import Any
 
@@ -148,20 +148,3 @@ def test_a_forked_process_goes_on_in_cells_of_its_own(
     found = {(each.name, each.read().pid): each.read() for each in work.page.cells()}
     ours, theirs = found["work.tail", os.getpid()], found["work.tail", child.pid]
     assert (ours.waiting, ours.items, theirs.items) == (1, 1, 2)
-
-
-def test_an_asynchronous_iterator_need_not_be_closable(work: Any) -> None:
-    class Once:
-        def __aiter__(self) -> AsyncIterator[int]:
-            return self
-
-        async def __anext__(self) -> int:
-            return 4
-
-    async def main() -> int:
-        tapped = work.tap(Once())
-        found: int = await anext(tapped)
-        await tapped.aclose()
-        return found
-
-    assert asyncio.run(main()) == 4

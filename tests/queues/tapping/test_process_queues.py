@@ -71,26 +71,6 @@ def test_each_process_counts_in_a_cell_of_its_own(method: str) -> None:
         assert all(each.waiting == 0 for end in (work.head, work.tail) for each in end.read())
 
 
-def test_of_consumers_that_wait_at_once_each_gets_its_items() -> None:
-    context = multiprocessing.get_context("fork")
-    with Tap(context.Queue()) as work, Tap(context.Queue()) as results:
-        ends = (work.queue, results.queue)
-        children = [context.Process(target=consume, args=ends) for _ in range(3)]
-        for each in children:
-            each.start()
-        until(lambda: sum(each.waiting for each in work.head.read()) == 3)
-        for item in [*range(30), *[None] * 3]:
-            work.queue.put(item)
-        found = [item for _ in children for item in drained(results.queue)]
-        assert sorted(found) == [2 * each for each in range(30)]
-        for each in children:
-            each.join()
-        heads = work.head.read()
-        assert sum(each.items for each in heads) == 33
-        assert {each.pid for each in heads} == {each.pid for each in children}
-        assert all(each.blocked_events >= 1 and each.waiting == 0 for each in heads)
-
-
 def use(tap: Tap) -> None:
     tap.queue.put(tap.queue.get() + 1)
     tap.close()
@@ -178,31 +158,6 @@ def test_a_closed_pipe_says_so_although_its_number_is_anothers(page: Page) -> No
     finally:
         for each in others:
             os.close(each)
-
-
-def use_and_tell(tap: Tap, told: Any) -> None:
-    tap.queue.put(2 * tap.queue.get())
-    told.put((tap.failure, tap.head.read(), tap.tail.read(), tap.page.closed))
-    tap.close()
-
-
-@pytest.mark.parametrize("kind", ["Queue", "JoinableQueue", "SimpleQueue"])
-def test_a_process_that_cannot_open_the_page_uses_the_queue_all_the_same(
-    kind: str, tmp_path: Path
-) -> None:
-    context = multiprocessing.get_context("spawn")
-    page = Page.create(path=tmp_path / "work.cells")
-    tap, told = Tap(getattr(context, kind)(), name="work", page=page), context.SimpleQueue()
-    tap.queue.put(21)
-    page.path.unlink()
-    child = context.Process(target=use_and_tell, args=(tap, told))
-    child.start()
-    child.join(LONG_S)
-    assert child.exitcode == 0
-    failure, *read, closed = told.get()
-    assert failure.startswith(f"{page.path} ")
-    assert (read, closed) == ([(), ()], True)
-    assert tap.queue.get() == 42
 
 
 PROGRAM = """

@@ -30,7 +30,6 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
 
 
 plain = pytest.mark.parametrize("pair", ["plain"], indirect=True)
-secret = pytest.mark.parametrize("pair", ["encrypted"], indirect=True)
 
 
 def all_of(source: socket.socket, size: int) -> bytes:
@@ -103,18 +102,6 @@ def test_flags_mean_what_they_did(work: Any, pair: Pair) -> None:
     assert work.ends["tail"].blocked_events == 0
 
 
-@secret
-def test_flags_are_refused_as_before(work: Any, pair: Pair) -> None:
-    tapped = work.tap(pair[0])
-    for use in (
-        lambda: tapped.recv(1, socket.MSG_PEEK),
-        lambda: tapped.send(b"item", socket.MSG_DONTWAIT),
-        lambda: tapped.sendall(b"item", socket.MSG_DONTWAIT),
-    ):
-        with pytest.raises(ValueError, match="flags"):
-            use()
-
-
 def test_the_end_of_the_stream_is_no_item(work: Any, pair: Pair) -> None:
     ours, theirs = pair
     tapped = work.tap(ours)
@@ -140,18 +127,6 @@ def test_a_connection_that_breaks_while_the_rest_is_sent_is_told_the_next_time(
     for use in (tapped.send, tapped.sendall):
         with pytest.raises(OSError):  # noqa: PT011  # which one depends on how far it came
             use(MUCH)
-
-
-@plain
-def test_a_time_limit_that_runs_out_is_told_and_its_wait_counted(work: Any, pair: Pair) -> None:
-    pair[0].settimeout(0.02)
-    tapped = work.tap(pair[0])
-    for use in (lambda: tapped.recv(9), lambda: tapped.sendall(MUCH)):
-        with pytest.raises(TimeoutError):
-            use()
-    for found in work.ends.values():
-        assert (found.items, found.blocked_events, found.waiting) == (0, 1, 0)
-        assert found.blocked_ns >= 15_000_000
 
 
 @plain
@@ -186,22 +161,6 @@ def test_whatever_can_be_sent_as_bytes_is(work: Any, pair: Pair, data: Any, way:
     for each in (ours, work.tap(ours)):
         assert getattr(each, way)(data) == (size if way == "send" else None)
         assert all_of(theirs, size) == bytes(data)
-
-
-@plain
-def test_a_loop_of_asyncio_may_use_it(work: Any, pair: Pair) -> None:
-    async def main() -> bytes:
-        loop = asyncio.get_running_loop()
-        await loop.sock_sendall(tapped, b"item")
-        theirs.sendall(b"other")
-        return await loop.sock_recv(tapped, 9)
-
-    ours, theirs = pair
-    ours.setblocking(False)
-    tapped = work.tap(ours)
-    assert asyncio.run(main()) == b"other"
-    assert theirs.recv(9) == b"item"
-    assert work.told("bytes") == {"tail": 4, "head": 5}
 
 
 def fed(content: bytes, *, limit: int = 99, ended: bool = True) -> asyncio.StreamReader:

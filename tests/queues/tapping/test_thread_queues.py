@@ -9,7 +9,6 @@ import queue
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -67,27 +66,6 @@ def test_an_event_that_does_not_wait_reads_no_clock(work: Any) -> None:
     assert len(reads) == 2
 
 
-def test_each_of_several_waits_at_once_counts_in_full(work: Any) -> None:
-    source = work.timed(queue.Queue())
-    threads = [in_thread(source.get) for _ in range(3)]
-    while work.waiting != {"head": 3}:
-        time.sleep(0.001)
-    work.clock.advance(1_000)
-    assert work.told("blocked_ns") == {"head": 3_000}
-    for each in range(3):
-        source.put(each)
-    for thread in threads:
-        thread.join()
-    work.clock.advance(500)
-    assert (work.told("blocked_ns")["head"], work.items["head"], work.waiting["head"]) == (
-        3_000,
-        3,
-        0,
-    )
-    assert work.ends["head"].blocked_events >= 3
-    assert work.ends["head"].tid is None
-
-
 def test_many_threads_at_both_ends_lose_nothing_and_share_a_cell(work: Any) -> None:
     source, out = work.tap(queue.Queue(5)), list[int]()
     steps = (
@@ -121,13 +99,6 @@ def test_what_was_not_put_is_not_counted_and_items_may_be_replaced(work: Any) ->
     source.queue = [5, 6]
     assert source.get() == 5
     assert work.items == {"tail": 1, "head": 1}
-    for _ in range(2):
-        source.unfinished_tasks -= 1
-    source.unfinished_tasks = 1
-    source.task_done()
-    source.join()
-    with pytest.raises(ValueError):  # noqa: PT011  # nothing is left to be done
-        source.task_done()
 
 
 class Ending(queue.Queue[int]):
@@ -161,16 +132,7 @@ class Pool(queue.Queue[int]):
         return workers
 
 
-class Stopping(queue.Queue[int]):
-    """Has one that takes nothing."""
-
-    def shutdown(self) -> int:
-        return 0
-
-
 def test_a_shutdown_of_another_kind_is_as_before(work: Any) -> None:
-    assert work.tap(Stopping()).shutdown() == 0
-    work.made.close()
     source = work.tap(Pool())
     assert source.shutdown(3, marker=-2) == 3
     assert [source.get() for _ in range(3)] == [-2] * 3

@@ -13,7 +13,7 @@ import ssl
 import threading
 import time
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -21,9 +21,8 @@ from urllib.parse import urlsplit
 
 from benchrigor.errors import BenchrigorError, InvalidInput, MissingExtra
 from benchrigor.instrument.nodes.loop_thread import LoopThread
-from benchrigor.instrument.nodes.node_board import place_of
+from benchrigor.instrument.nodes.node_board import SHORTEST_TOKEN, place_of, wrong_token
 from benchrigor.instrument.nodes.node_service import NodeService
-from benchrigor.instrument.nodes.tokens import SHORTEST_TOKEN, wrong_token
 from benchrigor.instrument.probing.probe_registry import PROBES, ProbeRegistry
 from benchrigor.machine.alarms import Alarms
 from benchrigor.machine.states.status_readers import StatusReader
@@ -32,8 +31,13 @@ from benchrigor.model.codec import encode
 
 try:
     from aiohttp import web
-
-    from benchrigor.instrument.nodes.exposition import exposition
+    from prometheus_client import CollectorRegistry, generate_latest
+    from prometheus_client.core import (
+        CounterMetricFamily,
+        GaugeMetricFamily,
+        Metric,
+        SummaryMetricFamily,
+    )
 except ImportError:
     raise MissingExtra("an agent", package="aiohttp and prometheus-client", extra="agent") from None
 
@@ -231,7 +235,9 @@ class Agent:
         return web.json_response(self.service.configuration())
 
     async def _metrics(self, _: web.Request) -> web.Response:
-        body = await asyncio.to_thread(exposition, self.service)
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(_NodeCollector(self.service))
+        body = await asyncio.to_thread(generate_latest, registry)
         return web.Response(body=body, headers={"Content-Type": _PLAIN})
 
 
@@ -307,3 +313,51 @@ def _handler_of(answer: Callable[[web.Request], Any]) -> _Handler:
 
 def _failure(status: int, reason: str, headers: dict[str, str] | None = None) -> web.Response:
     return web.json_response({"error": reason}, status=status, headers=headers)
+
+
+class _NodeCollector:
+    """Turns probes, status and alarms of a node into metrics, when they are asked for."""
+
+    def __init__(self, service: NodeService) -> None:
+        self._service = service
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics; metrics of probes only rise."""
+        service = self._service
+        information = GaugeMetricFamily(
+            "benchrigor_node_info", "Always 1.", labels=["node", "name"]
+        )
+        information.add_metric([service.node, service.name], 1.0)
+        yield information
+        probes = SummaryMetricFamily(
+            "benchrigor_probe_seconds", "Durations of events.", labels=["probe", "clock"]
+        )
+        missed = CounterMetricFamily(
+            "benchrigor_probe_missed_deadlines",
+            "Events that took longer than the deadline of their probe.",
+            labels=["probe", "deadline"],
+        )
+        for probe in service.registry.read().values():
+            probes.add_metric([probe.name, probe.clock], probe.count, probe.total_s)
+            if probe.deadline_s is not None:
+                missed.add_metric([probe.name, f"{probe.deadline_s:g}"], probe.missed)
+        yield from (probes, missed)
+        states = GaugeMetricFamily(
+            "benchrigor_state", "Samples of status and health.", labels=["sample", "unit"]
+        )
+        for state in (service.status, service.health):
+            for sample in state.samples if state else ():
+                if isinstance(sample.value, int | float):
+                    # A name of a disk may hold bytes that are not UTF-8.
+                    name = sample.name.encode(errors="replace").decode()
+                    states.add_metric([name, sample.unit], float(sample.value))
+        yield states
+        yield GaugeMetricFamily(
+            "benchrigor_state_age_seconds", "Since the status was read.", value=service.age_s
+        )
+        alarms = GaugeMetricFamily("benchrigor_alarm", "Whether an alarm stands.", labels=["code"])
+        standing = {alarm.code for alarm in service.alarms.standing()}
+        known = {threshold.code for threshold in service.alarms.thresholds if threshold.enabled}
+        for code in sorted(standing | known):
+            alarms.add_metric([code], float(code in standing))
+        yield alarms

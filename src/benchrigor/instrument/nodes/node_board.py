@@ -10,10 +10,11 @@ from urllib.parse import urlsplit
 
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument.data.node import NodeCondition, NodeReport, NodeView
-from benchrigor.model.checks import is_number
+from benchrigor.model.checks import is_number, wrong_values
 from benchrigor.model.codec import decode
 from benchrigor.model.series import LARGEST, short
 
+SHORTEST_TOKEN = 16  # of the secret that an agent and its hubs share
 _SCHEMES = {"http": 80, "https": 443}
 
 
@@ -215,6 +216,19 @@ def checked_address(address: object) -> str:
     ):
         raise InvalidInput(f"{address!r} is no node, expected one such as http://10.0.0.7:9560")
     return f"{parts.scheme}://{place_of(parts.hostname, port)}"
+
+
+def wrong_token(token: object) -> list[str]:
+    """Return the problems with a token, without showing it; None is none, which is not wrong."""
+    fits = token is None or (
+        isinstance(token, str)
+        and len(token) >= SHORTEST_TOKEN
+        and token.isascii()
+        and token.isprintable()
+        and " " not in token
+    )
+    expected = f"at least {SHORTEST_TOKEN} printable characters of ASCII without spaces"
+    return wrong_values([("token", "(not shown)", fits, expected)])
 
 
 def place_of(host: str, port: int) -> str:

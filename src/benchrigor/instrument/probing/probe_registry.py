@@ -16,20 +16,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from heapq import nsmallest
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument.data.probe_reading import ProbeReading, ProbeReadings
 from benchrigor.instrument.probing.probe_cell import (
     NOTHING,
     Bounds,
+    Sums,
     Taken,
     durations_of,
     merge_sums,
     new_sketch,
 )
-from benchrigor.instrument.probing.probes import Probe, ThreadsProbe
-from benchrigor.instrument.probing.timed_functions import CLOCKS
+from benchrigor.instrument.probing.probes import CLOCKS, Probe, ThreadsProbe
 from benchrigor.model.notice import Code, Notice
 
 if TYPE_CHECKING:
@@ -95,62 +95,61 @@ _READ_NS = 1_000_000_000  # a signal's handler that reads may itself have stoppe
 _OFF = {"0", "off", "false", "no"}
 
 
-class Book:
+class Book(NamedTuple):
     """The events of a probe that count for one reader."""
 
-    __slots__ = ("_kept", "_lost", "_missed", "_nested_ns", "_rejected", "_sketch", "_sums")
+    sums: Sums = NOTHING
+    nested_ns: int = 0
+    rejected: int = 0
+    kept: int = 0
+    lost: int = 0
+    missed: int = 0
+    sketch: DDSketch | None = None
 
-    def __init__(self) -> None:
-        self._sums = NOTHING
-        self._nested_ns = self._rejected = self._kept = self._lost = self._missed = 0
-        self._sketch: DDSketch | None = None
-
-    def add(self, taken: Taken, sketch: DDSketch | None) -> None:
-        """Add the sums from a cell, and the sketch of its samples."""
-        self._sums = merge_sums(self._sums, taken.sums)
-        self._nested_ns += taken.nested_ns
-        self._rejected += taken.rejected
-        self._kept += len(taken.samples)
-        self._lost += taken.samples_lost
-        self._missed += taken.missed
-        if sketch is not None:
-            self._sketch = self._sketch or new_sketch()
-            self._sketch.merge(sketch)
-
-    def copy(self) -> Book:
-        """Return another one with the same content."""
-        book = Book()
-        book.add(Taken(self._sums, self._nested_ns, self._rejected, [], self._lost), self._sketch)
-        book._kept, book._missed = self._kept, self._missed
-        return book
+    def plus(self, taken: Taken, sketch: DDSketch | None) -> Book:
+        """Return it with the sums from a cell, and the sketch of its samples."""
+        if sketch is not None and self.sketch is not None:
+            both = new_sketch()
+            both.merge(self.sketch)
+            both.merge(sketch)
+            sketch = both
+        return Book(
+            merge_sums(self.sums, taken.sums),
+            self.nested_ns + taken.nested_ns,
+            self.rejected + taken.rejected,
+            self.kept + len(taken.samples),
+            self.lost + taken.samples_lost,
+            self.missed + taken.missed,
+            sketch or self.sketch,
+        )
 
     def reading(
         self, name: str, clock: str, own_cost_s: float, deadline_s: float | None
     ) -> ProbeReading:
         """Return its content as a reading, in seconds."""
-        count, total_ns, least_ns, greatest_ns, squares = self._sums
+        count, total_ns, least_ns, greatest_ns, squares = self.sums
         return ProbeReading(
             name=name,
             clock=clock,
             count=count,
             total_s=total_ns * _NS,
-            self_s=min(max(total_ns - self._nested_ns, 0), total_ns) * _NS,
+            self_s=min(max(total_ns - self.nested_ns, 0), total_ns) * _NS,
             min_s=least_ns * _NS if count else None,
             max_s=greatest_ns * _NS if count else None,
             mean_s=total_ns / count * _NS if count else None,
             variance_s2=squares / (count - 1) * _NS**2 if count > 1 else None,
             p50_s=self._quantile_s(0.5),
             p99_s=self._quantile_s(0.99),
-            samples=self._kept,
-            samples_lost=self._lost,
-            rejected=self._rejected,
+            samples=self.kept,
+            samples_lost=self.lost,
+            rejected=self.rejected,
             own_cost_s=own_cost_s,
             deadline_s=deadline_s,
-            missed=self._missed,
+            missed=self.missed,
         )
 
     def _quantile_s(self, q: float) -> float | None:
-        quantile_ns = self._sketch.get_quantile_value(q) if self._sketch else None
+        quantile_ns = self.sketch.get_quantile_value(q) if self.sketch else None
         return None if quantile_ns is None else quantile_ns * _NS
 
 
@@ -194,7 +193,8 @@ class ProbeRegistry:
 
     def restart(self) -> None:
         """Begin from zero, in a process if no other thread is there."""
-        self._lock = threading.RLock()
+        # Held while books are written; writers of events never ask for it.
+        self.lock = threading.RLock()
         self._bounds.renew()
         for probe in self._probes.values():
             probe.latest.clear()
@@ -212,7 +212,49 @@ class ProbeRegistry:
         half_life_s: float | None = None,
         deadline_s: float | None = None,
     ) -> Probe:
-        """Return the probe of a name, made when it is first asked for; see `probe`."""
+        """Return the probe of a name, made when it is first asked for.
+
+        Parameters
+        ----------
+        name
+            Up to 200 characters, without control characters.
+        clock
+            "wall", or "cpu" for the processor time of the thread. None keeps the clock of the
+            probe; a new one gets the wall clock.
+        samples
+            Size of the random sample of durations that is kept between two readings; per thread if
+            threads run at once. It gives `ProbeReading.p50_s`, `ProbeReading.p99_s` and
+            `Probe.samples`. 0 keeps no sample; None keeps the setting of the probe.
+        half_life_s
+            An event that is this many seconds older is half as likely to be in the sample. The
+            sample favours recent events, but any event may stay (forward decay, Cormode et al.
+            2009). None: all events are equally likely.
+        deadline_s
+            Events that take longer are counted from then on: `ProbeReading.missed`. None keeps that
+            of the probe, which is set once.
+
+        Raises
+        ------
+        InvalidInput
+            For a wrong name, clock or number, and for a clock or deadline other than the probe's.
+        MissingExtra
+            When samples are asked for and `ddsketch` is not installed.
+
+        Notes
+        -----
+        The environment variable ``BENCHRIGOR_PROBES`` switches all probes of the program off when
+        it is 0, off, false or no; ``PROBES.on`` does so at run time, and `Probe.on` switches one.
+
+        Examples
+        --------
+        >>> assign = probe("assign")
+        >>> with assign:                # set-up and work
+        ...     points = range(1000)
+        ...     with assign.work:       # the purpose of the kernel
+        ...         _ = sum(points)
+        >>> assign.read().count
+        1
+        """
         found = self._probes.get(name) if isinstance(name, str) else None
         if found is None or {clock, samples, half_life_s, deadline_s} != {None}:
             problems = [*_wrong_name(name), *_wrong_clock(clock, found), *_wrong_samples(samples)]
@@ -224,7 +266,7 @@ class ProbeRegistry:
             )
             if problems:
                 raise InvalidInput(problems)
-            with self._lock:
+            with self.lock:
                 found = self._probes.get(name) or self._made(name, clock or "wall")
                 known_s = found.kept.deadline_s
                 if known_s is not None and deadline_s not in {None, known_s}:
@@ -252,7 +294,7 @@ class ProbeRegistry:
 
     @on.setter
     def on(self, on: bool) -> None:
-        with self._lock:
+        with self.lock:
             for probe in self._probes.values():
                 probe.on = on
             self._on = on
@@ -270,18 +312,13 @@ class ProbeRegistry:
 
     def reader(self) -> ProbeReader:
         """Return a reader of the events since its own last reading; see `ProbeReader`."""
-        with self._lock:
+        with self.lock:
             self.collect(self)
             reader = self._first.copy()
             self._readers.add(reader)
             return reader
 
     # What follows is for probes and readers.
-
-    @property
-    def lock(self) -> threading.RLock:
-        """Held while books are written; writers of events never ask for it."""
-        return self._lock
 
     def collect(self, probes: Iterable[Probe]) -> None:
         """Move the sums of some probes into the books of all readers."""
@@ -293,34 +330,32 @@ class ProbeRegistry:
                     samples, lost = taken.samples, taken.samples_lost
                     sketch = new_sketch(samples, lost) if samples else None
                     for reader in readers:
-                        reader.book(probe.name).add(taken, sketch)
+                        books = reader.books
+                        books[probe.name] = books.get(probe.name, Book()).plus(taken, sketch)
                     probe.latest = nsmallest(probe.kept.samples, probe.latest + samples)
 
     def readings(self, books: Mapping[str, Book], since_ns: int) -> ProbeReadings:
         """Return readings from some books, for the time since a moment."""
-        empty = Book()
-        found = {
-            name: self._reading(probe, books.get(name, empty))
-            for name, probe in [*self._probes.items()]
-        }
+        found = {name: self._reading(probe, books) for name, probe in [*self._probes.items()]}
         elapsed_s = (time.perf_counter_ns() - since_ns) * _NS
         notices = warn_of_own_cost(found.values(), elapsed_s)
         return ProbeReadings(readings=found, elapsed_s=elapsed_s, notices=notices)
 
-    def _reading(self, probe: Probe, book: Book) -> ProbeReading:
+    def _reading(self, probe: Probe, books: Mapping[str, Book]) -> ProbeReading:
         costs_s = _own_costs_s(probe.clock, self._per_thread)
         own_cost_s = max(costs_s[form] for form in probe.forms())
+        book = books.get(probe.name, Book())
         return book.reading(probe.name, probe.clock, own_cost_s, probe.kept.deadline_s)
 
     def reading_of(self, probe: Probe) -> ProbeReading:
         """Return the reading of a probe since the registry began."""
-        with self._lock:
+        with self.lock:
             self.collect([probe])
-            return self._reading(probe, self._first.book(probe.name))
+            return self._reading(probe, self._first.books)
 
     def latest_of(self, probe: Probe) -> list[float]:
         """Return a probe's latest samples in seconds, and forget them."""
-        with self._lock:
+        with self.lock:
             self.collect([probe])
             latest, probe.latest = probe.latest, []
             return [duration * _NS for duration in durations_of(latest)]
@@ -328,7 +363,7 @@ class ProbeRegistry:
     def work_of(self, probe: Probe) -> Probe:
         """Return the probe of a kernel's work; its name may be too long for others."""
         name = f"{probe.name}.work"
-        with self._lock:
+        with self.lock:
             work = self._probes.get(name)
             if work is None:
                 work = self._made(name, probe.clock)
@@ -369,7 +404,7 @@ class ProbeReader:
         registry = self._registry
         with registry.lock:
             registry.collect(registry)
-            readings = registry.readings(self._books, self._since_ns)
+            readings = registry.readings(self.books, self._since_ns)
             if reset:
                 self.restart()
             return readings
@@ -380,75 +415,14 @@ class ProbeReader:
 
     def restart(self) -> None:
         """Forget what came so far."""
-        self._books: dict[str, Book] = {}
+        self.books: dict[str, Book] = {}  # by the names of the probes
         self._since_ns = time.perf_counter_ns()
 
     def copy(self) -> ProbeReader:
         """Return another one that has read the same."""
         reader = ProbeReader(self._registry)
-        reader._books = {name: book.copy() for name, book in self._books.items()}
-        reader._since_ns = self._since_ns
+        reader.books, reader._since_ns = {**self.books}, self._since_ns
         return reader
-
-    def book(self, name: str) -> Book:
-        """Return its book of a probe."""
-        return self._books.setdefault(name, Book())
-
-
-def probe(
-    name: str,
-    *,
-    clock: str | None = None,
-    samples: int | None = None,
-    half_life_s: float | None = None,
-    deadline_s: float | None = None,
-) -> Probe:
-    """Return the probe of a name in this program; the first call makes it.
-
-    Parameters
-    ----------
-    name
-        Up to 200 characters, without control characters.
-    clock
-        "wall", or "cpu" for the processor time of the thread. None keeps the clock of the probe; a
-        new one gets the wall clock.
-    samples
-        Size of the random sample of durations that is kept between two readings; per thread if
-        threads run at once. It gives `ProbeReading.p50_s`, `ProbeReading.p99_s` and
-        `Probe.samples`. 0 keeps no sample; None keeps the setting of the probe.
-    half_life_s
-        An event that is this many seconds older is half as likely to be in the sample. The sample
-        favours recent events, but any event may stay (forward decay, Cormode et al. 2009). None:
-        all events are equally likely.
-    deadline_s
-        Events that take longer are counted from then on: `ProbeReading.missed`. None keeps that of
-        the probe, which is set once.
-
-    Raises
-    ------
-    InvalidInput
-        For a wrong name, clock or number, and for a clock or deadline other than the probe's.
-    MissingExtra
-        When samples are asked for and `ddsketch` is not installed.
-
-    Notes
-    -----
-    The environment variable ``BENCHRIGOR_PROBES`` switches all probes off when it is 0, off, false
-    or no; ``PROBES.on`` does so at run time, and `Probe.on` switches one.
-
-    Examples
-    --------
-    >>> assign = probe("assign")
-    >>> with assign:                # set-up and work
-    ...     points = range(1000)
-    ...     with assign.work:       # the purpose of the kernel
-    ...         _ = sum(points)
-    >>> assign.read().count
-    1
-    """
-    return PROBES.probe(
-        name, clock=clock, samples=samples, half_life_s=half_life_s, deadline_s=deadline_s
-    )
 
 
 @cache
@@ -499,3 +473,5 @@ if hasattr(os, "register_at_fork"):
 
 PROBES = ProbeRegistry(on=os.environ.get("BENCHRIGOR_PROBES", "").strip().lower() not in _OFF)
 """The probes of this program, which `probe` makes: the one state that the library keeps."""
+
+probe = PROBES.probe  # of this program

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput
-from benchrigor.interference.recording.segment_columns import RESERVED
-from benchrigor.interference.recording.thread_recording import Recording
+from benchrigor.interference.recording.thread_recording import RESERVED, Recording
 from benchrigor.model import SegmentProfile
 from benchrigor.model.checks import refuse, wrong_whole
 from benchrigor.model.series import LARGEST

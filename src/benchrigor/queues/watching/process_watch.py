@@ -1,8 +1,9 @@
 """Watches from a process of its own, which reads only the counters of the program.
 
-The process reads its `Order` from its standard input, and watches in a thread until that is closed,
-or until all processes that counted are gone. It publishes its report once a second, or less often
-if that takes long, and at the end. Published reports survive the death of either process.
+The process reads its orders from its standard input, a line of text that holds the arguments of
+`publish`. It watches in a thread until the input is closed, or until all processes that counted are
+gone. It publishes its report once a second, or less often if that takes long, and at the end.
+Published reports survive the death of either process.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from benchrigor.errors import InvalidInput
@@ -27,7 +28,7 @@ from benchrigor.queues.arithmetic.service_rate import Asked
 from benchrigor.queues.counting.writers import Owners
 from benchrigor.queues.stages.monitor_report import MonitorReport
 from benchrigor.queues.stages.stage import Stage
-from benchrigor.queues.watching.threads import PATIENCE_S, ThreadWatch
+from benchrigor.queues.watching.threads import PATIENCE_S, ThreadWatch, Wait
 
 LOADING_S, _GLANCE_S = 10.0, 0.005
 COMMAND = (sys.executable, "-P", "-c", f"from {__name__} import main; main()")
@@ -36,51 +37,15 @@ _LEAST_BETWEEN = 50  # publishing takes up to a 50th of the time
 _NICE = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """An order to a watching process: the stages and the options; it travels as a line of text."""
-
-    stages: Sequence[Stage]
-    asked: Asked
-    state: Path  # file in which the process publishes its report
-    record: Path | None
-    launcher: int  # process that gives the order
-
-    def to_line(self) -> bytes:
-        """Return the order as a line."""
-        return pickle.dumps(self).hex().encode() + b"\n"
-
-    @classmethod
-    def from_line(cls, line: bytes) -> Order:
-        """Return the order, its pages open for reading, or raise InvalidInput if one is gone."""
-        order: Order = pickle.loads(bytes.fromhex(line.decode()))  # noqa: S301  # our own line
-        for stage in order.stages:
-            for end in (*stage.reads, *stage.writes):
-                if end.page.failure is not None:
-                    raise InvalidInput(end.page.failure)
-        return order
-
-
-def read_published(path: Path) -> MonitorReport | None:
-    """Return the report that a watching process has published, or None."""
-    try:
-        return decode(MonitorReport, json.loads(path.read_bytes()), where=str(path))
-    except (OSError, ValueError, RecursionError, InvalidInput):
-        return None
-
-
 class ProcessWatch:
     """Starts a watching process, and reads its reports."""
 
     def __init__(self, stages: Sequence[Stage], asked: Asked, record: Path | None) -> None:
         page = next(end.page for stage in stages for end in (*stage.reads, *stage.writes))
-        self._order = Order(
-            stages=stages,
-            asked=asked,
-            state=page.path.with_suffix(f".{secrets.token_hex(4)}.rates"),
-            record=None if record is None else record.absolute(),
-            launcher=os.getpid(),
-        )
+        self._state = page.path.with_suffix(f".{secrets.token_hex(4)}.rates")
+        record = None if record is None else record.absolute()
+        watched = {"stages": stages, "asked": asked, "record": record}
+        self._orders = {**watched, "state": self._state, "launcher": os.getpid()}
         self._process: subprocess.Popen[bytes] | None = None
         self._last = MonitorReport(period_s=asked.period_s)
         self._own_failure: str | None = None
@@ -102,10 +67,10 @@ class ProcessWatch:
         except OSError as error:
             self._own_failure = f"no process can be started: {error}"
             return
-        _send(self._process, self._order.to_line())
+        _send(self._process, pickle.dumps(self._orders).hex().encode() + b"\n")
         give_up_s = time.monotonic() + LOADING_S
         while self._process.poll() is None and time.monotonic() < give_up_s:
-            if self._order.state.exists():
+            if self._state.exists():
                 return
             time.sleep(_GLANCE_S)
 
@@ -124,13 +89,15 @@ class ProcessWatch:
         self._process = None
         with contextlib.suppress(OSError), process:  # closes its pipes
             pass
-        remove_whole(self._order.state)
+        remove_whole(self._state)
 
     def report(self) -> MonitorReport:
         """Return the last report that the process has published."""
         if self._process is not None:
             ended = self._process.poll()
-            self._last = read_published(self._order.state) or self._last
+            with contextlib.suppress(OSError, ValueError, RecursionError, InvalidInput):
+                published = json.loads(self._state.read_bytes())
+                self._last = decode(MonitorReport, published, where=str(self._state))
             if ended and self._own_failure is None:
                 self._own_failure = _ending(self._process, ended)
         return replace(self._last, failure=self._own_failure or self._last.failure)
@@ -169,30 +136,44 @@ def main() -> None:
     stopped = threading.Event()
     # Without a buffer: the waiting thread would hold its lock when the process ends.
     with open(0, "rb", buffering=0, closefd=False) as source:
-        order = Order.from_line(source.readline())
+        orders = pickle.loads(bytes.fromhex(source.readline().decode()))  # noqa: S301  # our own
 
         def listen() -> None:
             source.read(1)
             stopped.set()
 
         threading.Thread(target=listen, daemon=True).start()
-        publish(order, stopped.wait)
+        publish(stopped.wait, **orders)
 
 
-def publish(order: Order, wait: Callable[[float], bool]) -> None:
-    """Watch until ``wait`` returns True, or no process can count any more; publish now and then."""
-    watch, owners, pause_s = ThreadWatch(order.stages, order.asked, order.record), Owners(), 0.0
+def publish(
+    wait: Wait,
+    *,
+    stages: Sequence[Stage],
+    asked: Asked,
+    record: Path | None,
+    state: Path,
+    launcher: int,
+) -> None:
+    """Watch until ``wait`` returns True, or no process can count any more; publish now and then.
+
+    ``state`` is the file that is published, ``launcher`` the process that has given the orders.
+    """
+    for end in (end for stage in stages for end in (*stage.reads, *stage.writes)):
+        if end.page.failure is not None:
+            raise InvalidInput(end.page.failure)
+    watch, owners, pause_s = ThreadWatch(stages, asked, record), Owners(), 0.0
     watch.start()
     while not (watch.sampler.began or watch.is_over):
         time.sleep(_GLANCE_S)
     while True:
-        nobody_left = watch.sampler.nobody_left and order.launcher in owners.gone([order.launcher])
+        nobody_left = watch.sampler.nobody_left and launcher in owners.gone([launcher])
         is_over = watch.is_over or nobody_left or wait(pause_s)
         if is_over:
             watch.stop()
         began_s = time.thread_time()
         report = watch.report(cost_s=time.process_time())
-        write_whole(order.state, json.dumps(encode(report)))
+        write_whole(state, json.dumps(encode(report)))
         if is_over:
             return
         pause_s = max(_EACH_S, _LEAST_BETWEEN * (time.thread_time() - began_s))

@@ -8,7 +8,7 @@ method, by section:
 - `mad_threshold` (2): the time of a segment beyond median + 4 MAD of its group is interference;
 - `one_run` (2, 3): the sum of it in per cent of the wall time; medians against a reference;
 - `traffic_light` (3): green, yellow, red, and the probability of high interference;
-- `binning`, `process_merge` (2): profiles in bounded memory, and of several processes.
+- `process_merge` (2): profiles in bounded memory, and of several processes.
 
 Ours: `one_run` takes measured delay off first, and adds it for the light; `diagnostics` says when
 the estimate is not reliable; `composite` joins several runs (future work in section 5).
