@@ -51,18 +51,6 @@ def test_the_widest_period_that_is_kept_to_and_stays_free_of_waiting_wins(
     assert (result.notice is None) is isinstance(found, float)
 
 
-def test_blocking_at_a_stable_width_ends_the_search_for_wider_ones_wait_more() -> None:
-    asked = []
-
-    def machine(period_s: float) -> tuple[float, bool, float]:
-        asked.append(period_s)
-        return period_s, True, 5
-
-    calibrated(PeriodCalibrator(tries=20), machine)
-    assert set(asked) == {0.001}
-    assert len(asked) == 20
-
-
 def test_so_many_in_a_row_must_be_free() -> None:
     pattern = [False, False, False, False, True]
     turns = iter(range(10_000))
@@ -72,19 +60,6 @@ def test_so_many_in_a_row_must_be_free() -> None:
     turns = iter(range(10_000))
     found = calibrated(PeriodCalibrator(longest_s=0.002), lambda s: (s, next(turns) % 6 == 5, 5))
     assert found.period_s == 0.002
-
-
-def test_a_period_in_which_nothing_passes_is_widened_until_something_does() -> None:
-    # An item every 20 ms.
-    taken = {"s": 0.0}
-
-    def machine(period_s: float) -> tuple[float, bool, float]:
-        before = taken["s"]
-        taken["s"] += period_s
-        items = math.floor(taken["s"] / 0.02) - math.floor(before / 0.02)
-        return period_s, period_s > 0.03, items
-
-    assert calibrated(PeriodCalibrator(tries=10), machine).period_s == 0.016
 
 
 @given(

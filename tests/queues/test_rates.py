@@ -148,25 +148,6 @@ def test_times_that_are_known_now_and_then_speak_of_the_periods_in_which_they_ar
         assert rate.cpu_rate.value == pytest.approx(60.0 / 0.04)
 
 
-@pytest.mark.parametrize("unknown", ["cpu_s", "delay_s"])
-def test_one_reading_that_is_missing_costs_no_more_than_itself(unknown: str) -> None:
-    rng = np.random.default_rng(8)
-    items = rng.poisson(50.0, 3000).astype(float)
-    times = {"cpu_s": 0.001 * items, "delay_s": np.full(3000, 0.02)}
-    whole, gapped = ServiceRateEstimator(), ServiceRateEstimator()
-    whole.tell_many(items, 0.1, **times)
-    times[unknown] = np.where(np.arange(3000) == 1234, np.nan, times[unknown])
-    gapped.tell_many(items, 0.1, **times)
-    for rate in (only(whole), only(gapped)):
-        assert rate.cpu_rate is not None
-        assert rate.cpu_rate.value == pytest.approx(1000.0)
-        assert rate.delay_share == pytest.approx(0.2)
-    first, second = only(whole).cpu_rate, only(gapped).cpu_rate
-    assert first is not None
-    assert second is not None
-    assert second.n == first.n
-
-
 def test_unknown_times_may_be_told_in_any_way() -> None:
     known = [0.05, 0.04, float("nan"), 0.03] * 30
     columns: list[Any] = [known, tuple(known), np.array(known), iter(known), np.float32(known)]

@@ -108,29 +108,6 @@ def set_bound(source: Any, size: int) -> None:
     setattr(source, "maxsize" if isinstance(source, queue.Queue) else "_maxsize", size)
 
 
-@pytest.mark.parametrize("kind", BOUNDED)
-@pytest.mark.parametrize("size", [0, 1, 3, 50])
-@pytest.mark.parametrize("how", ["leave", "close", "both"])
-def test_a_bound_that_the_program_sets_while_it_is_grown_stands(
-    kind: type[Any], size: int, how: str
-) -> None:
-    source = kind(2)
-    with Tap(source) as tap:
-        if how == "close":
-            growing = tap.grown(3)  # held: who forgets it has left it
-            growing.__enter__()
-            set_bound(source, size)
-        else:
-            with tap.grown(3):
-                set_bound(source, size)
-                if how == "both":
-                    tap.close()
-            assert source.maxsize == size
-    assert source.maxsize == size
-    source.put_nowait("item")
-    assert source.get_nowait() == "item"
-
-
 class AQueueOfItemsThatWaitForASecondStageWhichHasAVeryLongNameOfItsOwn(queue.Queue[int]):
     pass
 

@@ -320,13 +320,13 @@ def _stand_in_by_methods(source: Any) -> str:
     ends = [getattr(source, name, None) for name in ("get", "put")]
     if all(map(callable, ends)):
         return _queue_by_methods(source, ends)
-    for iterating, fetching, one, many in (
-        ("__aiter__", "__anext__", "AsyncPass", "AsyncPasses"),
-        ("__iter__", "__next__", "Pass", "Passes"),
-    ):
-        if hasattr(type(source), iterating) and not isinstance(source, _TEXT):
-            sized = "Sized" * (many == "Passes" and hasattr(source, "__len__"))
-            return one if hasattr(type(source), fetching) else f"{sized}{many}"
+    kind = type(source)
+    if hasattr(kind, "__aiter__"):
+        return "AsyncPass" if hasattr(kind, "__anext__") else "AsyncPasses"
+    if hasattr(kind, "__iter__") and not isinstance(source, _TEXT):
+        if hasattr(kind, "__next__"):
+            return "Pass"
+        return "SizedPasses" if hasattr(source, "__len__") else "Passes"
     hint = "; to count its elements, tap iter(...) of it" * isinstance(source, _TEXT)
     raise InvalidInput(
         f"source is {source!r}, of type {type(source).__name__}, expected {_KNOWN}{hint}"

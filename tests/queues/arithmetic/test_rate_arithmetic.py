@@ -146,11 +146,6 @@ def test_the_ratio_is_a_rate_with_items_out_for_time(taken: Any, given_: Any, li
     assert found.n == len(weights)
 
 
-def test_a_stage_that_passes_everything_has_a_ratio_of_1() -> None:
-    found = filter_ratio(TAKEN, TAKEN)
-    assert (*shown(found), found.notices[0].code) == (1.0, 1.0, 1.0, Code.CONSTANT)
-
-
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 3)), min_size=2, max_size=60))
 def test_nothing_is_lost_in_merging(counts: list[tuple[int, int]]) -> None:
     taken, given_ = (list(each) for each in zip(*counts, strict=True))

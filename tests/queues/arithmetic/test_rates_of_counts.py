@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from benchrigor.model import ServiceRate
 from benchrigor.queues import ServiceRateEstimator
@@ -56,12 +54,6 @@ def test_phases_begin_where_the_rate_has_changed(items: Any, begin: list[int]) -
 
 def test_of_a_steady_rate_there_is_one_phase_in_a_hundred_looks() -> None:
     assert all(len(rates(poisson(seed, (100.0, 128)))) == 1 for seed in range(100))
-
-
-@given(st.floats(1e-6, 1e6))
-def test_the_unit_of_time_does_not_matter(unit: float) -> None:
-    items = poisson(4, (100.0, 40), (60.0, 10))
-    assert [each.periods for each in rates(items, unit)] == [39, 10]
 
 
 @pytest.mark.parametrize(
@@ -123,8 +115,3 @@ def test_the_third_moment_holds_where_service_itself_ends_the_busy_time() -> Non
     assert found is not None
     assert found.variation == pytest.approx(1.0, abs=0.05)
     assert found.third_s3 == pytest.approx(2.0, abs=1.0)
-
-
-@pytest.mark.parametrize("counts", [[5.0] * 29, [0.0] * 40])
-def test_of_few_counts_or_of_none_with_items_nothing_is_said(counts: list[float]) -> None:
-    assert rates(counts)[-1].moments is None

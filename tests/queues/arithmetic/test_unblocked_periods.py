@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 import mpmath
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats as reference
 
 from benchrigor.stats import unblocked_read_probability, unblocked_write_probability
 
@@ -62,31 +60,3 @@ def test_chances_at_the_ends(
 ) -> None:
     assert read(utilisation, items) == pytest.approx(reads, rel=1e-12)
     assert write(utilisation, items, capacity) == pytest.approx(writes, rel=1e-12)
-
-
-def unblocked_periods(utilisation: float, items: int, rng: np.random.Generator) -> list[bool]:
-    """Simulate an M/M/1 queue; say of far-apart periods whether the server never waited."""
-    n = 400_000
-    arrivals = np.cumsum(rng.exponential(1.0 / utilisation, n))
-    services = rng.exponential(1.0, n)
-    # Idle time before item i is what the start of all services so far exceeds their sum.
-    before = np.concatenate([[0.0], np.cumsum(services)[:-1]])
-    starts = np.maximum.accumulate(arrivals - before) + before
-    ends = starts + services
-    # The server waits from one end to the next start.
-    waits_from, waits_to = ends[:-1], starts[1:]
-    gaps = waits_to > waits_from + 1e-12
-    waits_from, waits_to = waits_from[gaps], waits_to[gaps]
-    found = []
-    for begin in np.arange(2000.0, float(ends[-1]) - 2000.0, 600.0):
-        index = int(np.searchsorted(waits_to, begin))
-        found.append(index == waits_to.size or bool(waits_from[index] > begin + items))
-    return found
-
-
-def test_the_formula_is_a_lower_bound_of_what_a_simulated_queue_does() -> None:
-    found = unblocked_periods(0.8, 32, np.random.default_rng(71))
-    n, seen = len(found), sum(found)
-    assert seen > reference.binom.ppf(0.999, n, read(0.8, 32.0))
-    least, most = reference.binom.ppf([5e-4, 0.9995], n, 0.13)
-    assert least <= seen <= most

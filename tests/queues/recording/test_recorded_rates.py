@@ -134,18 +134,3 @@ def test_many_periods_are_joined_in_an_outline_and_nothing_is_lost() -> None:
         busy_s = (1.0 - found.waiting) * widths
         assert float((found.rates * busy_s).sum()) == pytest.approx(items)
     assert outline.throughput(0.0, wall_s)[:2] == pytest.approx((items / wall_s, 512.0))
-
-
-def test_a_window_holds_what_happened_in_it() -> None:
-    items = np.repeat([10, 40], 100)
-    size = items * np.repeat([100, 300], 100)
-    outline = only(period_s=0.1, items=items, blocked_s=0.0, bytes=size).outline
-    assert outline.throughput(0.0, 10.0)[:2] == pytest.approx((100.0, 100.0))
-    assert outline.throughput(10.0, 20.0)[:2] == pytest.approx((400.0, 300.0))
-
-
-def test_nothing_is_said_of_bytes_that_nobody_counted() -> None:
-    none = only(period_s=[0.1], items=0, blocked=0, bytes=1).outline
-    assert none.throughput(0.0, 1.0)[1] is None
-    window = only(period_s=[0.1], items=3, blocked=0).outline.throughput(0.0, 1.0)
-    assert (window[0], window[1]) == (pytest.approx(30.0), None)

@@ -391,17 +391,3 @@ def test_the_end_of_a_stream_does_not_speak_for_the_stage(busy: Bench) -> None:
     busy.pass_periods(90, items=20)
     assert busy.found.rate is not None
     assert busy.found.rate.servers == 1
-
-
-def test_a_time_with_so_many_servers_that_was_short_tells_no_rate(busy: Bench) -> None:
-    busy.pass_periods(8)
-    busy.cell("in.head", pid=7)
-    busy.pass_periods(53)
-    assert [each.periods for each in busy.found.rates] == [51]
-
-
-def test_what_is_not_known_of_a_stage_is_none(alone: Bench) -> None:
-    alone.at(0, 10)
-    found = alone.found
-    assert (found.rates, found.servers, found.inputs) == ((), 0, {})
-    assert (found.rate, found.arrivals, found.utilisation, found.filter_ratio) == (None,) * 4

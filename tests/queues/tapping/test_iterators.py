@@ -126,17 +126,6 @@ def test_an_iterable_stands_for_itself_but_for_indexing_and_comparison(work: Any
     endless.close()  # it need not be closable
 
 
-def test_what_is_sent_into_a_generator_reaches_it_uncounted(work: Any) -> None:
-    def echo() -> Iterator[int]:
-        got = yield 0
-        yield got
-
-    tapped = work.tap(echo())
-    next(tapped)
-    assert tapped.send(8) == 8
-    assert work.items == {"head": 1, "tail": 1}
-
-
 def test_a_forked_process_goes_on_in_cells_of_its_own(
     work: Any, fork: Callable[..., BaseProcess]
 ) -> None:

@@ -147,19 +147,6 @@ def test_a_consumer_kept_out_by_another_waits(page: Page) -> None:
     assert page.cells()[0].read().blocked_events == counts.blocked_events
 
 
-def test_a_closed_pipe_says_so_although_its_number_is_anothers(page: Page) -> None:
-    tapped = tapped_in(page, multiprocessing.get_context("spawn").SimpleQueue())
-    tapped.close()
-    others = os.pipe()
-    try:
-        for use in (tapped.get, lambda: tapped.put(1)):
-            with pytest.raises(OSError, match="closed"):
-                use()
-    finally:
-        for each in others:
-            os.close(each)
-
-
 PROGRAM = """
 import multiprocessing, sys
 from benchrigor.queues import Tap
