@@ -69,7 +69,7 @@ def test_nothing_finished_is_repeated_when_the_controller_is_killed(cli, folder)
 def test_a_map_on_workers_of_dask(folder, monkeypatch):
     distributed = pytest.importorskip("distributed")
     for name in ("_ANSWER_S", "_GONE_S"):
-        monkeypatch.setattr(f"benchrigor.workbench.pool.dask_executor.{name}", 300.0)
+        monkeypatch.setattr(f"benchrigor.workbench.pool.executors.{name}", 300.0)
     own = {"n_workers": 2, "threads_per_worker": 1, "resources": {"host": 1}, "processes": False}
     with distributed.LocalCluster(protocol="tcp", dashboard_address=":0", **own) as cluster:
         hosts = f'[hosts]\nscheduler = "{cluster.scheduler_address}"\ncwd = "{folder.path}"\n'

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from benchrigor.errors import InvalidInput, MissingExtra
-from benchrigor.workbench.pool.dask_executor import DaskExecutor
+from benchrigor.workbench.pool.executors import DaskExecutor
 from benchrigor.workbench.pool.on_host import Job, Token
 from benchrigor.workbench.pool.pool import Pool
 
@@ -106,7 +106,7 @@ def test_hosts_without_a_worker_are_refused_all_at_once(
     with pytest.raises(InvalidInput) as error:
         DaskExecutor(cluster.scheduler_address, hosts=["elm", "0", "oak"])
     assert len(error.value.problems) == 2
-    monkeypatch.setattr("benchrigor.workbench.pool.dask_executor._ANSWER_S", 0.5)
+    monkeypatch.setattr("benchrigor.workbench.pool.executors._ANSWER_S", 0.5)
     with pytest.raises(InvalidInput):
         DaskExecutor("tcp://127.0.0.1:9")  # no scheduler
 

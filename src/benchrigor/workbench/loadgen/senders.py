@@ -14,7 +14,7 @@ from dataclasses import asdict, fields
 from functools import partial
 from multiprocessing import active_children, get_context, parent_process
 from multiprocessing.process import BaseProcess
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,7 @@ from benchrigor.workbench.loadgen.sending import (
     merge,
     send_requests,
 )
-from benchrigor.workbench.pool.on_host import LOST, Outcome
+from benchrigor.workbench.pool.on_host import BEGAN_S, LOST, Outcome
 from benchrigor.workbench.pool.pool import Pool
 from benchrigor.workloads.processes.kinship import kill_when_closed
 
@@ -44,28 +44,6 @@ _BUSY = 0.8  # of its processors: a generator that uses more takes further proce
 
 class PartLost(WorkloadFailed):
     """A part of the requests was not sent: the trial did not measure the server."""
-
-
-class Senders(Protocol):
-    """Sends requests once, at times that were drawn beforehand, from any of its places."""
-
-    @property
-    def shares(self) -> Mapping[str, int]:
-        """The numbers of requests of the last trial that other hosts were given."""
-
-    def check(self, requests: Requests | Send) -> None:
-        """Start the senders; WorkloadFailed if they cannot send."""
-
-    def send(
-        self, requests: Requests | Send, at_s: Floats, *, timeout_s: float, give_up_s: float
-    ) -> Sent:
-        """Send requests at their times, ascending, and wait for their results.
-
-        PartLost if some were not sent for reasons other than the server; see also `send_requests`.
-        """
-
-    def close(self) -> None:
-        """Release the senders."""
 
 
 class ProcessSenders:
@@ -195,8 +173,9 @@ _SPARE_S, _TIMES = 0.3, 1.5  # lead of the start: the slowest host so far, times
 class HostSenders:
     """Sends from n hosts of a pool; a host sends an n-th of one schedule, drawn at random.
 
-    Before a trial all hosts receive its start, with a lead for the slowest. A lost host spoils the
-    trial, and later trials continue without it. All hosts are held from the check until the end.
+    Hosts start a while after their processes began, which is enough for the slowest. A lost host
+    spoils the trial, and later trials continue without it. All hosts are held from the check until
+    the end.
 
     Requests of independent users stay so when hosts do not start quite together, since parts drawn
     at random are independent, too. If hosts took turns, a start 50 ms too early or late would make
@@ -253,11 +232,11 @@ class HostSenders:
             "requests": {**asdict(requests), "kinds": [asdict(kind) for kind in requests.kinds]},
             "timeout_s": timeout_s,
             "give_up_s": min(give_up_s, 1e9),
+            "lead_s": self._lead_s,
         }
         whose = np.random.default_rng(at_s.size).permutation(at_s.size) % len(hosts)
         parts = {host: at_s[whose == index] for index, host in enumerate(hosts)}
         self.shares = {host: part.size for host, part in parts.items()}
-        shared["start_s"] = time.time() + self._lead_s
         given = {host: shared | {"at_s": _pack(part)} for host, part in parts.items()}
         found = self._all_done("send_part", given)
         lost = [host for host, done in found.items() if done.kind == LOST]
@@ -297,6 +276,10 @@ class HostSenders:
         self._pool = None
 
 
+Senders = ProcessSenders | HostSenders
+"""Sends requests once, at times that were drawn beforehand, from any of its places."""
+
+
 def _lead_for(needed_s: float) -> float:
     return _SPARE_S + _TIMES * max(needed_s, 0.0)
 
@@ -312,11 +295,11 @@ def send_part(
     *,
     requests: Mapping[str, Any],
     at_s: str,
-    start_s: float,
+    lead_s: float,
     timeout_s: float,
     give_up_s: float,
 ) -> dict[str, Any]:
-    """Send requests on this host, from ``start_s`` by its calendar clock on.
+    """Send requests on this host, from ``lead_s`` after the beginning of this process on.
 
     Returns
     -------
@@ -324,14 +307,14 @@ def send_part(
         The seconds between readiness and start, and the results of requests unless it was too late.
     """
     kinds = [HttpRequest(**kind) for kind in requests["kinds"]]
-    most = get_ready()
-    times, spare_s = _floats(at_s), start_s - time.time()
+    most, start_s = get_ready(), BEGAN_S + lead_s
+    spare_s = start_s - time.monotonic()
     if spare_s < 0.0:
         return {"spare_s": spare_s}
     found = send_requests(
         HttpRequests(kinds=kinds, seed=requests["seed"]),
-        times,
-        start_s=time.monotonic() + spare_s,
+        _floats(at_s),
+        start_s=start_s,
         timeout_s=timeout_s,
         most_waiting=most,
         give_up_s=give_up_s,

@@ -300,9 +300,16 @@ class ChoiceRun:
         now_ns: Callable[[], int] = time.perf_counter_ns,
         **header: Any,
     ) -> None:
-        file = map_of(subject["file"])
-        self.subject, self.file, self.choice = subject, file, _planner_of(subject, file)
-        self._metric = metric_of(file.response)
+        self.subject, self.file = subject, map_of(subject["file"])
+        self._metric, design = metric_of(self.file.response), self.file.design
+        self.choice = BestChoice(
+            subject["points"],
+            subject["hosts"],
+            budget_s=subject["budget_s"],
+            direction=str(self._metric.direction),
+            **{name: design[name] for name in ("confidence", "seed") if name in design},
+            **self.file.best,
+        )
         self.campaign = Campaign(
             self,
             KIND_OF_CHOICES,
@@ -409,18 +416,6 @@ def choice_in(record: RunRecord) -> Choice:
     choice = ChoiceRun.resume(record, None).choice
     choice.ask()  # to evaluate the last turn
     return choice.result()
-
-
-def _planner_of(subject: Mapping[str, Any], file: MapFile) -> BestChoice:
-    options = {name: file.design[name] for name in ("confidence", "seed") if name in file.design}
-    return BestChoice(
-        subject["points"],
-        subject["hosts"],
-        budget_s=subject["budget_s"],
-        direction=str(metric_of(file.response).direction),
-        **options,
-        **file.best,
-    )
 
 
 def _hosts_of(file: MapFile) -> list[str]:

@@ -20,7 +20,7 @@ from benchrigor.model.checks import refuse
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.model.toml_tables import TomlTables, list_of, words_of
-from benchrigor.workbench.pool.executors import Executor, LocalExecutor
+from benchrigor.workbench.pool.executors import DaskExecutor, Executor, LocalExecutor
 from benchrigor.workbench.pool.on_host import (
     BEAT_S,
     BUSY,
@@ -396,7 +396,5 @@ def _wrong_ways(given: Mapping[str, Any]) -> Iterator[str]:
 def executor_for(hosts: HostTable) -> Executor:
     """Return the executor of jobs on the hosts."""
     if hosts.scheduler is not None:
-        from benchrigor.workbench.pool.dask_executor import DaskExecutor  # noqa: PLC0415  # an extra
-
         return DaskExecutor(hosts.scheduler, hosts=hosts.names or None)
     return LocalExecutor(hosts.names, prefix=hosts.prefix, python=hosts.python)
