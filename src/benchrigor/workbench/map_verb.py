@@ -24,34 +24,10 @@ from benchrigor.model.run import Provenance
 from benchrigor.model.text import show_duration
 from benchrigor.storage import Journal
 from benchrigor.workbench.campaign import telling_what_was_cut
-from benchrigor.workbench.maps.map_file import (
-    MapFile,
-    MetricResponse,
-    PeakResponse,
-    map_of,
-    read_map,
-)
+from benchrigor.workbench.maps import map_file, map_report, map_run
+from benchrigor.workbench.maps.map_file import MapFile
 from benchrigor.workbench.maps.map_hosts import measure_choice, measure_map
-from benchrigor.workbench.maps.map_report import (
-    begun_line,
-    choice_page,
-    map_page,
-    plan_page,
-    plan_seconds,
-    sample_line,
-    turn_line,
-)
-from benchrigor.workbench.maps.map_run import (
-    OF_MAP,
-    ChoiceRun,
-    MapRun,
-    choice_in,
-    is_map,
-    samples_of,
-    search_for,
-    surface_of,
-    turns_of,
-)
+from benchrigor.workbench.maps.map_run import ChoiceRun, MapRun
 from benchrigor.workbench.maps.responses import metrics_of, name_of, options_at
 from benchrigor.workbench.picture import plot_map
 from benchrigor.workbench.planning.best_choice import BEST, EQUIVALENT, Choice
@@ -125,7 +101,7 @@ def map_(
       url = "http://127.0.0.1:8000/"
       p95 = "200ms"
     """  # noqa: D301  # click wants the backspace itself
-    read = read_map(file, by_shell=shell)
+    read = map_file.read_map(file, by_shell=shell)
     opened = shared.open_store()
     provenance = machine.provenance(full=True)
     cwd = str(Path.cwd())
@@ -133,7 +109,7 @@ def map_(
     if not earlier:  # else there may be nothing left to measure
         check_budget(read)
     if dry_run:
-        search = search_for(read)
+        search = map_run.search_for(read)
         search.recall(earlier, own=False)
         announce(search, read)
         return
@@ -154,9 +130,9 @@ def announce(search: SurfaceMap, file: MapFile) -> None:
     samples = search.planned()
     costs = _costs_of(file, samples[0]) if samples else []
     expected_s = costs[len(costs) // 2] if costs else None
-    seconds: dict[str, Any] = plan_seconds(search, samples, expected_s)
+    seconds: dict[str, Any] = map_report.plan_seconds(search, samples, expected_s)
     print_result(
-        lambda: plan_page(search, samples, expected_s, hosts=file.hosts.at_once),
+        lambda: map_report.plan_page(search, samples, expected_s, hosts=file.hosts.at_once),
         samples=codec.encode(samples),
         sample_s=expected_s,
         configurations=len(search.space.grid()),
@@ -167,7 +143,7 @@ def announce(search: SurfaceMap, file: MapFile) -> None:
 def _costs_of(file: MapFile, sample: Sample) -> list[float]:
     """Return the expected seconds of a sample, in order; empty if unknown."""
     response = file.response
-    if isinstance(response, PeakResponse):
+    if isinstance(response, map_file.PeakResponse):
         return sorted(cost.cost_s for cost in expected_costs(options_at(response, sample)))
     limit_s = None if response.function else response.options.get("budget_s", 10.0)
     return [] if limit_s is None else [limit_s]
@@ -175,8 +151,8 @@ def _costs_of(file: MapFile, sample: Sample) -> list[float]:
 
 def check_budget(file: MapFile) -> None:
     """Raise before anything is measured if no sample can end within its budget or the map's."""
-    first, budget_s, most_s = search_for(file).planned()[0], file.budget_s, math.inf
-    if isinstance(file.response, PeakResponse):
+    first, budget_s, most_s = map_run.search_for(file).planned()[0], file.budget_s, math.inf
+    if isinstance(file.response, map_file.PeakResponse):
         options = options_at(file.response, first)
         refuse(f"response.peak.{problem}" for problem in wrong_budget(options))
         most_s = options["budget_s"] or math.inf
@@ -191,7 +167,7 @@ def check_budget(file: MapFile) -> None:
 def check_ready(file: MapFile, cwd: str) -> None:
     """Raise before anything is measured if a package or the function is missing."""
     load_models()
-    if isinstance(file.response, MetricResponse) and file.response.function:
+    if isinstance(file.response, map_file.MetricResponse) and file.response.function:
         imported(file.response.function, cwd)
 
 
@@ -200,7 +176,7 @@ def reusable(store: Journal, file: MapFile, provenance: Provenance, cwd: str) ->
     found: list[Measured] = []
     for listed in store.runs(name_of(file.response)):
         record = store.load(listed["run_id"])
-        if not is_map(record) or record.provenance is None:
+        if not map_run.is_map(record) or record.provenance is None:
             continue
         same = all(
             record.subject["file"].get(name) == file.document.get(name)
@@ -208,7 +184,7 @@ def reusable(store: Journal, file: MapFile, provenance: Provenance, cwd: str) ->
         )
         if same and record.subject["cwd"] == cwd and record.provenance.host == provenance.host:
             steering = record.metrics[0].name
-            found += [sample for sample in samples_of(record) if not sample.lacks(steering)]
+            found += [sample for sample in map_run.samples_of(record) if not sample.lacks(steering)]
     return found
 
 
@@ -217,16 +193,16 @@ def reusable(store: Journal, file: MapFile, provenance: Provenance, cwd: str) ->
 
 def noun_of(record: RunRecord) -> str:
     """Return what such a run is called."""
-    return "a map" if is_map(record) else "a choice"
+    return "a map" if map_run.is_map(record) else "a choice"
 
 
 def show(record: RunRecord, *, whole: bool | None = None) -> None:
     """Print the report of a stored run; None for a ``whole`` one if details are wanted."""
     whole = wants_details() if whole is None else whole
-    if is_map(record):
+    if map_run.is_map(record):
         _print_map(record, whole=whole)
     else:
-        _print_choice(record, choice_in(record), whole=whole)
+        _print_choice(record, map_run.choice_in(record), whole=whole)
 
 
 def explain(record: RunRecord) -> None:
@@ -236,18 +212,18 @@ def explain(record: RunRecord) -> None:
 
 def draw(record: RunRecord) -> Axes:
     """Draw the surface of a stored map."""
-    if not is_map(record):
+    if not map_run.is_map(record):
         raise InvalidInput(
             f"{record.run_id} is {noun_of(record)}, which has no picture: draw its map"
         )
-    return plot_map(surface_of(record), unit=record.metrics[0].unit, title=record.name)
+    return plot_map(map_run.surface_of(record), unit=record.metrics[0].unit, title=record.name)
 
 
 def resume(record: RunRecord, store: Journal, budget: Mapping[str, float | None]) -> NoReturn:
     """Resume a stored run, with a new budget for all of it if one is given."""
     if record.decision is None or budget:
         refuse_hidden(record)
-    leave((_resume_map if is_map(record) else _resume_choice)(record, store, budget))
+    leave((_resume_map if map_run.is_map(record) else _resume_choice)(record, store, budget))
 
 
 def carry_out_map(run: MapRun, store: Journal) -> ExitCode:
@@ -261,7 +237,7 @@ def carry_out_map(run: MapRun, store: Journal) -> ExitCode:
             run,
             store=store,
             began=_say_begun,
-            after=lambda: say(sample_line(run.search, run.file), err=True),
+            after=lambda: say(map_report.sample_line(run.search, run.file), err=True),
             after_trial=lambda *told: say(trial_line(*told, indent=2), err=True),
         )
         for step in steps:
@@ -280,7 +256,7 @@ def carry_out_map(run: MapRun, store: Journal) -> ExitCode:
 def _resume_map(record: RunRecord, store: Journal, budget: Mapping[str, float | None]) -> ExitCode:
     if budget or record.decision is None:
         return carry_out_map(MapRun.resume(record, store, **budget), store)
-    file = map_of(record.subject["file"])
+    file = map_file.map_of(record.subject["file"])
     is_best = record.subject.get("best", False) and not _is_chosen(record, store)
     if not (is_best and wants_json()):  # only a choice is left to measure
         _print_map(record)
@@ -290,18 +266,20 @@ def _resume_map(record: RunRecord, store: Journal, budget: Mapping[str, float | 
 
 
 def _say_begun(host: str, samples: Sequence[Mapping[str, Any]]) -> None:
-    say(begun_line(host, samples), err=True)
+    say(map_report.begun_line(host, samples), err=True)
 
 
 def _print_map(record: RunRecord, *, whole: bool = False) -> None:
     """Print the report of a map, or its parts as JSON."""
-    surface = surface_of(record)
+    surface = map_run.surface_of(record)
     units = {metric.name: metric.unit for metric in record.metrics}
     fields: dict[str, Any] = {"run_id": record.run_id, "name": record.name}
     if wants_json():
         fields |= _parts(surface, [*units])
     verb = "resume" if record.decision is None else "explain"
-    print_result(lambda: map_page(record, surface, units, whole=whole), next_verb=verb, **fields)
+    print_result(
+        lambda: map_report.map_page(record, surface, units, whole=whole), next_verb=verb, **fields
+    )
 
 
 def _parts(surface: Surface, responses: Sequence[str]) -> dict[str, Any]:
@@ -339,7 +317,7 @@ def _carry_out_choice(run: ChoiceRun, store: Journal) -> ExitCode:
         _print_choice(campaign.record(), run.result())
 
     def say_turn() -> None:
-        say(turn_line(turns_of(campaign.record())[-1]), err=True)
+        say(map_report.turn_line(map_run.turns_of(campaign.record())[-1]), err=True)
 
     with telling_what_was_cut(campaign, print_):
         measure_choice(run, store=store, began=_say_begun, after=say_turn)
@@ -352,7 +330,7 @@ def _resume_choice(
 ) -> ExitCode:
     if not budget and record.decision is not None:
         show(record)
-        return _code_of_choice(choice_in(record))
+        return _code_of_choice(map_run.choice_in(record))
     return _carry_out_choice(ChoiceRun.resume(record, store, **budget), store)
 
 
@@ -360,18 +338,18 @@ def _is_chosen(record: RunRecord, store: Journal) -> bool:
     """Return whether a choice of a map has begun."""
     listed = store.runs(f"best of {record.name}")
     subjects = (store.load(run["run_id"]).subject for run in listed)
-    return any(subject.get(OF_MAP) == record.run_id for subject in subjects)
+    return any(subject.get(map_run.OF_MAP) == record.run_id for subject in subjects)
 
 
 def _print_choice(record: RunRecord, choice: Choice, *, whole: bool = False) -> None:
     print_result(
-        lambda: choice_page(choice, record, whole=whole or wants_details()),
+        lambda: map_report.choice_page(choice, record, whole=whole or wants_details()),
         next_verb="resume" if record.decision is None else "explain",
         run_id=record.run_id,
         name=record.name,
-        map=record.subject.get(OF_MAP),
+        map=record.subject.get(map_run.OF_MAP),
         **{name: getattr(choice, name) for name in choice.__dataclass_fields__},
-        turns=[codec.encode(done) for done in turns_of(record)],
+        turns=[codec.encode(done) for done in map_run.turns_of(record)],
     )
 
 

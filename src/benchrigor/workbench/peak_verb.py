@@ -32,6 +32,7 @@ from benchrigor.model.shell_words import words_of
 from benchrigor.model.text import percent, show_duration, show_value
 from benchrigor.model.toml_tables import TomlTables
 from benchrigor.storage import Journal
+from benchrigor.workbench import peak_run
 from benchrigor.workbench.arithmetic.run_length import plan_runlength
 from benchrigor.workbench.campaign import telling_what_was_cut
 from benchrigor.workbench.data import (
@@ -44,16 +45,7 @@ from benchrigor.workbench.data import (
     limit_of_good,
 )
 from benchrigor.workbench.loadgen.sending import REQUEST, HttpRequest
-from benchrigor.workbench.peak_run import (
-    PUBLISHED_ACCURACY,
-    PeakRun,
-    Prepared,
-    find_peak,
-    generator_of,
-    peak_of,
-    search_of,
-    search_options,
-)
+from benchrigor.workbench.peak_run import PeakRun, Prepared
 from benchrigor.workbench.picture import plot_peak
 from benchrigor.workbench.planning.search import PeakSearch, expected_costs, wrong_budget
 from benchrigor.workbench.pool.pool import hosts_of, prefix_of
@@ -198,12 +190,12 @@ def peak(
     own |= {"budget_s": None} if own.get("budget_s") == math.inf else {}
     if not accuracy_given:
         own.pop("accuracy")
-    search = search_options(
+    search = peak_run.search_options(
         own,
         load=given["load"],
         limits=limits,
         # A plan is of the response, as it was published.
-        accuracy=PUBLISHED_ACCURACY if plan_only else given["accuracy"],
+        accuracy=peak_run.PUBLISHED_ACCURACY if plan_only else given["accuracy"],
     )
     if limits:
         attempt(problems, lambda: PeakSearch(**search))
@@ -212,7 +204,7 @@ def peak(
     generator = {name: given[name] for name in ("load", "prepare", "recover", "read", *SENDING)}
     generator |= _by_shell(given) | target
     generator |= {"cwd": str(Path.cwd()), "accuracy_given": accuracy_given}
-    offering = generator_of(generator, planned.limits)
+    offering = peak_run.generator_of(generator, planned.limits)
     if dry_run:
         announce(planned, search)
         return
@@ -439,12 +431,12 @@ def noun_of(_record: RunRecord) -> str:
 
 def show(record: RunRecord) -> None:
     """Print the report of a stored search."""
-    _print_peak(peak_of(record), run_id=record.run_id)
+    _print_peak(peak_run.peak_of(record), run_id=record.run_id)
 
 
 def explain(record: RunRecord) -> None:
     """Print how a stored search reached its result."""
-    found = peak_of(record)
+    found = peak_run.peak_of(record)
     print_result(
         lambda: explain_peak(found, record.name),
         run_id=record.run_id,
@@ -455,7 +447,7 @@ def explain(record: RunRecord) -> None:
 
 def draw(record: RunRecord) -> Axes:
     """Draw the trials of a stored search."""
-    return plot_peak(peak_of(record), title=record.name)
+    return plot_peak(peak_run.peak_of(record), title=record.name)
 
 
 def resume(record: RunRecord, store: Journal, budget: Mapping[str, float | None]) -> NoReturn:
@@ -464,10 +456,10 @@ def resume(record: RunRecord, store: Journal, budget: Mapping[str, float | None]
     accuracy_given = described.get("accuracy_given", False)
     if record.decision is not None and not budget:  # it is over: no server is needed
         show(record)
-        leave(_code_of(peak_of(record), accuracy_given=accuracy_given))
+        leave(_code_of(peak_run.peak_of(record), accuracy_given=accuracy_given))
     refuse_hidden(record)
-    search = search_of(record, **budget)
-    generator = generator_of(described, search.limits)
+    search = peak_run.search_of(record, **budget)
+    generator = peak_run.generator_of(described, search.limits)
     run = PeakRun.resumed(search, record, store)
     leave(carry_out(run, generator, accuracy_given=accuracy_given))
 
@@ -482,7 +474,7 @@ def carry_out(run: PeakRun, generator: Prepared, *, accuracy_given: bool) -> Exi
         say(trial_line(*told, budget_s=run.search.goal.budget_s), err=True)
 
     with telling_what_was_cut(run.campaign, print_):
-        found = find_peak(run, generator, after=say_trial)
+        found = peak_run.find_peak(run, generator, after=say_trial)
     _print_peak(found, run_id=run.campaign.run_id)
     write_picture(lambda: plot_peak(found, title=run.record().name))
     return _code_of(found, accuracy_given=accuracy_given)

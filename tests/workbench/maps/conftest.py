@@ -134,7 +134,7 @@ class OfferedTo:
 def offering(monkeypatch: pytest.MonkeyPatch) -> Offering:
     """Offer loads to simulated servers."""
     found = Offering()
-    monkeypatch.setattr("benchrigor.workbench.maps.responses.generator_of", found)
+    monkeypatch.setattr("benchrigor.workbench.peak_run.generator_of", found)
     return found
 
 

@@ -18,6 +18,7 @@ from benchrigor.model.toml_tables import Keys, Reader, TomlTables
 from benchrigor.session.measuring import TIME
 from benchrigor.settings import Setting
 from benchrigor.units import Direction
+from benchrigor.workbench import settings
 from benchrigor.workbench.data import Limit, limit_of, limit_of_good
 from benchrigor.workbench.loadgen.load_command import LoadCommand
 from benchrigor.workbench.loadgen.sending import REQUEST, HttpRequest
@@ -25,18 +26,6 @@ from benchrigor.workbench.maps.life_cycle import COMMANDS, LifeCycle
 from benchrigor.workbench.planning.search import PeakSearch
 from benchrigor.workbench.planning.surface_map import D_OPTIMAL
 from benchrigor.workbench.pool.pool import HostTable, read_hosts
-from benchrigor.workbench.settings import (
-    ADAPTIVE,
-    CHOICE,
-    DESIGN,
-    FACTOR,
-    LOAD,
-    MAP,
-    SAMPLE,
-    SEARCH,
-    SENDING,
-    STEPS,
-)
 from benchrigor.workbench.surfaces.designs import wrong_samples
 from benchrigor.workbench.surfaces.factors import Factor, Point, Space
 from benchrigor.workbench.surfaces.samples import fill_places, places_in
@@ -70,7 +59,7 @@ def _is_function(value: Any) -> bool:
 
 _picks = toml.several_of(lambda name, value: str(Pick.parse(toml.text_of(name, value))))
 _limit = toml.reader_of(_is_limit, 'a text such as "40ms", or such texts by the levels of a factor')
-_direction = toml.reader_for(CHOICE["direction"])
+_direction = toml.reader_for(settings.CHOICE["direction"])
 
 
 def _directions(name: str, value: Any) -> Any:
@@ -90,13 +79,13 @@ _COMMAND = {"command": toml.words_of, "read": _picks}
 _WAY = {"direction": _directions}
 Keywords = tuple[Mapping[str, Setting], Mapping[str, Reader]]  # settings of a table, further keys
 _PEAKS: dict[str, Keywords] = {
-    "url": (SEARCH | SENDING, REQUEST | _SENT),
-    "requests": (SEARCH | SENDING, {"requests": toml.list_of, **_SENT}),
-    "command": (SEARCH | LOAD, _COMMAND | _ANY_PEAK),
+    "url": (settings.SEARCH | settings.SENDING, REQUEST | _SENT),
+    "requests": (settings.SEARCH | settings.SENDING, {"requests": toml.list_of, **_SENT}),
+    "command": (settings.SEARCH | settings.LOAD, _COMMAND | _ANY_PEAK),
 }
 _RESPONSES: dict[str, Keywords] = {
     "peak": ({}, {"peak": toml.table_of}),
-    "command": (SAMPLE, _COMMAND | _WAY),
+    "command": (settings.SAMPLE, _COMMAND | _WAY),
     "function": ({}, {"function": toml.reader_of(_is_function, "module:function"), **_WAY}),
 }
 
@@ -143,7 +132,7 @@ class PeakResponse(OneLine):
     def generator_at(self, point: Point) -> dict[str, Any]:
         """Return the load generator at a point, as searches for a peak describe it."""
         kind = "command" if self.command else "http"
-        usual = {name: row.default for name, row in (LOAD | SENDING).items()}
+        usual = {name: row.default for name, row in (settings.LOAD | settings.SENDING).items()}
         texts = {**usual, **self.generator, "words": self.command, "requests": self.requests}
         found: dict[str, Any] = fill_places(texts, point)
         lines = {name: shlex.join(found[name]) if name in found else None for name in _AROUND}
@@ -252,12 +241,14 @@ def map_of(document: Mapping[str, Any]) -> MapFile:
 
 def _map_of(tables: TomlTables) -> MapFile:
     parts = dict.fromkeys(_PARTS, toml.table_of)
-    top = tables.settings((), {"budget_s": MAP["budget_s"]}, parts, ["factors", "response"])
+    top = tables.settings(
+        (), {"budget_s": settings.MAP["budget_s"]}, parts, ["factors", "response"]
+    )
     made = [_factor(tables, name) for name in top.get("factors", {})]
     if "factors" in top and not made:
         tables.note(("factors",), "factors is empty, expected at least one")
     factors = tuple(factor for factor in made if factor is not None)
-    design = {"design": ADAPTIVE, **tables.settings(("design",), DESIGN)}
+    design = {"design": settings.ADAPTIVE, **tables.settings(("design",), settings.DESIGN)}
     hosts = read_hosts(tables) or HostTable()
     space = Space(factors) if len(factors) == len(made) > 0 else None
     samples = tables.at("design", "samples")
@@ -265,7 +256,7 @@ def _map_of(tables: TomlTables) -> MapFile:
         tables.note(("design",), *wrong_samples(space, samples))
     life_cycle = _life_cycle(tables, space)
     response = _response(tables, space)
-    best = tables.settings(("best",), {"margin": CHOICE["margin"]})
+    best = tables.settings(("best",), {"margin": settings.CHOICE["margin"]})
     _check_places(tables)
     if tables.at("hosts", "generators") is not None:
         _check_generators(tables, response)
@@ -297,7 +288,7 @@ def _check_generators(tables: TomlTables, response: PeakResponse | MetricRespons
 
 def _factor(tables: TomlTables, name: str) -> Factor | None:
     keys = ("factors", name)
-    given = tables.settings(keys, FACTOR, _FACTOR, ["levels"])
+    given = tables.settings(keys, settings.FACTOR, _FACTOR, ["levels"])
     return tables.attempt(keys, Factor, name, **given) if "levels" in given else None
 
 
@@ -306,7 +297,7 @@ def _life_cycle(tables: TomlTables, space: Space | None) -> LifeCycle | None:
         return None
     given = tables.table(("server",), {**_SERVER, "timeouts": toml.table_of})
     if "timeouts" in given:
-        given["timeouts"] = tables.settings(("server", "timeouts"), STEPS)
+        given["timeouts"] = tables.settings(("server", "timeouts"), settings.STEPS)
     life_cycle = tables.attempt(("server",), LifeCycle, **given)
     if life_cycle is not None:
         waits = {"ready": life_cycle.ready, "port": life_cycle.port}
@@ -391,7 +382,7 @@ def _peak(tables: TomlTables, space: Space | None) -> PeakResponse | None:
         read=given.pop("read", ()),
         slos=given.pop("slo", ()),
         limits=limits | tables.table((*_PEAK, "limits"), further),
-        search={name: given.pop(name) for name in SEARCH if name in given},
+        search={name: given.pop(name) for name in settings.SEARCH if name in given},
         generator=given,
     )
     if space is not None:

@@ -34,18 +34,12 @@ from benchrigor.session.session import Session, meter_for
 from benchrigor.session.stored_runs import PART_OF
 from benchrigor.stats.interference.traffic_light import RED_ABOVE
 from benchrigor.storage.project_settings import TIME, picked_metrics, time_metric
+from benchrigor.workbench import peak_run
 from benchrigor.workbench.data import PeakRate, PeakStatus, Trial, estimate_of
 from benchrigor.workbench.loadgen.senders import Senders
 from benchrigor.workbench.maps.life_cycle import Server, StepDone, same_configuration
 from benchrigor.workbench.maps.map_file import VALUE, MapFile, MetricResponse, PeakResponse
-from benchrigor.workbench.peak_run import (
-    PeakRun,
-    find_peak,
-    generator_of,
-    peak_of,
-    search_of,
-    search_options,
-)
+from benchrigor.workbench.peak_run import PeakRun
 from benchrigor.workbench.planning.search import PeakSearch
 from benchrigor.workbench.settings import ADAPTIVE, LOADS
 from benchrigor.workbench.surfaces.factors import Point, Space, show_point
@@ -129,7 +123,7 @@ def options_at(response: PeakResponse, sample: Sample) -> dict[str, Any]:
         is_adaptive = own.get("policy", ADAPTIVE) == ADAPTIVE
         own["seed_load"] = (_BEGIN_AT if is_adaptive else 1.0) * seed_load
     load, limits = response.generator.get("load", "rate"), response.limits_at(sample.point)
-    return search_options(own, load=load, limits=limits, accuracy=sample.accuracy)
+    return peak_run.search_options(own, load=load, limits=limits, accuracy=sample.accuracy)
 
 
 class Samples:
@@ -250,11 +244,11 @@ class Samples:
 
     def _peak(self, response: PeakResponse, sample: Sample, earlier: RunRecord | None) -> Found:
         if earlier is not None and earlier.decision is not None:
-            return answer_of_peak(peak_of(earlier), earlier.run_id)
+            return answer_of_peak(peak_run.peak_of(earlier), earlier.run_id)
         options = options_at(response, sample)
         described = response.generator_at(sample.point)
         if earlier is not None and self._store is not None:
-            search = search_of(earlier)
+            search = peak_run.search_of(earlier)
             run = PeakRun.resumed(search, earlier, self._store)
         else:
             search = PeakSearch(**options)
@@ -269,8 +263,10 @@ class Samples:
             )
         restart = self._server.restart if self._server else None
         given: dict[str, Any] = {"cwd": self._cwd, "recover": restart, "senders": self._senders}
-        generator = generator_of(described, search.limits, **given)
-        return answer_of_peak(find_peak(run, generator, after=self._after), run.campaign.run_id)
+        generator = peak_run.generator_of(described, search.limits, **given)
+        return answer_of_peak(
+            peak_run.find_peak(run, generator, after=self._after), run.campaign.run_id
+        )
 
     def _metric(self, response: MetricResponse, sample: Sample, earlier: RunRecord | None) -> Found:
         metrics, record = metrics_of(response), earlier

@@ -16,13 +16,8 @@ import numpy.typing as npt
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.series import Floats
 from benchrigor.stats.series.interval import student_t
-from benchrigor.workbench.arithmetic.peaks import (
-    CLOSED_LOOP,
-    NOISE_OF_S,
-    OPEN_LOOP,
-    PeakPosterior,
-    peak_posterior,
-)
+from benchrigor.workbench.arithmetic import peaks
+from benchrigor.workbench.arithmetic.peaks import PeakPosterior
 from benchrigor.workbench.data import PeakStatus, Trial, estimate_of
 from benchrigor.workbench.planning.steps import Ending, Goal, Step
 
@@ -179,14 +174,14 @@ def _upper(goal: Goal) -> float:
 def _posterior(counted: _Tried, goal: Goal) -> PeakPosterior:
     low = max(float(counted.load.min()) / _STRIDE, goal.min_load)
     high = min(float(counted.load.max()) * _STRIDE, goal.max_load or math.inf)
-    return peak_posterior(
+    return peaks.peak_posterior(
         counted.load,
         counted.ratio,
         counted.duration_s,
         low=low,
         high=max(high, low * _LEAST_RANGE),
         error=counted.error,
-        curves=CLOSED_LOOP if goal.whole else OPEN_LOOP,
+        curves=peaks.CLOSED_LOOP if goal.whole else peaks.OPEN_LOOP,
     )
 
 
@@ -241,7 +236,7 @@ def _load_to_recheck(tried: _Tried, noise: float, goal: Goal) -> float | Ending 
     # At its limit a share varies with the requests in its tail, which includes its trials' noise.
     is_share, of_tail = tried.half > 0.0, 1.0 / tried.tail
     of_tail = np.where(np.isfinite(tried.over), _TOGETHER, 1.0) * of_tail
-    sd = np.maximum(noise * np.sqrt(NOISE_OF_S / tried.duration_s), tried.error * ~is_share)
+    sd = np.maximum(noise * np.sqrt(peaks.NOISE_OF_S / tried.duration_s), tried.error * ~is_share)
     weights = 1.0 / np.where(is_share, np.maximum(sd**2, of_tail), sd**2 + of_tail)
     low, high = goal.min_load, goal.max_load
     found = _at_bound(tried, weights, low, 1.0, PeakStatus.SATURATED_AT_LOWEST)
@@ -304,13 +299,13 @@ def _seconds_to_narrow(found: PeakPosterior, goal: Goal) -> float:
     """Return the duration of a trial that narrows the interval to the target."""
     z = student_t(math.inf, goal.confidence)
     missing = (z / math.log1p(goal.accuracy)) ** 2 - found.sd**-2
-    wanted = max(missing, 0.0) * NOISE_OF_S * (found.noise / found.slope) ** 2
+    wanted = max(missing, 0.0) * peaks.NOISE_OF_S * (found.noise / found.slope) ** 2
     return max(wanted, _seconds_to_settle(found))
 
 
 def _seconds_to_settle(found: PeakPosterior) -> float:
     """Return the duration that a queue near saturation needs to show its mean: it fills slowly."""
-    return NOISE_OF_S * (found.own / _SETTLED) ** 2
+    return peaks.NOISE_OF_S * (found.own / _SETTLED) ** 2
 
 
 def _behind(counted: _Tried, goal: Goal) -> float | None:

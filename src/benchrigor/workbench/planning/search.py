@@ -24,26 +24,10 @@ from benchrigor.workbench.data import (
     Trial,
 )
 from benchrigor.workbench.fakes import SimulatedServer
-from benchrigor.workbench.planning import adaptive_search
-from benchrigor.workbench.planning.endings import (
-    none_offered,
-    not_narrow,
-    not_offered,
-    note_unread_limits,
-    saturated_at_least,
-)
+from benchrigor.workbench.planning import adaptive_search, endings, steps
 from benchrigor.workbench.planning.judging import Judge
 from benchrigor.workbench.planning.published_search import find_policy
-from benchrigor.workbench.planning.steps import (
-    IN_BUDGET,
-    Ending,
-    Goal,
-    Policy,
-    Step,
-    highest_kept,
-    least_requests,
-    lowest_saturated,
-)
+from benchrigor.workbench.planning.steps import Ending, Step
 from benchrigor.workbench.settings import ADAPTIVE, GOAL
 
 RATE = "req/s"  # unit of loads by which counts of requests are checked
@@ -140,7 +124,7 @@ class PeakSearch:
         self.unit = unit
         problems: list[str] = []
         found = attempt(problems, _all_limits, threshold_s, p95_threshold_s, limits) or ()
-        goal = attempt(problems, lambda: Goal(**{name: given[name] for name in GOAL}))
+        goal = attempt(problems, lambda: steps.Goal(**{name: given[name] for name in GOAL}))
         if problems or goal is None:
             raise InvalidInput(problems)
         self.limits, self.goal = found, goal
@@ -153,8 +137,10 @@ class PeakSearch:
             setup_s=setup_s,
         )
         # The number of requests of users and connections is unknown.
-        self._least_requests = 0 if whole or not self._is_adaptive else least_requests(self.limits)
-        self._policy: Policy = (
+        self._least_requests = (
+            0 if whole or not self._is_adaptive else steps.least_requests(self.limits)
+        )
+        self._policy: steps.Policy = (
             adaptive_search.adaptive if self._is_adaptive else find_policy(policy)
         )
         self._trials: list[Trial] = []
@@ -219,15 +205,15 @@ class PeakSearch:
         """Return the present knowledge of the peak, also while the search runs."""
         trials, ending = self._valid(), self._ending
         load = ending.load if ending is not None else self._so_far()
-        kept, saturated = highest_kept(trials), lowest_saturated(trials)
+        kept, saturated = steps.highest_kept(trials), steps.lowest_saturated(trials)
         if load is not None:  # trials on the wrong side of it were chance
-            kept = highest_kept([trial for trial in trials if trial.asked.load <= load.value])
+            kept = steps.highest_kept([trial for trial in trials if trial.asked.load <= load.value])
             above = [trial for trial in trials if trial.asked.load > load.value]
-            saturated = lowest_saturated(above)
+            saturated = steps.lowest_saturated(above)
         status = None if ending is None else ending.status
         if status is PeakStatus.SATURATED_AT_LOWEST:  # trials that kept the limits were chance
             kept, saturated = None, min(trial.asked.load for trial in trials)
-        unread = note_unread_limits(self.limits, trials)
+        unread = endings.note_unread_limits(self.limits, trials)
         return PeakRate(
             status=status,
             load=load,
@@ -274,7 +260,7 @@ class PeakSearch:
         least_s = self._least_requests / step.load
         if not step.is_rough or self.goal.budget_s is None:
             return least_s
-        return min(least_s, self.goal.budget_s / IN_BUDGET)
+        return min(least_s, self.goal.budget_s / steps.IN_BUDGET)
 
     def _plan(self, step: Step) -> LoadTrial:
         trial = LoadTrial(
@@ -299,10 +285,10 @@ class PeakSearch:
         least = min((trial.asked.load for trial in self._valid()), default=0.0)
         is_lowest = ending.status is PeakStatus.SATURATED_AT_LOWEST and least == self.goal.min_load
         if is_lowest and not ending.notices and not self.goal.whole:
-            return replace(ending, notices=(saturated_at_least(least),))
+            return replace(ending, notices=(endings.saturated_at_least(least),))
         if ending.status is not PeakStatus.NOT_SATURATED or not self._limited:
             return ending
-        return replace(ending, notices=(not_offered(self._limited),))
+        return replace(ending, notices=(endings.not_offered(self._limited),))
 
     def _so_far(self) -> Estimate | None:
         return adaptive_search.so_far(self._valid(), self.goal) if self._is_adaptive else None
@@ -310,13 +296,13 @@ class PeakSearch:
     def _out_of_budget(self) -> Ending:
         if ending := self._refuse_all_invalid(PeakStatus.BUDGET_SPENT):
             return ending
-        load, kept = self._so_far(), highest_kept(self._valid())
+        load, kept = self._so_far(), steps.highest_kept(self._valid())
         wanted = None if load is None else self.goal.accuracy * load.value
-        notice = not_narrow(wanted)
+        notice = endings.not_narrow(wanted)
         if load is None and kept is not None and self._is_adaptive:
             needed_s = self.goal.by_now(self._trials).usual_s(self._least_requests / kept)
             if needed_s > (self.goal.budget_s or math.inf):
-                notice = not_narrow(wanted, near=kept, needed_s=needed_s)
+                notice = endings.not_narrow(wanted, near=kept, needed_s=needed_s)
         return Ending(PeakStatus.BUDGET_SPENT, load, (notice,))
 
     def _repeat_or_limit(self, invalid: Trial) -> None:
@@ -337,7 +323,7 @@ class PeakSearch:
         if below is not None:
             self.goal = replace(self.goal, max_load=self.goal.within(below))
             return
-        notice = not_offered(invalid.invalid, below=load if is_below else None)
+        notice = endings.not_offered(invalid.invalid, below=load if is_below else None)
         ending = Ending(PeakStatus.NOT_SATURATED, notices=(notice,))
         if is_below:
             ending = Ending(PeakStatus.FAILED, self._so_far(), (notice,))
@@ -347,7 +333,7 @@ class PeakSearch:
         """Return an ending if trials were run, and all were invalid; else None."""
         if not self._trials or self._valid():
             return None
-        return Ending(status, notices=(none_offered(self._trials),))
+        return Ending(status, notices=(endings.none_offered(self._trials),))
 
     def _offered_below(self, load: float) -> float | None:
         """Return the greatest load to continue with below an impossible one; None without one."""

@@ -14,13 +14,7 @@ from benchrigor.model import Estimate, StopReason
 from benchrigor.model.checks import attempt, refuse, wrong_number, wrong_settings, wrong_values
 from benchrigor.model.series import Floats, short
 from benchrigor.workbench.settings import ADAPTIVE, MAP
-from benchrigor.workbench.surfaces.designs import (
-    d_optimal,
-    far_apart,
-    seed_of,
-    snake,
-    wrong_samples,
-)
+from benchrigor.workbench.surfaces import designs
 from benchrigor.workbench.surfaces.factors import Factor, Level, Point, Space
 from benchrigor.workbench.surfaces.response_fit import AUTO
 from benchrigor.workbench.surfaces.samples import (
@@ -119,7 +113,7 @@ class SurfaceMap:
             wrong_settings(MAP, given),
             wrong_directions(direction, responses),
             [] if responses is None else _wrong_responses(responses),
-            wrong_samples(self.space, samples) if design == D_OPTIMAL else [],
+            designs.wrong_samples(self.space, samples) if design == D_OPTIMAL else [],
         )
         self.design, self.samples, self.budget_s = design, samples, budget_s
         self._target, self._confidence = target, confidence
@@ -127,7 +121,7 @@ class SurfaceMap:
         self._interchangeable, self._model = interchangeable, model
         self._responses = tuple(responses or ())
         self._grid = self.space.grid()
-        self._first = snake(self.space, self._first_design())
+        self._first = designs.snake(self.space, self._first_design())
         self._queue = list(self._first)
         self._pending: dict[int, Sample] = {}
         self._measured: list[Measured] = []
@@ -144,10 +138,10 @@ class SurfaceMap:
         if self.design == FULL:
             return self._grid
         if self.design == D_OPTIMAL:
-            return d_optimal(self.space, self.samples or 0, seed=self._seed)
+            return designs.d_optimal(self.space, self.samples or 0, seed=self._seed)
         terms = self.space.terms(self._grid[:1]).shape[1] + 1
         most = 3 * (self.samples or len(self._grid)) // 4
-        return far_apart(self.space, max(_FEWEST, min(terms, most)), seed=self._seed)
+        return designs.far_apart(self.space, max(_FEWEST, min(terms, most)), seed=self._seed)
 
     def ask(self) -> Sample | None:
         """Return the next sample; None if the results so far call for no further one."""
@@ -157,7 +151,7 @@ class SurfaceMap:
         sample = Sample(
             id=self._asked,
             point=dict(point),
-            seed_load=seed_of(self.space, self._answers(), point),
+            seed_load=designs.seed_of(self.space, self._answers(), point),
             accuracy=self._target,
         )
         self._asked += 1

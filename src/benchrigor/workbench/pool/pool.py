@@ -20,21 +20,9 @@ from benchrigor.model.checks import refuse
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.model.toml_tables import TomlTables, list_of, words_of
+from benchrigor.workbench.pool import on_host
 from benchrigor.workbench.pool.executors import DaskExecutor, Executor, LocalExecutor
-from benchrigor.workbench.pool.on_host import (
-    BEAT_S,
-    BUSY,
-    DONE,
-    FREE,
-    HOLD,
-    LATE,
-    LOST,
-    REFUSED,
-    HostBusy,
-    Job,
-    Outcome,
-    Token,
-)
+from benchrigor.workbench.pool.on_host import DONE, LOST, HostBusy, Job, Outcome, Token
 from benchrigor.workbench.settings import HOSTS, wrong_hosts
 
 _LOOK_S = 1.0  # between two attempts to end jobs
@@ -163,18 +151,17 @@ class Pool:
                 raise WorkloadFailed(said)
             try:
                 if self._closed.is_set():
-                    return Outcome(
-                        kind=LOST, failure="the pool is closed", earlier=(*map(str, attempts),)
-                    )
+                    earlier = (*map(str, attempts),)
+                    return Outcome(kind=LOST, failure="the pool is closed", earlier=earlier)
                 attempts.append(self._try(token, call, arguments))
             finally:
                 self._release(token)
             outcome = attempts[-1]
-            if outcome.kind == BUSY:
+            if outcome.kind == on_host.BUSY:
                 raise HostBusy(outcome.failure)
-            if outcome.kind == REFUSED:
+            if outcome.kind == on_host.REFUSED:
                 raise WorkloadFailed(outcome.failure)
-            if outcome.kind == LATE:
+            if outcome.kind == on_host.LATE:
                 raise WorkloadFailed(f"{outcome.failure}: another process goes on with this run")
             is_again = outcome.kind == LOST or (outcome.kind == DONE and outcome.disturbed)
             if not is_again or len(attempts) > 1 or self._timed or self._closed.is_set():
@@ -253,8 +240,8 @@ class Pool:
 
     def _hold_idle(self) -> None:
         """Give signs of life on the hosts without a job."""
-        while not self._closed.wait(BEAT_S):
-            silent_s = time.monotonic() - BEAT_S
+        while not self._closed.wait(on_host.BEAT_S):
+            silent_s = time.monotonic() - on_host.BEAT_S
             for host in [name for name, held_s in [*self._held_s.items()] if held_s <= silent_s]:
                 token = self._acquire(first=host, timeout_s=0.0)
                 if token is not None:
@@ -262,7 +249,7 @@ class Pool:
                     held.add_done_callback(partial(lambda token, _: self._release(token), token))
 
     def _hold(self, token: Token, host: str) -> Future[Outcome]:
-        job = replace(self._job(HOLD, {}, token), host=host, watched=False)
+        job = replace(self._job(on_host.HOLD, {}, token), host=host, watched=False)
         return self._locks.submit(self._executor.run, host, job)
 
     def _job(self, call: str, arguments: Mapping[str, Any], token: Token) -> Job:
@@ -304,7 +291,7 @@ class Pool:
         for host in self._held_s:
             if (token := self._acquire(first=host, timeout_s=_LOOK_S)) is not None:
                 given = {"host": host, "owner": self._owner, "folder": self._lock_folder}
-                job = replace(self._job(FREE, given, token), watched=False)
+                job = replace(self._job(on_host.FREE, given, token), watched=False)
                 freed.append(self._locks.submit(self._executor.run, host, job))
         wait(freed, timeout=_FREED_S)
 

@@ -11,16 +11,9 @@ import scipy
 
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.series import Floats
+from benchrigor.workbench.surfaces import models
 from benchrigor.workbench.surfaces.factors import Point, Space
-from benchrigor.workbench.surfaces.models import (
-    GAUSSIAN_PROCESS,
-    QUADRATIC,
-    GaussianProcess,
-    Quadratic,
-    fit_gaussian_process,
-    fit_quadratic,
-    width_of_plane,
-)
+from benchrigor.workbench.surfaces.models import GaussianProcess, Quadratic
 from benchrigor.workbench.surfaces.samples import Measured, relative_error
 
 AUTO = "auto"
@@ -77,7 +70,7 @@ def too_few(space: Space, n: int) -> Notice:
 
 def _least_points(space: Space) -> int:
     """Return the least number of points of a model: a plane and two degrees of freedom."""
-    return width_of_plane(space) + 2
+    return models.width_of_plane(space) + 2
 
 
 def fit_response(
@@ -92,7 +85,7 @@ def fit_response(
     together: dict[tuple[object, str], list[tuple[Point, Estimate]]] = {}
     known = [found for found in samples if response in found.estimates]
     hosts = sorted({str(found.host) for found in known if found.host})
-    wanted = math.inf if wanted_model == QUADRATIC else _least_points(space) + len(hosts) - 1
+    wanted = math.inf if wanted_model == models.QUADRATIC else _least_points(space) + len(hosts) - 1
     n_points = len({space.key(found.sample.point) for found in known})
     may_differ = len(hosts) > 1 and not interchangeable
     are_blocks = may_differ and n_points >= wanted
@@ -106,8 +99,8 @@ def fit_response(
     if n_points < _least_points(space):
         return ResponseFit(points=points, several=several, notices=(too_few(space, n_points),))
     blocks = [host for _, host in together] if are_blocks else []
-    process = fit_gaussian_process(space, points, logs, errors, blocks)
-    quadratic = None if are_blocks else fit_quadratic(space, points, logs, errors)
+    process = models.fit_gaussian_process(space, points, logs, errors, blocks)
+    quadratic = None if are_blocks else models.fit_quadratic(space, points, logs, errors)
     model = _choose(process, quadratic, wanted_model)
     if model is None:
         return ResponseFit(points=points, several=several, notices=(_undetermined(n_points),))
@@ -156,9 +149,9 @@ def _choose(
     process: GaussianProcess, quadratic: Quadratic | None, wanted: str = AUTO
 ) -> Quadratic | GaussianProcess | None:
     """Return the wanted model; or that of the lower leave-one-out error, a quadratic's limit."""
-    if wanted == QUADRATIC:
+    if wanted == models.QUADRATIC:
         return quadratic
-    if quadratic is None or wanted == GAUSSIAN_PROCESS:
+    if quadratic is None or wanted == models.GAUSSIAN_PROCESS:
         return process
     own, other = (float(np.mean(np.abs(fit.left_out))) for fit in (process, quadratic))
     lowest = float(scipy.special.chdtri(quadratic.freedom, _SURE))
