@@ -78,7 +78,7 @@ class Served:
 def served(monkeypatch: pytest.MonkeyPatch) -> Served:
     """Offer the loads of the command line to a simulated server."""
     found = Served()
-    monkeypatch.setattr("benchrigor.workbench.peak_run.OpenLoop", found)
+    monkeypatch.setattr("benchrigor.workbench.loadgen.OpenLoop", found)
     return found
 
 

@@ -23,6 +23,7 @@ from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.shell_words import words_of
 from benchrigor.model.text import show_duration, show_value
 from benchrigor.protocols import Store
+from benchrigor.workbench import loadgen
 from benchrigor.workbench.campaign import Campaign, here
 from benchrigor.workbench.data import (
     Limit,
@@ -32,13 +33,6 @@ from benchrigor.workbench.data import (
     PeakRate,
     PeakStatus,
     Trial,
-)
-from benchrigor.workbench.loadgen import (
-    HostSenders,
-    HttpRequest,
-    HttpRequests,
-    LoadCommand,
-    OpenLoop,
 )
 from benchrigor.workbench.loadgen.senders import Senders
 from benchrigor.workbench.planning.search import PeakSearch
@@ -340,7 +334,7 @@ class Prepared:
 
     def __init__(
         self,
-        generator: OpenLoop | LoadCommand,
+        generator: loadgen.OpenLoop | loadgen.LoadCommand,
         *,
         prepare: Callable[[], object],
         recover: Callable[[], object],
@@ -416,24 +410,22 @@ def generator_of(
     Commands run in ``cwd``, or in the folder of the description; ``senders`` replace its own.
     """
     cwd = cwd or described.get("cwd")
-    is_rate = described["load"] == "rate"
-    made: OpenLoop | LoadCommand
+    made: loadgen.OpenLoop | loadgen.LoadCommand
     if described["kind"] == "command":
-        picks = [Pick.parse(pick) for pick in described["read"]]
-        made = LoadCommand(described["words"], picks, limits=limits, is_rate=is_rate, cwd=cwd)
+        picks, is_rate = map(Pick.parse, described["read"]), described["load"] == "rate"
+        how: dict[str, Any] = {"limits": limits, "is_rate": is_rate, "cwd": cwd}
+        made = loadgen.LoadCommand(described["words"], [*picks], **how)
     else:
         requests: Any
         if described["kind"] == "target":
             requests = imported(described["words"][0], described["cwd"])
         else:
-            kinds = [HttpRequest(**request) for request in described["requests"]]
-            requests = HttpRequests(kinds=kinds)
-        made = OpenLoop(
-            requests,
-            limits,
-            senders=HostSenders(partial(_pool, described)) if described.get("hosts") else senders,
-            **{name: described[name] for name in SENDING},
-        )
+            kinds = [loadgen.HttpRequest(**request) for request in described["requests"]]
+            requests = loadgen.HttpRequests(kinds=kinds)
+        if described.get("hosts"):
+            senders = loadgen.HostSenders(partial(_pool, described))
+        sending = {name: described[name] for name in SENDING}
+        made = loadgen.OpenLoop(requests, limits, senders=senders, **sending)
     return Prepared(
         made,
         prepare=_hook(described["prepare"], "--prepare", cwd),

@@ -10,8 +10,7 @@ from benchrigor.model.text import many, percent, show_duration, show_value
 from benchrigor.report.notice_lines import marked_all
 from benchrigor.workbench.arithmetic.peaks import CLOSED_LOOP, OPEN_LOOP
 from benchrigor.workbench.arithmetic.run_length import RunLengthPlan
-from benchrigor.workbench.data import FAILED, Limit, PeakRate, Trial
-from benchrigor.workbench.good_requests import conditions_of
+from benchrigor.workbench.data import FAILED, Limit, PeakRate, Trial, conditions_of
 
 _FAILURES_SHOWN = 3
 _MOST_SHOWN = 100.0  # times the limit

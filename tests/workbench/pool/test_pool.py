@@ -106,7 +106,7 @@ def test_all_hosts_of_a_gang_are_held_and_told() -> None:
 @pytest.mark.parametrize("within", [None, 7])
 def test_hosts_that_have_no_job_stay_held(monkeypatch: pytest.MonkeyPatch, within: int) -> None:
     """Those that have had one; within a lease also those that will."""
-    monkeypatch.setattr("benchrigor.workbench.pool.pool.BEAT_S", 0.02)
+    monkeypatch.setattr("benchrigor.workbench.pool.on_host.BEAT_S", 0.02)
     executor = Holding(["elm", "oak"])
     with Pool(executor, owner="a", within=within) as pool:
         if within is None:
@@ -119,7 +119,7 @@ def test_hosts_that_have_no_job_stay_held(monkeypatch: pytest.MonkeyPatch, withi
 
 
 def test_a_host_that_has_a_job_is_held_by_that_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchrigor.workbench.pool.pool.BEAT_S", 0.02)
+    monkeypatch.setattr("benchrigor.workbench.pool.on_host.BEAT_S", 0.02)
     executor = Holding(["elm", "oak"])
     with Pool(executor, owner="a") as pool:
         pool.submit(CALL, {}, n_hosts=2).result()

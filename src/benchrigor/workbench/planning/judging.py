@@ -10,8 +10,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import refuse
 from benchrigor.model.text import show_duration
 from benchrigor.stats.statistics.proportion import WILSON
-from benchrigor.workbench.data import FAILED, Limit, LoadResult, LoadTrial, Trial
-from benchrigor.workbench.good_requests import CHUNK_GAP
+from benchrigor.workbench.data import CHUNK_GAP, FAILED, Limit, LoadResult, LoadTrial, Trial
 
 _LAGS = 3.0  # times the p99 of the lag: the most that late requests add to a response
 _MOST_LAG = 0.1  # of the least limit in seconds: a greater lag measures the generator

@@ -16,7 +16,7 @@ from benchrigor.model.series import Floats, short
 from benchrigor.workbench.settings import ADAPTIVE, MAP
 from benchrigor.workbench.surfaces import designs
 from benchrigor.workbench.surfaces.factors import Factor, Level, Point, Space
-from benchrigor.workbench.surfaces.response_fit import AUTO
+from benchrigor.workbench.surfaces.models import AUTO
 from benchrigor.workbench.surfaces.samples import (
     Answer,
     Measured,

@@ -24,10 +24,9 @@ from benchrigor.stats.series.interval import (
 )
 from benchrigor.units import Direction
 from benchrigor.workbench.data import estimate_of
-from benchrigor.workbench.surfaces import response_fit
+from benchrigor.workbench.surfaces import models
 from benchrigor.workbench.surfaces.factors import Factor, Point, Space, show_point, spread
-from benchrigor.workbench.surfaces.models import GaussianProcess, Quadratic
-from benchrigor.workbench.surfaces.response_fit import ResponseFit
+from benchrigor.workbench.surfaces.models import GaussianProcess, Quadratic, ResponseFit
 from benchrigor.workbench.surfaces.samples import (
     Best,
     Crossover,
@@ -344,7 +343,7 @@ class Surface(OneLine):
         """Return the average of estimates of one point."""
         if len(estimates) == 1:
             return estimates[0]
-        log, error = response_fit.average(estimates)
+        log, error = models.average(estimates)
         n = sum(estimate.n for estimate in estimates)
         return self._of_logarithm(log, StandardError(error, math.inf), n, "average")
 
@@ -380,7 +379,7 @@ def fit_surface(
     direction: str | Mapping[str, str] = "higher",
     seed: int = 1,
     interchangeable: bool = False,
-    model: str = response_fit.AUTO,
+    model: str = models.AUTO,
 ) -> Surface:
     """Fit a surface to the results of samples.
 
@@ -437,7 +436,7 @@ def fit_surface(
     how: dict[str, Any] = {"interchangeable": interchangeable, "wanted_model": model}
     fits = {
         name: replace(
-            response_fit.fit_response(space, measured, name, **how),
+            models.fit_response(space, measured, name, **how),
             sign=1.0 if direction_of(name, direction) == "higher" else -1.0,
         )
         for name in names
@@ -449,7 +448,7 @@ def fit_surface(
     first = next(iter(fits.values()), ResponseFit(points=(), several=()))
     notices = [*weak_samples(measured), *(one for fit in fits.values() for one in fit.notices)]
     if not fits:
-        notices = [response_fit.too_few(space, 0), *notices]
+        notices = [models.too_few(space, 0), *notices]
     return Surface(
         samples=tuple(measured),
         model=None if first.model is None else first.model.name,
