@@ -9,7 +9,7 @@ from simulated.rounds import run
 from benchrigor.clocks import WallClock
 from benchrigor.testing import FakeClock, FakeMeter
 from benchrigor.workloads import AmountWorkload, CallableWorkload, CommandWorkload, Pick
-from benchrigor.workloads.processes.reference_command import ReferenceCommand
+from benchrigor.workloads.command import ReferenceCommand
 from benchrigor.workloads.processes.worker import Reference
 
 

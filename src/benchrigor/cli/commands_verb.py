@@ -47,7 +47,7 @@ from benchrigor.session.pairs.ranking import Ranking, compare_with, notices_of_s
 from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.stats.comparison.samples import comparable_statistic
 from benchrigor.workloads import CommandWorkload
-from benchrigor.workloads.processes.command_hooks import PLACES
+from benchrigor.workloads.processes.command_line import PLACES
 
 _COMMA = re.compile(r"(?<!\\),")
 _MOST_VALUES, _MOST_PLACES, _LARGEST = 1000, 30, Decimal("1e30")

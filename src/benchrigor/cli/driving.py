@@ -20,7 +20,7 @@ from benchrigor.session import Session
 from benchrigor.session.engine import Engine, check_seed, seed_of
 from benchrigor.session.measuring import records_of, rotate
 from benchrigor.workloads import CommandWorkload
-from benchrigor.workloads.processes.command_hooks import setting_up
+from benchrigor.workloads.processes.command_line import setting_up
 from benchrigor.workloads.processes.own_signals import end, handle
 
 

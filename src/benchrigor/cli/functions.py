@@ -21,9 +21,9 @@ from benchrigor.model.checks import refuse
 from benchrigor.protocols import Workload
 from benchrigor.session.measuring import TIME
 from benchrigor.workloads import AmountWorkload, CallableWorkload, StepwiseWorkload
-from benchrigor.workloads.amount import takes_amount
 from benchrigor.workloads.named_functions import imported
 from benchrigor.workloads.processes.process_group import missing_for_processes
+from benchrigor.workloads.timing import takes_amount
 
 # Workload, metrics and subject of a session, and its notices
 Chosen = tuple[Workload, tuple[Metric, ...], dict[str, Any], *tuple[Notice, ...]]

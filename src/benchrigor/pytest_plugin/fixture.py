@@ -28,7 +28,7 @@ from benchrigor.storage.project_settings import time_metric
 from benchrigor.workloads import CallableWorkload, InterpreterWorkload
 from benchrigor.workloads.processes import kinship
 from benchrigor.workloads.processes.own_signals import EndedBySignal, ended_by_signals
-from benchrigor.workloads.processes.time_limits import CallOverran, Patience
+from benchrigor.workloads.processes.time_limits import CallLimit, CallOverran
 from benchrigor.workloads.timing import awaits, hash_of_function, name_of, wrong_time_limit
 
 T = TypeVar("T")
@@ -290,7 +290,7 @@ class Bench(Benchmarked):
     def _in_time(self, call: Callable[[], T], func: Callable[..., object]) -> T:
         """Return the result of a call outside the readings; WorkloadFailed if it hangs."""
         __tracebackhide__ = True
-        patience, results = Patience(), list[T]()
+        patience, results = CallLimit(), list[T]()
         with patience.kept(self._settings["budget_s"]):
             results.append(call())
         if not results:

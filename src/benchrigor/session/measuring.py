@@ -33,8 +33,7 @@ from benchrigor.session.measured_metrics import SPEED
 from benchrigor.session.session import Session, meter_for
 from benchrigor.units import Direction
 from benchrigor.workloads import AmountWorkload, CallableWorkload
-from benchrigor.workloads.amount import takes_amount
-from benchrigor.workloads.timing import awaits, misfits, wrong_function
+from benchrigor.workloads.timing import awaits, misfits, takes_amount, wrong_function
 
 if TYPE_CHECKING:  # asyncio takes longer to load than all else here
     from asyncio import AbstractEventLoop

@@ -62,12 +62,16 @@ from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.wps.hc3 import load_statsmodels
 from benchrigor.storage import Journal, as_store
 from benchrigor.storage.full_pace import keep_levels, kept_levels
-from benchrigor.workloads import AmountWorkload, CallableWorkload, CommandWorkload, StepwiseWorkload
-from benchrigor.workloads.amount import takes_amount
-from benchrigor.workloads.processes import reference_command
+from benchrigor.workloads import (
+    AmountWorkload,
+    CallableWorkload,
+    CommandWorkload,
+    StepwiseWorkload,
+    command,
+)
 from benchrigor.workloads.processes.own_signals import note_stops
 from benchrigor.workloads.processes.worker import VERSION
-from benchrigor.workloads.timing import TimedWorkload
+from benchrigor.workloads.timing import TimedWorkload, takes_amount
 
 # One line per decision, written only if the program that measures adds a handler.
 _LOG = logging.getLogger("benchrigor.session")
@@ -474,7 +478,7 @@ class Session:
     @property
     def _machine(self) -> str:
         """The conditions that a full speed holds for."""
-        versions = f"reference {VERSION}, command {reference_command.VERSION}"
+        versions = f"reference {VERSION}, command {command.VERSION}"
         return ", ".join([*conditions_of_speed(self._describe()).values(), versions])
 
     def _keep_pace(self) -> None:

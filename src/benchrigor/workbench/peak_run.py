@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from benchrigor.clocks import WallClock
 from benchrigor.errors import BenchrigorError, WorkloadFailed
 from benchrigor.model import Analysis, Code, Options, Round, RoundPlan, RunRecord, StopReason, codec
 from benchrigor.model.analysis import Kind
@@ -40,9 +39,8 @@ from benchrigor.workbench.pool.pool import HostTable, Pool, executor_for
 from benchrigor.workbench.settings import ADAPTIVE, LOADS, SENDING
 from benchrigor.workloads import Pick
 from benchrigor.workloads.named_functions import imported
-from benchrigor.workloads.processes.command_hooks import run_hook
-from benchrigor.workloads.processes.command_line import CommandLine
-from benchrigor.workloads.processes.time_limits import CallOverran, Patience
+from benchrigor.workloads.processes.command_line import CommandLine, run_hook
+from benchrigor.workloads.processes.time_limits import CallLimit, CallOverran
 
 KIND = "peak"  # of the subject of such a run
 _TRIAL = "trial"  # the fact of a round that holds it
@@ -221,7 +219,7 @@ class PeakRun:
         return _REASONS.get(self.search.result().status, StopReason.EXHAUSTED)
 
 
-class _Overtime(Patience):
+class _Overtime(CallLimit):
     """Ends the code inside at the first check, two seconds after the time is up."""
 
     def _is_late(self) -> bool:
@@ -231,7 +229,7 @@ class _Overtime(Patience):
 def _ended_with_budget(left_s: float) -> AbstractContextManager[None]:
     """Raise CallOverran inside, two seconds after the seconds left of a budget have passed.
 
-    `Patience` documents where it cannot interrupt.
+    `CallLimit` documents where it cannot interrupt.
     """
     is_limited = left_s < threading.TIMEOUT_MAX
     return _Overtime().kept(max(left_s, 0.0) / LATEST if is_limited else None)
@@ -394,7 +392,7 @@ def _hook(command: str | None, option: str, cwd: str | None) -> Callable[[], obj
     if command is None:
         return lambda: None
     words = words_of(command, f"{option} {hide_secrets(command)!r}")
-    return partial(run_hook, option, words, CommandLine(words, cwd=cwd), WallClock())
+    return partial(run_hook, option, words, CommandLine(words, cwd=cwd))
 
 
 def generator_of(

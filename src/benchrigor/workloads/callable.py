@@ -7,7 +7,7 @@ import inspect
 import os
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import repeat
+from itertools import count, repeat
 from operator import length_hint
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,15 +27,12 @@ from benchrigor.workloads.processes.worker import (
 from benchrigor.workloads.reading_delays import ReadingDelays
 from benchrigor.workloads.timing import (
     NEVER,
-    Chunk,
-    InstructionClock,
     TimedWorkload,
     awaits,
     collector_kept,
     failures_of,
     in_seconds,
     misfits,
-    traced_memory,
     wrong_function,
 )
 
@@ -107,7 +104,7 @@ class CallableWorkload(TimedWorkload):
         measurement.
     timeout_s
         Seconds after which a call is ended (on average with ``inner``); None for no limit.
-        `timing.TimeLimit` says which calls cannot be ended.
+        `time_limits.CallLimit` says which calls cannot be ended.
     first_call_apart
         Whether the first call is timed apart; otherwise, with ``inner``, every call is part of a
         reading.
@@ -133,6 +130,8 @@ class CallableWorkload(TimedWorkload):
     (array([5.e-06, 5.e-06, 5.e-06]), 8)
     """
 
+    _is_new = True  # until the first call
+    _amount: tuple[float, ...] = ()  # of work, in a round of one call
     _is_chosen = False  # whether readings told how many calls they need
     _latest_ns: Sequence[int] = ()  # readings
 
@@ -169,11 +168,10 @@ class CallableWorkload(TimedWorkload):
             ),
         )
         super().__init__(func, clock=clock, meter=meter, timeout_s=timeout_s)
-        if self._limit is not None:
-            self._limit.calls = inner or 1
+        self._limit.calls = inner or 1
         self._gc, self._metric = gc, metric
         self._is_first_round = first_call_apart
-        self._take_first = take_first  # None after the first call
+        self._take_first = take_first
         self._calls = 0  # finished before the readings under way
         self._setup, self._teardown = setup, teardown
         self._sync, self._memory, self._instructions = sync, memory, instructions
@@ -181,7 +179,7 @@ class CallableWorkload(TimedWorkload):
         self._is_given = False  # whether setup returns the arguments of a call
         self._most_given = _MOST_GIVEN
         alone = self.takes_amount or teardown is not None
-        self.inner = 1 if alone else inner or 0  # calls per reading; 0 until chosen
+        self.inner = 1 if alone else inner or 0
         self._is_coroutine = awaits(func)
         self._loop_factory = loop_factory
         self._carry_out: Callable[[Coroutine[Any, Any, Any]], Any] | None = None
@@ -195,7 +193,7 @@ class CallableWorkload(TimedWorkload):
             if self._is_first_round:
                 first_call_ns = self._time_first_call(plan.seconds)
                 first_call_s = float(in_seconds([first_call_ns])[0])
-                self._patience.typical_s = first_call_s
+                self._limit.typical_s = first_call_s
                 recorder.fact("first_call_s", first_call_s)
             if self._are_too_short():
                 self.inner = 0
@@ -262,23 +260,9 @@ class CallableWorkload(TimedWorkload):
         return elapsed_ns
 
     @contextmanager
-    def _refuse_coroutine(self) -> Iterator[None]:
-        """Raise InvalidInput after the call inside if it only made a coroutine."""
-        if self._is_coroutine:
-            yield
-            return
-        _, func = self.name, self._func  # keep the name of the function
-        self._func = kept = _FirstResult(func)
-        try:
-            yield
-        finally:
-            self._func = func
-        kept.refuse_coroutine(self.name)
-
-    @contextmanager
-    def _first_taken(self, take: Callable[[Any], object]) -> Iterator[None]:
-        """Have the result of the first call inside taken: later calls are of the bare function."""
-        _, func, self._take_first = self.name, self._func, None  # keep the name of the function
+    def _first_call(self) -> Iterator[None]:
+        """Look at the result of the first call inside: later calls are of the bare function."""
+        name, func = self.name, self._func  # keep the name of the function
         results: list[Any] = []
 
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -297,16 +281,17 @@ class CallableWorkload(TimedWorkload):
             yield
         finally:
             self._func = func
-        if results:  # else the call was left
-            take(results[0])
+        for result in results:  # none if the call was left
+            _refuse_coroutine(result, name)
+            if self._take_first is not None:
+                self._take_first(result)
 
     def _time_first_call(self, seconds: float | None) -> int:
         """Time the first call, which pays for all that is done once.
 
         It is a reading if few calls are to be had in that many seconds.
         """
-        with self._refuse_coroutine():
-            (first_call_ns,) = self._time(1, None, delays=self._delays)
+        (first_call_ns,) = self._time(1, None, delays=self._delays)
         if self.inner <= 1 and seconds is not None and first_call_ns > seconds * 1e9 / FEW_CALLS:
             self._kept_ns.append(first_call_ns)
         elif self._delays is not None:
@@ -314,15 +299,15 @@ class CallableWorkload(TimedWorkload):
             self._delays.expect(first_call_ns)
         return first_call_ns
 
-    def _next_chunk(self, n: int, done: int, until_ns: int) -> Chunk:
+    def _next_chunk(self, n: int, done: int, until_ns: int) -> list[int]:
         """Return up to ``n`` readings until then, after ``done`` others; kept ones first."""
         if not (self.inner or self._kept_ns):
             self.inner, self._is_chosen = self._calibrate(done), True
         if self._kept_ns:
-            return Chunk([self._kept_ns.pop(0)])
+            return [self._kept_ns.pop(0)]
         elapsed_ns = self._time(n, done, inner=self.inner, delays=self._delays, until_ns=until_ns)
         self._latest_ns = elapsed_ns[-_TELLING:]
-        return Chunk(elapsed_ns, self.inner)
+        return elapsed_ns
 
     def _are_too_short(self) -> bool:
         """Return whether the latest readings lasted much less than the clock needs."""
@@ -375,13 +360,14 @@ class CallableWorkload(TimedWorkload):
         until_ns: int = NEVER,
     ) -> list[int]:
         """Return ``n`` readings of ``inner`` calls, in ns; the last one begins by ``until_ns``."""
-        if self._take_first is not None:
-            with self._first_taken(self._take_first):
+        if self._is_new:
+            self._is_new = False
+            with self._first_call():
                 return self._time(1, done, inner=inner, delays=delays, until_ns=until_ns)
         elapsed_ns: list[int] = []
         taken = elapsed_ns.append
         if delays is not None:
-            taken = delays.begin(elapsed_ns, done=done or 0, readings=n)
+            taken = delays.begin(elapsed_ns, done=0 if self._amount else done or 0, readings=n)
         if self._one_by_one:
             with self._left_if_late(elapsed_ns):
                 for _ in repeat(None, n):
@@ -398,9 +384,9 @@ class CallableWorkload(TimedWorkload):
         with (
             self._left_if_late(elapsed_ns),
             failures_of(self.name, elapsed_ns, done, call),
-            self._watch(elapsed_ns, done),
+            self._limit.watching(elapsed_ns, done),
         ):
-            self._take_readings((self._clock.now_ns, taken, n, until_ns, loop))
+            self._take_readings((self._now_ns, taken, n, until_ns, loop))
         self._calls += len(elapsed_ns) * inner
         return elapsed_ns
 
@@ -413,19 +399,18 @@ class CallableWorkload(TimedWorkload):
         elapsed_ns: Sequence[int],
         done: int | None,
         delays: ReadingDelays | None,
-        *amount: float,
     ) -> int:
         """Take one reading, with setup and teardown around it; return its nanoseconds.
 
         ``elapsed_ns`` and ``done`` give its place for messages.
         """
-        name = self.name if not amount else f"{self.name}({amount[0]})"
+        name = "".join((self.name, *(f"({amount})" for amount in self._amount)))
         given = self._made_ready(inner, name, elapsed_ns, done)
         try:
             if delays is not None:
                 delays.resume()
-            with failures_of(name, elapsed_ns, done), self._watch(elapsed_ns, done):
-                calls = [((*amount, *args), kwargs) for args, kwargs in given]
+            with failures_of(name, elapsed_ns, done), self._limit.watching(elapsed_ns, done):
+                calls = [((*self._amount, *args), kwargs) for args, kwargs in given]
                 reading = self._time_given(calls)
             if delays is not None:
                 delays.pause()
@@ -461,7 +446,7 @@ class CallableWorkload(TimedWorkload):
     def _time_given(self, calls: Sequence[Arguments]) -> int:
         """Return the nanoseconds of calls with these arguments."""
         func: Any = self._func
-        now = self._clock.now_ns
+        now = self._now_ns
         if self._carry_out is None:
             start = now()
             for args, kwargs in calls:
@@ -487,23 +472,35 @@ class CallableWorkload(TimedWorkload):
             if self._is_first_round:
                 recorder.notice(Notice.of(Code.NO_INSTRUCTIONS, why_=counter))
             return
-        clock, self._clock = self._clock, InstructionClock(counter)
-        try:
-            (count,) = self._time(1, None, inner=self.inner or 1)
-        finally:
-            self._clock = clock
-        recorder.reading("instructions", count / (self.inner or 1))
+        inner = self.inner or 1
+        recorder.reading("instructions", self._count(counter, inner) / inner)
 
     def _trace_peak(self) -> int:
         """Return the most bytes that were allocated at once in a call, beyond those before it."""
-        func = self._func
-        with traced_memory(func, is_coroutine=self._is_coroutine) as (traced, peak):
-            self._func = traced
-            try:
-                self._time_alone(1, (), None, None)
-            finally:
-                self._func = func
-        return peak()
+        import tracemalloc  # noqa: PLC0415  # only if memory is asked for
+
+        was_tracing, reads = tracemalloc.is_tracing(), count()
+
+        def read() -> int:
+            if next(reads) % 2:
+                return tracemalloc.get_traced_memory()[1]
+            tracemalloc.reset_peak()
+            return tracemalloc.get_traced_memory()[0]
+
+        tracemalloc.start()
+        try:
+            return self._count(read, 1)
+        finally:
+            if not was_tracing:
+                tracemalloc.stop()
+
+    def _count(self, read: Callable[[], int], inner: int) -> int:
+        """Return how far a counter moves during a reading: it takes the place of the clock."""
+        self._now_ns = read
+        try:
+            return self._time(1, None, inner=inner)[0]
+        finally:
+            self._now_ns = self._clock.now_ns
 
 
 def _resident_bytes() -> int:
@@ -530,24 +527,13 @@ def _arguments(returned: object, name: str) -> Arguments | None:
     )
 
 
-class _FirstResult:
-    """Calls a function and keeps its result, which says how the function is to be timed."""
-
-    def __init__(self, func: Callable[..., object]) -> None:
-        self._func = func
-        self._result: object = None
-
-    def __call__(self, *args: Any, **kwargs: Any) -> object:
-        self._result = self._func(*args, **kwargs)
-        return self._result
-
-    def refuse_coroutine(self, name: str) -> None:
-        """Raise InvalidInput if the call only made a coroutine or an asynchronous generator."""
-        if inspect.isasyncgen(self._result):
-            raise InvalidInput(
-                f"{name} returned an asynchronous generator that nothing steps through; give a "
-                "coroutine function that runs it to its end"
-            )
-        if inspect.iscoroutine(self._result):
-            self._result.close()
-            raise InvalidInput(f"{name} returned a coroutine: {_UNAWAITED}")
+def _refuse_coroutine(result: object, name: str) -> None:
+    """Raise InvalidInput if a call only made a coroutine or an asynchronous generator."""
+    if inspect.isasyncgen(result):
+        raise InvalidInput(
+            f"{name} returned an asynchronous generator that nothing steps through; give a "
+            "coroutine function that runs it to its end"
+        )
+    if inspect.iscoroutine(result):
+        result.close()
+        raise InvalidInput(f"{name} returned a coroutine: {_UNAWAITED}")

@@ -4,38 +4,54 @@ from __future__ import annotations
 
 import math
 import os
-import subprocess
+import shutil
 import sys
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from subprocess import DEVNULL
 from typing import Any, BinaryIO, Literal, Self
 
 import numpy as np
 
+from benchrigor.clocks import processors
 from benchrigor.errors import ClockFailed, WorkloadFailed
-from benchrigor.model import Code, Notice, References, RoundPlan
+from benchrigor.model import Code, Delays, Notice, References, RoundPlan
 from benchrigor.model.checks import refuse, wrong_values, wrong_whole
+from benchrigor.model.codec import is_there
+from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
 from benchrigor.model.text import many, show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.secret_texts import hide_values
+from benchrigor.stats.series.undisturbed import STOPPED
 from benchrigor.workloads.processes import launcher
-from benchrigor.workloads.processes.command_hooks import CommandHooks, before_rounds
-from benchrigor.workloads.processes.command_line import GRACE_S, CommandLine, shown, with_stderr
-from benchrigor.workloads.processes.output_file import FLOODED, OutputFile
-from benchrigor.workloads.processes.picking import OutputSearch, Pick, read_picks
-from benchrigor.workloads.processes.process_delay import record_process
-from benchrigor.workloads.processes.process_group import Ended
-from benchrigor.workloads.processes.reference_command import ReferenceCommand
+from benchrigor.workloads.processes.command_line import (
+    GRACE_S,
+    CommandHooks,
+    CommandLine,
+    before_rounds,
+    shown,
+    with_stderr,
+)
+from benchrigor.workloads.processes.picking import OutputSearch, Pick, read_picks, wrong_picks
+from benchrigor.workloads.processes.process_group import Ended, OutputFile
+from benchrigor.workloads.processes.worker import MOST_SHARE, repeats_after
 from benchrigor.workloads.recorder import RoundRecorder
 
+VERSION = 1  # of the reference: every change of it changes the times
 _TIME = "time"
 _WARM_UP = RoundPlan(index=1)  # belongs to no session; index 0 has one more run for its memory
-_ADDED = ("hooks", "stdin", "stdout", "ignore_failure", "cpu_times", "memory", "warm_up")
+_DESCRIBED = ("argv", "accept_exit", "cwd", "env", "timeout_s")
+_ADDED = (
+    *("grace_s", "hooks", "stdin", "stdout", "ignore_failure", "cpu_times", "memory", "warm_up"),
+)
 _SEARCH_NS = 1_000_000_000  # for the search of the output after the budget
 _MOST_FAILURES = 10  # in a row, if failures are ignored
+# Unmeasured processes do not matter if they ran for up to this share of the time.
+_NEGLIGIBLE = 0.01
+_LEAST_S = 1e-6  # the unit in which the kernel counts
 
 
 class CommandWorkload:
@@ -134,21 +150,23 @@ class CommandWorkload:
         clock: Clock,
         meter: DelayMeter | None = None,
     ) -> None:
-        self._line = CommandLine(
-            argv, picks=picks, accept_exit=accept_exit, cwd=cwd, env=env, grace_s=grace_s
-        )
+        self._line = CommandLine(argv, accept_exit=accept_exit, cwd=cwd, env=env, grace_s=grace_s)
         in_time = timeout_s is None or 0 < timeout_s <= threading.TIMEOUT_MAX
         limit = "seconds, more than 0, or None for no limit"
         wrong = wrong_values([("timeout_s", timeout_s, in_time, limit)])
-        refuse(wrong, wrong_whole("warm_up", warm_up, least=0))
-        self._timeout_s = timeout_s
+        refuse(wrong, wrong_whole("warm_up", warm_up, least=0), wrong_picks(picks))
+        self._picks, self._timeout_s = tuple(picks), timeout_s
         self._hooks = CommandHooks(hooks or {}, self._line, clock)
-        self._streams = {
-            name: None if path is None else os.fspath(path)
-            for name, path in {"stdin": stdin, "stdout": stdout}.items()
+        self._options: dict[str, Any] = {
+            "hooks": self._hooks.argvs,
+            "stdin": None if stdin is None else os.fspath(stdin),
+            "stdout": None if stdout is None else os.fspath(stdout),
+            "ignore_failure": ignore_failure,
+            "cpu_times": cpu_times,
+            "memory": memory,
+            "warm_up": warm_up,
         }
-        self._flags = {"ignore_failure": ignore_failure, "cpu_times": cpu_times, "memory": memory}
-        self._warm_up = self._left_to_warm_up = warm_up
+        self._left_to_warm_up = warm_up
         self._failed_ns: list[int] = []  # of runs that failed, and are ignored
         self._clock, self._now_ns = clock, clock.now_ns
         self._until_ns: float | None = None  # of the round under way
@@ -164,31 +182,44 @@ class CommandWorkload:
         cls, description: Mapping[str, Any], *, clock: Clock, meter: DelayMeter | None = None
     ) -> Self:
         """Make the workload that `describe` described."""
-        given = CommandLine.read_description(description)
+        kinds = {"picks": False, "unit_picks": True}
+        given = {name: description[name] for name in _DESCRIBED}
         given |= {name: description[name] for name in _ADDED if name in description}
-        return cls(**given, timeout_s=description["timeout_s"], clock=clock, meter=meter)
+        given["picks"] = [
+            Pick.parse(text, unit_readings=is_unit)
+            for kind, is_unit in kinds.items()
+            for text in description[kind]
+        ]
+        return cls(**given, clock=clock, meter=meter)
 
     def describe(self) -> dict[str, Any]:
         """Return all that `from_description` needs, ready for JSON."""
-        # An option that is not given is left out: so were options that did not exist yet.
-        added: dict[str, object] = {"hooks": self._hooks.argvs, **self._streams, **self._flags}
-        added["warm_up"] = self._warm_up
         return {
             "kind": "command",
-            **self._line.describe(),
+            "argv": list(self._line.argv),
+            "picks": [str(pick) for pick in self._picks if not pick.unit_readings],
+            "unit_picks": [str(pick) for pick in self._picks if pick.unit_readings],
+            "accept_exit": sorted(self._line.accept_exit),
+            "cwd": str(self._line.cwd),
+            "env": self._line.env,
+            "grace_s": self._line.grace_s,
             "timeout_s": self._timeout_s,
-            **{name: value for name, value in added.items() if value},
+            # An option that is not given is left out: so were options that did not exist yet.
+            **{name: value for name, value in self._options.items() if value},
         }
 
     @property
     def name(self) -> str:
         """The command line as a shell would read it, shortened."""
-        return self._line.name
+        return shown(self._line.argv)
 
     @property
     def source_files(self) -> tuple[Path, ...]:
         """The program, and the arguments that are files."""
-        return self._line.source_files
+        line = self._line
+        program = shutil.which(line.argv[0], path=line.env.get("PATH"))
+        paths = (line.cwd / name for name in (program or line.argv[0], *line.argv[1:]))
+        return tuple(path for path in paths if is_there(path, Path.is_file))
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
         """Run the command once, and record its wall time and the readings in its output.
@@ -215,7 +246,7 @@ class CommandWorkload:
 
     def _run_until_well(self, argv: Sequence[str], plan: RoundPlan, recorder: Recorder) -> None:
         """Run the command once, and again if its failures are ignored."""
-        for left in reversed(range(_MOST_FAILURES if self._flags["ignore_failure"] else 1)):
+        for left in reversed(range(_MOST_FAILURES if self._options["ignore_failure"] else 1)):
             if self._once(argv, plan, recorder, is_last=not left):
                 break
 
@@ -239,9 +270,9 @@ class CommandWorkload:
         with OutputFile() as stdout, OutputFile(keeps_end=True) as stderr, ExitStack() as stack:
             group = self._line.start(
                 argv,
-                stdout=stdout if self._line.picks else self._opened_stdout(stack),
+                stdout=stdout if self._picks else self._opened("stdout", stack),
                 stderr=stderr,
-                stdin=self._opened_stdin(stack),
+                stdin=self._opened("stdin", stack),
                 clock=self._clock,
                 timeout_s=self._timeout_s,
                 seconds=self._left_s(),
@@ -250,15 +281,15 @@ class CommandWorkload:
             if not self._hooks.conclude(self._left_s()):
                 self._record_no_end("conclude", plan, recorder)
                 return True
-            failure = None if ended.cut else self._failure(ended)
-            if failure or self._line.picks:
+            failure = None if ended.cut else ended.failure or self._line.failure(ended.code)
+            if failure or self._picks:
                 stdout.check_room()
             if failure and not is_last:
                 self._failed_ns.append(ended.elapsed_ns)
                 return False
             if failure:
                 often = (
-                    f", {_MOST_FAILURES} times in a row" if self._flags["ignore_failure"] else ""
+                    f", {_MOST_FAILURES} times in a row" if self._options["ignore_failure"] else ""
                 )
                 failure = f"{shown(argv)} {failure}{often}"
                 raise WorkloadFailed(*with_stderr(failure, stderr.end(), argv))
@@ -276,7 +307,7 @@ class CommandWorkload:
                 return True
             self._record(ended, picked, recorder)
             self._pace(ended, recorder)
-        if self._flags["memory"] and plan.index == 0:
+        if self._options["memory"] and plan.index == 0:
             self._record_memory(argv, recorder)
         return True
 
@@ -287,30 +318,30 @@ class CommandWorkload:
             latest_ns = max(self._until_ns + _SEARCH_NS, now_ns() + _SEARCH_NS / 4)
         return read_picks(
             stdout.file,
-            [pick for pick in self._line.picks if pick.unit_readings or not ended.cut],
+            [pick for pick in self._picks if pick.unit_readings or not ended.cut],
             name=self.name,
             cut=ended.cut,
             is_late=lambda: now_ns() > latest_ns,
         )
 
-    def _opened_stdin(self, stack: ExitStack) -> BinaryIO | int:
-        file = self._streams["stdin"]
-        return subprocess.DEVNULL if file is None else stack.enter_context(_open(file, "rb"))
-
-    def _opened_stdout(self, stack: ExitStack) -> BinaryIO | int | None:
-        file = self._streams["stdout"]
-        if file is None or file == "inherit":
-            return subprocess.DEVNULL if file is None else None
-        return stack.enter_context(_open(file, "wb"))
+    def _opened(self, name: Literal["stdin", "stdout"], stack: ExitStack) -> BinaryIO | int | None:
+        """Open the file of a stream; None has the command inherit it."""
+        file = self._options[name]
+        if file is None or (name, file) == ("stdout", "inherit"):
+            return None if file else DEVNULL
+        try:
+            return stack.enter_context(Path(file).open("rb" if name == "stdin" else "wb"))
+        except OSError as error:
+            raise WorkloadFailed(f"{file} cannot be opened: {error.strerror}") from None
 
     def _record_memory(self, argv: Sequence[str], recorder: Recorder) -> None:
         """Record the peak memory of a run that does not fail, and the least that would show."""
-        for _ in range(_MOST_FAILURES if self._flags["ignore_failure"] else 1):
+        for _ in range(_MOST_FAILURES if self._options["ignore_failure"] else 1):
             ended, report = self._launch(argv)
             if ended is None:
                 return
             *memory, code = [int(number) for number in report.split()] or [ended.code]
-            failure = self._failure(replace(ended, code=code))
+            failure = ended.failure or self._line.failure(code)
             if memory and not failure:
                 recorder.fact("peak_memory", memory[0])
                 recorder.fact("peak_memory_floor", memory[1])
@@ -331,9 +362,9 @@ class CommandWorkload:
             try:
                 group = self._line.start(
                     [sys.executable, "-I", "-S", launcher.__file__, str(sink), *argv],
-                    stdout=self._opened_stdout(stack),
-                    stderr=subprocess.DEVNULL,
-                    stdin=self._opened_stdin(stack),
+                    stdout=self._opened("stdout", stack),
+                    stderr=DEVNULL,
+                    stdin=self._opened("stdin", stack),
                     clock=self._clock,
                     timeout_s=self._timeout_s,
                     seconds=self._left_s(),
@@ -347,32 +378,24 @@ class CommandWorkload:
 
     def _pace(self, ended: Ended, recorder: Recorder) -> None:
         """Time the reference if it is due and the wall time of the command is a reading."""
-        if self._reference is None or any(pick.metric == _TIME for pick in self._line.picks):
+        if self._reference is None or any(pick.metric == _TIME for pick in self._picks):
             return
         if seconds := self._reference.measure(ended.elapsed_ns):
             timed = {kind: [value] for kind, value in seconds.items()}
             recorder.references(References(stops=[1], seconds=timed))
 
-    def _failure(self, ended: Ended) -> str | None:
-        """Return the problem with how the process ended, or None."""
-        if ended.flooded:
-            return FLOODED
-        if ended.overran:
-            return f"ran longer than {self._timeout_s:g} s and was killed"
-        return self._line.failure(ended.code)
-
     def _record_cut(
         self, ended: Ended, picked: OutputSearch, plan: RoundPlan, recorder: Recorder
     ) -> None:
         """Record the unit readings in whole lines, and that the round was cut."""
-        metrics = [pick.metric for pick in self._line.picks if pick.unit_readings]
+        metrics = [pick.metric for pick in self._picks if pick.unit_readings]
         found = {metric: picked.found[metric] for metric in metrics}
         for metric, numbers in found.items():
             if numbers:
                 recorder.unit_readings(metric, np.frombuffer(numbers))
         readings = max(map(len, found.values()), default=0)
         if readings:
-            _record_delay(ended, recorder)
+            record_delay(ended, recorder)
         counts = "nothing of it counts"
         if readings:
             counts = f"its {many(readings, 'unit reading')} count, its duration does not"
@@ -391,14 +414,14 @@ class CommandWorkload:
         recorder.cut()
 
     def _record(self, ended: Ended, picked: OutputSearch, recorder: Recorder) -> None:
-        picks = self._line.picks
+        picks = self._picks
         recorder.fact("exit_code", ended.code)
         recorder.fact("cpu_s", ended.cpu_s)
         recorder.fact("voluntary_switches", ended.switches)
-        _record_delay(ended, recorder)
+        record_delay(ended, recorder)
         if all(pick.metric != _TIME for pick in picks):
             recorder.reading(_TIME, ended.elapsed_ns / 1e9)
-        if self._flags["cpu_times"]:
+        if self._options["cpu_times"]:
             recorder.reading("user_time", ended.user_s)
             recorder.reading("system_time", ended.system_s)
         for pick in picks:
@@ -413,20 +436,85 @@ class CommandWorkload:
                 recorder.notice(Notice.of(Code.SEVERAL_MATCHES, **figures))
 
 
-def _record_delay(ended: Ended, recorder: Recorder) -> None:
-    if ended.delay is not None:
-        record_process(
-            recorder,
-            *ended.delay,
-            elapsed_s=ended.elapsed_ns / 1e9,
-            cpu_s=ended.cpu_s,
-            together_ns=ended.together_ns,
-            stopped_s=ended.stopped_s,
-        )
+def record_delay(ended: Ended, recorder: Recorder) -> None:
+    """Record the delay of a round's process, with the known share of its processor time.
+
+    The delay leaves enough time for the work on all processors. While the process was stopped, it
+    neither worked nor waited for a processor.
+    """
+    if ended.delay is None:
+        return
+    lost_ns, known_ns = ended.delay
+    elapsed_s, cpu_s = ended.elapsed_ns / 1e9, ended.cpu_s
+    lost_s = min(lost_ns / 1e9, max(elapsed_s - cpu_s / processors(), 0.0))
+    unseen_s = max(cpu_s - known_ns / 1e9 - _NEGLIGIBLE * elapsed_s, 0.0)
+    known = 1.0 - unseen_s / cpu_s if unseen_s else 1.0
+    seconds = {"run queue": [lost_s]}
+    if ended.stopped_s:
+        seconds[STOPPED] = [min(ended.stopped_s, max(elapsed_s - cpu_s - lost_s, 0.0))]
+    recorder.delays(
+        Delays(stops=[1], seconds=seconds, duration_s=[elapsed_s], known=[known], busy=[cpu_s])
+    )
+    if ended.together_ns:
+        recorder.fact("waited_together_s", ended.together_ns / 1e9)
 
 
-def _open(file: str, mode: Literal["rb", "wb"]) -> BinaryIO:
-    try:
-        return Path(file).open(mode)
-    except OSError as error:
-        raise WorkloadFailed(f"{file} cannot be opened: {error.strerror}") from None
+class ReferenceCommand:
+    """Times bare starts of the interpreter, as commands are timed, at intervals.
+
+    A fixed command that is run in turn with a measured one shows the pace of the machine.
+
+    The first start, which reads files from a disk, does not count.
+
+    Parameters
+    ----------
+    clock, meter
+        As for the commands.
+
+    Examples
+    --------
+    >>> from benchrigor.clocks import WallClock
+    >>> found = ReferenceCommand(WallClock(), None).measure(lasting_ns=10**9)
+    >>> found["command"] > found["command cpu"] > 0.0
+    True
+    """
+
+    def __init__(self, clock: Clock, meter: DelayMeter | None) -> None:
+        self._clock, self._meter = clock, meter
+        # Not the link of a virtual environment, which first looks for the real interpreter.
+        self._argv = [os.path.realpath(sys.executable), "-I", "-S", "-c", ""]
+        self._cost_ns = 0
+        for _ in range(2):
+            ended = self._run()
+            self._cost_ns = 0 if ended is None else ended.elapsed_ns
+        self._due_ns = 0
+
+    def measure(self, lasting_ns: int) -> dict[str, float]:
+        """Return seconds by kind after a command of this duration; empty if not due.
+
+        After a long command they are means of several runs.
+        """
+        if not self._cost_ns or self._clock.now_ns() < self._due_ns:
+            return {}
+        began_ns = self._clock.now_ns()
+        runs = [self._run() for _ in range(repeats_after(lasting_ns, self._cost_ns))]
+        stop_ns = self._clock.now_ns()
+        self._due_ns = stop_ns + int((stop_ns - began_ns) / MOST_SHARE)
+        ended = [run for run in runs if run is not None]
+        if len(ended) < len(runs):
+            return {}
+        wall_s = sum(run.elapsed_ns for run in ended) / len(ended) / 1e9
+        cpu_s = sum(run.cpu_s for run in ended) / len(ended)
+        waited_s = sum(run.delay[0] for run in ended if run.delay) / len(ended) / 1e9
+        rest_s = max(wall_s - cpu_s - waited_s, _LEAST_S)
+        return {COMMAND: wall_s, COMMAND_CPU: max(cpu_s, _LEAST_S), COMMAND_REST: rest_s}
+
+    def _run(self) -> Ended | None:
+        """Run it once; None if it cannot be run."""
+        try:
+            line = CommandLine(self._argv)
+            group = line.start(self._argv, stdout=DEVNULL, stderr=DEVNULL, clock=self._clock)
+        except WorkloadFailed:
+            return None
+        ended = group.wait(self._meter)
+        return ended if ended.code == 0 else None

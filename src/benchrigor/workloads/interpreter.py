@@ -6,7 +6,6 @@ import ast
 import math
 import os
 import pickle
-import select
 import shutil
 import socket
 import struct
@@ -15,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from functools import cached_property, partial
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -33,10 +32,14 @@ from benchrigor.model.series import Floats
 from benchrigor.protocols import Recorder
 from benchrigor.workloads.processes import worker
 from benchrigor.workloads.processes.command_line import GRACE_S, with_stderr
-from benchrigor.workloads.processes.output_file import OutputFile
-from benchrigor.workloads.processes.process_group import Ended, ProcessGroup, missing_for_processes
+from benchrigor.workloads.processes.process_group import (
+    Ended,
+    OutputFile,
+    ProcessGroup,
+    missing_for_processes,
+)
 from benchrigor.workloads.reading_delays import ReadingDelays
-from benchrigor.workloads.timing import NEVER, Stopwatch, hash_in
+from benchrigor.workloads.timing import NEVER, Stopwatch, hash_in, misfits
 
 INHERITED = (
     *("HOME", "LANG", "LANGUAGE", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "PYTHONPATH", "TEMP"),
@@ -44,9 +47,9 @@ INHERITED = (
 )
 _INHERITED_PARTS = ("LC_", "_NUM_THREADS")  # the beginning of a name, and the end of one
 _FIRST_START_S = 1.0
-_CHUNK = 2**16
 _FIRST_SHARE = 0.015  # of the time, for readings of the first round, which shows their cost
-_DESCRIBED = ("inner", "gc", "cpus", "inside", "python", "cwd", "env", "inherit_env", "timeout_s")
+_OF_TASK = ("target", "inner", "gc", "cpus", "inside")
+_DESCRIBED = (*_OF_TASK, "python", "cwd", "env", "inherit_env", "timeout_s")
 # A script is compiled at every start, which takes more than half of it; this reads the cached code.
 # The current folder, "", is not in the path: a math.py in it must not replace the module.
 _START = """
@@ -55,7 +58,8 @@ sys.path[:] = filter(None, sys.path)
 __file__ = sys.argv.pop(1)
 exec(files.SourceFileLoader(__name__, __file__).get_code(__name__))
 """
-_Answer = tuple[int, Ended, bytes, bytes]  # start time, end, answer, stderr
+_Told = tuple[dict[str, Any], dict[str, Floats]]  # facts and arrays
+_Answer = tuple[int, Ended, _Told | None, bytes]  # start time, end, what was told, stderr
 _MOST_GIVEN = 65_536  # bytes: it travels on the command line
 _PADDING = 4096  # maximum bytes of environment, which move the stack
 
@@ -119,6 +123,7 @@ class InterpreterWorkload:
     """
 
     fresh_process = True
+    _clock = WallClock()
     _whole_s: float | None = None  # the time of the first plan, which has the whole budget
     _is_paced = False
     _answer: Callable[[], _Answer] | None = None  # of the interpreter that was started
@@ -142,37 +147,36 @@ class InterpreterWorkload:
     ) -> None:
         target, args, kwargs = _unbound(target, args, kwargs or {})
         named_so = not isinstance(target, str) or all(target.partition(":"))
-        whole = inner is None or (type(inner) is int and inner >= 1)
         in_time = timeout_s is None or 0 < timeout_s <= threading.TIMEOUT_MAX
         refuse(
             missing_for_processes(),
+            misfits(inner=inner, gc=gc),
             wrong_values(
                 [
                     ("target", target, named_so, "'package.module:function'"),
-                    ("inner", inner, whole, "a whole number from 1 on, or None"),
-                    ("gc", gc, gc in ("on", "off"), "'on' or 'off'"),
                     ("timeout_s", timeout_s, in_time, "seconds, more than 0, or None"),
                     ("cpus", cpus, _are_free(cpus), "numbers of processors of this process"),
                 ]
             ),
         )
-        self._target = target if isinstance(target, str) else import_name(target)
-        self._folder = str(Path(cwd or ".").absolute())
         # A function object was found by the path of this process; a name is looked up anew.
-        own = [self._folder] if isinstance(target, str) else filter(None, sys.path)
+        folder = str(Path(cwd or ".").absolute())
+        own = [folder] if isinstance(target, str) else filter(None, sys.path)
         self._path = [*(path or own)]
-        self._python = _program(python)
-        self._env, self._inherited = dict(env or {}), tuple(inherit_env)
-        self._task: dict[str, Any] = {
-            "target": self._target,
+        self._given = _pickle(args, kwargs) if args or kwargs else None
+        self._described: dict[str, Any] = {
+            "kind": "interpreter",
+            "target": target if isinstance(target, str) else import_name(target),
             "inner": inner,
             "gc": gc,
             "cpus": None if cpus is None else sorted(cpus),
             "inside": None if inside is None else str(Path(inside).absolute()),
-            "given": _pickle(args, kwargs) if args or kwargs else None,
+            "python": _program(python),
+            "cwd": folder,
+            "env": dict(env or {}),
+            "inherit_env": [*inherit_env],
+            "timeout_s": timeout_s,
         }
-        self._timeout_s = timeout_s
-        self._clock = WallClock()
         self._started = ExitStack()
 
     def take_turns(self) -> None:
@@ -182,30 +186,22 @@ class InterpreterWorkload:
     @classmethod
     def from_description(cls, description: Mapping[str, Any]) -> Self:
         """Make the workload that `describe` described."""
-        return cls(**{name: description[name] for name in ("target", *_DESCRIBED)})
+        return cls(**{name: description[name] for name in _DESCRIBED})
 
     def describe(self) -> dict[str, Any]:
         """Return all that `from_description` needs, ready for JSON."""
-        return {
-            "kind": "interpreter",
-            **{name: self._task[name] for name in ("target", "inner", "gc", "cpus", "inside")},
-            "python": self._python,
-            "cwd": self._folder,
-            "env": self._env,
-            "inherit_env": list(self._inherited),
-            "timeout_s": self._timeout_s,
-        }
+        return dict(self._described)
 
     @property
     def name(self) -> str:
         """The function, as it is imported."""
-        return self._target
+        return str(self._described["target"])
 
     @cached_property
     def source_files(self) -> tuple[Path | str, ...]:
         """The file of the function's module, as far as that is known without importing it."""
-        file = locate(self._target.partition(":")[0], [*self._path, *filter(None, sys.path)])
-        return () if file is None else (file, self._target)
+        file = locate(self.name.partition(":")[0], [*self._path, *filter(None, sys.path)])
+        return () if file is None else (file, self.name)
 
     @cached_property
     def function_hash(self) -> str | None:
@@ -214,7 +210,7 @@ class InterpreterWorkload:
             text = str(Path(self.source_files[0]).read_text(encoding="utf-8"))
         except (IndexError, OSError, ValueError):  # not found, not readable, no text
             return None
-        return hash_in(text, self._target.partition(":")[2])
+        return hash_in(text, self.name.partition(":")[2])
 
     @cached_property
     def _stopwatch(self) -> Stopwatch:
@@ -227,8 +223,9 @@ class InterpreterWorkload:
         pair.
         """
         self.close()
-        if self._timeout_s is not None:  # who waits longer goes on alone: the other one hangs
-            longest = struct.pack("ll", *map(int, divmod(1e6 * self._timeout_s, 1_000_000)))
+        limit_s = self._described["timeout_s"]
+        if limit_s is not None:  # who waits longer goes on alone: the other one hangs
+            longest = struct.pack("ll", *map(int, divmod(1e6 * limit_s, 1_000_000)))
             turns.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, longest)
         self._answer = self._started.enter_context(self._answering(plan, turns, is_first))
 
@@ -245,17 +242,18 @@ class InterpreterWorkload:
         """
         with closing(self):
             answer_of = self._answer or self._started.enter_context(self._answering(plan))
-            began_ns, ended, answer, printed = answer_of()
+            began_ns, ended, told, printed = answer_of()
         for notice in ended.left_behind(self.name):
             recorder.notice(notice)
-        told = _decode(answer)
         if told is None and ended.cut:
-            recorder.notice(_cut_off(plan))
+            cut = Notice.of(Code.CUT_ROUND, round=plan.index, seconds=plan.seconds or 0.0)
+            recorder.notice(cut)
             recorder.cut()
             return
         facts, arrays = self._understood(told, ended, printed)
         if ended.code == worker.EXIT_TOOK_LONG:
-            recorder.notice(_left_at_exit(self.name))
+            left = Notice.of(Code.CUT_ROUND, "exit", name_=self.name, seconds_=worker.EXIT_S)
+            recorder.notice(left)
         self._record(facts, arrays, recorder)
         over_s = (self._clock.now_ns() - began_ns) / 1e9
         if arrays["readings"].size < plan.readings and over_s >= (plan.seconds or math.inf):
@@ -269,24 +267,34 @@ class InterpreterWorkload:
         late_s = _FIRST_START_S if plan.index == 0 else 0.0  # a short budget is to give a reading
         shared = [] if turns is None else [turns.fileno()]
         task = self._task_of(plan) | {"turns": (*shared, is_first) if shared else None}
-        limit_s = None if self._timeout_s is None else self._timeout_s * (1 + len(shared))
-        with OutputFile(keeps_end=True) as stderr, _drain_socket() as (sink, collect):
-            arguments = [worker.__file__, str(sink.fileno()), ascii(task)]
+        limit_s = self._described["timeout_s"]
+        if limit_s is not None:
+            limit_s *= 1 + len(shared)
+        with OutputFile(keeps_end=True) as stderr, OutputFile() as answer:
+            program = self._described["python"]
+            arguments = [worker.__file__, str(answer.fileno()), ascii(task)]
             group = ProcessGroup(
-                [self._python, "-X", "faulthandler", "-c", _START, *arguments],
-                name=self._python,
+                [program, "-X", "faulthandler", "-c", _START, *arguments],
+                name=program,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
-                cwd=Path(self._folder),
+                cwd=Path(self._described["cwd"]),
                 env=self._environment(plan.seed or 0),
                 clock=self._clock,
                 timeout_s=limit_s,
                 seconds=None if plan.seconds is None else LATEST * plan.seconds + late_s,
                 grace_s=GRACE_S,
-                pass_fds=(sink.fileno(), *shared),
+                pass_fds=(answer.fileno(), *shared),
             )
+
+            def answer_of() -> _Answer:
+                ended = group.wait(None)
+                if (told := _decode(answer)) is None:
+                    answer.check_room()
+                return task["began_ns"], ended, told, stderr.end()
+
             try:
-                yield lambda: (task["began_ns"], group.wait(None), collect(), stderr.end())
+                yield answer_of
             finally:
                 group.stop(grace_s=0.0)
 
@@ -294,10 +302,11 @@ class InterpreterWorkload:
         """Return the task for the program of a round, which begins now."""
         enough_ns, began_ns = worker.HEADROOM * self._stopwatch.shortest_ns, self._clock.now_ns()
         self._whole_s = self._whole_s or plan.seconds
-        task = self._task | {
+        task = {name: self._described[name] for name in _OF_TASK} | {
+            "given": self._given,
             "path": self._path,
             "readings": plan.readings,
-            "seconds": self._whole_s,
+            "seconds_ns": NEVER if self._whole_s is None else 1e9 * self._whole_s,
             "until_ns": NEVER if plan.seconds is None else began_ns + plan.seconds * 1e9,
             "longest_ns": NEVER,
             "enough_ns": enough_ns,
@@ -311,7 +320,7 @@ class InterpreterWorkload:
 
     def _environment(self, seed: int) -> dict[str, str]:
         """Return the variables of a round."""
-        names = {*INHERITED, *self._inherited}
+        names = {*INHERITED, *self._described["inherit_env"]}
         kept = {
             name: value
             for name, value in os.environ.items()
@@ -324,11 +333,9 @@ class InterpreterWorkload:
             "PYTHONHASHSEED": str(rng.integers(2**32)),
             "BENCHRIGOR_PADDING": "=" * int(rng.integers(_PADDING)),
         }
-        return {**kept, **drawn, **self._env}
+        return {**kept, **drawn, **self._described["env"]}
 
-    def _understood(
-        self, told: tuple[dict[str, Any], dict[str, Floats]] | None, ended: Ended, stderr: bytes
-    ) -> tuple[dict[str, Any], dict[str, Floats]]:
+    def _understood(self, told: _Told | None, ended: Ended, stderr: bytes) -> _Told:
         """Return facts and arrays of an answer; raise what went wrong."""
         if told is not None:
             if "refused" in told[0]:
@@ -336,10 +343,8 @@ class InterpreterWorkload:
             if "failed" not in told[0]:
                 return told
             failure = f"{self.name} {told[0]['failed']}"
-        elif ended.overran:
-            raise WorkloadFailed(
-                f"{self.name} ran longer than {self._timeout_s:g} s and was killed"
-            )
+        elif ended.failure:
+            raise WorkloadFailed(f"{self.name} {ended.failure}")
         else:
             how = f"was killed by signal {-ended.code}"
             if ended.code >= 0:
@@ -449,39 +454,10 @@ def _are_free(cpus: Collection[int] | None) -> bool:
     return set(cpus) <= os.sched_getaffinity(0)
 
 
-@contextmanager
-def _drain_socket() -> Iterator[tuple[socket.socket, Callable[[], bytes]]]:
-    """Give a socket for an answer, and a function that returns it after the program's end."""
-    source, sink = socket.socketpair()
-    chunks: list[bytes] = []
-
-    def drain() -> None:
-        while chunk := source.recv(_CHUNK):
-            chunks.append(chunk)
-
-    # The program would wait for ever for somebody to read more than a pipe holds.
-    reader = threading.Thread(target=drain, daemon=True)
-    reader.start()
-
-    def collect() -> bytes:
-        sink.close()
-        while reader.is_alive() and select.select([source], [], [], 0.0)[0]:
-            reader.join(0.001)
-        with suppress(OSError):  # a copy of the process may never close it
-            source.shutdown(socket.SHUT_RD)
-        reader.join()
-        return b"".join(chunks)
-
-    try:
-        yield sink, collect
-    finally:
-        collect()
-        source.close()
-
-
-def _decode(answer: bytes) -> tuple[dict[str, Any], dict[str, Floats]] | None:
+def _decode(answer: OutputFile) -> _Told | None:
     """Return facts and arrays of what an interpreter answered; None unless that is whole."""
-    head, _, body = answer.partition(b"\n")
+    answer.file.seek(0)
+    head, body = answer.file.readline(), answer.file.read()
     try:
         header = ast.literal_eval(head.decode())
         facts, sizes = header["facts"], dict(header["arrays"])
@@ -491,13 +467,3 @@ def _decode(answer: bytes) -> tuple[dict[str, Any], dict[str, Floats]] | None:
         return None
     parts = np.split(np.frombuffer(body), np.cumsum([*sizes.values()])[:-1])
     return facts, dict(zip(sizes, parts, strict=False))  # of no arrays one part
-
-
-def _left_at_exit(name: str) -> Notice:
-    """Say that an interpreter was ended before it was done."""
-    return Notice.of(Code.CUT_ROUND, "exit", name_=name, seconds_=worker.EXIT_S)
-
-
-def _cut_off(plan: RoundPlan) -> Notice:
-    """Say that a round was ended, since its time was up."""
-    return Notice.of(Code.CUT_ROUND, round=plan.index, seconds=plan.seconds or 0.0)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from operator import sub
 
 import numpy as np
-import numpy.typing as npt
 
 from benchrigor.clocks import cpu_ns_with_children, processors
 from benchrigor.model import Code, Delays, Notice, References
@@ -33,8 +32,6 @@ class ReadingDelays(SegmentTimer):
 
     by_turns = False  # whether another process was timed between segments
     _busy_s: Floats | None = None  # by segment of the reported round
-    _between_s: Floats  # time for which the process was stopped after a segment
-    _inside_s: Floats  # and within a segment
 
     def _cpu_ns(self) -> int:
         return cpu_ns_with_children()  # finer than what every interpreter has
@@ -57,7 +54,6 @@ class ReadingDelays(SegmentTimer):
                 busy = np.diff(so_far_s, prepend=0.0)
             recorder.references(References(stops=stops, seconds=seconds, busy=busy))
         if self.is_metered:
-            self._between_s, self._inside_s = self._stopped_between(), self._stopped_inside()
             self._report_delays(recorder, used_ns)
         self.clear()
 
@@ -94,33 +90,26 @@ class ReadingDelays(SegmentTimer):
         return busy_s
 
     def _report_delays(self, recorder: Recorder, used_ns: Sequence[int]) -> None:
+        """Record the delays; the bounds of what other programs caused hold for the whole round."""
         own_ns, others_ns, wall_ns = used_ns
         if others_ns > _MOST_ELSEWHERE * wall_ns:
             recorder.fact("other_cpu_s", others_ns / 1e9)
         if others_ns > max(own_ns, _MOST_ELSEWHERE * wall_ns):
             figures = {"own_cpu_s": own_ns / 1e9, "other_cpu_s": others_ns / 1e9}
             recorder.notice(Notice.of(Code.DELAY_NOT_MEASURED, **figures))
-        else:
-            delay_ns = sum(self.delays_ns)
-            bounds = delay_by_others(delay_ns, own_ns, others_ns, wall_ns, processors())
-            self._record(recorder, *(part_ns / max(delay_ns, 1) for part_ns in (*bounds, delay_ns)))
-
-    def _record(self, recorder: Recorder, least: float, most: float, whole: float) -> None:
-        """Record the delays; a share of ``least`` to ``most`` of them is by other programs."""
-        delay_s, duration_s = (
-            [ns / 1e9 for ns in column] for column in (self.delays_ns, self.durations_ns)
-        )
+            return
+        delay_s, duration_s = np.array(self.delays_ns) / 1e9, np.array(self.durations_ns) / 1e9
+        whole_ns = sum(self.delays_ns)
+        bounds = delay_by_others(whole_ns, own_ns, others_ns, wall_ns, processors())
+        least, most, whole = (part_ns / max(whole_ns, 1) for part_ns in (*bounds, whole_ns))
         by_others, known, own = delay_s, None, None
         if least != whole:
-            pairs = zip(delay_s, duration_s, strict=True)
-            known = [max(1.0 - (most - least) * wait / max(of, 1e-9), 0.0) for wait, of in pairs]
-            by_others, own = (
-                [share * waited_s for waited_s in delay_s] for share in (least, whole - least)
-            )
-        seconds: dict[str, npt.ArrayLike] = {"run queue": by_others}
-        if (stopped_s := self._between_s + self._inside_s).any():
+            known = np.maximum(1.0 - (most - least) * delay_s / np.maximum(duration_s, 1e-9), 0.0)
+            by_others, own = least * delay_s, (whole - least) * delay_s
+        between_s, seconds = self._stopped_between(), {"run queue": by_others}
+        if (stopped_s := between_s + self._stopped_inside()).any():
             seconds[STOPPED] = stopped_s
-            duration_s = (self._between_s + duration_s).tolist()
+            duration_s = between_s + duration_s
         recorder.delays(
             Delays(
                 stops=self.stops,

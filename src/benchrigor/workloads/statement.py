@@ -108,7 +108,7 @@ class StatementWorkload(CallableWorkload):
         super().__init__(_statement, clock=clock, inner=inner, gc=gc, meter=meter)
 
     @contextmanager
-    def _refuse_coroutine(self) -> Iterator[None]:
+    def _first_call(self) -> Iterator[None]:
         """Raise InvalidInput after the run inside if it only made a coroutine or a generator."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.filterwarnings("always", r"coroutine .* was never awaited$", RuntimeWarning)

@@ -16,14 +16,14 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchrigor.clocks import WallClock, clock_cost_ns
-from benchrigor.errors import ClockFailed, failed
+from benchrigor.errors import ClockFailed, InvalidInput, failed
 from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.model.checks import is_number, wrong_values
 from benchrigor.model.options import LATEST
@@ -31,7 +31,7 @@ from benchrigor.model.series import Floats
 from benchrigor.model.text import counted, show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.processes.own_signals import end_copy
-from benchrigor.workloads.processes.time_limits import CallOverran, Patience, TimeLimit, place_of
+from benchrigor.workloads.processes.time_limits import CallLimit, CallOverran, place_of
 from benchrigor.workloads.processes.worker import Reference
 from benchrigor.workloads.reading_delays import ReadingDelays
 
@@ -49,6 +49,7 @@ class TimedWorkload:
     """A function or generator that is timed."""
 
     takes_amount = False  # whether rounds must have a work amount
+    inner = 1  # calls per reading; 0 until chosen
 
     def __init__(
         self,
@@ -59,23 +60,21 @@ class TimedWorkload:
         timeout_s: float | None = None,
     ) -> None:
         self._func = func
-        self._limit = None if timeout_s is None else TimeLimit(timeout_s)
-        self._patience = Patience()
-        self._clock = clock
+        self._limit = CallLimit(timeout_s)
+        self._clock, self._now_ns = clock, clock.now_ns
         self._meter = meter
         # Simulated time has no processor time.
         self._busy_ns = time.thread_time_ns if isinstance(clock, WallClock) else None
-        self._delays = None
-        if meter is not None:
-            self._delays = ReadingDelays(meter.delay_ns, clock.now_ns, None, self._busy_ns)
-        self._pace_ns: float | None = None  # mean wall time of the last readings
+        self._delays = None if meter is None else self._timer()
+        self._pace_ns = 0.0  # mean wall time of the last readings
 
     def take_turns(self) -> None:
         """Time a reference in turn with the readings."""
-        now_ns, delay_ns = self._clock.now_ns, None
-        if self._meter is not None:
-            delay_ns = self._meter.delay_ns
-        self._delays = ReadingDelays(delay_ns, now_ns, Reference(now_ns), self._busy_ns)
+        self._delays = self._timer(Reference(self._now_ns))
+
+    def _timer(self, reference: Reference | None = None) -> ReadingDelays:
+        delay_ns = None if self._meter is None else self._meter.delay_ns
+        return ReadingDelays(delay_ns, self._now_ns, reference, self._busy_ns)
 
     @functools.cached_property
     def name(self) -> str:
@@ -110,23 +109,12 @@ class TimedWorkload:
 
         The readings before it count: the round is cut.
         """
-        if self._limit is not None:
-            with self._limit.kept(self.name):
-                yield
-            return
         is_real = isinstance(self._clock, WallClock)
-        with self._patience.kept(plan.seconds if is_real else None):
+        with self._limit.kept(plan.seconds if is_real else None, self.name):
             yield
-        if self._patience.is_over:
+        if self._limit.is_over:
             recorder.cut()
-            recorder.notice(self._patience.notice(self.name))
-
-    def _watch(self, elapsed_ns: Sequence[int], done: int | None) -> AbstractContextManager[None]:
-        """Have the time limit look after the calls inside, which add to ``elapsed_ns``."""
-        if self._limit is not None:
-            return self._limit.watching(elapsed_ns, done)
-        self._patience.taken = elapsed_ns
-        return nullcontext()
+            recorder.notice(self._limit.notice(self.name))
 
     @contextmanager
     def _left_if_late(self, is_any_taken: object) -> Iterator[None]:
@@ -134,7 +122,7 @@ class TimedWorkload:
         try:
             yield
         except CallOverran:
-            if not (self._patience.is_over and is_any_taken):
+            if not (self._limit.is_over and is_any_taken):
                 raise
 
     def _record(
@@ -142,9 +130,9 @@ class TimedWorkload:
         recorder: Recorder,
         metric: str,
         wanted: int,
-        time_chunk: Callable[[int, int, int], Chunk],
+        time_chunk: Callable[[int, int, int], list[int]],
         *,
-        deadline: Deadline | None,
+        deadline: Deadline,
     ) -> tuple[int, bool]:
         """Record readings in chunks; return how many there were, and whether the time was up.
 
@@ -152,42 +140,40 @@ class TimedWorkload:
         give no more.
         """
         taken, cut, elapsed_ns = 0, False, list[int]()
-        now_ns = self._clock.now_ns() if deadline else 0
+        now_ns = self._now_ns()
         while taken < wanted:
-            if deadline and taken and deadline.is_over(now_ns, taken, self._pace_ns or 0.0):
+            if taken and deadline.is_over(now_ns, taken, self._pace_ns):
                 recorder.cut()
                 cut = True
                 break
-            n = min(CHUNK, wanted - taken)
-            until_ns = deadline.next_look_ns(now_ns) if deadline else NEVER
-            chunk = Chunk([])
+            n, until_ns = min(CHUNK, wanted - taken), deadline.next_look_ns(now_ns)
+            chunk: list[int] = []
             with self._left_if_late(taken > 0):
                 chunk = time_chunk(n, taken, until_ns)
-            if not chunk.elapsed_ns:
+            if not chunk:
                 break
-            elapsed_ns = chunk.elapsed_ns
+            elapsed_ns, inner = chunk, self.inner or 1
             if self._delays is not None:
                 self._delays.close(taken + len(elapsed_ns))
-            readings_s = in_seconds(elapsed_ns, done=taken, inner=chunk.inner)
-            recorder.unit_readings(metric, self._stopwatch.without_cost(readings_s, chunk.inner))
+            readings_s = in_seconds(elapsed_ns, done=taken, inner=inner)
+            recorder.unit_readings(metric, self._stopwatch.without_cost(readings_s, inner))
             if self._delays is not None:
-                recorder.starts_ns(self._delays.starts_ns(readings_s * chunk.inner, taken))
+                recorder.starts_ns(self._delays.starts_ns(readings_s * inner, taken))
             taken += len(elapsed_ns)
-            if deadline:
-                began_ns, now_ns = now_ns, self._clock.now_ns()
-                self._pace_ns = (now_ns - began_ns) / len(elapsed_ns)
-                self._patience.typical_s = self._pace_ns / 1e9
-        self._patience.end()
+            began_ns, now_ns = now_ns, self._now_ns()
+            self._pace_ns = (now_ns - began_ns) / len(elapsed_ns)
+            self._limit.typical_s = self._pace_ns / 1e9
+        self._limit.end()
         if taken:
             if self._delays is not None:
                 self._delays.report(recorder)
             self._stopwatch.report(recorder, elapsed_ns)
         return taken, cut
 
-    def _deadline(self, plan: RoundPlan) -> Deadline | None:
+    def _deadline(self, plan: RoundPlan) -> Deadline:
         """Return when the time of a round that begins now is up."""
         if plan.seconds is None:
-            return None
+            return Deadline(NEVER, 2 * NEVER)
         now_ns, left_ns = self._clock.now_ns(), plan.seconds * 1e9
         return Deadline(now_ns + int(left_ns), now_ns + int(LATEST * left_ns))
 
@@ -207,19 +193,12 @@ class Deadline(NamedTuple):
         return min(self.until_ns, now_ns + self.latest_ns - self.until_ns)
 
 
-class Chunk(NamedTuple):
-    """Successive readings in nanoseconds, and their number of calls."""
-
-    elapsed_ns: list[int]
-    inner: int = 1
-
-
 def misfits(
     *,
-    setup: object,
-    teardown: object,
     inner: object,
     gc: object,
+    setup: object = None,
+    teardown: object = None,
     timeout_s: object = None,
     loop_factory: object = None,
     sync: object = None,
@@ -434,50 +413,25 @@ def _show(duration_ns: float) -> str:
     return show_value(duration_ns / 1e9, "s")
 
 
-class InstructionClock:
-    """A clock that moves on with every instruction."""
+def takes_amount(func: Callable[..., object]) -> bool:
+    """Return whether exactly one argument must be given to a function.
 
-    resolution_ns = 1
-
-    def __init__(self, count: Callable[[], int]) -> None:
-        self.now_ns = count
-
-    def sleep_ns(self, duration_ns: int) -> None:
-        """Do nothing: a sleep runs no instructions."""
-
-
-@contextmanager
-def traced_memory(
-    func: Callable[..., Any], *, is_coroutine: bool
-) -> Iterator[tuple[Callable[..., Any], Callable[[], int]]]:
-    """Trace allocations inside; give the function to call, and one that returns its peak in bytes.
-
-    The peak is the maximum allocated at once during the last call, less the memory before it. Code
-    around the function has no part in it.
+    Built-in functions without a signature count as taking no argument.
     """
-    import tracemalloc  # noqa: PLC0415  # only if memory is asked for
-
-    was_tracing, peak = tracemalloc.is_tracing(), 0
-
-    @contextmanager
-    def trace() -> Iterator[None]:
-        nonlocal peak
-        tracemalloc.reset_peak()
-        before, _ = tracemalloc.get_traced_memory()
-        yield
-        peak = tracemalloc.get_traced_memory()[1] - before
-
-    def call(*args: Any, **kwargs: Any) -> object:
-        with trace():
-            return func(*args, **kwargs)
-
-    async def await_call(*args: Any, **kwargs: Any) -> object:
-        with trace():
-            return await func(*args, **kwargs)
-
-    tracemalloc.start()
     try:
-        yield await_call if is_coroutine else call, lambda: peak
-    finally:
-        if not was_tracing:
-            tracemalloc.stop()
+        parameters = inspect.signature(func).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    various = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    needed = [p for p in parameters if p.default is p.empty and p.kind not in various]
+    return len(needed) == 1 and needed[0].kind is not inspect.Parameter.KEYWORD_ONLY
+
+
+def amount_of(plan: RoundPlan, name: str) -> float:
+    """Return the work amount of a plan; InvalidInput if it has none."""
+    if plan.work is None:
+        raise InvalidInput(
+            f"{name} takes a work amount, and the plan of round {plan.index} has none: give a "
+            "range, Options(work=(low, high))"
+        )
+    return plan.work

@@ -12,12 +12,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import mkdtemp
 
-from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.workloads.processes.command_line import CommandLine, shown, with_stderr
-from benchrigor.workloads.processes.output_file import OutputFile
 from benchrigor.workloads.processes.own_signals import hold_interrupts
+from benchrigor.workloads.processes.process_group import OutputFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +156,7 @@ def _build(build: Sequence[str], place: Path, revision: str) -> None:
     line = CommandLine(build, cwd=place)
     with OutputFile(keeps_end=True) as output:
         try:
-            group = line.start(build, stdout=output, stderr=output, clock=WallClock())
+            group = line.start(build, stdout=output, stderr=output)
         except WorkloadFailed as error:
             raise WorkloadFailed(f"--build {error}") from None
         failure = line.failure(group.wait(None).code)

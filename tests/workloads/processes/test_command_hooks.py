@@ -13,7 +13,7 @@ from benchrigor.errors import WorkloadFailed
 from benchrigor.model import Code, Options, Round
 from benchrigor.session import Session
 from benchrigor.workloads import CommandWorkload
-from benchrigor.workloads.processes import command_hooks
+from benchrigor.workloads.processes import command_line
 
 SLOW_S = 30.0
 AROUND, WITHIN = ("setup", "cleanup"), ("prepare", "conclude")
@@ -68,7 +68,7 @@ def test_a_setup_counts_for_no_round() -> None:
 def test_a_hook_around_all_rounds_does_not_take_for_ever(
     place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command_hooks, "LONGEST_S", dict.fromkeys(AROUND, 0.1))
+    monkeypatch.setattr(command_line, "LONGEST_S", dict.fromkeys(AROUND, 0.1))
     workload = hooked(**{place: ["sleep", "60"]})
 
     def run_and_close() -> None:

@@ -9,10 +9,23 @@ from benchrigor.clocks import WallClock
 from benchrigor.machine.run_delay import RunDelay
 from benchrigor.model import Delays, RoundPlan
 from benchrigor.workloads import CommandWorkload, Pick, RoundRecorder
-from benchrigor.workloads.processes.process_delay import record_process
+from benchrigor.workloads.command import record_delay
+from benchrigor.workloads.processes.process_group import Ended
 
 PLAN = RoundPlan(index=0)
 MS = 1_000_000
+
+
+def ended(lost_ns: int, known_ns: int, elapsed_s: float, cpu_s: float, **given: int) -> Ended:
+    return Ended(
+        code=0,
+        elapsed_ns=round(1e9 * elapsed_s),
+        user_s=cpu_s,
+        system_s=0.0,
+        switches=0,
+        delay=(lost_ns, known_ns),
+        **given,
+    )
 
 
 def delays_of(recorder: RoundRecorder) -> Delays:
@@ -34,7 +47,7 @@ def delays_of(recorder: RoundRecorder) -> Delays:
 )
 def test_what_is_known_is_a_share_of_the_processor_time(known_ms, cpu_ms, known) -> None:
     recorder = RoundRecorder()
-    record_process(recorder, 20 * MS, known_ms * MS, elapsed_s=1.0, cpu_s=cpu_ms / 1e3)
+    record_delay(ended(20 * MS, known_ms * MS, 1.0, cpu_ms / 1e3), recorder)
     assert delays_of(recorder).known == pytest.approx([known])
     assert delays_of(recorder).seconds["run queue"] == pytest.approx([0.02])
 
@@ -47,8 +60,7 @@ def test_no_delay_leaves_less_than_the_processor_time_by_the_processors(
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
     recorder = RoundRecorder()
-    spent = {"elapsed_s": 0.13, "cpu_s": cpu_s, "together_ns": 150 * MS}
-    record_process(recorder, 100 * MS, 180 * MS, **spent)
+    record_delay(ended(100 * MS, 180 * MS, 0.13, cpu_s, together_ns=150 * MS), recorder)
     assert delays_of(recorder).seconds["run queue"] == pytest.approx([lost_s])
     assert recorder.finish(PLAN, elapsed_ns=0).facts["waited_together_s"] == 0.15
 

@@ -30,7 +30,7 @@ from benchrigor.stats.series.undisturbed import STOPPED
 from benchrigor.workloads import CallableWorkload, InterpreterWorkload
 from benchrigor.workloads.callable import Call
 from benchrigor.workloads.processes.own_signals import measuring, note_stops
-from benchrigor.workloads.processes.time_limits import CallOverran, Patience
+from benchrigor.workloads.processes.time_limits import CallLimit, CallOverran
 from benchrigor.workloads.processes.worker import FEW_CALLS, SEGMENT_NS
 from benchrigor.workloads.reading_delays import stopped_inside
 from benchrigor.workloads.timing import (
@@ -303,7 +303,7 @@ class _Functions:
         self._taken = 0
         self._stopwatch = Stopwatch(clock)
         self._meter = meter_for(clock)
-        self._patience, self._under_way = Patience(), BASELINE  # the function being called
+        self._patience, self._under_way = CallLimit(), BASELINE  # the function being called
 
     @property
     def _are_chosen(self) -> bool:

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.model.checks import refuse
 from benchrigor.model.text import show_duration
 from benchrigor.units import seconds_of
 from benchrigor.workbench.data import FAILED, Limit, LoadResult, LoadTrial, scale_of
 from benchrigor.workbench.loadgen.tools import CLOSED_LOOP, OPEN_LOOP, Tool
 from benchrigor.workloads.processes.command_line import CommandLine, shown, with_stderr
-from benchrigor.workloads.processes.output_file import FLOODED, OutputFile
-from benchrigor.workloads.processes.picking import Pick, read_picks
+from benchrigor.workloads.processes.picking import Pick, read_picks, wrong_picks
+from benchrigor.workloads.processes.process_group import OutputFile
 
 _LOAD, _SECONDS = "{load}", "{seconds}"
 _LEAST_ELAPSED, _MOST_ELAPSED = 0.8, 1.5  # times the requested duration
@@ -64,6 +64,7 @@ class LoadCommand:
         if closed == "wrk" and re.search(r"(^| )(-R|--rate)", " ".join(argv)):
             closed, words = None, [*words, "wrk2"]  # its program has the name of its parent
         self._tool = next((OPEN_LOOP[known] for known in words if known in OPEN_LOOP), None)
+        refuse(wrong_picks(picks))
         if not any(_LOAD in word for word in argv):
             raise InvalidInput(
                 f"no argument of {shown(argv)} holds {_LOAD}: put it where the load belongs"
@@ -103,16 +104,13 @@ class LoadCommand:
         argv = self._argv
         for place, value in places.items():
             argv = [word.replace(place, value) for word in argv]
-        line = CommandLine(argv, picks=self._picks, cwd=self._cwd)
+        line = CommandLine(argv, cwd=self._cwd)
         timeout_s = _OVERTIME * trial.duration_s + _STARTING_S
         with OutputFile() as stdout, OutputFile(keeps_end=True) as stderr:
-            group = line.start(
-                argv, stdout=stdout, stderr=stderr, clock=WallClock(), timeout_s=timeout_s
-            )
+            group = line.start(argv, stdout=stdout, stderr=stderr, timeout_s=timeout_s)
             ended = group.wait(None)
             stdout.check_room()
-            overran = f"ran longer than {timeout_s:g} s and was killed" if ended.overran else None
-            failure = (FLOODED if ended.flooded else overran) or line.failure(ended.code)
+            failure = ended.failure or line.failure(ended.code)
             if failure:
                 raise WorkloadFailed(*with_stderr(f"{shown(argv)} {failure}", stderr.end(), argv))
             values = self._read_picks(stdout.file, argv)

@@ -27,8 +27,7 @@ from benchrigor.workbench.settings import STEPS
 from benchrigor.workbench.surfaces.factors import Point, Space
 from benchrigor.workbench.surfaces.samples import fill_places, places_in
 from benchrigor.workloads.processes.command_line import CommandLine, last_lines, shown
-from benchrigor.workloads.processes.output_file import OutputFile
-from benchrigor.workloads.processes.process_group import ProcessGroup
+from benchrigor.workloads.processes.process_group import OutputFile, ProcessGroup
 
 COMMANDS = ("configure", "start", "ready_command", "warm_up", "ramp", "stop", "clean")
 _LOOK_S = 0.05  # between two checks whether it is ready
@@ -319,7 +318,7 @@ class Server:
             how = f"took longer than {show_duration(limit_s)} and was killed"
             return StepDone(
                 name=name,
-                how=how if ended.overran else CommandLine(argv).failure(ended.code) or "",
+                how=how if ended.limit_s else CommandLine(argv).failure(ended.code) or "",
                 code=ended.code,
                 seconds=ended.elapsed_ns / 1e9,
                 end=tuple(last_lines(output.end(), argv)),
@@ -330,7 +329,7 @@ class Server:
     ) -> ProcessGroup:
         line = CommandLine(argv, cwd=self._cwd)
         try:
-            return line.start(argv, stdout=output, stderr=output, clock=self._clock, **limits)
+            return line.start(argv, stdout=output, stderr=output, **limits)
         except WorkloadFailed as error:
             output.file.close()
             self.steps.append(StepDone(name=name, how=str(error)))

@@ -4,30 +4,38 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import signal
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from subprocess import DEVNULL
+from typing import Any
 
-from benchrigor.errors import InvalidInput
+from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
-from benchrigor.model.codec import is_there
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.shell_words import words_of
+from benchrigor.model.text import show_duration
 from benchrigor.protocols import Clock
 from benchrigor.secret_texts import hide_values
-from benchrigor.workloads.processes.output_file import STDERR_KEPT, OutputFile
-from benchrigor.workloads.processes.picking import Pick
-from benchrigor.workloads.processes.process_group import ProcessGroup, missing_for_processes
+from benchrigor.workloads.processes.process_group import (
+    STDERR_KEPT,
+    OutputFile,
+    ProcessGroup,
+    missing_for_processes,
+)
 
 GRACE_S = 1.0  # from being asked to end to being killed
 
 _LONGEST_GRACE_S = 3600.0
 _WORK = "{work}"
 _LONGEST_NAME = 120
+PLACES = ("setup", "prepare", "conclude", "cleanup")
+LONGEST_S = {"cleanup": 60.0}  # of those that no round limits
+_SETUP_S = 3600.0  # a build takes long, and not for ever
+_LAST_S = 0.5  # for what concludes a round that took all of its time, and the grace after it
+setting_up: list[str] = []  # while a setup runs: no round is under way that could be finished
 
 
 class CommandLine:
@@ -40,17 +48,15 @@ class CommandLine:
         self,
         argv: Sequence[str | os.PathLike[str]],
         *,
-        picks: Sequence[Pick] = (),
         accept_exit: Collection[int] = (0,),
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
         grace_s: float = GRACE_S,
     ) -> None:
-        self._argv = checked_argv(argv)
+        self.argv = checked_argv(argv)
         codes = tuple(accept_exit) if isinstance(accept_exit, Collection) else ()
         are_codes = codes != () and all(isinstance(code, int) for code in codes)
         in_range = isinstance(grace_s, int | float) and 0 <= grace_s <= _LONGEST_GRACE_S
-        picked = Counter(pick.metric for pick in picks)
         refuse(
             missing_for_processes(),
             wrong_values(
@@ -59,108 +65,41 @@ class CommandLine:
                     ("grace_s", grace_s, in_range, f"seconds, from 0 to {_LONGEST_GRACE_S:g}"),
                 ]
             ),
-            (
-                f"two picks for metric {metric!r}, expected one for each"
-                for metric, times in picked.items()
-                if times > 1
-            ),
         )
-        self.picks = tuple(picks)
-        self.grace_s = grace_s
-        self._accept_exit = frozenset(codes)
-        self._cwd = Path(cwd or ".").absolute()
-        self._env = dict(env or {})
-
-    @staticmethod
-    def read_description(description: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters that `describe` described."""
-        return {
-            "argv": description["argv"],
-            "picks": [
-                *(Pick.parse(text) for text in description["picks"]),
-                *(Pick.parse(text, unit_readings=True) for text in description["unit_picks"]),
-            ],
-            "accept_exit": description["accept_exit"],
-            "cwd": description["cwd"],
-            "env": description["env"],
-            "grace_s": description.get("grace_s", GRACE_S),
-        }
-
-    def describe(self) -> dict[str, Any]:
-        """Return all that `read_description` needs, ready for JSON."""
-        return {
-            "argv": list(self._argv),
-            "picks": [str(pick) for pick in self.picks if not pick.unit_readings],
-            "unit_picks": [str(pick) for pick in self.picks if pick.unit_readings],
-            "accept_exit": sorted(self._accept_exit),
-            "cwd": str(self._cwd),
-            "env": self._env,
-            "grace_s": self.grace_s,
-        }
-
-    @property
-    def source_files(self) -> tuple[Path, ...]:
-        """The program, and the arguments that are files."""
-        program = shutil.which(self._argv[0], path=self._env.get("PATH"))
-        named = [program or self._argv[0], *self._argv[1:]]
-        paths = (self._cwd / name for name in named)
-        return tuple(path for path in paths if is_there(path, Path.is_file))
-
-    @property
-    def name(self) -> str:
-        """The command line as a shell would read it, shortened."""
-        return shown(self._argv)
+        self.grace_s, self.accept_exit = grace_s, frozenset(codes)
+        self.cwd, self.env = Path(cwd or ".").absolute(), dict(env or {})
 
     def argv_for(self, plan: RoundPlan) -> list[str]:
         """Return the arguments with the plan's work amount in its places."""
-        takes_work = any(_WORK in argument for argument in self._argv)
+        takes_work = any(_WORK in argument for argument in self.argv)
         if takes_work is (plan.work is None):
             wrong = "has no work amount, but an" if takes_work else "has a work amount, but no"
             raise InvalidInput(
-                f"the plan of round {plan.index} {wrong} argument of {self.name} holds {_WORK}: "
-                "give a work amount where, and only where, an argument has a place for it"
+                f"the plan of round {plan.index} {wrong} argument of {shown(self.argv)} holds "
+                f"{_WORK}: give a work amount where, and only where, an argument has a place for it"
             )
         if plan.work is None:
-            return list(self._argv)
+            return list(self.argv)
         amount = str(int(plan.work) if float(plan.work).is_integer() else float(plan.work))
-        return [argument.replace(_WORK, amount) for argument in self._argv]
+        return [argument.replace(_WORK, amount) for argument in self.argv]
 
-    def start(
-        self,
-        argv: Sequence[str],
-        *,
-        stdout: OutputFile | IO[bytes] | int | None,
-        stderr: OutputFile | IO[bytes] | int,
-        clock: Clock,
-        timeout_s: float | None = None,
-        seconds: float | None = None,
-        **given: Any,
-    ) -> ProcessGroup:
-        """Start it, to end after that many seconds; WorkloadFailed when it cannot be started.
+    def start(self, argv: Sequence[str], **given: Any) -> ProcessGroup:
+        """Start it; WorkloadFailed when it cannot be started.
 
         ``given`` are further parameters of `ProcessGroup`.
         """
+        env = {**os.environ, **self.env}
         return ProcessGroup(
-            argv,
-            name=shown(argv),
-            stdout=stdout,
-            stderr=stderr,
-            cwd=self._cwd,
-            env={**os.environ, **self._env},
-            clock=clock,
-            timeout_s=timeout_s,
-            seconds=seconds,
-            grace_s=self.grace_s,
-            **given,
+            argv, name=shown(argv), cwd=self.cwd, env=env, grace_s=self.grace_s, **given
         )
 
     def failure(self, code: int) -> str | None:
         """Return the problem with an exit code, or None."""
-        if code in self._accept_exit:
+        if code in self.accept_exit:
             return None
         if code < 0:
             return f"was killed by {_signal_name(-code)}"
-        accepted = " or ".join(str(code) for code in sorted(self._accept_exit))
+        accepted = " or ".join(str(code) for code in sorted(self.accept_exit))
         return f"exited with code {code}, expected {accepted}"
 
 
@@ -211,3 +150,94 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+@contextmanager
+def before_rounds() -> Iterator[None]:
+    """Note that what runs belongs to no round."""
+    setting_up.append("setup")
+    try:
+        yield
+    finally:
+        setting_up.pop()
+
+
+class CommandHooks:
+    """Commands to run once before all rounds, before and after every round, and once after all.
+
+    WorkloadFailed when one fails, with its name and the end of its stderr.
+
+    Parameters
+    ----------
+    argvs
+        Arguments by place: "setup", "prepare", "conclude", "cleanup".
+    line
+        The command, in whose folder and environment they run.
+    clock
+        The source of time.
+    """
+
+    def __init__(self, argvs: Mapping[str, Sequence[str]], line: CommandLine, clock: Clock) -> None:
+        expected = f"some of {', '.join(PLACES)}"
+        refuse(f"hooks has {name!r}, expected {expected}" for name in sorted({*argvs} - {*PLACES}))
+        self.argvs = {
+            place: list(checked_argv(argv, f"hooks[{place!r}]")) for place, argv in argvs.items()
+        }
+        self._line, self._clock = line, clock
+        self._is_set_up = False
+
+    def set_up(self) -> None:
+        """Run the setup, if it did not run yet."""
+        if not self._is_set_up:
+            self._is_set_up = True
+            with before_rounds():
+                self._run("setup")
+
+    def prepare(self, left_s: float | None) -> bool:
+        """Run what prepares a round; return whether it ended within the time that is left."""
+        return self._run("prepare", left_s)
+
+    def conclude(self, left_s: float | None) -> bool:
+        """Run what concludes a round, with a grace; return whether it ended by itself."""
+        return self._run("conclude", None if left_s is None else max(left_s + GRACE_S, _LAST_S))
+
+    def close(self) -> None:
+        """Clean up, if anything was set up."""
+        if self._is_set_up:
+            self._is_set_up = False
+            self._run("cleanup")
+
+    def _run(self, place: str, seconds: float | None = None) -> bool:
+        argv = self.argvs.get(place)
+        return argv is None or run_hook(place, argv, self._line, self._clock, seconds=seconds)
+
+
+def run_hook(
+    place: str,
+    argv: Sequence[str],
+    line: CommandLine,
+    clock: Clock | None = None,
+    *,
+    seconds: float | None = None,
+) -> bool:
+    """Run a hook, and return False if it was killed after the ``seconds`` of its round.
+
+    WorkloadFailed when it fails, or exceeds the limit of its place.
+    """
+    limit_s = LONGEST_S.get(place, _SETUP_S) if seconds is None else seconds
+    with OutputFile(keeps_end=True) as stderr:
+        try:
+            group = line.start(argv, stdout=DEVNULL, stderr=stderr, clock=clock, timeout_s=limit_s)
+        except WorkloadFailed as error:
+            raise WorkloadFailed(f"{place}: {error}") from None
+        ended = group.wait(None)
+        if ended.limit_s and seconds is not None:
+            return False
+        if ended.code != 0:
+            stderr.check_room()
+            code = ended.code
+            how = f"exited with code {code}" if code > 0 else f"was killed by signal {-code}"
+            if ended.limit_s:
+                how = f"ran longer than {show_duration(limit_s)} and was killed"
+            raise WorkloadFailed(*with_stderr(f"{place} {shown(argv)} {how}", stderr.end(), argv))
+    return True

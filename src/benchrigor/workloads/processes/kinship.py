@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from typing import NamedTuple
 
 from benchrigor.control_characters import escaped
 from benchrigor.model.secret_values import hide_secrets
@@ -34,29 +33,22 @@ _HELPERS = (b"multiprocessing.resource_tracker", b"multiprocessing.forkserver")
 _gone_their_way: set[int] = set()  # processes that commands left in sessions of their own
 
 
-class Process(NamedTuple):
-    """A process that runs."""
-
-    pid: int
-    session: int
-
-
-def running(after: int = 0) -> list[Process]:
-    """Return the processes with a greater number than ``after`` that have not ended."""
+def running(after: int = 0) -> dict[int, int]:
+    """Return the sessions of processes with a greater number than ``after`` that have not ended."""
     try:
         names = os.listdir("/proc")  # noqa: PTH208  # a third of the time
     except OSError:
-        return []
+        return {}
     pids = (int(name) for name in names if name.isdecimal())
-    return [found for pid in pids if pid > after and (found := _process(pid)) is not None]
+    found = ((pid, session_of(pid)) for pid in pids if pid > after)
+    return {pid: session for pid, session in found if session is not None}
 
 
-def _process(pid: int) -> Process | None:
+def session_of(pid: int) -> int | None:
+    """Return the session of a process; None if it has ended, or its parent has not noticed yet."""
     # The name, in brackets, may hold anything.
     fields = _content(pid, "stat").rpartition(b")")[2].split(None, 4)
-    if len(fields) < 5 or fields[0] in b"ZX":  # it has ended, or its parent has not noticed yet
-        return None
-    return Process(pid, int(fields[3]))
+    return int(fields[3]) if len(fields) == 5 and fields[0] not in b"ZX" else None
 
 
 def adopt_orphans(adopts: bool) -> None:
@@ -68,26 +60,21 @@ def adopt_orphans(adopts: bool) -> None:
             ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, int(adopts), 0, 0, 0)
 
 
-def children() -> set[int]:
-    """Return the numbers of the children of this process, of the dead ones too."""
-    return set(_children(os.getpid()))
-
-
 def let_go(adopted: Collection[int], *, sessions: Collection[int]) -> None:
     """Spare adopted children that left these sessions, and wait for those that have ended."""
     for pid in adopted:
-        process = _process(pid)
-        if process is None:
+        session = session_of(pid)
+        if session is None:
             with suppress(OSError):
                 os.waitpid(pid, os.WNOHANG)
-        elif process.session not in sessions:
+        elif session not in sessions:
             _gone_their_way.add(pid)
 
 
 def kill_descendants(spared: Collection[int] = ()) -> bool:
     """Kill all descendants of this process that are not spared; return whether there were any."""
     some = False
-    while pids := [descendant for descendant in _descendants() if descendant not in spared]:
+    while pids := descendants().difference(spared):
         some = True
         kill(pids)
         for pid in pids:
@@ -101,35 +88,34 @@ def kill_orphans() -> None:
 
     The background jobs of a shell lose their parent when the shell ends.
     """
-    orphans = {process.pid for process in _started_by_us() if process.session == os.getsid(0)}
+    orphans = {pid for pid, session in _started_by_us() if session == os.getsid(0)}
     kill(orphans)
     deadline = time.monotonic() + _DYING_S
-    while time.monotonic() < deadline and orphans & {process.pid for process in running()}:
+    while time.monotonic() < deadline and orphans & running().keys():
         time.sleep(0.01)
 
 
-def kill(pids: Collection[int]) -> None:
-    """Kill processes; some may have ended."""
+def kill(pids: Collection[int], number: int = signal.SIGKILL) -> None:
+    """Send a signal to processes; some may have ended."""
     for pid in pids:
         with suppress(OSError):
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, number)
 
 
 def descendants() -> set[int]:
     """Return the numbers of all descendants of this process but helpers of multiprocessing."""
-    return set(_descendants())
-
-
-def _descendants() -> Iterator[int]:
-    queue = [os.getpid()]
+    own, found = os.getpid(), set[int]()
+    queue = [own]
     for pid in queue:
-        queue += [child for child in _children(pid) if child not in _gone_their_way]
-        words = _content(pid, "cmdline")  # none if it has ended, and its parent has not noticed
-        if pid != os.getpid() and words and not any(helper in words for helper in _HELPERS):
-            yield pid
+        queue += [child for child in children(pid) if child not in _gone_their_way]
+        # It has no words if it has ended, and its parent has not noticed.
+        if pid != own and _content(pid, "cmdline") and not _is_helper(pid):
+            found.add(pid)
+    return found
 
 
-def _children(pid: int) -> list[int]:
+def children(pid: int) -> list[int]:
+    """Return the numbers of the children of a process, of the dead ones too."""
     try:
         threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208  # a third of the time
     except OSError:
@@ -142,18 +128,18 @@ def escapees(after: int = 0, *, sessions: Collection[int] = ()) -> list[str]:
 
     ``sessions`` are those that they may be in.
     """
-    pids = {process.pid for process in _started_by_us(after) if process.session not in sessions}
-    pids |= {pid for pid in _gone_their_way if pid > after and _process(pid) is not None}
+    pids = {pid for pid, session in _started_by_us(after) if session not in sessions}
+    pids |= {pid for pid in _gone_their_way if pid > after and session_of(pid) is not None}
     return [f"{_name(pid)} (process {pid})" for pid in sorted(pids)]
 
 
-def _started_by_us(after: int = 0) -> Iterator[Process]:
-    """Return the processes that this one started, helpers of multiprocessing apart."""
+def _started_by_us(after: int = 0) -> Iterator[tuple[int, int]]:
+    """Yield the processes that this one started, with their sessions; no helpers of pools."""
     mark = f"{MARK}={os.getpid()}".encode()
-    for process in running(after):
-        is_marked = mark in _content(process.pid, "environ").split(b"\0")
-        if is_marked and process.pid != os.getpid() and not _is_helper(process.pid):
-            yield process
+    for pid, session in running(after).items():
+        is_marked = mark in _content(pid, "environ").split(b"\0")
+        if is_marked and pid != os.getpid() and not _is_helper(pid):
+            yield pid, session
 
 
 def _is_helper(pid: int) -> bool:

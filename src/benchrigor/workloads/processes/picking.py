@@ -9,6 +9,7 @@ import math
 import re
 import signal
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -370,6 +371,16 @@ def read_picks(
         search.finish()
         search.check()
     return search
+
+
+def wrong_picks(picks: Sequence[Pick]) -> list[str]:
+    """Name the metrics with several picks."""
+    picked = Counter(pick.metric for pick in picks)
+    return [
+        f"two picks for metric {metric!r}, expected one for each"
+        for metric, times in picked.items()
+        if times > 1
+    ]
 
 
 def _may_count(pick: Pick) -> bool:

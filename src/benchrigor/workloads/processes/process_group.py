@@ -15,15 +15,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from tempfile import TemporaryFile, gettempdir
+from typing import IO, Any, BinaryIO, Self
 
-from benchrigor.errors import WorkloadFailed
+from benchrigor.clocks import WallClock
+from benchrigor.errors import StoreFailed, WorkloadFailed
 from benchrigor.model import Code, Notice
 from benchrigor.model.secret_values import hide_secrets
-from benchrigor.model.text import first_few
+from benchrigor.model.text import first_few, show_value
 from benchrigor.protocols import Clock, DelayMeter
 from benchrigor.workloads.processes import kinship
-from benchrigor.workloads.processes.output_file import OutputFile
 from benchrigor.workloads.processes.own_signals import continued_ns, hold_interrupts
 
 _LOOK_S = 0.01  # from one look to the next at whether a group is gone
@@ -32,6 +33,13 @@ _LINGER_S = 0.1  # for left processes to end by themselves, as `> >(tee log)` in
 _AWAKE_MS = 100
 _MOST_NAMED = 3  # processes
 _GLANCE_S = 0.02  # from one look to the next at how much was printed
+
+MOST_PRINTED = 128 * 2**20
+STDERR_KEPT = 2048  # bytes, for error messages
+FLOODED = (
+    f"printed more than {show_value(float(MOST_PRINTED), 'B')} and was killed: have it print less, "
+    "or pipe its readings into `benchrigor analyze -`"
+)
 
 # Needed to start, watch and end processes with their children.
 _NEEDED = ((os, "killpg"), (os, "wait4"), (select, "poll"), (signal, "SIGKILL"))
@@ -46,6 +54,65 @@ def missing_for_processes() -> list[str]:
     ]
 
 
+class OutputFile:
+    """A file without a name that a command prints to, and that is read when it has ended.
+
+    Unlike a pipe, a file needs no reader while the command runs. So nothing disturbs the command,
+    and it never waits. Instead the size is checked now and then.
+
+    Parameters
+    ----------
+    keeps_end
+        Whether the end of the output is enough, so that the beginning may be dropped. Otherwise
+        all of it is needed, and a command that prints too much must be ended.
+    """
+
+    def __init__(self, *, keeps_end: bool = False) -> None:
+        self._keeps_end = keeps_end
+        self._dropped_end = b""
+        try:
+            self.file: BinaryIO = TemporaryFile()  # noqa: SIM115  # closed with this
+        except OSError as error:
+            raise StoreFailed(f"no temporary file for what commands print: {error}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.file.close()
+
+    def fileno(self) -> int:
+        """Return the descriptor, which the command writes to."""
+        return self.file.fileno()
+
+    def is_flooded(self) -> bool:
+        """Look at the size while the command runs; return whether the command must be ended."""
+        size = os.fstat(self.fileno()).st_size
+        if size <= MOST_PRINTED:
+            return False
+        if not self._keeps_end:
+            return True
+        self._dropped_end = os.pread(self.fileno(), STDERR_KEPT, size - STDERR_KEPT)
+        os.ftruncate(self.fileno(), 0)
+        os.lseek(self.fileno(), 0, os.SEEK_SET)  # the command's place in it is the same
+        return False
+
+    def end(self) -> bytes:
+        """Return the last bytes of the output, some more than are shown."""
+        most = STDERR_KEPT + 1
+        begin = max(os.fstat(self.fileno()).st_size - most, 0)
+        return (self._dropped_end + os.pread(self.fileno(), most, begin))[-most:]
+
+    def check_room(self) -> None:
+        """Raise StoreFailed if the folder of temporary files is full: something may be missing."""
+        room = os.fstatvfs(self.fileno())
+        if room.f_bavail == 0 and room.f_blocks:
+            raise StoreFailed(
+                f"no room in {gettempdir()} for what a command prints: make some, or set TMPDIR to "
+                "another folder"
+            )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
     """How the first process of a group ended."""
@@ -55,14 +122,21 @@ class Ended:
     user_s: float
     system_s: float
     switches: int  # times that it gave a processor up by itself, its end included
-    overran: bool  # its time limit, and was killed
-    cut: bool  # asked to end because its time was up
-    flooded: bool  # killed because it printed too much
-    left_running: bool  # it left processes of its session running, which were ended
-    escaped: list[str]  # processes that it left in sessions of their own
-    delay: tuple[int, int] | None  # as of `DelayMeter.wait_for`
-    together_ns: int  # the same
+    limit_s: float | None = None  # the time limit that it overran, and was killed
+    cut: bool = False  # asked to end because its time was up
+    flooded: bool = False  # killed because it printed too much
+    left_running: bool = False  # it left processes of its session running, which were ended
+    escaped: Sequence[str] = ()  # processes that it left in sessions of their own
+    delay: tuple[int, int] | None = None  # as of `DelayMeter.wait_for`
+    together_ns: int = 0  # the same
     stopped_s: float = 0.0  # time for which it was stopped, or we were while waiting
+
+    @property
+    def failure(self) -> str | None:
+        """Why it was killed, except for its time that was up."""
+        if self.flooded:
+            return FLOODED
+        return f"ran longer than {self.limit_s:g} s and was killed" if self.limit_s else None
 
     @property
     def cpu_s(self) -> float:
@@ -115,16 +189,17 @@ class ProcessGroup:
         stderr: OutputFile | IO[bytes] | int,
         cwd: Path,
         env: Mapping[str, str],
-        clock: Clock,
+        clock: Clock | None = None,
         stdin: IO[bytes] | int = subprocess.DEVNULL,
         pass_fds: Sequence[int] = (),
         timeout_s: float | None = None,
         seconds: float | None = None,
         grace_s: float = 0.0,
     ) -> None:
-        self._clock, self._grace_s = clock, grace_s
+        self._clock, self._grace_s = clock or WallClock(), grace_s
         self._asked_s: float | None = None  # when it was asked to end
-        self._cut = self._overran = self._flooded = False
+        self._cut = self._flooded = False
+        self._overran_s: float | None = None
         self._over, self._started = threading.Event(), threading.Event()
         self._outputs = [output for output in (stdout, stderr) if isinstance(output, OutputFile)]
         # Popen.wait with a timeout polls, up to 50 ms apart, which would round the durations up.
@@ -132,11 +207,11 @@ class ProcessGroup:
         watched = (timeout_s, seconds)
         self._watchdog = threading.Thread(target=self._watch, args=watched, daemon=True)
         self._lifeline = _pipe(name)
-        self._children = kinship.children()
+        self._children = {*kinship.children(os.getpid())}
         if self._outputs or watched != (None, None):
             self._watchdog.start()
         _running.add(self)
-        self._start_ns = clock.now_ns()
+        self._start_ns = self._clock.now_ns()
         try:
             with hold_interrupts():
                 self._start(
@@ -184,13 +259,11 @@ class ProcessGroup:
             _, status, usage = os.wait4(pid, 0)
             ended_ns = ended_ns or self._clock.now_ns()
             self.process.returncode = os.waitstatus_to_exitcode(status)
-            self._over.set()
-            if self._watchdog.ident is not None:
-                self._watchdog.join()
+            self._end_watch()
             self._flooded |= self._has_flooded()
-            ended_by_us = self._cut or self._overran or self._flooded
+            ended_by_us = self._cut or self._overran_s or self._flooded
             left_running = not ended_by_us and not self._gone_within(_LINGER_S)
-            escaped = self._names_of_escaped()
+            escaped = kinship.escapees(pid, sessions=_sessions()) if self._let_go() else []
         except BaseException:
             self._over.set()
             self.end(grace_s=0.0)
@@ -204,7 +277,7 @@ class ProcessGroup:
             user_s=usage.ru_utime,
             system_s=usage.ru_stime,
             switches=usage.ru_nvcsw,
-            overran=self._overran,
+            limit_s=self._overran_s,
             cut=self._cut,
             flooded=self._flooded,
             left_running=left_running,
@@ -239,7 +312,8 @@ class ProcessGroup:
             self._flooded = False
             return
         self._cut = not self._flooded and (timeout_s is None or min(times) < timeout_s)
-        self._overran = not self._flooded and not self._cut
+        if not (self._flooded or self._cut):
+            self._overran_s = timeout_s
         if self._cut:
             self.ask_to_end()
             if self._over.wait(self._grace_s):
@@ -278,11 +352,14 @@ class ProcessGroup:
 
     def stop(self, *, grace_s: float) -> int:
         """End the session of a process that is not waited for; return its exit code."""
+        self._end_watch()
+        self.end(grace_s=grace_s)
+        return int(self.process.returncode)
+
+    def _end_watch(self) -> None:
         self._over.set()
         if self._watchdog.ident is not None:
             self._watchdog.join()
-        self.end(grace_s=grace_s)
-        return int(self.process.returncode)
 
     def _gone_within(self, seconds: float, number: int | None = None) -> bool:
         """Wait up to ``seconds`` until no process of the session is running.
@@ -307,7 +384,7 @@ class ProcessGroup:
             return False
         # Dead processes stay in the group until their parent, often init, has noticed.
         every = kinship.running()
-        return any(process.session == self.process.pid for process in every) if every else True
+        return self.process.pid in every.values() if every else True
 
     def _is_held(self) -> bool:
         """Whether any process still has the pipe of the command: the cheapest check."""
@@ -322,15 +399,9 @@ class ProcessGroup:
             return False
         return True
 
-    def _names_of_escaped(self) -> list[str]:
-        """Name the processes that left the session; their end is not awaited."""
-        if not self._let_go():
-            return []
-        return kinship.escapees(self.process.pid, sessions=_sessions())
-
     def _let_go(self) -> bool:
         """Let children that were adopted go their way; return whether any process escaped."""
-        adopted = kinship.children() - self._children - {*_sessions()}
+        adopted = {*kinship.children(os.getpid())} - self._children - {*_sessions()}
         if len(_running) == 1:  # otherwise they may belong to another
             kinship.let_go(adopted, sessions=_sessions())
         return bool(adopted) or self._is_held()
@@ -339,10 +410,8 @@ class ProcessGroup:
         """Send a signal to the group, and to other groups of the session, as `timeout` makes."""
         with suppress(OSError):
             os.killpg(self.process.pid, number)
-        for process in kinship.running():
-            if process.session == self.process.pid:
-                with suppress(OSError):
-                    os.kill(process.pid, number)
+        every = kinship.running()
+        kinship.kill([pid for pid in every if every[pid] == self.process.pid], number)
 
 
 _running: set[ProcessGroup] = set()

@@ -41,17 +41,23 @@ class _Alarm:
         self._raised_s: float | None = None  # when a call under way was asked to end first
 
     @contextmanager
-    def set(self, first_s: float, tick_s: float) -> Iterator[tuple[float, float]]:
-        """Run the timer inside; give the rest and the interval of a timer that ran before."""
+    def set(self, first_s: float, tick_s: float) -> Iterator[None]:
+        """Run the timer inside; a timer that ran before goes on afterwards."""
         self._is_set, self._tick_s, self._raised_s = True, tick_s, None
-        trace = sys.gettrace()
-        with handle({signal.SIGALRM: self._tick}):
-            try:
-                yield signal.setitimer(signal.ITIMER_REAL, first_s)
-            finally:
-                self.end()
-                if self._raised_s and sys.gettrace() is not trace:
-                    sys.settrace(trace)
+        trace, began, left_s, interval_s = sys.gettrace(), time.monotonic(), 0.0, 0.0
+        try:
+            with handle({signal.SIGALRM: self._tick}):
+                try:
+                    left_s, interval_s = signal.setitimer(signal.ITIMER_REAL, first_s)
+                    yield
+                finally:
+                    self.end()
+                    if self._raised_s and sys.gettrace() is not trace:
+                        sys.settrace(trace)
+        finally:
+            if left_s > 0.0:
+                left_s = max(left_s - (time.monotonic() - began), _SHORTEST_TICK_S)
+                signal.setitimer(signal.ITIMER_REAL, left_s, interval_s)
 
     def forget(self) -> None:
         """Start over with the next call, which was not asked to end."""
@@ -97,106 +103,91 @@ def _trace_no_more(_frame: FrameType, _event: str, _arg: object) -> None:
     """Trace no new functions."""
 
 
-class TimeLimit:
-    """Ends calls that last too long.
+class CallLimit:
+    """Ends calls that last too long: longer than a limit, or one that hangs beyond its round.
 
-    A timer checks whether the current reading is still the same, which costs calls no time. They
-    end up to a fifth after the limit, and calls that swallow BaseException two seconds later. Code
-    outside of Python is ended when it returns.
+    With a limit, a timer checks whether the current reading is still the same, which costs calls no
+    time. They end up to a fifth after the limit, and calls that swallow BaseException two seconds
+    later. Code outside of Python is ended when it returns.
+
+    Without one, the timer does not go off before the time of the round. From then on a call has ten
+    times the duration of earlier calls, or two seconds if that is longer. A first call has three
+    times the time of the round, or five seconds if that is longer. So slow calls may finish. Calls
+    are ended in the main thread only, and only if the timer is free.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, timeout_s: float | None = None) -> None:
         self._alarm = _Alarm(self._is_late)
-        self.seconds = seconds
+        self._timeout_s = timeout_s
         self.calls = 1  # per reading; every call may last that long
-        self._taken: Sequence[int] | None = None
+        self.taken: Sequence[int] = ()  # readings so far
+        self.typical_s = 0.0  # duration of earlier calls, 0 before the first
+        self.is_over = False  # whether a call hung beyond its round
+        self._is_watching = False
         self._seen, self._since = 0, 0.0
         self._done: int | None = None
+        self._seconds = self._until = self._waited_s = 0.0
 
     @contextmanager
-    def kept(self, name: str) -> Iterator[None]:
-        """Set the timer; WorkloadFailed if a call of ``name`` that is watched lasts too long."""
-        tick_s, began = max(self.seconds / 10.0, _SHORTEST_TICK_S), time.monotonic()
-        left_s, interval_s = 0.0, 0.0
+    def kept(self, seconds: float | None, name: str = "") -> Iterator[None]:
+        """Leave the code inside when a call hangs, in a round that should take ``seconds``.
+
+        With a limit, WorkloadFailed if a call of ``name`` that is watched lasts too long.
+        """
+        self.taken, self.is_over = (), False
+        if self._timeout_s is not None:
+            first_s = tick_s = max(self._timeout_s / 10.0, _SHORTEST_TICK_S)
+        elif seconds is None or not _is_timer_free():
+            yield
+            return
+        else:
+            self._seconds, self._until = seconds, time.monotonic() + LATEST * seconds
+            first_s, tick_s = LATEST * seconds + _GRACE_S, _GRACE_S / 4.0
         try:
-            with self._alarm.set(tick_s, tick_s) as (left_s, interval_s):
+            with self._alarm.set(first_s, tick_s):
                 yield
         except CallOverran as error:
-            limit = f"{self.seconds:g} s"
-            if self.calls > 1:
-                limit = f"{self.calls} times {limit}"
-            call = "a call" if self.calls == 1 else "a reading"
-            where = place_of(self._seen, self._done)
-            raise WorkloadFailed(f"{call} of {name} took longer than {limit} ({where})") from error
-        finally:
-            if left_s > 0.0:
-                left_s = max(left_s - (time.monotonic() - began), _SHORTEST_TICK_S)
-                signal.setitimer(signal.ITIMER_REAL, left_s, interval_s)
+            if self._timeout_s is not None:
+                raise self._failure(name, self._timeout_s) from error
+            if not self.is_over:
+                raise
+
+    def _failure(self, name: str, timeout_s: float) -> WorkloadFailed:
+        call, limit = "a call", f"{timeout_s:g} s"
+        if self.calls > 1:
+            call, limit = "a reading", f"{self.calls} times {limit}"
+        where = place_of(self._seen, self._done)
+        return WorkloadFailed(f"{call} of {name} took longer than {limit} ({where})")
 
     @contextmanager
     def watching(self, elapsed_ns: Sequence[int], done: int | None) -> Iterator[None]:
         """Look after the calls inside; arguments as of `failures_of`."""
         self._seen, self._since, self._done = len(elapsed_ns), time.monotonic(), done
-        self._taken = elapsed_ns
+        self.taken, self._is_watching = elapsed_ns, True
         try:
             yield
         finally:
-            self._taken = None
+            self._is_watching = False
 
     def _is_late(self) -> bool:
-        if self._taken is None:
-            return False
-        n, now = len(self._taken), time.monotonic()
-        if n != self._seen:
-            self._seen, self._since = n, now
-            self._alarm.forget()
-        return now - self._since >= self.seconds * self.calls
-
-
-class Patience:
-    """Ends a call that hangs: one that goes on long after the time of its round.
-
-    The timer does not go off before that time. From then on a call has ten times the duration of
-    earlier calls, or two seconds if that is longer. A first call has three times the time of the
-    round, or five seconds if that is longer. So slow calls may finish. Calls are ended in the main
-    thread only, and only if the timer is free.
-    """
-
-    def __init__(self) -> None:
-        self._alarm = _Alarm(self._is_late)
-        self.taken: Sequence[int] = ()  # readings so far
-        self.typical_s = 0.0  # duration of earlier calls, 0 before the first
-        self.is_over = False
-        self._seconds = self._until = self._waited_s = 0.0
-
-    @contextmanager
-    def kept(self, seconds: float | None) -> Iterator[None]:
-        """Leave the code inside when a call hangs, in a round that should take ``seconds``."""
-        self.taken, self.is_over = (), False
-        if seconds is None or not _is_timer_free():
-            yield
-            return
-        self._seconds, time_s = seconds, LATEST * seconds
-        self._until = time.monotonic() + time_s
-        try:
-            with self._alarm.set(time_s + _GRACE_S, _GRACE_S / 4.0):
-                yield
-        except CallOverran:
-            if not self.is_over:
-                raise
-
-    def _is_late(self) -> bool:
+        now = time.monotonic()
+        if self._timeout_s is not None:
+            if self._is_watching and len(self.taken) != self._seen:
+                self._seen, self._since = len(self.taken), now
+                self._alarm.forget()
+            return self._is_watching and now - self._since >= self._timeout_s * self.calls
         typical_s = max(self.typical_s, max(self.taken, default=0) / 1e9)
         enough_s = max(_FIRST_GRACE_S, _TIMES_FIRST * self._seconds)
         if typical_s:
             enough_s = max(_GRACE_S, _TIMES_TYPICAL * typical_s)
-        self._waited_s = time.monotonic() - self._until
+        self._waited_s = now - self._until
         self.is_over |= self._waited_s > enough_s
         return self.is_over
 
     def end(self) -> None:
-        """Set no further limit."""
-        self._alarm.end()
+        """Wait for hanging calls no more."""
+        if self._timeout_s is None:
+            self._alarm.end()
 
     def notice(self, name: str) -> Notice:
         """Say that a call was left."""

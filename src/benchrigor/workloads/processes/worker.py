@@ -654,7 +654,7 @@ def _measure(
             import asyncio
 
             task["carry_out"] = asyncio.new_event_loop().run_until_complete
-        inner = _time_function(func, task, timer, elapsed_ns=elapsed_ns, facts=facts)
+        inner = _Calls(func, task, timer, elapsed_ns).time_all(facts)
     timer.close(len(elapsed_ns))
     if turns is not None:
         facts["by_turns"] = True
@@ -684,32 +684,73 @@ class _Calls:
     ) -> None:
         self._func, self._task, self._timer, self._elapsed_ns = func, task, timer, elapsed_ns
 
-    def add_first(self) -> int:
+    def time_all(self, facts: dict[str, Any]) -> int:
+        """Add all readings, and return the calls per reading."""
+        task, inner, enough_ns = self._task, self._task["inner"] or 0, self._task["enough_ns"]
+        first_ns = self._add_first()
+        facts["first_call_s"] = first_ns / 1e9
+        if inner <= 1 and self._is_reading(first_ns):
+            inner = 1
+        else:
+            self._keep(0)
+        expected_ns = first_ns * inner
+        if not inner:
+            expected_ns, inner = self._add(1, 1), 1
+            if expected_ns < NO_HICCUP * enough_ns:
+                self._keep(0)
+                inner, expected_ns = calls_per_reading(expected_ns, enough_ns, self._time)
+        self._timer.expect(expected_ns)
+        left = task["readings"] - len(self._elapsed_ns)
+        if left > 0 and (time.perf_counter_ns() < task["until_ns"] or not self._elapsed_ns):
+            self._add(left, inner)
+        return inner
+
+    def _add_first(self) -> int:
         """Add the first call, refuse one that only makes a coroutine, and return its time."""
         func, returned = self._func, list[object]()
         if self._task["carry_out"] is None:
             self._func = lambda: returned.append(func())
-        first_ns = self.add(1, 1)
+        first_ns = self._add(1, 1)
         self._func = func
-        _refuse_coroutines(returned, self._task["target"])
+        if any(type(value).__name__ == "coroutine" for value in returned):
+            raise Refused(
+                f"{self._task['target']} returned a coroutine: nothing awaits it; name a coroutine "
+                "function, which is awaited"
+            )
         return first_ns
 
-    def add(self, readings: int, calls: int) -> int:
+    def _is_reading(self, first_ns: int) -> bool:
+        """Return whether the first call is one: few fit, and a second one takes about as long.
+
+        If it takes less than half, the time of the round begins again.
+        """
+        task, now, whole_ns = self._task, time.perf_counter_ns, self._task["seconds_ns"]
+        if first_ns <= whole_ns / FEW_CALLS:
+            return False
+        if task["readings"] < 2 or first_ns > _ONCE * whole_ns:
+            return True
+        if first_ns > _APART * self._add(1, 1):
+            task["until_ns"] = min(task["last_ns"], now() + task["longest_ns"])
+            return False
+        if now() >= task["until_ns"]:  # it was needed for no more than that
+            self._keep(1)
+        return True
+
+    def _add(self, readings: int, calls: int) -> int:
         """Add up to that many readings, at least one, and return the time of the first."""
-        more: list[int] = []
-        done = len(self._elapsed_ns)
+        more, done = list[int](), len(self._elapsed_ns)
         append = self._timer.begin(more, done=done, readings=readings)
         self._take(append, readings, calls, self._task["until_ns"])
         self._timer.close(done + len(more))
         self._elapsed_ns.extend(more)
         return more[0]
 
-    def keep(self, readings: int) -> None:
+    def _keep(self, readings: int) -> None:
         """Forget the readings after this number."""
         del self._elapsed_ns[readings:]
         self._timer.forget(readings)
 
-    def time_reading(self, calls: int) -> int:
+    def _time(self, calls: int) -> int:
         """Return the time of calls that are no reading."""
         taken: list[int] = []
         self._take(taken.append, 1, calls, math.inf)
@@ -720,72 +761,6 @@ class _Calls:
     ) -> None:
         timing = time.perf_counter_ns, append, readings, until_ns, [repeat(None, calls)]
         time_readings(self._func, timing, self._task["carry_out"])
-
-
-def _time_function(
-    func: Callable[[], object],
-    task: dict[str, Any],
-    timer: SegmentTimer,
-    *,
-    elapsed_ns: list[int],
-    facts: dict[str, Any],
-) -> int:
-    """Add readings of a function's calls, and return the calls per reading."""
-    now, inner, calls = (
-        time.perf_counter_ns,
-        task["inner"] or 0,
-        _Calls(func, task, timer, elapsed_ns),
-    )
-    expected_ns = first_ns = calls.add_first()
-    facts["first_call_s"] = first_ns / 1e9
-    few = _is_reading(first_ns, task, calls) if inner <= 1 else _are_few(first_ns, task)
-    if inner > 1 or not few:
-        calls.keep(0)
-    if inner or few:
-        inner = inner or 1
-        expected_ns *= inner
-    else:
-        expected_ns, inner = calls.add(1, 1), 1
-        if expected_ns < NO_HICCUP * task["enough_ns"]:
-            calls.keep(0)
-            found = calls_per_reading(expected_ns, task["enough_ns"], calls.time_reading)
-            inner, expected_ns = found
-    timer.expect(expected_ns)
-    left = task["readings"] - len(elapsed_ns)
-    if left > 0 and (now() < task["until_ns"] or not elapsed_ns):
-        calls.add(left, inner)
-    return inner
-
-
-def _are_few(first_ns: int, task: dict[str, Any]) -> bool:
-    """Return whether few calls as long as the first fit into the time."""
-    return bool(task["seconds"]) and first_ns > task["seconds"] * 1e9 / FEW_CALLS
-
-
-def _is_reading(first_ns: int, task: dict[str, Any], calls: _Calls) -> bool:
-    """Return whether the first call is a reading: few fit, and a second one takes about as long.
-
-    If it takes less than half, the time of the round begins again.
-    """
-    if not _are_few(first_ns, task):
-        return False
-    if task["readings"] < 2 or first_ns > _ONCE * 1e9 * task["seconds"]:
-        return True
-    now = time.perf_counter_ns
-    if first_ns > _APART * calls.add(1, 1):
-        task["until_ns"] = min(task["last_ns"], now() + task["longest_ns"])
-        return False
-    if now() >= task["until_ns"]:  # it was needed for no more than that
-        calls.keep(1)
-    return True
-
-
-def _refuse_coroutines(returned: list[object], target: str) -> None:
-    if any(type(value).__name__ == "coroutine" for value in returned):
-        raise Refused(
-            f"{target} returned a coroutine: nothing awaits it; name a coroutine function, which "
-            "is awaited"
-        )
 
 
 def _open_or_none(path: str) -> int | None:

@@ -1,18 +1,30 @@
-"""A generator as a workload: the durations of its steps."""
+"""Steps of a generator as a workload, and a call with an amount of work, one per round."""
 
 from __future__ import annotations
 
+import gc as collector
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import repeat
+from typing import Any
 
+from benchrigor.errors import ClockFailed
 from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.protocols import Clock, DelayMeter, Recorder
-from benchrigor.workloads.amount import amount_of, takes_amount
+from benchrigor.workloads.callable import CallableWorkload
 from benchrigor.workloads.processes.worker import time_steps
-from benchrigor.workloads.timing import Chunk, TimedWorkload, failures_of, wrong_time_limit
+from benchrigor.workloads.timing import (
+    TimedWorkload,
+    amount_of,
+    awaits,
+    collector_kept,
+    failures_of,
+    in_seconds,
+    takes_amount,
+    wrong_time_limit,
+)
 
 
 class StepwiseWorkload(TimedWorkload):
@@ -102,7 +114,7 @@ class StepwiseWorkload(TimedWorkload):
             figures = {"taken": taken, "wanted": plan.readings}
             recorder.notice(Notice.of(Code.EXHAUSTED, name_=self.name, **figures))
 
-    def _time(self, steps: Iterator[object], n: int, done: int, until_ns: int) -> Chunk:
+    def _time(self, steps: Iterator[object], n: int, done: int, until_ns: int) -> list[int]:
         """Return the nanoseconds of ``n`` steps until ``until_ns``, fewer if the generator ends."""
         elapsed_ns: list[int] = []
         taking = elapsed_ns.append
@@ -111,13 +123,78 @@ class StepwiseWorkload(TimedWorkload):
         with (
             self._left_if_late(elapsed_ns),
             failures_of(self.name, elapsed_ns, done),
-            self._watch(elapsed_ns, done),
+            self._limit.watching(elapsed_ns, done),
         ):
             time_steps(steps, (self._clock.now_ns, taking, n, until_ns, [repeat(None, 1)]))
-        return Chunk(elapsed_ns)
+        return elapsed_ns
 
     def _close(self, steps: Iterator[object]) -> None:
         """Let a generator that is left before its end clean up."""
         if hasattr(steps, "close"):
             with failures_of(f"closing {self.name}", (), None):
                 steps.close()
+
+
+class AmountWorkload(CallableWorkload):
+    """Times one call of a function per round, with the round's work amount, in seconds.
+
+    The call is the round's reading of "time", including all work that the function does once:
+    the line through work amounts and durations separates it from the speed. Rounds have the facts
+    ``clock_resolution_s``, ``clock_cost_s`` and ``gc``.
+
+    Parameters
+    ----------
+    func
+        Called with the work amount, whole if the plan's amount is; its result is dropped.
+    clock, setup, teardown, gc, metric, meter, timeout_s
+        As of `CallableWorkload`; ``inner`` must be None.
+
+    Examples
+    --------
+    >>> from benchrigor.model import RoundPlan
+    >>> from benchrigor.testing import FakeClock
+    >>> from benchrigor.workloads.recorder import RoundRecorder
+    >>> clock, plan, recorder = FakeClock(), RoundPlan(index=0, work=3), RoundRecorder()
+    >>> job = AmountWorkload(lambda n: clock.advance(n * 10**9 + 500_000_000), clock=clock)
+    >>> job.run(plan, recorder)
+    >>> recorder.finish(plan, elapsed_ns=clock.now_ns()).readings
+    {'time': 3.5}
+    """
+
+    takes_amount = True
+
+    def __init__(self, func: Callable[..., object], **options: Any) -> None:
+        inner, plain = options.get("inner"), not awaits(func)
+        refuse(
+            wrong_values(
+                [
+                    ("inner", inner, inner is None, "None"),
+                    ("func", func, plain, "a plain function: what takes an amount is not awaited"),
+                ]
+            )
+        )
+        super().__init__(func, **options)
+
+    _before: float | None = None
+
+    def run(self, plan: RoundPlan, recorder: Recorder) -> None:
+        """Call the function once, with ``plan.work``; WorkloadFailed names a call that failed."""
+        amount = amount_of(plan, self.name)
+        self._amount, taken = (amount,), list[int]()
+        with self._limit_calls(plan, recorder), collector_kept(self._gc):
+            stopwatch = self._stopwatch  # measured before the call
+            taken = self._time(1, plan.index, delays=self._delays)
+            recorder.fact("gc", "on" if collector.isenabled() else "off")
+        if not taken:  # it hung and was left
+            return
+        if taken == [0] and stopwatch.resolution_ns == 1:  # no call takes less than a nanosecond
+            raise ClockFailed(
+                f"the clock stood still while {self.name}({amount}) ran, "
+                "expected it to move by 1 ns at least; use another clock"
+            )
+        recorder.reading(self._metric, float(in_seconds(taken, done=plan.index)[0]))
+        if self._delays is not None:
+            self._delays.report(recorder)
+        # A first short round only tries out which amounts are enough.
+        stopwatch.report(recorder, taken if amount == self._before else [])
+        self._before = amount
