@@ -31,8 +31,7 @@ from benchrigor.model import Verdict, codec
 from benchrigor.model.series import Floats
 from benchrigor.protocols import Recorder
 from benchrigor.stats import compare, estimate_invocations, estimate_mean, estimate_quantile
-from benchrigor.stats.series.interval import estimate_level
-from benchrigor.stats.series.level import fit_level
+from benchrigor.stats.series.interval import estimate_level, fit_level
 from benchrigor.stats.series.undisturbed import Groups, choose_undisturbed
 from benchrigor.testing import ExponentialWarmUp, FakeClock, SyntheticWorkload
 from benchrigor.units import Quantity

@@ -643,7 +643,6 @@ def fault_of(seed: int, index: int) -> Fault | None:
 
 def fuzz(seed: int, count: int) -> list[Fault]:
     """Use so many inputs of a seed, in a folder of their own; return the faults."""
-    import_module("statsmodels.regression.linear_model")  # no input is late for what it loads
     here, store = Path.cwd(), {"BENCHRIGOR_STORE": "runs.sqlite"}
     with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, store):
         os.chdir(folder)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from benchrigor.stats.phases.phase_search import Search
 from benchrigor.stats.phases.rounds_cut import common_phases
+from benchrigor.stats.phases.stable_phase import Search
 
 N = 200
 INDEX = np.arange(N)

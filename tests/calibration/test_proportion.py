@@ -6,8 +6,8 @@ from scipy import stats as scipy_stats
 from simulated.series import persistent
 
 from benchrigor.stats import estimate_proportion
-from benchrigor.stats.series.level import fit_level
-from benchrigor.stats.statistics.proportion import fit_indicators
+from benchrigor.stats.series.interval import fit_level
+from benchrigor.stats.statistics.shares_and_quantiles import fit_indicators
 
 REPETITIONS = 400
 LEAST, MOST = (int(scipy_stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (1e-3, 0.9995))

@@ -7,7 +7,7 @@ from simulated.series import autoregressive
 
 from benchrigor.errors import NotEstimable
 from benchrigor.stats import estimate_mean, find_stable_phase
-from benchrigor.stats.phases.phase_search import MATERIALITY, phase_at_materiality
+from benchrigor.stats.phases.stable_phase import MATERIALITY, phase_at_materiality
 
 
 def test_change_points_that_slow_noise_explains_are_not_cut() -> None:

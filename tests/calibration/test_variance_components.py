@@ -6,7 +6,7 @@ import pytest
 from benchrigor.stats.readings.analysis import estimate
 from benchrigor.stats.readings.asked_readings import Readings
 from benchrigor.stats.readings.inference_units import INVOCATIONS
-from benchrigor.stats.statistics.variance_components import split_variance
+from benchrigor.stats.statistics.statistic import split_variance
 
 
 def test_the_split_finds_both_variances() -> None:

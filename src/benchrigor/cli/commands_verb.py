@@ -44,8 +44,8 @@ from benchrigor.report.tables.figures import figures_of_commands
 from benchrigor.secret_texts import HIDDEN, Veiled, hide_value
 from benchrigor.session.measuring import TIME
 from benchrigor.session.pairs.ranking import Ranking, compare_with, notices_of_sides, rank_in_turn
-from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.stats.comparison.samples import comparable_statistic
+from benchrigor.stats.comparison.two_sample import family_of
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.command_line import PLACES
 

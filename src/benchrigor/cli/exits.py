@@ -27,7 +27,7 @@ from benchrigor.model.comparison import Family
 from benchrigor.model.text import many
 from benchrigor.secret_texts import hide_in_text
 from benchrigor.session.stored_runs import PAIR, are_in_turn
-from benchrigor.stats.readings.evidence import asked_half_width
+from benchrigor.stats.readings.asked_readings import asked_half_width
 from benchrigor.workloads.processes.own_signals import ExitedAtOnce
 
 

@@ -33,7 +33,7 @@ from benchrigor.model.text import (
     show_interval,
     show_value,
 )
-from benchrigor.stats.readings.evidence import asked_half_width
+from benchrigor.stats.readings.asked_readings import asked_half_width
 
 if TYPE_CHECKING:
     from benchrigor.report.tables.figures import Figures

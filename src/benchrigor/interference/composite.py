@@ -16,7 +16,6 @@ from benchrigor.model.checks import refuse
 from benchrigor.model.interference import Composite, CompositeGroup
 from benchrigor.model.notice import Severity
 from benchrigor.model.series import Floats, Ints
-from benchrigor.stats.interference.diagnostics import MATERIAL
 from benchrigor.stats.interference.grouping import (
     MIN_IN_GROUP,
     RunExcess,
@@ -26,9 +25,9 @@ from benchrigor.stats.interference.grouping import (
     volumes_as_computation,
     without_delay,
 )
-from benchrigor.stats.interference.one_run import differing_columns, profile_interference
+from benchrigor.stats.interference.one_run import MATERIAL, differing_columns, profile_interference
 from benchrigor.stats.series.interval import check_confidence
-from benchrigor.stats.statistics.variance_components import combine_values
+from benchrigor.stats.statistics.statistic import combine_values
 
 _MIN_RUNS = 3
 # Share of the work in which a run may differ: now and then a garbage collection falls into another

@@ -14,7 +14,7 @@ from benchrigor.model.notice import Severity
 from benchrigor.model.text import counted, many, show_estimate, show_value
 from benchrigor.report.facts.machine_facts import Pressure, show_pressure, show_total
 from benchrigor.report.notice_lines import marked_all
-from benchrigor.stats.interference.traffic_light import RED_ABOVE, YELLOW_FROM, probability_high
+from benchrigor.stats.interference.one_run import RED_ABOVE, YELLOW_FROM, probability_high
 
 _row = partial(row, width=13)
 _MOST_GROUPS = 10

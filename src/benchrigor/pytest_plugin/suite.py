@@ -24,7 +24,7 @@ from benchrigor.pytest_plugin.marks import settings_of
 from benchrigor.pytest_plugin.revision import Revision, unmeasured
 from benchrigor.report.run_table import tabulate
 from benchrigor.session.pairs.run_comparison import compare_suite
-from benchrigor.stats.comparison.multiple_testing import family_of
+from benchrigor.stats.comparison.two_sample import family_of
 from benchrigor.storage import Journal
 from benchrigor.storage.project_settings import defaults
 

@@ -27,7 +27,7 @@ from benchrigor.queues.arithmetic.periods import (
 from benchrigor.queues.arithmetic.service_rate import BUSY_TIME, Asked, service_rate
 from benchrigor.queues.data.service import RateReason, ServiceRate
 from benchrigor.stats.series.interval import scale, student_t
-from benchrigor.stats.statistics.rate import estimate_rate
+from benchrigor.stats.statistics.statistic import estimate_rate
 
 _FEWEST = 10  # batches below which an interval is too rough to stop by
 _BATCHES = 256  # batches of a phase; when there are more, neighbours are pooled

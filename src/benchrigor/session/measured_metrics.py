@@ -18,11 +18,9 @@ from benchrigor.session.metric_readings import MetricReadings, first_pieces
 from benchrigor.session.schedule.work_schedule import WorkSchedule
 from benchrigor.session.stop_rules import agrees
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator, as_detector, detector_named
-from benchrigor.stats.estimators.rough_figure import latest, rough_figure
 from benchrigor.stats.phases.stability_rules import may_move
 from benchrigor.stats.readings.analysis import look, observed_of, report
-from benchrigor.stats.readings.asked_readings import Readings, Unit
-from benchrigor.stats.readings.evidence import next_check
+from benchrigor.stats.readings.asked_readings import Readings, Unit, next_check
 from benchrigor.stats.readings.inference_units import (
     INVOCATIONS,
     PIECES,
@@ -31,9 +29,14 @@ from benchrigor.stats.readings.inference_units import (
     ByWork,
     unit_of,
 )
-from benchrigor.stats.series.level import MIN_FOR_VARIANCE
-from benchrigor.stats.statistics.statistic import MEAN, statistic_for
-from benchrigor.stats.statistics.variance_components import MIN_PIECES
+from benchrigor.stats.series.interval import MIN_FOR_VARIANCE
+from benchrigor.stats.statistics.statistic import (
+    MEAN,
+    MIN_PIECES,
+    latest,
+    rough_figure,
+    statistic_for,
+)
 from benchrigor.units import Direction, Quantity
 
 _ROUNDS_SHOWN = 100  # of restarted rounds, in the figure that is shown before there is an estimate

@@ -19,9 +19,8 @@ from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Floats
 from benchrigor.protocols import Detector
 from benchrigor.session.schedule.work_schedule import WorkSchedule
-from benchrigor.stats.phases.phase_search import ReferencesAlong
-from benchrigor.stats.readings.asked_readings import Readings, Unit
-from benchrigor.stats.readings.evidence import next_check, wanted_half_width
+from benchrigor.stats.phases.stable_phase import ReferencesAlong
+from benchrigor.stats.readings.asked_readings import Readings, Unit, next_check, wanted_half_width
 from benchrigor.stats.readings.inference_units import (
     INVOCATIONS,
     PIECES,
@@ -30,10 +29,10 @@ from benchrigor.stats.readings.inference_units import (
     ByWork,
     unit_of,
 )
-from benchrigor.stats.series.level import MIN_FOR_VARIANCE
+from benchrigor.stats.series.interval import MIN_FOR_VARIANCE
 from benchrigor.stats.series.undisturbed import Groups, groups_of, join_groups
-from benchrigor.stats.statistics.proportion import whole_of
-from benchrigor.stats.statistics.variance_components import MIN_PIECES, few_pieces
+from benchrigor.stats.statistics.shares_and_quantiles import whole_of
+from benchrigor.stats.statistics.statistic import MIN_PIECES, few_pieces
 from benchrigor.units import Quantity
 
 T = TypeVar("T")

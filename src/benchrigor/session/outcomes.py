@@ -19,7 +19,7 @@ from benchrigor.model.text import (
     show_value,
     within_sentence,
 )
-from benchrigor.stats.readings.evidence import wanted_half_width
+from benchrigor.stats.readings.asked_readings import wanted_half_width
 
 _SAME_UNITS = 0.1  # rounds whose units per work differ by at most this share have the same units
 _MORE_TIME = 6.0  # times of a budget that gave no reading, to try next

@@ -42,8 +42,7 @@ from benchrigor.session.outcomes import without_readings
 from benchrigor.session.subject import Subject
 from benchrigor.stats.changepoints.detector import detect_changes
 from benchrigor.stats.changepoints.ruptures_adapter import detector_named
-from benchrigor.stats.phases.phase_search import beyond_noise
-from benchrigor.stats.phases.stable_phase import find_stable_phase
+from benchrigor.stats.phases.stable_phase import beyond_noise, find_stable_phase
 from benchrigor.stats.readings.analysis import report
 from benchrigor.stats.readings.asked_readings import Readings
 from benchrigor.stats.readings.inference_units import SUCCESSIVE, ByWork, unit_of

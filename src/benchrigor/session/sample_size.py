@@ -14,7 +14,7 @@ from benchrigor.model.sample_size import Plan
 from benchrigor.model.series import short
 from benchrigor.stats.planning.power import plan_sizes
 from benchrigor.stats.readings.inference_units import INVOCATIONS, PIECES, SUCCESSIVE, unit_of
-from benchrigor.stats.statistics.variance_components import MIN_PIECES
+from benchrigor.stats.statistics.statistic import MIN_PIECES
 
 
 def plan(

@@ -59,7 +59,6 @@ from benchrigor.session.schedule.work_schedule import NextWork
 from benchrigor.session.stored_runs import conditions_of_speed, with_history
 from benchrigor.session.subject import Subject
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
-from benchrigor.stats.wps.hc3 import load_statsmodels
 from benchrigor.storage import Journal, as_store
 from benchrigor.storage.full_pace import keep_levels, kept_levels
 from benchrigor.workloads import (
@@ -352,8 +351,6 @@ class Session:
             adapted.take_turns()
         if fresh and isinstance(adapted, CallableWorkload):
             self.note(Notice.of(Code.THIS_PROCESS_ONLY, "function", name=adapted.name))
-        if self.options.work_range is not None:
-            load_statsmodels()
         self._describe(adapted)
         if isinstance(self._store, Journal):  # fail before time is spent
             self._store.check()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from benchrigor.model import Analysis, Decision, Estimate, Options, Progress, StopReason
 from benchrigor.model.options import LATEST
 from benchrigor.protocols import StopRule
-from benchrigor.stats.readings.evidence import MinEvidence, wanted_half_width
+from benchrigor.stats.readings.asked_readings import MinEvidence, wanted_half_width
 from benchrigor.stats.readings.inference_units import SUCCESSIVE, share_of_width, unit_of
 
 # Readings of all metrics that a session keeps: about a gigabyte at the peak of its last analysis

@@ -16,7 +16,8 @@ from benchrigor.model import Analysis, Code, Estimate, Notice, Pace, RunRecord, 
 from benchrigor.model.pace import reference_s
 from benchrigor.model.run import Provenance
 from benchrigor.protocols import Store
-from benchrigor.stats.estimators.headline import (
+from benchrigor.stats.estimators.pace import at_sensitivity, of_machine
+from benchrigor.stats.series.full_speed import (
     OTHER_WAY,
     Point,
     Told,
@@ -25,7 +26,6 @@ from benchrigor.stats.estimators.headline import (
     widening,
     with_spread,
 )
-from benchrigor.stats.estimators.pace import at_sensitivity, of_machine
 from benchrigor.stats.series.interval import is_wide
 
 _LEAST_ERROR = 1e-6  # of a figure that its readings tell exactly

@@ -57,9 +57,9 @@ from benchrigor.session.stop_rules import (
     default_rules,
 )
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
-from benchrigor.stats.readings.evidence import asked_half_width
+from benchrigor.stats.readings.asked_readings import asked_half_width
 from benchrigor.stats.readings.inference_units import INVOCATIONS, unit_of
-from benchrigor.stats.statistics.proportion import whole_of
+from benchrigor.stats.statistics.shares_and_quantiles import whole_of
 
 _ROUNDING = 1e-6  # of a piece: rounds that add up to it may fall short by that much
 _LEAST = 0.01  # the least share of its time that a piece has if earlier ones took too long

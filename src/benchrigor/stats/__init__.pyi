@@ -17,15 +17,15 @@ from benchrigor.queues.arithmetic.rate_arithmetic import (
 from benchrigor.queues.arithmetic.rate_arithmetic import utilisation_of as utilisation_of
 from benchrigor.stats.changepoints.detector import ChangeDetector as ChangeDetector
 from benchrigor.stats.changepoints.detector import detect_changes as detect_changes
-from benchrigor.stats.comparison.multiple_testing import rank as rank
 from benchrigor.stats.comparison.two_sample import compare as compare
+from benchrigor.stats.comparison.two_sample import rank as rank
 from benchrigor.stats.estimators.multimodality import observe as observe
 from benchrigor.stats.interference.one_run import estimate_interference as estimate_interference
+from benchrigor.stats.interference.one_run import light_of as light_of
+from benchrigor.stats.interference.one_run import probability_high as probability_high
 from benchrigor.stats.interference.one_run import profile_interference as profile_interference
-from benchrigor.stats.interference.traffic_light import light_of as light_of
-from benchrigor.stats.interference.traffic_light import probability_high as probability_high
-from benchrigor.stats.phases.phase_search import trimmed as trimmed
 from benchrigor.stats.phases.stable_phase import find_stable_phase as find_stable_phase
+from benchrigor.stats.phases.stable_phase import trimmed as trimmed
 from benchrigor.stats.readings.mean_and_quantile import (
     estimate_invocations as estimate_invocations,
 )
@@ -34,7 +34,9 @@ from benchrigor.stats.readings.mean_and_quantile import estimate_quantile as est
 from benchrigor.stats.series.interval import required_readings as required_readings
 from benchrigor.stats.series.subsessions import autocorrelation as autocorrelation
 from benchrigor.stats.series.subsessions import merge_subsessions as merge_subsessions
-from benchrigor.stats.statistics.proportion import estimate_proportion as estimate_proportion
-from benchrigor.stats.statistics.rate import estimate_rate as estimate_rate
+from benchrigor.stats.statistics.shares_and_quantiles import (
+    estimate_proportion as estimate_proportion,
+)
+from benchrigor.stats.statistics.statistic import estimate_rate as estimate_rate
 from benchrigor.stats.wps.work_line import fit_wps as fit_wps
 from benchrigor.workbench.arithmetic.run_length import plan_runlength as plan_runlength

@@ -29,7 +29,7 @@ from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.model.text import show_duration, show_estimate
 from benchrigor.secret_texts import hide_in_text
-from benchrigor.stats.statistics.proportion import WILSON
+from benchrigor.stats.statistics.shares_and_quantiles import WILSON
 from benchrigor.units import Quantity, positive_seconds_of, quantity_of, seconds_of, share_of
 from benchrigor.workbench.settings import SEARCH
 

@@ -17,9 +17,8 @@ from benchrigor.stats import (
     required_readings,
 )
 from benchrigor.stats.readings.analysis import rejected_notices
-from benchrigor.stats.series.interval import estimate_level
-from benchrigor.stats.series.level import fit_level
-from benchrigor.stats.statistics.variance_components import combine_values, readings_per_invocation
+from benchrigor.stats.series.interval import estimate_level, fit_level
+from benchrigor.stats.statistics.statistic import combine_values, readings_per_invocation
 from fence.cases import case
 from fence.plain import attempted
 from fence.readings import column, correlated, drifting, invocations, skewed, warming

@@ -8,7 +8,7 @@ import numpy as np
 
 import benchrigor as br
 from benchrigor.stats import compare, estimate_invocations, estimate_mean, fit_wps, rank
-from benchrigor.stats.comparison.multiple_testing import family_of
+from benchrigor.stats.comparison.two_sample import family_of
 from benchrigor.testing import FakeClock
 from fence.cases import case, register
 from fence.plain import attempted

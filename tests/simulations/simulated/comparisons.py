@@ -7,7 +7,7 @@ import numpy as np
 
 from benchrigor.model import Verdict
 from benchrigor.stats import compare, rank
-from benchrigor.stats.comparison.multiple_testing import family_of
+from benchrigor.stats.comparison.two_sample import family_of
 
 DECIDED = (Verdict.BETTER, Verdict.WORSE)
 

@@ -7,7 +7,7 @@ from simulated.estimates import estimated
 
 from benchrigor.model import Verdict
 from benchrigor.stats import compare, estimate_mean, rank
-from benchrigor.stats.comparison.multiple_testing import family_of
+from benchrigor.stats.comparison.two_sample import family_of
 
 
 def test_chances_are_adjusted_as_benjamini_and_hochberg_say() -> None:

@@ -12,8 +12,8 @@ from simulated.estimates import within
 
 from benchrigor.model import Estimate, Pace
 from benchrigor.stats.estimators.command_pace import Invocations, command_pace
-from benchrigor.stats.estimators.headline import Point, Told, slope_of_runs, spread_of, with_spread
 from benchrigor.stats.estimators.pace import at_full_speed
+from benchrigor.stats.series.full_speed import Point, Told, slope_of_runs, spread_of, with_spread
 from benchrigor.stats.statistics.statistic import statistic_for
 
 FULL = {"command": 0.0102, "command cpu": 0.01, "command rest": 0.0002}

@@ -12,7 +12,7 @@ from simulated.series import autoregressive
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Notice
 from benchrigor.stats import estimate_quantile
-from benchrigor.stats.statistics.order_statistics import distribution_of
+from benchrigor.stats.statistics.shares_and_quantiles import distribution_of
 
 RNG = np.random.default_rng(40)
 SKEWED = RNG.lognormal(0.0, 1.0, 400)

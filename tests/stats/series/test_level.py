@@ -13,7 +13,7 @@ from scipy.linalg import toeplitz
 from simulated.series import autoregressive
 
 from benchrigor.stats import estimate_mean
-from benchrigor.stats.series.level import block_starts, fit_level
+from benchrigor.stats.series.interval import block_starts, fit_level
 from benchrigor.stats.series.long_run_variance import long_run_variance, spectral_fit
 
 TRANSIENTS = (1 / 30, 1 / 7)

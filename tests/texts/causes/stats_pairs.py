@@ -16,7 +16,7 @@ from benchrigor.stats import (
     profile_interference,
     rank,
 )
-from benchrigor.stats.comparison.multiple_testing import family_of
+from benchrigor.stats.comparison.two_sample import family_of
 
 SERIES = [1.0, 1.1, 1.2]
 WORK = np.random.default_rng(3).permutation(np.linspace(1.0, 10.0, 40))

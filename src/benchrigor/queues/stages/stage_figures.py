@@ -29,7 +29,7 @@ from benchrigor.queues.rates import (
 )
 from benchrigor.queues.stages.monitor_report import WatchedStage, present_rate
 from benchrigor.queues.stages.stage import Stage
-from benchrigor.stats.statistics.rate import estimate_rate
+from benchrigor.stats.statistics.statistic import estimate_rate
 
 _NANO = 1e-9
 _UNKNOWN = (math.nan, math.nan)

@@ -22,10 +22,9 @@ from benchrigor.model.text import (
     show_values,
 )
 from benchrigor.report.fact import Depth, Fact, known
-from benchrigor.stats.readings.evidence import asked_half_width
-from benchrigor.stats.statistics.proportion import WILSON, whole_of
-from benchrigor.stats.statistics.rate import BY_DURATION, HARMONIC
-from benchrigor.stats.statistics.statistic import TRIMMED
+from benchrigor.stats.readings.asked_readings import asked_half_width
+from benchrigor.stats.statistics.shares_and_quantiles import WILSON, whole_of
+from benchrigor.stats.statistics.statistic import BY_DURATION, HARMONIC, TRIMMED
 from benchrigor.units import Quantity
 
 _FEWEST_TO_FORESEE = 10  # from fewer readings nobody can say how many more it takes

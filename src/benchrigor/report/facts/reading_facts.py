@@ -21,10 +21,9 @@ from benchrigor.model.text import (
 from benchrigor.report.fact import Depth, Fact, known
 from benchrigor.report.facts.machine_facts import with_waiting
 from benchrigor.report.facts.number_facts import meaning, show_figures
-from benchrigor.stats.series.level import BLOCKS
-from benchrigor.stats.statistics.proportion import WILSON
-from benchrigor.stats.statistics.rate import HARMONIC
-from benchrigor.stats.statistics.statistic import TRIMMED
+from benchrigor.stats.series.interval import BLOCKS
+from benchrigor.stats.statistics.shares_and_quantiles import WILSON
+from benchrigor.stats.statistics.statistic import HARMONIC, TRIMMED
 from benchrigor.units import statistic_of
 
 _MOST_PHASES = 12

@@ -16,7 +16,7 @@ from benchrigor.model.text import (
     show_short,
     show_value,
 )
-from benchrigor.stats.readings.evidence import asked_half_width
+from benchrigor.stats.readings.asked_readings import asked_half_width
 
 _TIME = "time"
 _LISTED = 4  # commands that missed the target

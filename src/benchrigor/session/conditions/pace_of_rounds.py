@@ -30,8 +30,7 @@ from benchrigor.stats.estimators.pace import (
 from benchrigor.stats.series.full_speed import fastest_level, full_speed
 from benchrigor.stats.series.interval import is_wide, scale
 from benchrigor.stats.series.undisturbed import groups_of
-from benchrigor.stats.statistics.rate import reciprocal
-from benchrigor.stats.statistics.statistic import Statistic, statistic_for
+from benchrigor.stats.statistics.statistic import Statistic, reciprocal, statistic_for
 
 _MOST_WAITED = 0.005  # share of the time, up to which quantiles are as they would be without
 _MOST_OF_THEM = 0.75  # of the invocations: leaving out a few of them hardly matters

@@ -18,7 +18,7 @@ from benchrigor.model.notice import Severity
 from benchrigor.model.series import Floats
 from benchrigor.session.metric_readings import calls_per_reading
 from benchrigor.stats.interference.grouping import MIN_IN_GROUP
-from benchrigor.stats.interference.traffic_light import light_of, probability_high
+from benchrigor.stats.interference.one_run import light_of, probability_high
 from benchrigor.stats.series.undisturbed import STOPPED, rest_of, stops_in
 
 

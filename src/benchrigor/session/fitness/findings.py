@@ -30,7 +30,7 @@ from benchrigor.model.machine import OF_MACHINE
 from benchrigor.model.readings import Facts
 from benchrigor.model.text import percent, show_value
 from benchrigor.protocols import Clock
-from benchrigor.stats.interference.traffic_light import RED_ABOVE, YELLOW_FROM
+from benchrigor.stats.interference.one_run import RED_ABOVE, YELLOW_FROM
 from benchrigor.workloads.processes.worker import Reference
 from benchrigor.workloads.timing import Stopwatch
 

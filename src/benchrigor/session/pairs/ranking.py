@@ -14,8 +14,8 @@ from benchrigor.session.conditions.red_rounds import report_stops
 from benchrigor.session.engine import Engine, Turn
 from benchrigor.session.pairs.ratio import Ratio
 from benchrigor.stats.comparison.samples import Question
-from benchrigor.stats.interference.traffic_light import light_of
-from benchrigor.stats.series.level import MIN_FOR_VARIANCE
+from benchrigor.stats.interference.one_run import light_of
+from benchrigor.stats.series.interval import MIN_FOR_VARIANCE
 from benchrigor.stats.series.undisturbed import STOPPED
 
 

@@ -54,13 +54,13 @@ from benchrigor.stats.comparison.samples import (
 )
 from benchrigor.stats.comparison.two_sample import compare_pairs, compare_samples
 from benchrigor.stats.estimators.multimodality import observe
-from benchrigor.stats.estimators.rough_figure import latest, rough_figure
-from benchrigor.stats.phases.phase_search import STABLE_SHARE, moved_on
+from benchrigor.stats.phases.stable_phase import STABLE_SHARE, moved_on
 from benchrigor.stats.readings.analysis import notice_of
-from benchrigor.stats.readings.evidence import needed_for_share, needed_for_width, next_check
+from benchrigor.stats.readings.asked_readings import needed_for_share, needed_for_width, next_check
 from benchrigor.stats.readings.inference_units import SINGLE, SUCCESSIVE
-from benchrigor.stats.series.level import MIN_FOR_VARIANCE, too_few
+from benchrigor.stats.series.interval import MIN_FOR_VARIANCE, too_few
 from benchrigor.stats.series.undisturbed import Groups, choose_undisturbed, groups_of, join_groups
+from benchrigor.stats.statistics.statistic import latest, rough_figure
 
 _TIME = "time"
 _STOPPED_PAIR = Notice.of(Code.STOPPED, "pair")

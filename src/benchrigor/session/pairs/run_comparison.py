@@ -35,9 +35,13 @@ from benchrigor.session.stored_runs import (
     paced_by,
 )
 from benchrigor.stats.changepoints.ruptures_adapter import detector_named
-from benchrigor.stats.comparison.multiple_testing import family_of, rank
 from benchrigor.stats.comparison.samples import Question, refuse_zeros
-from benchrigor.stats.comparison.two_sample import checked_question, compare_samples
+from benchrigor.stats.comparison.two_sample import (
+    checked_question,
+    compare_samples,
+    family_of,
+    rank,
+)
 from benchrigor.stats.estimators.pace import Sensitivity, common_sensitivity
 from benchrigor.stats.readings.analysis import notice_of, observed_of
 from benchrigor.stats.readings.inference_units import SINGLE, SUCCESSIVE

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from benchrigor.model.analysis import VarianceSplit
 from benchrigor.model.options import LATEST, Options
-from benchrigor.stats.statistics.variance_components import readings_per_invocation
+from benchrigor.stats.statistics.statistic import readings_per_invocation
 
 # Longest duration of a round: progress is shown and a stop request is obeyed that often.
 ROUND_S = 1.0

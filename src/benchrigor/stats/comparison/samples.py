@@ -1,29 +1,54 @@
-"""Samples to compare: the arguments for a baseline or a candidate, and their estimate."""
+"""Samples to compare, their estimates, and the contrasts of a baseline and a candidate.
+
+Contrasts are of independent samples (Welch), or of pairs, in which common drift cancels. Paired
+levels are compared by the level of c - R b at each ratio R: the variance and covariance of both
+sides, raised by the autocorrelation of the differences of pairs, each side in units of its mean.
+Drift that both sides have in common does not raise it. Paired quantiles are compared by both
+intervals and their long-run correlation.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Comparison, Estimate, Metric, Options
+from benchrigor.model import Code, Comparison, Estimate, Metric, Notice, Options
+from benchrigor.model.analysis import LevelFit
 from benchrigor.model.checks import as_share, refuse, wrong_choice, wrong_number
 from benchrigor.model.series import Floats, as_invocations, as_series
+from benchrigor.stats.comparison.fieller_mover import (
+    Contrast,
+    UncertainValue,
+    exact_value,
+    uncertain_value,
+)
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
-from benchrigor.stats.phases.phase_search import FindChanges, Search
+from benchrigor.stats.phases.stable_phase import FindChanges, Search
 from benchrigor.stats.readings.analysis import Estimation, estimate, rejected_notices
 from benchrigor.stats.readings.asked_readings import Readings, Unit
 from benchrigor.stats.readings.inference_units import INVOCATIONS, SUCCESSIVE
-from benchrigor.stats.series.interval import PIECE_MEANS
-from benchrigor.stats.series.level import MIN_FOR_VARIANCE, all_zero
-from benchrigor.stats.statistics.proportion import are_outcomes
-from benchrigor.stats.statistics.statistic import Statistic, statistic_for
-from benchrigor.stats.statistics.variance_components import INVOCATION_MEANS
+from benchrigor.stats.series.interval import (
+    MIN_FOR_VARIANCE,
+    PIECE_MEANS,
+    all_zero,
+    estimate_level,
+    fit_level,
+    too_few,
+)
+from benchrigor.stats.statistics.shares_and_quantiles import WILSON, are_outcomes, quantile_of
+from benchrigor.stats.statistics.statistic import (
+    INVOCATION_MEANS,
+    MEAN,
+    Statistic,
+    combine_values,
+    statistic_for,
+)
 from benchrigor.stats.wps.work_line import WPS
 from benchrigor.units import Direction
 
@@ -217,3 +242,214 @@ def _several(values: object) -> Sequence[object] | None:
         return None
     first = values[0]
     return values if hasattr(first, "__len__") and not isinstance(first, str | bytes) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Basis:
+    """Baseline and candidate, and the contrasts from which their ratio and difference follow."""
+
+    baseline: Estimate
+    candidate: Estimate
+    contrast: Contrast
+    difference: Contrast  # of pairs with a long-run variance of its own
+    methods: tuple[str, str]  # of the difference and of the ratio
+    unit: str | None  # of inference; None if they differ
+    n: int
+    n_effective: float
+    notices: tuple[Notice, ...]
+    pairs: tuple[Floats, Floats] | None = None  # whose levels are compared, if they are
+
+
+def independent(baseline: Sample, candidate: Sample, question: Question) -> Basis:
+    """Contrast samples that were taken independently."""
+    one, two = (
+        estimate_sample(side, question).estimate_or_raise() for side in (baseline, candidate)
+    )
+    units = {unit_of(baseline), unit_of(candidate)}
+    # The reciprocal of a fitted slope, a speed, has an asymmetric interval, and so has a share.
+    has_t = units <= {"invocation", "piece"}
+    symmetric = (question.asked.q is None or has_t) and "round" not in units
+    symmetric &= not any(side.method.startswith(WILSON) for side in (one, two))
+    contrast = _contrast(one, two, symmetric=symmetric)
+    single = [
+        name
+        for name, sample, estimate in (("baseline", baseline, one), ("candidate", candidate, two))
+        if (unit_of(sample) in ("reading", "piece") and AT_FULL_SPEED not in estimate.method)
+        or Code.THIS_PROCESS_ONLY in {notice.code for notice in estimate.notices}
+    ]
+    return Basis(
+        baseline=one,
+        candidate=two,
+        contrast=contrast,
+        difference=contrast,
+        methods=("Welch", "Fieller") if symmetric else ("MOVER", "MOVER"),
+        unit=units.pop() if len(units) == 1 and "run" not in units else None,
+        n=one.n + two.n,
+        n_effective=one.n_effective + two.n_effective,
+        notices=(*_processes(single), *_merge(one.notices, two.notices)),
+    )
+
+
+def paired_invocations(
+    baseline: tuple[Floats, ...], candidate: tuple[Floats, ...], question: Question
+) -> Basis:
+    """Contrast invocations that were run in pairs; a pair counts if both have a value."""
+    estimations = [estimate_sample(side, question) for side in (baseline, candidate)]
+    values = zip(*(estimation.values for estimation in estimations), strict=True)
+    kept = np.array([pair for pair in values if None not in pair], dtype=np.float64).reshape(-1, 2)
+    basis = _levels((kept[:, 0], kept[:, 1]), MEAN, question.confidence, ())
+    one, two = (
+        replace(combine_values(side.tolist(), question.confidence), notices=estimation.notices)
+        for side, estimation in zip(kept.T, estimations, strict=True)
+    )
+    # Only constant differences matter, not constant values of either sample.
+    weak = [
+        notice for notice in _merge(one.notices, two.notices) if notice.code is not Code.CONSTANT
+    ]
+    constant = [notice for notice in basis.notices if notice.code is Code.CONSTANT]
+    return replace(basis, baseline=one, candidate=two, notices=(*weak, *constant))
+
+
+def paired_readings(
+    baseline: Floats, candidate: Floats, question: Question, transients: tuple[float, ...]
+) -> Basis:
+    """Contrast as many readings of each, taken in turn; ``transients`` are fitted beside levels."""
+    series, confidence, q = (baseline, candidate), question.confidence, question.asked.q
+    if q is None:
+        basis = _levels(series, question.asked, confidence, transients)
+    else:
+        one, two = (quantile_of(values, q, confidence, transients=transients) for values in series)
+        below = [
+            (values <= estimate.value).astype(np.float64)
+            for values, estimate in zip(series, (one, two), strict=True)
+        ]
+        contrast = replace(
+            _contrast(one, two, symmetric=False), correlation=_correlation(below, transients)
+        )
+        basis = Basis(
+            baseline=one,
+            candidate=two,
+            contrast=contrast,
+            difference=contrast,
+            methods=("MOVER", "MOVER"),
+            unit="pair",
+            n=one.n,
+            n_effective=min(one.n_effective, two.n_effective),
+            notices=_merge(one.notices, two.notices),
+        )
+    only = Notice.of(Code.THIS_PROCESS_ONLY, "pairs")
+    return replace(basis, notices=(only, *basis.notices))
+
+
+def _contrast(one: Estimate, two: Estimate, *, symmetric: bool) -> Contrast:
+    return Contrast(
+        baseline=uncertain_value(one, symmetric=symmetric),
+        candidate=uncertain_value(two, symmetric=symmetric),
+    )
+
+
+def _levels(
+    sides: Sequence[Floats], statistic: Statistic, confidence: float, transients: tuple[float, ...]
+) -> Basis:
+    baseline, candidate = map(statistic.as_mean, sides)
+    if baseline.size < MIN_FOR_VARIANCE:
+        raise NotEstimable(too_few(baseline.size, MIN_FOR_VARIANCE))
+    units = float(baseline.mean()), float(candidate.mean())
+    if min(units) <= 0.0:
+        units = 1.0, 1.0
+    apart = candidate / units[1] - baseline / units[0]
+    series = (baseline, candidate, apart, candidate - baseline)
+    fits = [fit_level(values, transients=transients) for values in series]
+    # All levels are made in the same way, so that the ratio is that of the levels.
+    if any(not fit.transients and fit.standard_error > 0.0 for fit in fits):
+        fits = [fit_level(values) for values in series]
+    fits = [*map(statistic.freed, fits)]
+    are_positive = (float(baseline.min()) >= 0.0, float(candidate.min()) >= 0.0, False, False)
+    first, second, _, shift = (
+        estimate_level(fit, confidence, positive=positive)
+        for fit, positive in zip(fits, are_positive, strict=True)
+    )
+    return Basis(
+        baseline=first,
+        candidate=second,
+        contrast=_of_pairs(baseline, candidate, apart, fits),
+        difference=Contrast(baseline=exact_value(0.0), candidate=_with_error(fits[3])),
+        methods=("paired", "paired"),
+        unit="pair",
+        n=baseline.size,
+        n_effective=fits[2].n_effective,
+        notices=_prefix("Differences", shift.notices),
+        pairs=(baseline, candidate),
+    )
+
+
+def _of_pairs(
+    baseline: Floats, candidate: Floats, apart: Floats, fits: Sequence[LevelFit]
+) -> Contrast:
+    """Contrast the levels of pairs, by the fits of both and of how far each pair is ``apart``.
+
+    What autocorrelation does to the error of the latter it does to all.
+    """
+    covariance = np.cov(baseline, candidate)
+    errors = np.sqrt(np.diag(covariance) / baseline.size)
+    correlation = float(covariance[0, 1] / baseline.size / errors.prod()) if errors.all() else 0.0
+    noise = math.sqrt(float(apart.var(ddof=1)) / apart.size)
+    if fits[2].standard_error > 0.0 and noise > 0.0:
+        errors *= fits[2].standard_error / noise
+    one, two = (
+        replace(_with_error(fit), below=error, above=error)
+        for fit, error in zip(fits, errors.tolist(), strict=False)
+    )
+    return Contrast(
+        baseline=one,
+        candidate=two,
+        correlation=min(1.0, max(-1.0, correlation)),
+        freedom=fits[2].degrees_of_freedom,
+    )
+
+
+def _with_error(fit: LevelFit) -> UncertainValue:
+    return UncertainValue(
+        value=fit.level,
+        below=fit.standard_error,
+        above=fit.standard_error,
+        degrees_of_freedom=fit.degrees_of_freedom,
+    )
+
+
+def _correlation(shares: list[Floats], transients: tuple[float, ...]) -> float:
+    """Return the long-run correlation of the shares of readings below two quantiles.
+
+    The difference of two shares, each divided by its error, has variance 2 - 2 rho.
+    """
+    errors = [fit_level(share, transients=transients).standard_error for share in shares]
+    if min(errors) == 0.0:
+        return 0.0
+    difference = fit_level(shares[1] / errors[1] - shares[0] / errors[0], transients=transients)
+    return min(1.0, max(-1.0, 1.0 - difference.standard_error**2 / 2.0))
+
+
+def _processes(single: list[str]) -> tuple[Notice, ...]:
+    """Warn of samples that are one process each."""
+    if not single:
+        return ()
+    case = "both sides" if len(single) == 2 else "one side"
+    return (Notice.of(Code.THIS_PROCESS_ONLY, case, side_=single[0]),)
+
+
+def _merge(baseline: tuple[Notice, ...], candidate: tuple[Notice, ...]) -> tuple[Notice, ...]:
+    """Join the notices of both; name the sample if only one of them has a notice."""
+    one, two = (
+        [notice for notice in notices if notice.code is not Code.THIS_PROCESS_ONLY]
+        for notices in (baseline, candidate)
+    )
+    both = [notice for notice in one if notice in two]
+    return (
+        *both,
+        *_prefix("Baseline", (notice for notice in one if notice not in both)),
+        *_prefix("Candidate", (notice for notice in two if notice not in both)),
+    )
+
+
+def _prefix(name: str, notices: Iterable[Notice]) -> tuple[Notice, ...]:
+    return tuple(notice.about(name) for notice in notices)

@@ -25,12 +25,16 @@ from benchrigor.model.text import counted, percent
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.comparison.samples import Question
 from benchrigor.stats.phases.chosen_phase import choose_phase
-from benchrigor.stats.phases.phase_search import measured_part, measured_phase
 from benchrigor.stats.phases.stability_rules import find_trend
-from benchrigor.stats.series.interval import exponential
-from benchrigor.stats.series.level import MIN_FOR_VARIANCE, TRANSIENTS, block_starts, too_few
-from benchrigor.stats.statistics.order_statistics import quantile_of
-from benchrigor.stats.statistics.proportion import MIN_IN_TAIL
+from benchrigor.stats.phases.stable_phase import measured_part, measured_phase
+from benchrigor.stats.series.interval import (
+    MIN_FOR_VARIANCE,
+    TRANSIENTS,
+    block_starts,
+    exponential,
+    too_few,
+)
+from benchrigor.stats.statistics.shares_and_quantiles import MIN_IN_TAIL, quantile_of
 
 # Of pairs with a stable ratio in series that move, the first third is left out, since no transient
 # can be fitted beside a moving level. With a warm-up in one series intervals then cover in 0.87 to

@@ -21,7 +21,7 @@ import numpy as np
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST, Pace
 from benchrigor.model.series import Floats, Ints
 from benchrigor.stats.estimators.pace import Sensitivity, of_busy
-from benchrigor.stats.series.level import block_starts
+from benchrigor.stats.series.interval import block_starts
 from benchrigor.stats.statistics.statistic import MEAN, Statistic
 
 # Learned on the recording of docs/evidence/results/pace_commands.jsonl.

@@ -20,10 +20,14 @@ import numpy.typing as npt
 from benchrigor.model import Code, Estimate, Notice, Pace
 from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Floats, Ints
-from benchrigor.stats.estimators.headline import ASSUMED
-from benchrigor.stats.series.full_speed import NEAR, SENSITIVITY, SENSITIVITY_SD, fastest_level
-from benchrigor.stats.series.interval import PIECE_MEANS, satterthwaite, student_t
-from benchrigor.stats.series.level import block_starts
+from benchrigor.stats.series.full_speed import (
+    ASSUMED,
+    NEAR,
+    SENSITIVITY,
+    SENSITIVITY_SD,
+    fastest_level,
+)
+from benchrigor.stats.series.interval import PIECE_MEANS, block_starts, satterthwaite, student_t
 from benchrigor.stats.statistics.statistic import MEAN, Statistic
 
 # The prior of the sensitivity, as a mixture of two kinds of work: their shares, means and standard

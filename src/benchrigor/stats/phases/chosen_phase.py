@@ -21,16 +21,16 @@ from benchrigor.model.analysis import PhaseLabel, PhaseReason
 from benchrigor.model.notice import Evidence
 from benchrigor.model.series import Floats
 from benchrigor.model.text import counted
-from benchrigor.stats.phases.phase_search import (
+from benchrigor.stats.phases.stability_rules import Trend, ends_of, find_far_ends, find_trend
+from benchrigor.stats.phases.stable_phase import (
     MATERIALITY,
     ReferencesAlong,
     Search,
+    is_unsettled,
     measured_phase,
 )
-from benchrigor.stats.phases.stability_rules import Trend, ends_of, find_far_ends, find_trend
-from benchrigor.stats.phases.stable_phase import is_unsettled
 from benchrigor.stats.series.full_speed import SENSITIVITY, SENSITIVITY_SD
-from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
+from benchrigor.stats.series.interval import MIN_FOR_AUTOCORRELATION
 
 _WARM_UP = 0.3  # maximum share of the readings that a slower start may hold
 _BRIEF = 0.05  # and that any start may hold

@@ -1,8 +1,11 @@
-"""The cut of restarted rounds: the one that all have in common, or each its own.
+"""Cuts of several series, and by place: of restarted rounds, of pieces, of a first cold reading.
 
-The warm-up and cool-down that all invocations of a program have in common.
+Restarted rounds have the cut that all have in common, or each its own. Invocations that started
+equally warm up equally: what the noise of each hides they show together.
 
-Invocations that started equally warm up equally. What the noise of each hides they show together.
+One reading alone is no change of level, so no search finds it. One process has one warm-up, in its
+first piece. After a pause caches are cold for a moment, and nobody can tell for how long: the start
+is left out by its place, never for being slow.
 """
 
 from __future__ import annotations
@@ -20,12 +23,10 @@ from benchrigor.model.analysis import PhaseLabel, PhaseReason
 from benchrigor.model.notice import Severity
 from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES, detect_changes
-from benchrigor.stats.phases.phase_search import Search, beyond_noise, measured_phase
 from benchrigor.stats.phases.stability_rules import MAX_POINTS
-from benchrigor.stats.series.interval import student_t
-from benchrigor.stats.series.level import MIN_FOR_VARIANCE, median_of
+from benchrigor.stats.phases.stable_phase import Search, beyond_noise, measured_part, measured_phase
+from benchrigor.stats.series.interval import MIN_FOR_VARIANCE, median_of, remembered, student_t
 from benchrigor.stats.series.long_run_variance import batch_means
-from benchrigor.stats.series.remembered import remembered
 
 _LEVEL = 0.05  # chance of any false cut, over all windows: a false cut costs a few readings
 _REFUSAL_LEVEL = 0.01  # chance of refusing steady invocations: a false refusal costs the result
@@ -389,3 +390,104 @@ def _changes(readings: Floats, cut: StablePhase) -> list[float]:
 @remembered
 def _points_beyond_noise(means: Floats) -> ChangePoints:
     return beyond_noise(means, detect_changes(means))
+
+
+_FAR = 2.0  # a start so many times as slow as all that follows is no matter of pace
+_FEWEST_ALIKE = 5  # readings of which the first may be cold
+_FEWEST = 3  # of fewer readings each is needed
+_AT_START = 0.01  # of the readings
+_UNSTEADY = 0.5
+
+
+def first_piece(series: Floats, found: Sequence[StablePhase]) -> StablePhase:
+    """Return the stable phase of a first piece; else take its second half, if it is unsteady.
+
+    Whether its level moves because it warms up, or the machine changes its pace, is not known.
+    """
+    if not found:
+        return whole_piece(series)
+    (phase,) = found
+    if phase.start is not None:
+        return replace(phase, notices=())  # they are about the interval of one series
+    half = Notice.of(Code.START_CUT, "piece", readings=int(_UNSTEADY * series.size))
+    return replace(whole_piece(series, _UNSTEADY), notices=(half,))
+
+
+def whole_piece(series: Floats, share: float = _AT_START) -> StablePhase:
+    """Take a piece whole but for its first reading, or this share of them at its start."""
+    n = series.size
+    start = max(1, int(share * n)) if n >= _FEWEST else 0
+    parts = ((0, start, PhaseLabel.WARM_UP), (start, n, PhaseLabel.STABLE))
+    phases = (
+        Phase(start=first, stop=stop, label=label, median=float(np.median(series[first:stop])))
+        for first, stop, label in parts
+        if first < stop
+    )
+    return StablePhase(
+        start=start,
+        stop=n,
+        reason=PhaseReason.WHOLE,
+        phases=tuple(phases),
+        change_points=ChangePoints(indices=(), n=n, level=None, inflation=1.0),
+    )
+
+
+def cold_first(series: Floats) -> Notice | None:
+    """Leave a first reading out that took more than twice as long as any other of 5 or more.
+
+    Of n readings that are alike the first is the largest once in n times, and seldom by so much:
+    the rule hardly moves a mean, however many there are.
+    """
+    others = series[1:]
+    if series.size < _FEWEST_ALIKE or not series[0] > _FAR * others.max() > 0.0:
+        return None
+    typical = float(np.median(others))
+    if typical == 0.0:
+        return None
+    return Notice.of(Code.START_CUT, "cold", readings=1, ratio=float(series[0]) / typical)
+
+
+def measured_from(phase: StablePhase) -> int | None:
+    """Return the first reading that counts: behind a cut, or the fiftieth part that always is."""
+    return None if phase.start is None else measured_part(phase).start
+
+
+def behind_cold(series: Floats, cold: Notice, rest: Sequence[StablePhase]) -> StablePhase:
+    """Return the phase of all but the first reading by its place in the whole series."""
+    if not rest:
+        return replace(whole_piece(series, 1.0 / series.size), notices=(cold,))
+    (found,) = rest
+    points = found.change_points
+    points = replace(
+        points,
+        indices=tuple(index + 1 for index in points.indices),
+        n=series.size,
+        early=points.early + 1,
+    )
+    first = Phase(start=0, stop=1, label=PhaseLabel.WARM_UP, median=float(series[0]))
+    found = found.of_whole(points, 1)
+    return replace(found, phases=(first, *found.phases), notices=(*found.notices, cold))
+
+
+def phase_by_shares(series: Floats, shares: tuple[float, float]) -> StablePhase:
+    """Cut these shares of the readings at the start and at the end, whole readings rounded down."""
+    n = series.size
+    at_start, at_end = (math.floor(share * n + 1e-9) for share in shares)  # 0.29 * 100 is 28.99...
+    start, stop = min(at_start, n - 1), max(n - at_end, at_start + 1)
+    borders = sorted({0, start, stop, n})
+    phases = [
+        Phase(
+            start=first,
+            stop=end,
+            label=PhaseLabel.STABLE if first == start else PhaseLabel.OTHER,
+            median=float(np.median(series[first:end])),
+        )
+        for first, end in pairwise(borders)
+    ]
+    return StablePhase(
+        start=start,
+        stop=stop,
+        reason=PhaseReason.AS_ASKED,
+        phases=tuple(phases),
+        change_points=ChangePoints(indices=(), n=n, level=None, inflation=1.0),
+    )

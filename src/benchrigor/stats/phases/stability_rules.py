@@ -25,7 +25,7 @@ from benchrigor.model import Code, Notice
 from benchrigor.model.analysis import PhaseReason
 from benchrigor.model.series import Floats, Ints
 from benchrigor.model.text import show_value
-from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION, TRANSIENTS, transient_basis
+from benchrigor.stats.series.interval import MIN_FOR_AUTOCORRELATION, TRANSIENTS, transient_basis
 from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance
 
 _WANTED = float(MIN_FOR_AUTOCORRELATION)  # effective sample size

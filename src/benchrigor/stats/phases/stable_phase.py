@@ -1,28 +1,30 @@
 """The stable phase: the longest stretch of one level, if it holds more than half the readings.
 
-The stable phase as Pilot takes it: the longest segment between change points, whole.
+Also as Pilot takes it, the longest segment between change points, whole; and with few effective
+readings, as an estimate is made of it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from benchrigor.errors import DetectorFailed, InvalidInput, NotEstimable
 from benchrigor.model import ChangePoints, Code, Notice, Phase, StablePhase
 from benchrigor.model.analysis import PhaseLabel, PhaseReason
 from benchrigor.model.checks import refuse, wrong_number, wrong_share, wrong_values
 from benchrigor.model.notice import Severity
 from benchrigor.model.selection import without_margins
-from benchrigor.model.series import Floats, as_series
+from benchrigor.model.series import Floats, Ints, as_series
 from benchrigor.model.text import counted
 from benchrigor.stats.changepoints.detector import MIN_SEGMENT, detect_changes
 from benchrigor.stats.changepoints.ruptures_adapter import detector_to_trim, takes_longest
-from benchrigor.stats.changepoints.variance_inflation import MIN_EFFECTIVE_TO_SEARCH
+from benchrigor.stats.changepoints.variance_inflation import MIN_EFFECTIVE, MIN_EFFECTIVE_TO_SEARCH
 from benchrigor.stats.phases.stability_rules import (
     LongestPhase,
     effective_sample_size,
@@ -32,6 +34,7 @@ from benchrigor.stats.phases.stability_rules import (
     movement_p_value,
     steps_beyond_noise,
 )
+from benchrigor.stats.series.interval import COMPLETE, estimate_level, fit_level
 
 
 def longest_segment(series: Floats, points: ChangePoints) -> StablePhase:
@@ -380,3 +383,167 @@ def _labels(medians: list[float], stable: int) -> list[PhaseLabel]:
     if behind and 2.0 * away[-1] > max(away[stable + 1 : -1], default=-1.0):
         behind[-1] = PhaseLabel.COOL_DOWN
     return [*before, PhaseLabel.STABLE, *behind]
+
+
+SHORT = 500  # below that many readings a warm-up may stay undetected, and a Notice says so
+STABLE_SHARE = 0.9  # of the series in its stable phase before a session may be satisfied
+MATERIALITY = 0.01  # neighbouring phases whose medians differ by this share are never joined
+FindChanges = Callable[[Floats], ChangePoints]
+
+CUT_LEVEL = 0.01  # chance of a change point in steady readings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReferencesAlong:
+    """Times of fixed work between the readings of a series; arrays of shape (k,).
+
+    Parameters
+    ----------
+    stops
+        Index after the last reading before each, ascending.
+    log_s
+        Logarithms of their seconds.
+    busy
+        Share of the readings during which a processor worked: only that part follows the pace.
+    """
+
+    stops: Ints
+    log_s: Floats
+    busy: float = 1.0
+
+    def of(self, indices: Ints) -> ReferencesAlong:
+        """Return the references along some of the readings, whose indices ascend."""
+        stops, first = np.unique(np.searchsorted(indices, self.stops), return_index=True)
+        return replace(self, stops=stops, log_s=self.log_s[first])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """How the stable phase of a series is searched for."""
+
+    confidence: float = 0.95
+    rates: bool = False  # readings are higher if the machine is faster
+    goes_on: bool = False  # more readings could follow: the last ones are no cool-down
+    references: ReferencesAlong | None = None  # of one series: the machine may have made steps
+    detector: FindChanges | None = None  # None for the built-in one
+
+    @property
+    def takes_longest(self) -> bool:
+        """Whether the longest segment of each series counts whole, as published."""
+        return takes_longest(self.detector)
+
+    def changes_in(self, series: Floats) -> ChangePoints | None:
+        """Return the change points that the detector finds; None if the built-in one is to search.
+
+        Raises
+        ------
+        DetectorFailed
+            When it raises an error, or returns something else.
+        """
+        if self.detector is None:
+            return None
+        try:
+            points = self.detector(series)
+        except Exception as error:
+            raise DetectorFailed(
+                f"detector {self.detector!r} raised {error!r} on {series.size} readings"
+            ) from error
+        if not isinstance(points, ChangePoints):
+            raise DetectorFailed(
+                f"detector {self.detector!r} returned {points!r}, expected ChangePoints"
+            )
+        return points
+
+    def phase_of(self, series: Floats, points: ChangePoints | None = None) -> StablePhase:
+        """Find the stable phase of one series to measure, by its change points if they are known.
+
+        Raises
+        ------
+        DetectorFailed
+            When the detector fails, or its change points are not those of the series.
+        """
+        points = points or self.changes_in(series)
+        if points is not None and self.takes_longest:
+            return longest_segment(series, points)
+        try:
+            return measured_phase(series, self, points)
+        except InvalidInput as error:
+            raise DetectorFailed(f"detector {self.detector!r}: {error}") from error
+
+
+def measured_part(phase: StablePhase) -> slice:
+    """Return where the stable phase is, without the margins next to cuts that were found."""
+    if (part := phase.measured) is None:
+        raise NotEstimable(phase.notices[0])
+    return part
+
+
+def trimmed(series: Floats, phase: StablePhase) -> Floats:
+    """Return the readings of the stable phase, see `measured_part`."""
+    return series[measured_part(phase)]
+
+
+def short_run(n: int, noun: str = "readings") -> tuple[Notice, ...]:
+    """Warn if a warm-up may stay undetected, because there are so few readings."""
+    if n >= SHORT:
+        return ()
+    return (Notice.of(Code.SHORT_RUN, n=n, noun_=noun, wanted=SHORT),)
+
+
+def moved_on(readings: int, noun: str = "readings") -> tuple[Notice, ...]:
+    """Warn that the measured phase has ended."""
+    return (Notice.of(Code.MOVED_ON, readings=readings, noun_=noun),)
+
+
+def phase_at_materiality(
+    series: Floats, materiality: float, change_points: ChangePoints | None = None
+) -> StablePhase:
+    """Find the stable phase to measure, given the largest difference of phases that are joined.
+
+    `find_stable_phase` says what can be claimed. Unlike it, this finds no change point that slow
+    noise explains, since a needless cut costs readings, and it admits a phase with few effective
+    readings, with a warning.
+    """
+    if change_points is None:
+        points = beyond_noise(series, detect_changes(series, level=CUT_LEVEL))
+        phase = phase_between(series, points, level=CUT_LEVEL, materiality=materiality, again=True)
+    else:
+        phase = find_stable_phase(series, materiality=materiality, change_points=change_points)
+    return admit_few_effective(phase)
+
+
+def beyond_noise(series: Floats, points: ChangePoints) -> ChangePoints:
+    """Return the change points that slow noise does not explain."""
+    left, inflation = steps_beyond_noise(series, points.indices)
+    if len(left) == len(points.indices):
+        return points
+    slow = min(inflation, max(1.0, series.size / MIN_EFFECTIVE))
+    return replace(points, indices=left, inflation=max(points.inflation, slow))
+
+
+def measured_phase(
+    series: Floats, search: Search, change_points: ChangePoints | None = None
+) -> StablePhase:
+    """Find the stable phase to measure.
+
+    Neighbouring phases are joined if they differ by less than 1 % and by less than a quarter of
+    the half-width of the joined phase: a bias of half the half-width lowers the coverage from
+    0.95 to 0.84.
+    """
+    materiality = MATERIALITY
+    phase = phase_at_materiality(series, materiality, change_points)
+    while phase.start is not None and _are_some_joined(phase):
+        fit = fit_level(trimmed(series, phase), transients=COMPLETE)
+        tolerance = estimate_level(fit, search.confidence).relative_half_width / 4.0
+        if tolerance >= materiality:
+            break
+        materiality = tolerance
+        phase = phase_at_materiality(series, materiality, phase.change_points)
+    return phase
+
+
+def _are_some_joined(phase: StablePhase) -> bool:
+    """Whether some segments, or ends that are too few to call, count as one phase."""
+    points = phase.change_points
+    ends = (points.early > 0) + (points.late > 0)
+    return len(phase.phases) <= len(points.indices) + ends

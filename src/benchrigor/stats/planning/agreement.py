@@ -12,7 +12,7 @@ import scipy
 from benchrigor.model import Analysis, Estimate, RunRecord
 from benchrigor.model.track_record import RunPair, Standing, Tally, TrackRecord
 from benchrigor.stats.comparison.fieller_mover import Contrast, difference_of, uncertain_value
-from benchrigor.stats.statistics.proportion import estimate_proportion
+from benchrigor.stats.statistics.shares_and_quantiles import estimate_proportion
 
 _TAIL = 0.025  # less likely counts, on one side, contradict the nominal coverage
 

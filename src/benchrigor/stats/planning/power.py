@@ -15,14 +15,15 @@ from benchrigor.model.checks import refuse, wrong_number, wrong_share
 from benchrigor.model.sample_size import Plan, Price
 from benchrigor.stats.series.interval import (
     MAX_RELATIVE_WIDTH,
+    MIN_FOR_AUTOCORRELATION,
+    MIN_FOR_VARIANCE,
     PIECE_MEANS,
     required_readings,
     satterthwaite,
     student_t,
 )
-from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION, MIN_FOR_VARIANCE
-from benchrigor.stats.statistics.proportion import whole_of
-from benchrigor.stats.statistics.variance_components import (
+from benchrigor.stats.statistics.shares_and_quantiles import whole_of
+from benchrigor.stats.statistics.statistic import (
     INVOCATION_MEANS,
     MIN_INVOCATIONS,
     MIN_PIECES,

@@ -16,7 +16,7 @@ from benchrigor.model.analysis import LevelFit, PhaseReason
 from benchrigor.model.notice import Figure, Severity, is_of_modes, one_each
 from benchrigor.model.series import Floats
 from benchrigor.model.text import show_duration, show_value
-from benchrigor.stats.changepoints.edm import name_averaging
+from benchrigor.stats.changepoints.detector import name_averaging
 from benchrigor.stats.estimators.multimodality import (
     find_modes,
     merge_near_modes,
@@ -24,11 +24,15 @@ from benchrigor.stats.estimators.multimodality import (
     tell_modes,
 )
 from benchrigor.stats.phases.chosen_phase import say_changed, say_moving
-from benchrigor.stats.phases.phase_search import trimmed
 from benchrigor.stats.phases.stability_rules import Trend
-from benchrigor.stats.readings.asked_readings import Readings
-from benchrigor.stats.readings.evidence import early_size, needed_for_width, wanted_half_width
-from benchrigor.stats.series.level import BLOCKS, MIN_FOR_VARIANCE, all_zero
+from benchrigor.stats.phases.stable_phase import trimmed
+from benchrigor.stats.readings.asked_readings import (
+    Readings,
+    early_size,
+    needed_for_width,
+    wanted_half_width,
+)
+from benchrigor.stats.series.interval import BLOCKS, MIN_FOR_VARIANCE, all_zero
 from benchrigor.stats.statistics.statistic import (
     MINIMUM,
     Fitting,

@@ -18,19 +18,21 @@ from benchrigor.model.series import Floats
 from benchrigor.settings import FEWEST_ROUNDS
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.phases.chosen_phase import choose_at_one_pace, few_in_order
-from benchrigor.stats.phases.phase_search import (
-    STABLE_SHARE,
-    Search,
+from benchrigor.stats.phases.rounds_cut import (
     behind_cold,
     cold_first,
+    cut_rounds,
     first_piece,
     measured_from,
-    moved_on,
     phase_by_shares,
-    short_run,
     whole_piece,
 )
-from benchrigor.stats.phases.rounds_cut import cut_rounds
+from benchrigor.stats.phases.stable_phase import (
+    STABLE_SHARE,
+    Search,
+    moved_on,
+    short_run,
+)
 from benchrigor.stats.readings.analysis import (
     Cut,
     Estimation,
@@ -43,14 +45,20 @@ from benchrigor.stats.readings.analysis import (
     notice_of,
     tell_of_modes,
 )
-from benchrigor.stats.readings.asked_readings import BY_ROUND, Readings, Unit
-from benchrigor.stats.readings.evidence import (
+from benchrigor.stats.readings.asked_readings import (
+    BY_ROUND,
     MinEvidence,
+    Readings,
+    Unit,
     few_rounds,
     needed_for_share,
 )
-from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
-from benchrigor.stats.series.level import COMPLETE, MIN_FOR_AUTOCORRELATION, TRANSIENTS
+from benchrigor.stats.series.interval import (
+    COMPLETE,
+    LONG_RUN_VARIANCE,
+    MIN_FOR_AUTOCORRELATION,
+    TRANSIENTS,
+)
 from benchrigor.stats.series.subsessions import MERGED, SUBSESSIONS, merge_subsessions
 from benchrigor.stats.series.undisturbed import (
     LEAST_SHARE,
@@ -60,8 +68,7 @@ from benchrigor.stats.series.undisturbed import (
     hardly_any_of,
     together,
 )
-from benchrigor.stats.statistics.statistic import Fitting
-from benchrigor.stats.statistics.variance_components import split_variance
+from benchrigor.stats.statistics.statistic import Fitting, split_variance
 from benchrigor.stats.wps.lack_of_fit import diagnose_further
 from benchrigor.stats.wps.work_line import check_fit, fit_wps
 

@@ -14,7 +14,7 @@ from benchrigor.model import Code, Notice, Subsessions
 from benchrigor.model.analysis import LevelFit
 from benchrigor.model.checks import refuse, wrong_choice, wrong_values, wrong_whole
 from benchrigor.model.series import Floats, as_series, check_items
-from benchrigor.stats.series.level import exact_fit, too_few
+from benchrigor.stats.series.interval import exact_fit, too_few
 
 SUBSESSIONS = "subsessions"
 MERGED = "merged-subsessions"  # of work and duration, to the letter

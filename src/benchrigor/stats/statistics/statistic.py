@@ -1,46 +1,52 @@
-"""The statistic that is estimated: mean, harmonic mean, quantile or share."""
+"""The statistic that is estimated: mean, harmonic or trimmed mean, quantile, least, or share.
+
+Means are of readings, of rates (total work over total time), or over several series, with the share
+of the variance that lies between and within them.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.errors import NotEstimable
+from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice
-from benchrigor.model.analysis import LevelFit
-from benchrigor.model.series import Floats
-from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, estimate_level
-from benchrigor.stats.series.level import (
+from benchrigor.model.analysis import LevelFit, VarianceSplit
+from benchrigor.model.checks import refuse, wrong_number, wrong_whole
+from benchrigor.model.series import Floats, as_series, check_items
+from benchrigor.model.text import many
+from benchrigor.stats.series.interval import (
     BLOCKS,
+    LONG_RUN_VARIANCE,
     MIN_FOR_VARIANCE,
+    PIECE_MEANS,
+    StandardError,
     block_starts,
+    check_confidence,
+    estimate_level,
     fit_blocks,
     fit_level,
+    reciprocal_of,
+    remembered,
+    t_interval,
     too_few,
 )
-from benchrigor.stats.series.remembered import remembered
 from benchrigor.stats.series.subsessions import SUBSESSIONS, fit_merged
-from benchrigor.stats.statistics.order_statistics import quantile_of, quantile_value
-from benchrigor.stats.statistics.proportion import (
+from benchrigor.stats.statistics.shares_and_quantiles import (
     MIN_IN_TAIL,
     WILSON,
     are_outcomes,
     combine_shares,
     estimate_outcomes,
+    quantile_of,
+    quantile_value,
 )
-from benchrigor.stats.statistics.rate import (
-    HARMONIC,
-    are_equal,
-    averaged_as,
-    reciprocal,
-    weighted_mean,
-)
-from benchrigor.stats.statistics.variance_components import INVOCATION_MEANS, combine_values
 from benchrigor.units import statistic_of
 
 _ROUNDING = 1e-9  # 0.29 * 100 is 28.99...
@@ -376,3 +382,278 @@ def _fit(series: Floats, fitting: Fitting) -> LevelFit:
 
 
 _fit_round = remembered(_fit)
+
+
+HARMONIC = "harmonic"
+BY_DURATION = "by duration"
+
+_SMALLEST = 1e-150  # below this the square of a reciprocal leaves the range of a double
+
+
+def estimate_rate(
+    values: npt.ArrayLike, *, confidence: float = 0.95, weights: str | npt.ArrayLike = "work"
+) -> Estimate:
+    """Estimate a rate, total work over total time, from a series of (auto)correlated rates.
+
+    Parameters
+    ----------
+    values
+        Rates (work per second, say) in the order in which they were taken, shape (n,), n >= 2.
+    confidence
+        Nominal coverage, in (0, 1).
+    weights
+        "work" if each reading took the same amount of work (the harmonic mean), "time" if each
+        took the same time (the arithmetic mean), else how long each took, in seconds, shape (n,),
+        more than 0.
+
+    Returns
+    -------
+    Estimate
+        In the unit of the readings. ``method`` is "long-run-variance", followed by ", harmonic"
+        or ", by duration" where the mean is not arithmetic.
+
+    Raises
+    ------
+    InvalidInput
+        When the values are not readings, or not above 0 while ``weights`` is "work"; when the
+        durations are not as many, or not above 0.
+    NotEstimable
+        With fewer than two readings.
+
+    Notes
+    -----
+    Equal work: the reciprocal of the interval of the mean reciprocal. Durations d_i: R = sum d_i
+    r_i / sum d_i, and the interval of the mean of R + d_i (r_i - R) / mean(d), the delta method
+    for a ratio of two means (Cochran 1977, section 6.3). Which mean is right: Smith 1988.
+
+    Examples
+    --------
+    >>> rates = [10.0, 40.0] * 6
+    >>> round(estimate_rate(rates).value, 9), estimate_rate(rates, weights="time").value
+    (16.0, 25.0)
+    >>> round(estimate_rate(rates, weights=[4.0, 1.0] * 6).value, 9)
+    16.0
+    """
+    series = as_series(values)
+    check_confidence(confidence)
+    if isinstance(weights, str):
+        if weights not in ("work", "time"):
+            raise InvalidInput(f"weights is {weights!r}, expected 'work', 'time' or durations")
+        if weights == "time":
+            return _level_of(series, confidence)
+        check_items(series, series >= _SMALLEST, "a rate above 0 (at least 1e-150)")
+        if are_equal(series):
+            return averaged_as(HARMONIC, _level_of(series, confidence))
+        return reciprocal(_level_of(1.0 / series, confidence))
+    durations = as_series(weights, name="weights")
+    if durations.size != series.size:
+        raise InvalidInput(
+            f"weights holds {durations.size} durations for {series.size} values, expected as many"
+        )
+    positive = "a duration above 0 (at least 1e-150)"
+    check_items(durations, durations >= _SMALLEST, positive, name="weights")
+    return weighted_mean(series, durations, confidence)
+
+
+def reciprocal(estimate: Estimate) -> Estimate:
+    """Turn an estimated time per work into the rate, or a rate into the time per work."""
+    inverse = reciprocal_of(estimate)
+    assert inverse is not None  # noqa: S101  # for the type checker: its interval lies above 0
+    return averaged_as(HARMONIC, inverse)
+
+
+def are_equal(*series: Floats) -> bool:
+    """Return whether all readings are equal: regardless of their mean, it is their value."""
+    return all(float(rates.min()) == float(rates.max()) == float(series[0][0]) for rates in series)
+
+
+def averaged_as(mean: str, estimate: Estimate) -> Estimate:
+    """Name the mean in the method of an estimate."""
+    return replace(estimate, method=f"{estimate.method}, {mean}")
+
+
+def weighted_mean(series: Floats, durations: Floats, confidence: float) -> Estimate:
+    """Estimate a mean by durations, with the delta method for a ratio of two means."""
+    shares = durations / float(durations.mean())
+    rate = float(np.mean(shares * series))
+    values = series if are_equal(series) else rate + shares * (series - rate)
+    return averaged_as(BY_DURATION, _level_of(values, confidence, least=float(series.min())))
+
+
+def _level_of(values: Floats, confidence: float, least: float | None = None) -> Estimate:
+    """Return the estimate of a level; ``least`` reading, if the values are not readings."""
+    positive = (float(values.min()) if least is None else least) >= 0.0
+    return estimate_level(fit_level(values), confidence, positive=positive)
+
+
+INVOCATION_MEANS = "invocation means"
+MIN_INVOCATIONS = 10  # below so many invocations a rare memory layout or code path is easily missed
+MIN_PIECES = 4  # below that many pieces the interval is very wide
+
+
+def split_variance(fits: Sequence[LevelFit]) -> VarianceSplit:
+    """Split the variance of two or more invocations into its two components.
+
+    between = var(levels) - mean(se_i^2), at least 0, and within = mean(n_i se_i^2), with se_i the
+    standard error of the i-th level (Kalibera & Jones 2013).
+    """
+    levels = np.array([fit.level for fit in fits])
+    sizes = np.array([fit.n for fit in fits], dtype=np.float64)
+    squares = np.array([fit.standard_error for fit in fits]) ** 2
+    return VarianceSplit(
+        level=float(levels.mean()),
+        between=max(float(levels.var(ddof=1) - squares.mean()), 0.0),
+        within=float((squares * sizes).mean()),
+        invocations=len(fits),
+        readings=len(fits) / math.fsum(1.0 / sizes),
+    )
+
+
+def readings_per_invocation(
+    split: VarianceSplit, *, start_cost: float, reading_cost: float, longest: int
+) -> int:
+    """Return the readings per invocation that give the narrowest interval for a given cost.
+
+    Parameters
+    ----------
+    split
+        Variance components of a run, `Analysis.split`.
+    start_cost
+        Cost of one more invocation up to its first stable reading, at least 0.
+    reading_cost
+        Cost of one more reading, in the same unit, more than 0.
+    longest
+        The most readings that an invocation may have, at least 2.
+
+    Returns
+    -------
+    int
+        sqrt(start_cost/reading_cost * within/between), from 2 to ``longest``; ``longest``
+        without variance between invocations.
+
+    Raises
+    ------
+    InvalidInput
+        When an argument is out of range.
+
+    Notes
+    -----
+    Source: Kalibera & Jones 2013, the optimum of cost times variance.
+
+    Examples
+    --------
+    >>> split = VarianceSplit(level=1.0, between=1e-4, within=25e-4, invocations=10, readings=200.0)
+    >>> readings_per_invocation(split, start_cost=16.0, reading_cost=1.0, longest=1000)
+    20
+    """
+    refuse(
+        wrong_number("start_cost", start_cost, zero=True),
+        wrong_number("reading_cost", reading_cost),
+        wrong_whole("longest", longest, least=MIN_FOR_VARIANCE),
+    )
+    if split.within == 0.0:
+        return MIN_FOR_VARIANCE
+    if split.between == 0.0:
+        return int(longest)
+    # Two roots: the product of tiny variances would leave the range of a double.
+    best = math.sqrt(split.within / split.between) * math.sqrt(start_cost / reading_cost)
+    return max(MIN_FOR_VARIANCE, round(min(best, longest)))
+
+
+def combine_values(
+    values: Sequence[float], confidence: float, unit: str = "invocation", *, harmonic: bool = False
+) -> Estimate:
+    """Estimate the mean over two or more invocations, or pieces, from one value of each.
+
+    If it is ``harmonic``, the values are reciprocals, and so is the estimate of theirs.
+
+    Student's t holds at 95 % also for values of unequal variance (Ibragimov & Müller 2010), as
+    pieces have of which one was on a busier machine.
+    """
+    levels = np.array(values)
+    count = levels.size
+    constant = float(levels.min()) == float(levels.max())  # their mean may be rounded
+    value = float(levels[0]) if constant else float(levels.mean())
+    error = 0.0 if constant else float(levels.std(ddof=1)) / math.sqrt(count)
+    estimate = t_interval(
+        value,
+        StandardError(error, count - 1.0),
+        confidence,
+        n=count,
+        n_effective=float(count),
+        method=INVOCATION_MEANS if unit == "invocation" else PIECE_MEANS,
+        positive=bool(levels.min() >= 0.0),
+    )
+    if harmonic:
+        estimate = reciprocal(estimate)
+    notices = _combination_notices(count, error, estimate.value, unit)
+    return replace(estimate, notices=tuple(notices))
+
+
+def _combination_notices(count: int, error: float, value: float, unit: str) -> Iterator[Notice]:
+    if error == 0.0:
+        yield Notice.of(Code.CONSTANT, "units", n=count, unit_=unit, value=value)
+    if unit == "piece":
+        yield from (few_pieces(count, count),) if count < MIN_PIECES else ()
+        return
+    wanted = MIN_INVOCATIONS
+    if count < wanted:
+        yield Notice.of(Code.FEW_INVOCATIONS, invocations=count, wanted=wanted)
+
+
+def few_pieces(told: int, of: int) -> Notice:
+    """Say that few pieces were measured so far."""
+    counts = many(told, "piece") if told == of else f"{told} of {many(of, 'piece')}"
+    return Notice.of(Code.FEW_PIECES, counts_=counts, pieces=told, wanted=MIN_PIECES)
+
+
+_BATCHES = 20
+
+
+def rough_figure(
+    values: Floats, baseline: Floats | None = None, *, statistic: Statistic, confidence: float
+) -> Estimate | None:
+    """Return the statistic, with Student's t interval over batches of readings.
+
+    With a ``baseline`` as long, the ratio to its own. The interval of a single reading is
+    infinite; if the ratio has no value there is None. No warm-up is looked for.
+    """
+
+    def level(start: int, stop: int) -> float:
+        sides = [readings[start:stop] for readings in (values, baseline) if readings is not None]
+        own, *other = map(statistic.value_of, sides)
+        return own / other[0] if other else own
+
+    n = values.size
+    edges = np.linspace(0, n, min(n, _BATCHES) + 1).astype(int).tolist()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = level(0, n)
+        levels = [level(*ends) for ends in pairwise(edges)]
+    if not all(map(math.isfinite, (value, *levels))):
+        return None
+    error, freedom = math.inf, max(len(levels) - 1.0, 1.0)
+    if len(levels) > 1:
+        error = float(np.std(levels, ddof=1)) / math.sqrt(len(levels))
+    below = StandardError(error, freedom)
+    positive = all(float(side.min()) >= 0.0 for side in (values, baseline) if side is not None)
+    positive &= len(levels) > 1
+    return t_interval(
+        value,
+        below,
+        confidence,
+        n=n,
+        n_effective=float(n),
+        method="provisional",
+        positive=positive,
+    )
+
+
+def latest(chunks: list[Floats], most: int) -> Floats:
+    """Return the last ``most`` readings of chunks, fewer if there are no more."""
+    taken: list[Floats] = []
+    for chunk in reversed(chunks):
+        taken.append(chunk[-most:])
+        most -= chunk.size
+        if most <= 0:
+            break
+    return np.concatenate([np.empty(0), *reversed(taken)])

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from importlib import import_module
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +26,7 @@ _LIKELIHOOD_MARGIN = 1.92  # chi2(1) at 95 %, halved: powers within it are not r
 _MAX_ORDER = 3
 _ROUNDING = 1e-14  # residual, relative to the largest response, that is rounding
 _MIN_LIMIT = 3.0 * _ROUNDING  # of residuals of which most are rounding: 1.345 scales of it
+_LIMIT, _CONVERGED = 1.345, 1e-8  # of residuals, in standard deviations of normal noise
 _LIMITED_WEIGHT = 0.05
 _ITERATIONS = 200  # up to 150 if all points but one lie on a line, some 20 elsewhere
 _NORMAL = 0.6745  # median absolute deviation of normal noise of variance 1
@@ -88,18 +87,13 @@ def regress(design: Floats, response: Floats, *, estimator: str = "ols") -> Regr
     move by (X' D X)^-1 X' psi(e), with D the derivative of psi (Huber 1981, section 7.6). That is
     the fit with weights D to fitted values plus psi/D; 1/20 stands for 0 in D.
     """
-    # Its import takes over a second, which only those who come here shall pay.
-    from statsmodels.regression.linear_model import WLS  # type: ignore[import-untyped] # noqa: PLC0415
-
-    ones = np.ones(response.size)
-    plain = _regression(WLS(response, design, weights=ones).fit(), response)
+    plain = least_squares(design, response, np.ones(response.size))
     if estimator == "ols" or not plain.residuals.any():
         return plain
     if estimator == "weighted":
-        weights = (plain.levels.min() / plain.levels) ** 2
-        return _regression(WLS(response, design, weights=weights).fit(), response)
+        return least_squares(design, response, (plain.levels.min() / plain.levels) ** 2)
     fitted, limited, free = _huber(design, response)
-    fit = _regression(WLS(fitted + limited / free, design, weights=free).fit(), response)
+    fit = least_squares(design, fitted + limited / free, free, response)
     # The noise is the limited residual, without the weight that made its pull.
     fit = replace(fit, roots=1.0 / fit.roots)
     if np.abs(limited).max() <= _MIN_LIMIT:
@@ -107,45 +101,54 @@ def regress(design: Floats, response: Floats, *, estimator: str = "ols") -> Regr
     return fit
 
 
-def load_statsmodels() -> None:
-    """Import what `regress` needs, which takes seconds, before anything is timed."""
-    for name in ("regression.linear_model", "robust.robust_linear_model"):
-        import_module(f"statsmodels.{name}")
-
-
 def _huber(design: Floats, response: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return robust fitted values, the limited residuals, and where they are free (as weights)."""
-    from statsmodels.robust.robust_linear_model import RLM  # type: ignore[import-untyped] # noqa: PLC0415
-    from statsmodels.robust.scale import HuberScale  # type: ignore[import-untyped] # noqa: PLC0415
+    """Return robust fitted values, the limited residuals, and where they are free (as weights).
 
-    class Scale(HuberScale):  # type: ignore[misc]  # statsmodels 0.14 accepts no plain function
-        def __call__(self, freedom: float, count: float, residuals: Floats) -> float:
-            # A fit of k coefficients may pass through k points, which show no noise.
-            sizes = np.sort(np.abs(residuals))[-int(freedom) :]
-            return max(float(np.median(sizes)) / _NORMAL, _ROUNDING) * math.sqrt(count / freedom)
+    Iteratively reweighted least squares with Huber's T, whose scale follows the residuals.
+    """
+    n, freedom = response.size, response.size - design.shape[1]
+    weights, loss = np.ones(n), math.inf
+    for _ in range(_ITERATIONS):
+        roots = np.sqrt(weights)
+        inverse = np.linalg.pinv(design * roots[:, None])
+        residuals = response - design @ (inverse @ (roots * response))
+        sizes = np.abs(residuals)
+        far = sizes / (float(weights @ residuals**2) / freedom or 1.0)
+        before = loss
+        loss = float(np.where(far <= _LIMIT, far**2, _LIMIT * (2.0 * far - _LIMIT)).sum()) / 2.0
+        if abs(before - loss) <= _CONVERGED:
+            break
+        # A fit of k coefficients may pass through k points, which show no noise.
+        noise = max(float(np.median(np.sort(sizes)[-freedom:])) / _NORMAL, _ROUNDING)
+        limit = _LIMIT * noise * math.sqrt(n / freedom)
+        weights = limit / np.maximum(sizes, limit)
+    free = np.where(weights == 1.0, 1.0, _LIMITED_WEIGHT)
+    return response - residuals, residuals * weights, free
 
-    fit = RLM(response, design).fit(scale_est=Scale(), maxiter=_ITERATIONS)
-    free = np.where(fit.weights == 1.0, 1.0, _LIMITED_WEIGHT)
-    return fit.fittedvalues, fit.resid * fit.weights, free
 
-
-def _regression(fit: Any, response: Floats) -> Regression:
-    """Read a fit of statsmodels."""
-    model, fitted, residuals = fit.model, fit.fittedvalues, fit.wresid
+def least_squares(
+    design: Floats, target: Floats, weights: Floats, response: Floats | None = None
+) -> Regression:
+    """Fit by weighted least squares; ``response`` is what was measured, if it is not the target."""
+    response, roots = target if response is None else response, np.sqrt(weights)
+    weighted = design * roots[:, None]
+    inverse = np.asarray(np.linalg.pinv(weighted), dtype=np.float64)
+    coefficients = inverse @ (roots * target)
+    fitted = design @ coefficients
     # Amounts that differ by many orders round the leverage of the largest to 1 and beyond.
-    leverages = np.einsum("ij,ji->i", model.wexog, model.pinv_wexog)
-    leverages = np.minimum(leverages, 1.0 - _DECISIVE)
+    leverages = np.minimum(np.einsum("ij,ji->i", weighted, inverse), 1.0 - _DECISIVE)
+    residuals = roots * (target - fitted)
     if np.abs(response - fitted).max() <= _ROUNDING * np.abs(response).max():
         residuals = np.zeros_like(residuals)
     return Regression(
-        design=model.wexog,
-        inverse=model.pinv_wexog,
-        coefficients=fit.params,
+        design=weighted,
+        inverse=inverse,
+        coefficients=coefficients,
         residuals=residuals,
         left_out=(response - fitted) / (1.0 - leverages),
         leverages=leverages,
         levels=np.maximum(fitted, _MIN_LEVEL * response.mean()),
-        roots=np.sqrt(model.weights),
+        roots=roots,
     )
 
 

@@ -32,7 +32,7 @@ from benchrigor.protocols import Store
 from benchrigor.report.notice_lines import is_undisturbed
 from benchrigor.session.session import Session, meter_for
 from benchrigor.session.stored_runs import PART_OF
-from benchrigor.stats.interference.traffic_light import RED_ABOVE
+from benchrigor.stats.interference.one_run import RED_ABOVE
 from benchrigor.storage.project_settings import TIME, picked_metrics, time_metric
 from benchrigor.workbench import peak_run
 from benchrigor.workbench.data import PeakRate, PeakStatus, Trial, estimate_of

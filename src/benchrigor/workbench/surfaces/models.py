@@ -16,6 +16,7 @@ import scipy
 from benchrigor.errors import MissingExtra
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.series import Floats
+from benchrigor.stats.wps.hc3 import Regression, least_squares
 from benchrigor.workbench.surfaces.factors import Point, Space
 from benchrigor.workbench.surfaces.samples import Measured, relative_error
 
@@ -92,41 +93,33 @@ def fit_quadratic(
 
 def _fit(space: Space, design: Floats, logs: Floats, errors: Floats) -> Quadratic | None:
     """Fit these columns; None if one sample decides a coefficient, or all others are too vague."""
-    from statsmodels.regression.linear_model import WLS  # type: ignore[import-untyped] # noqa: PLC0415
-
     freedom = len(logs) - int(design.shape[1])
 
-    def model(misfit: float) -> Any:
-        return WLS(logs, design, weights=1.0 / (errors**2 + misfit))
+    def fitted(misfit: float) -> Regression:
+        return least_squares(design, logs, 1.0 / (errors**2 + misfit))
 
     def excess(misfit: float) -> float:
-        return float(np.sum(model(misfit).fit().wresid ** 2)) - freedom
+        return float(np.sum(fitted(misfit).residuals ** 2)) - freedom
 
     found, most = excess(0.0), float(np.var(logs)) * len(logs)
     misfit = scipy.optimize.brentq(excess, 0.0, most) if found > 0.0 else 0.0
-    weighted = model(misfit)
-    rest = 1.0 - _leverages(weighted.wexog)
+    fit = fitted(misfit)
+    rest = 1.0 - fit.leverages
     if rest.min() <= _DECISIVE:
         return None
-    fitted = weighted.fit(cov_type="HC3")
-    both = fitted.cov_params(), fitted.normalized_cov_params
+    moves = fit.inverse * (fit.residuals / rest)  # HC3
+    both = moves @ moves.T, fit.inverse @ fit.inverse.T
     covariance = max(both, key=lambda one: float(np.trace(design @ one @ design.T)))
     return Quadratic(
-        left_out=fitted.resid / rest,
+        left_out=fit.left_out,
         left_out_sd=np.sqrt((errors**2 + misfit) / rest),
         misfit_sd=math.sqrt(misfit),
         p_fit=float(scipy.special.chdtrc(freedom, found + freedom)),
         freedom=freedom,
         _space=space,
-        _coefficients=fitted.params,
+        _coefficients=fit.coefficients,
         _covariance=covariance,
     )
-
-
-def _leverages(design: Floats) -> Floats:
-    """Return the shares of samples in their own predictions."""
-    leverages: Floats = np.sum(np.linalg.qr(design).Q ** 2, axis=1)
-    return leverages
 
 
 def _design(space: Space, points: Sequence[Point]) -> Floats:

@@ -15,7 +15,7 @@ from benchrigor.model.checks import refuse
 from benchrigor.model.comparison import Ranked
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import Floats, short
-from benchrigor.stats.comparison.multiple_testing import rank
+from benchrigor.stats.comparison.two_sample import rank
 from benchrigor.stats.series.interval import (
     StandardError,
     exponential,
