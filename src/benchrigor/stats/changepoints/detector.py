@@ -31,6 +31,7 @@ from benchrigor.stats.changepoints.likelihood_ratio import (
 )
 from benchrigor.stats.changepoints.variance_inflation import (
     MIN_EFFECTIVE_TO_SEARCH,
+    gaps_between,
     inflation_across,
     inflation_within,
     settle_ends,
@@ -417,7 +418,7 @@ def _moved_to_gaps(series: Floats, points: Ints, min_segment: int) -> tuple[int,
     places = points[:, np.newaxis] + np.arange(-_REACH, _REACH)
     # Beyond the two segments that are parted the nearest reading of theirs is repeated.
     around = series[np.minimum(np.maximum(places, before), behind - 1)]
-    gaps = np.maximum(_gaps(around), _gaps(-around))
+    gaps = gaps_between(around)
     # Of gaps that are equal but for rounding, which depends on the unit, the nearest is taken.
     widest = gaps.max(axis=1)
     rounding = np.maximum(_EQUAL * widest, _ROUNDING * np.abs(around).max(axis=1))
@@ -432,14 +433,6 @@ def _moved_to_gaps(series: Floats, points: Ints, min_segment: int) -> tuple[int,
     ):
         kept.append(place if min(place - kept[-1], stop - place) >= min_segment else point)
     return tuple(kept[1:])
-
-
-def _gaps(readings: Floats) -> Floats:
-    """Return for each place in a row how far all after it lie above all before it."""
-    highest = np.maximum.accumulate(readings, axis=1)[:, :-1]
-    lowest = np.minimum.accumulate(readings[:, ::-1], axis=1)[:, ::-1][:, 1:]
-    gaps: Floats = lowest - highest
-    return gaps
 
 
 MIN_SEGMENT = 10  # readings between two change points, at least

@@ -215,7 +215,7 @@ def _settle_end(
     best = int(np.argmax(squares))
     if best == counts.size - 1:  # a slow movement, or a change that was farther from the end
         return 0, places
-    gaps = _gaps(part, counts)
+    gaps = gaps_between(part)[part.size - counts - 1]
     near = slice(max(best - _REACH, 0), best + _REACH + 1)
     if gaps[near].max() > 0.0:
         best = near.start + int(np.argmax(gaps[near]))
@@ -248,7 +248,7 @@ def _clear_end(part: Floats, min_segment: int) -> int:
     if part.size < 2 * min_segment:
         return 0
     counts = np.arange(min_segment, part.size - min_segment + 1)
-    gaps = _gaps(part, counts)
+    gaps = gaps_between(part)[part.size - counts - 1]
     best = int(np.argmax(gaps))
     count = int(counts[best])
     return count if gaps[best] > float(np.ptp(part[:-count])) else 0
@@ -262,12 +262,15 @@ def _squares(scores: Floats, counts: Ints) -> Floats:
     return squares
 
 
-def _gaps(part: Floats, counts: Ints) -> Floats:
-    """Return how far all of each tail lie above, or below, all before it; negative if they mix."""
+def gaps_between(rows: Floats) -> Floats:
+    """Return at each place of rows how far all after lie beyond all before; negative if they mix.
+
+    Places are along the last axis, the first one behind the first reading.
+    """
     gaps = []
-    for values in (part, -part):
-        highest = np.maximum.accumulate(values)[part.size - counts - 1]
-        lowest = np.minimum.accumulate(values[::-1])[counts - 1]
+    for values in (rows, -rows):
+        highest = np.maximum.accumulate(values, axis=-1)[..., :-1]
+        lowest = np.minimum.accumulate(values[..., ::-1], axis=-1)[..., ::-1][..., 1:]
         gaps.append(lowest - highest)
     widest: Floats = np.maximum(*gaps)
     return widest

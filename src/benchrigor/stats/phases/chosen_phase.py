@@ -28,6 +28,7 @@ from benchrigor.stats.phases.stable_phase import (
     Search,
     is_unsettled,
     measured_phase,
+    parts_between,
 )
 from benchrigor.stats.series.full_speed import SENSITIVITY, SENSITIVITY_SD
 from benchrigor.stats.series.interval import MIN_FOR_AUTOCORRELATION
@@ -160,16 +161,14 @@ def _say_cut(phase: StablePhase, end: Sequence[Phase], code: Code) -> Notice | N
 
 def _behind_warm_up(series: Floats, phase: StablePhase, search: Search) -> StablePhase:
     """Cut a warm-up that stands apart, and average what follows over time unless it is steady."""
-    levels = _Levels.of(phase.phases, search)
-    count = levels.warm_up()
+    count, cool_down = _ends_apart(phase.phases, search)
     if not count:
-        return _over_time(series, phase, levels.cool_down)
+        return _over_time(series, phase, cool_down)
     start, points = phase.phases[count].start, phase.change_points
     rest = series[start:]
     found = measured_phase(rest, search, points.within(start, points.n))
     if found.start is None or not _is_steady(found):
-        within = _Levels.of(found.phases, search)
-        found = _over_time(rest, found, within.cool_down)
+        found = _over_time(rest, found, _ends_apart(found.phases, search)[1])
     found = found.of_whole(points, start)
     warm_up = (replace(part, label=PhaseLabel.WARM_UP) for part in phase.phases[:count])
     return replace(found, phases=(*warm_up, *found.phases))
@@ -225,53 +224,33 @@ def average_over_time(phase: StablePhase, stop: int) -> StablePhase:
     return _refuse(phase, Trend(first=first, last=last)) if is_far else paced
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Levels:
-    """Segments as arrays, shape (k,): where ends stand apart from all that lies between them."""
+def _ends_apart(phases: Sequence[Phase], search: Search) -> tuple[int, int]:
+    """Return how many segments at the start are a warm-up, and the first of a cool-down, or k.
 
-    medians: Floats
-    slowness: Floats  # how slow each is: the time of the same work
-    stops: Floats  # first reading behind each, as a share of all
-    middle: int  # index of the first segment that begins behind the longest possible warm-up
-    cool_down: int  # index of the first segment of the cool-down, or k
-
-    @classmethod
-    def of(cls, phases: Sequence[Phase], search: Search) -> _Levels:
-        """Take the levels of segments; of a series that goes on none is a cool-down."""
-        medians = np.array([segment.median for segment in phases])
-        counts = np.array([segment.n for segment in phases], dtype=np.float64)
-        is_positive = float(medians.min()) > 0.0
-        slowness = (
-            (1.0 / medians if search.rates else medians) if is_positive else np.zeros(medians.size)
-        )
-        stops = np.cumsum(counts) / counts.sum()
+    A warm-up is brief, or slower than all others but a cool-down. A series that goes on has no
+    cool-down.
+    """
+    medians = np.array([segment.median for segment in phases])
+    counts = np.array([segment.n for segment in phases], dtype=np.float64)
+    stops = np.cumsum(counts) / counts.sum()
+    is_positive, stop = float(medians.min()) > 0.0, medians.size
+    times = 1.0 / medians if search.rates and is_positive else medians
+    if not search.goes_on:
         middle = int(np.searchsorted(np.append(0.0, stops[:-1]), _WARM_UP))
-        spent = counts * slowness if is_positive else counts
-        cool_down = medians.size
-        if not search.goes_on:
-            cool_down = _first_apart(medians, middle, np.maximum(_shares(counts), _shares(spent)))
-        return cls(
-            medians=medians, slowness=slowness, stops=stops, middle=middle, cool_down=cool_down
-        )
-
-    def warm_up(self) -> int:
-        """Return how many segments at the start are a warm-up: brief, or slower than all others.
-
-        A cool-down does not count among the others.
-        """
-        times, stop = self.slowness, self.cool_down
-        if not times.any() or stop < 2:
-            return 0
-        least, most = np.minimum.accumulate(times)[: stop - 1], np.maximum.accumulate(times)
-        most = most[: stop - 1]
-        after_most = np.maximum.accumulate(times[1:stop][::-1])[::-1]
-        after_least = np.minimum.accumulate(times[1:stop][::-1])[::-1]
-        span, share = after_most - after_least, self.stops[: stop - 1]
-        slower = (least > after_most) & (least - times[1:stop] > span)
-        faster = (most < after_least) & (times[1:stop] - most > span)
-        is_warm_up = (least > _FAR * after_most) | slower | (faster & (share <= _BRIEF))
-        counts = np.flatnonzero(is_warm_up & (share <= _WARM_UP)) + 1
-        return int(counts[-1]) if counts.size else 0
+        spent = counts * times if is_positive else counts
+        stop = _first_apart(medians, middle, np.maximum(_shares(counts), _shares(spent)))
+    if not is_positive or stop < 2:
+        return 0, stop
+    least, most = (end.accumulate(times)[: stop - 1] for end in (np.minimum, np.maximum))
+    after_least, after_most = (
+        end.accumulate(times[1:stop][::-1])[::-1] for end in (np.minimum, np.maximum)
+    )
+    span, share = after_most - after_least, stops[: stop - 1]
+    slower = (least > after_most) & (least - times[1:stop] > span)
+    faster = (most < after_least) & (times[1:stop] - most > span)
+    is_warm_up = (least > _FAR * after_most) | slower | (faster & (share <= _BRIEF))
+    ends = np.flatnonzero(is_warm_up & (share <= _WARM_UP)) + 1
+    return (int(ends[-1]) if ends.size else 0), stop
 
 
 def _shares(amounts: Floats) -> Floats:
@@ -442,15 +421,10 @@ def _join(
     at = int(np.argmax(np.diff(borders)))
     start, stop = borders[at], borders[at + 1]
     has_most = 2 * (stop - start) > series.size
-    joined = [
-        Phase(
-            start=first,
-            stop=end,
-            label=PhaseLabel.STABLE if has_most and first == start else PhaseLabel.OTHER,
-            median=float(np.median(series[first:end])),
-        )
-        for first, end in pairwise(borders)
+    labels = [
+        PhaseLabel.STABLE if has_most and first == start else PhaseLabel.OTHER for first in starts
     ]
+    joined = parts_between(series, borders, labels)
     ends = [part for part in phase.phases if part not in settled]
     found = replace(phase, phases=tuple(sorted([*joined, *ends], key=lambda part: part.start)))
     if not has_most:

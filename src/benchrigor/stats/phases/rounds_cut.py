@@ -13,18 +13,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import ChangePoints, Code, Notice, Phase, StablePhase
+from benchrigor.model import ChangePoints, Code, Notice, StablePhase
 from benchrigor.model.analysis import PhaseLabel, PhaseReason
 from benchrigor.model.notice import Severity
 from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES, detect_changes
 from benchrigor.stats.phases.stability_rules import MAX_POINTS
-from benchrigor.stats.phases.stable_phase import Search, beyond_noise, measured_part, measured_phase
+from benchrigor.stats.phases.stable_phase import (
+    Search,
+    beyond_noise,
+    cut_by_place,
+    measured_part,
+    measured_phase,
+    parts_between,
+)
 from benchrigor.stats.series.interval import MIN_FOR_VARIANCE, median_of, remembered, student_t
 from benchrigor.stats.series.long_run_variance import batch_means
 
@@ -281,7 +287,7 @@ def stable_between(series: Floats, cut: CommonCut) -> StablePhase:
         start=cut.start,
         stop=stop,
         reason=PhaseReason.STABLE,
-        phases=tuple(_phase(series, first, end, labels[first]) for first, end in pairwise(borders)),
+        phases=parts_between(series, borders, [labels[first] for first in borders[:-1]]),
         change_points=ChangePoints(
             indices=tuple(borders[1:-1]), n=series.size, level=cut.level, inflation=cut.inflation
         ),
@@ -294,14 +300,10 @@ def _unstable(series: Floats, notice: Notice) -> StablePhase:
         start=None,
         stop=None,
         reason=PhaseReason(str(notice.evidence["reason"])),
-        phases=(_phase(series, 0, series.size, PhaseLabel.OTHER),),
+        phases=parts_between(series, (0, series.size), [PhaseLabel.OTHER]),
         change_points=ChangePoints(indices=(), n=series.size, level=_LEVEL, inflation=1.0),
         notices=(notice,),
     )
-
-
-def _phase(series: Floats, start: int, stop: int, label: PhaseLabel) -> Phase:
-    return Phase(start=start, stop=stop, label=label, median=median_of(series[start:stop]))
 
 
 _BY_CHANCE, _FEW = 0.1, 2  # about one in fifty steady rounds seems to change
@@ -417,19 +419,7 @@ def whole_piece(series: Floats, share: float = _AT_START) -> StablePhase:
     """Take a piece whole but for its first reading, or this share of them at its start."""
     n = series.size
     start = max(1, int(share * n)) if n >= _FEWEST else 0
-    parts = ((0, start, PhaseLabel.WARM_UP), (start, n, PhaseLabel.STABLE))
-    phases = (
-        Phase(start=first, stop=stop, label=label, median=float(np.median(series[first:stop])))
-        for first, stop, label in parts
-        if first < stop
-    )
-    return StablePhase(
-        start=start,
-        stop=n,
-        reason=PhaseReason.WHOLE,
-        phases=tuple(phases),
-        change_points=ChangePoints(indices=(), n=n, level=None, inflation=1.0),
-    )
+    return cut_by_place(series, start, n, PhaseReason.WHOLE, cut=PhaseLabel.WARM_UP)
 
 
 def cold_first(series: Floats) -> Notice | None:
@@ -464,9 +454,9 @@ def behind_cold(series: Floats, cold: Notice, rest: Sequence[StablePhase]) -> St
         n=series.size,
         early=points.early + 1,
     )
-    first = Phase(start=0, stop=1, label=PhaseLabel.WARM_UP, median=float(series[0]))
+    first = parts_between(series, (0, 1), [PhaseLabel.WARM_UP])
     found = found.of_whole(points, 1)
-    return replace(found, phases=(first, *found.phases), notices=(*found.notices, cold))
+    return replace(found, phases=(*first, *found.phases), notices=(*found.notices, cold))
 
 
 def phase_by_shares(series: Floats, shares: tuple[float, float]) -> StablePhase:
@@ -474,20 +464,4 @@ def phase_by_shares(series: Floats, shares: tuple[float, float]) -> StablePhase:
     n = series.size
     at_start, at_end = (math.floor(share * n + 1e-9) for share in shares)  # 0.29 * 100 is 28.99...
     start, stop = min(at_start, n - 1), max(n - at_end, at_start + 1)
-    borders = sorted({0, start, stop, n})
-    phases = [
-        Phase(
-            start=first,
-            stop=end,
-            label=PhaseLabel.STABLE if first == start else PhaseLabel.OTHER,
-            median=float(np.median(series[first:end])),
-        )
-        for first, end in pairwise(borders)
-    ]
-    return StablePhase(
-        start=start,
-        stop=stop,
-        reason=PhaseReason.AS_ASKED,
-        phases=tuple(phases),
-        change_points=ChangePoints(indices=(), n=n, level=None, inflation=1.0),
-    )
+    return cut_by_place(series, start, stop, PhaseReason.AS_ASKED)

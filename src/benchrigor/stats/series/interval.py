@@ -104,10 +104,14 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
 
 
 def median_of(values: Floats) -> float:
-    """Return the median, of few readings without the overhead of an array."""
-    if values.size > _FEW:
-        return float(np.median(values))
-    return float(statistics.median(values.tolist()))
+    """Return the median: of few readings without an array, of many by one order statistic."""
+    if values.size <= _FEW:
+        return float(statistics.median(values.tolist()))
+    half = values.size // 2  # four times faster than with two of them
+    parted = np.partition(values, half)
+    if values.size % 2:
+        return float(parted[half])
+    return (float(parted[:half].max()) + float(parted[half])) / 2.0
 
 
 def _is_among(level: float, ends: tuple[float, float], series: Floats) -> bool:

@@ -93,17 +93,7 @@ def estimate_proportion(
         raise InvalidInput(f"successes is {succeeded!r}, expected at most n, which is {n!r}")
     trials, share = int(n), int(succeeded) / int(n)
     quantile = -float(scipy.special.ndtri((1.0 - confidence) / 2.0))
-    low, high = _wilson(share, float(trials), quantile)
-    return Estimate(
-        value=share,
-        low=low,
-        high=high,
-        confidence=confidence,
-        n=trials,
-        n_effective=float(trials),
-        method=WILSON,
-        standard_error=(high - low) / 2.0 / quantile,
-    )
+    return _of_share(share, trials, float(trials), quantile, confidence)
 
 
 def are_outcomes(values: Floats) -> bool:
@@ -144,18 +134,23 @@ def combine_shares(shares: Floats, trials: Floats | None, confidence: float) -> 
         clustered = variance / fit.standard_error**2 if fit.standard_error > 0.0 else most
         if 0.0 < clustered < known:
             effective, freedom = clustered, fit.degrees_of_freedom
-    t = student_t(freedom, confidence)
-    low, high = _wilson(share, effective, t)
+    found = _of_share(share, shares.size, effective, student_t(freedom, confidence), confidence)
+    return replace(found, degrees_of_freedom=None if math.isinf(freedom) else freedom)
+
+
+def _of_share(
+    share: float, n: int, effective: float, quantile: float, confidence: float
+) -> Estimate:
+    low, high = _wilson(share, effective, quantile)
     return Estimate(
         value=share,
         low=low,
         high=high,
         confidence=confidence,
-        n=shares.size,
+        n=n,
         n_effective=effective,
         method=WILSON,
-        standard_error=(high - low) / 2.0 / t,
-        degrees_of_freedom=None if math.isinf(freedom) else freedom,
+        standard_error=(high - low) / 2.0 / quantile,
     )
 
 

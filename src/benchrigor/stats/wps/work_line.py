@@ -51,10 +51,8 @@ def merge_pairs(work: Floats, durations: Floats, limit: float) -> tuple[Floats, 
     Return the mean work and the mean duration of each subsession, and the rounds in each; rounds
     left over at the end are dropped.
     """
-    merged = merge_subsessions(durations / work, limit=limit)
-    if merged.size is None or merged.means.size < MIN_MERGED:
-        raise NotEstimable(refuse_correlated(merged, f"{work.size} rounds", n=work.size))
-    return batch_means(work, merged.size), batch_means(durations, merged.size), merged.size
+    size = subsession_size(durations / work, limit)
+    return batch_means(work, size), batch_means(durations, size), size
 
 
 def least_squares_errors(
@@ -78,12 +76,11 @@ def least_squares_errors(
 _DETERMINED = 1e-9  # of the determinant that must be left without a subsession
 
 
-def subsession_size(fit: Regression, limit: float) -> int:
-    """Return how many adjacent rounds to merge so that residuals of neighbours hardly correlate."""
-    merged = merge_subsessions(fit.residuals, limit=limit)
+def subsession_size(series: Floats, limit: float, what: str = "") -> int:
+    """Return how many rounds to merge so that neighbours (``what`` they have) hardly correlate."""
+    merged, n = merge_subsessions(series, limit=limit), series.size
     if merged.size is None or merged.means.size < MIN_MERGED:
-        n = fit.residuals.size
-        raise NotEstimable(refuse_correlated(merged, f"the residuals of {n} rounds", n=n))
+        raise NotEstimable(refuse_correlated(merged, f"{what}{n} rounds", n=n))
     return merged.size
 
 
@@ -225,7 +222,7 @@ def fit_wps(
     if method == MERGED:
         errors = least_squares_errors(line, combinations)
     elif method == SUBSESSIONS:
-        merged = subsession_size(line, autocorrelation_limit)
+        merged = subsession_size(line.residuals, autocorrelation_limit, "the residuals of ")
         errors = jackknife_errors(line, combinations, merged)
     else:
         errors = coefficient_errors(line, combinations)
