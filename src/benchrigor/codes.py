@@ -409,7 +409,8 @@ class Code(enum.StrEnum):
       ! {who_} took {measured_percent:.1f}% of the time: {advice_}.
       · [pairs] {who_} took {measured_percent:.1f}% of the time: the ratio is of pairs without
         delay, {left_out_} of {all_} are left out.
-      ! [side] {side_} has {light_} light: {least_}{percent:.1f}% of its time was lost.
+      ! [side] {side_} has {light_} light: interference took {least_}{percent:.1f}% of its time,
+        which may be what differs.
       ! [ranked] Other work took {least_:percent} to {most_:percent} of the time of these runs: the
         times and their ratios are of this busy machine.
       ! [samples] Other work took up to {most:.0%} of {samples} of {all_} samples: they count less.
