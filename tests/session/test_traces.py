@@ -224,7 +224,7 @@ def by_session(*rounds: np.ndarray, **options: Any) -> br.RunRecord:
     session = br.Session(given, (TIME,), clock=FakeClock())
     for values in rounds:
         tell(session, {"unit_readings": {"time": values}})
-    session.end(StopReason.EXHAUSTED)
+    session.engine.end(StopReason.EXHAUSTED)
     return session.result()
 
 

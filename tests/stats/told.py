@@ -17,7 +17,7 @@ def analysed(*rounds: Any, unit: str = "", detector: Any = None, **options: Any)
     engine = Engine(Subject(asked, (metric,), detector=detector, recorded=True))
     for index, readings in enumerate(rounds):
         plan = br.RoundPlan(index=index, readings=len(readings))
-        engine.replay(br.Round(plan=plan, elapsed_ns=0, unit_readings={"u": readings}))
+        engine.tell(br.Round(plan=plan, elapsed_ns=0, unit_readings={"u": readings}), asked=False)
     return _only(engine.result())
 
 

@@ -155,8 +155,16 @@ class Engine(Generic[G]):
             self._pending = self.goal.next_plan(self)
         return self._pending
 
-    def tell(self, finished: Any, keep: Callable[[Any], object] | None = None) -> Decision:
+    def tell(
+        self,
+        finished: Any,
+        keep: Callable[[Any], object] = lambda _: None,
+        *,
+        asked: bool = True,
+    ) -> Decision:
         """Add the result of the plan, and decide whether to go on; ``keep`` stores it before.
+
+        One that was not ``asked`` for was stored before, or comes from elsewhere.
 
         Raises
         ------
@@ -166,19 +174,14 @@ class Engine(Generic[G]):
             When the result is impossible; the plan stays open.
         """
         plan = finished.plan
-        if plan != self._pending:
+        if asked and plan != self._pending:
             told = plan.index < self.told
             raise PlanMismatch(
                 f"plan {plan.index} {'has been told already' if told else 'was never asked for'}; "
                 "tell the plan that ask() returned, once"
             )
-        return self.replay(finished, keep)
-
-    def replay(self, finished: Any, keep: Callable[[Any], object] | None = None) -> Decision:
-        """Add a result regardless of its plan, as `tell` does: one that was stored before."""
         self.goal.check(finished)
-        if keep is not None:
-            keep(finished)
+        keep(finished)
         self.elapsed_ns += finished.elapsed_ns
         self.goal.take(finished, self)
         self._pending, self.told = None, self.told + 1

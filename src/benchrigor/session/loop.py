@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -80,7 +80,8 @@ def drive(
             raise ClockFailed(f"the clock went backwards by {since - now} ns in round {plan.index}")
         finished = finish(now - since)
         since = now
-        with _on_one_thread():
+        # Helper threads of numpy would keep a processor busy for a tenth of a second of the next.
+        with _BLAS.limit(limits=1, user_api="blas"):
             tell(finished)
         if engine.progress is not None and engine.progress.fresh:
             engine.look_s = (clock.now_ns() - since) / 1e9
@@ -88,15 +89,6 @@ def drive(
             return
         if not call_hook(engine, "progress", hooks.progress, engine.progress):
             return
-
-
-def _on_one_thread() -> AbstractContextManager[object]:
-    """Return a context in which numpy wakes no helper threads.
-
-    Such threads keep a processor busy for a tenth of a second more, in the next round.
-    """
-    context: AbstractContextManager[object] = _BLAS.limit(limits=1, user_api="blas")
-    return context
 
 
 def call_hook(

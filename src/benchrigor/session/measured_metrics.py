@@ -243,8 +243,13 @@ class MeasuredMetrics:
                 so_far.next_check = so_far.check_after
             if fully and so_far.analysis is not so_far.looked:
                 # A full look agrees with a full one only.
-                agree = _agree(so_far.analysis, so_far.looked)
-                so_far.agreed = agree and self._are_alike(so_far)
+                later, earlier = so_far.analysis, so_far.looked
+                so_far.agreed = (
+                    later is not None
+                    and earlier is not None
+                    and agrees(later.estimate, earlier.estimate)
+                    and self._are_alike(so_far)
+                )
                 so_far.looked, so_far.looked_at = so_far.analysis, so_far.units
 
     def _analyse(self, so_far: MetricReadings) -> None:
@@ -351,12 +356,6 @@ class MeasuredMetrics:
             for metric in self.metrics
             if metric.must_satisfy and metric.name not in enough
         )
-
-
-def _agree(later: Analysis | None, earlier: Analysis | None) -> bool:
-    if later is None or earlier is None:
-        return False
-    return agrees(later.estimate, earlier.estimate)
 
 
 def _bad_pair(finished: Round, where: str) -> list[str]:

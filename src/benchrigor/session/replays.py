@@ -105,7 +105,7 @@ def record_of_rounds(
     given: dict[str, Any] = {"detector": detector, "rules": rules, "recorded": True}
     engine = Engine(Subject(options, metrics, name=name, facts=facts, **given))
     for round_ in rounds:
-        engine.replay(round_)
+        engine.tell(round_, asked=False)
     record: RunRecord = engine.result()
     return record
 
@@ -200,7 +200,7 @@ def ensure_analysed(record: RunRecord) -> RunRecord:
     )
     engine = Engine(subject)
     for finished in record.rounds:
-        engine.replay(finished)
+        engine.tell(finished, asked=False)
     analysed: RunRecord = engine.result()
     return replace(analysed, provenance=record.provenance, run_id=record.run_id)
 

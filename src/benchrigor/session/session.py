@@ -28,7 +28,6 @@ from benchrigor.model import (
     Round,
     RoundPlan,
     RunRecord,
-    StopReason,
 )
 from benchrigor.model.checks import is_number, refuse, wrong_values
 from benchrigor.model.run import Provenance
@@ -182,10 +181,6 @@ class Session:
     def request_stop(self) -> None:
         """End the session after the round under way."""
         self.engine.request_stop()
-
-    def end(self, reason: StopReason) -> None:
-        """End the session from outside, unless it has ended."""
-        self.engine.end(reason)
 
     def tell(self, finished: Round) -> Decision:
         """Add a finished round, keep it in the store, and decide whether to go on.
@@ -423,7 +418,7 @@ class Session:
         session.engine.min_seconds = least_span_s(session._clock, options)
         session._earlier = earlier_numbers(before)
         for finished in before.rounds:
-            session.engine.replay(finished)
+            session.engine.tell(finished, asked=False)
         session.engine.min_seconds = 0.0  # until `run`
         began = before.provenance
         session.note(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 from benchrigor.model import Analysis, Decision, Estimate, Options, Progress, StopReason
 from benchrigor.model.options import LATEST
@@ -22,38 +23,29 @@ _END_LOOKS, _END_S = 4.0, 2.0  # looks that an end is worth; seconds of it beyon
 Criterion = Callable[[Progress], bool]
 
 
-def _analyses_that_must(progress: Progress) -> list[Analysis]:
-    return [analysis for analysis in progress.analyses if analysis.metric.must_satisfy]
+def _of_each(holds: Callable[[Analysis], bool]) -> Criterion:
+    """Require something of all metrics that must be satisfied."""
+    return lambda progress: all(
+        holds(each) for each in progress.analyses if each.metric.must_satisfy
+    )
 
 
-def caution(analysis: Analysis, options: Options) -> float:
-    """Return the factor, 1 or more, by which an interval of few readings must be narrower.
+def _is_narrow(analysis: Analysis, *, options: Options) -> bool:
+    """Return whether an interval is as narrow as wanted, and narrower where readings are few.
+
+    No interval is narrow relative to 0. Without a target, no early look is enough.
 
     Ten rounds often agree by chance, and looks at 10, 15 and 23 rounds find that chance. Half of
     the degrees of freedom raise the coverage of such sessions by 0.02 (to 0.91 to 0.94).
     """
-    share = share_of_width(analysis, options.preset)
-    return unit_of(analysis).caution(analysis, share) if share else math.inf
-
-
-def narrow_enough(options: Options) -> Criterion:
-    """Require that the intervals of all required metrics are as narrow as wanted.
-
-    No interval is narrow relative to 0. Without a target, no early look is enough.
-    """
-    return lambda progress: all(
-        _is_narrow(analysis, options) for analysis in _analyses_that_must(progress)
-    )
-
-
-def _is_narrow(analysis: Analysis, options: Options) -> bool:
-    known = analysis.estimate
+    known, share = analysis.estimate, share_of_width(analysis, options.preset)
     if known is None:
         return False
     wanted = wanted_half_width(known, analysis.metric, options)
     if math.isinf(wanted):
-        return share_of_width(analysis, options.preset) == 1.0
-    return wanted > 0.0 and known.half_width * caution(analysis, options) <= wanted
+        return share == 1.0
+    caution = unit_of(analysis).caution(analysis, share) if share else math.inf
+    return wanted > 0.0 and known.half_width * caution <= wanted
 
 
 def minimum_effective(least: MinEvidence) -> Criterion:
@@ -62,28 +54,18 @@ def minimum_effective(least: MinEvidence) -> Criterion:
     Few readings need less. Fewer than 30 rounds with one value may not all be equal, and restarted
     ones must have 30 readings; from 30 rounds on, 20 of them must be effective.
     """
-    return lambda progress: all(
-        unit_of(analysis).is_enough(analysis, least) for analysis in _analyses_that_must(progress)
-    )
+    return _of_each(lambda analysis: unit_of(analysis).is_enough(analysis, least))
 
 
-def after_full_look(options: Options) -> Criterion:
-    """Require the readings, or rounds, of a first full look for all required metrics."""
-    return lambda progress: all(
-        share_of_width(analysis, options.preset) == 1.0
-        for analysis in _analyses_that_must(progress)
-    )
-
-
-def ends_in_phase(progress: Progress) -> bool:
-    """Require that the latest readings are of the longest phase, if one holds more than half.
+def _is_settled(analysis: Analysis) -> bool:
+    """Return whether the latest readings are of the longest phase, if one holds more than half.
 
     The readings that count must be nine tenths: without references a pace that held less of a short
     session would pass for its warm-up, which .78 of such sessions then hold, instead of .91.
     Without this rule, sessions that stopped inside a slow cycle covered in 0.3 of cases: half of a
     cycle looks like a level.
     """
-    return all(unit_of(analysis).is_settled(analysis) for analysis in _analyses_that_must(progress))
+    return unit_of(analysis).is_settled(analysis)
 
 
 def agrees(later: Estimate | None, earlier: Estimate | None) -> bool:
@@ -105,22 +87,29 @@ def when_satisfied(*criteria: Criterion, reason: StopReason = StopReason.SATISFI
     )
 
 
-_SPENT = {
-    StopReason.TIME_BUDGET: "elapsed_s",
-    StopReason.READINGS_BUDGET: "readings",
-    StopReason.MEMORY_LIMIT: "kept",
-    StopReason.ROUND_LIMIT: "rounds",
-    StopReason.TOO_MANY_REJECTED: "rejected_rounds",
-    StopReason.STOP_REQUESTED: "stop_requested",
-}
+def limits(options: Options, *, calls: int = 1) -> tuple[StopRule, ...]:
+    """Return the rules that hold the budgets of options, where a reading takes so many calls."""
+    most = {
+        StopReason.STOP_REQUESTED: ("stop_requested", 1),
+        StopReason.TOO_MANY_REJECTED: ("rejected_rounds", MOST_REJECTED),
+        StopReason.TIME_BUDGET: ("elapsed_s", options.budget_s),
+        StopReason.READINGS_BUDGET: ("readings", options.budget_readings),
+        StopReason.MEMORY_LIMIT: ("kept", MOST_READINGS),
+        StopReason.ROUND_LIMIT: ("rounds", options.max_rounds),
+    }
+    spent = (
+        _stop_for(reason, partial(_reaches, spent=name, most=limit))
+        for reason, (name, limit) in most.items()
+        if limit is not None
+    )
+    return (*spent, _in_time(options.budget_s, calls))
 
 
-def limit(reason: StopReason, most: float) -> StopRule:
-    """Stop for ``reason`` when its part of the progress reaches ``most``."""
-    return _stop_for(reason, lambda progress: getattr(progress, _SPENT[reason]) >= most)
+def _reaches(progress: Progress, *, spent: str, most: float) -> bool:
+    return bool(getattr(progress, spent) >= most)
 
 
-def in_time(budget_s: float, *, calls: int = 1) -> StopRule:
+def _in_time(budget_s: float, calls: int) -> StopRule:
     """Stop when the next reading, of ``calls`` calls, would end too late at the pace of the last.
 
     Of the first two readings, only the last call must begin in time. The end of a session takes as
@@ -150,20 +139,11 @@ def default_rules(
     A session takes a list of rules instead: ``[*default_rules(options), my_rule]``.
     ``no_narrower`` says whether more readings cannot help.
     """
-    least = SUCCESSIVE.evidence(options.preset)
-    criteria = [lambda progress: progress.rounds >= options.min_rounds, ends_in_phase]
-    enough = minimum_effective(least)
-    rules = [when_satisfied(*criteria, enough, narrow_enough(options))]
+    criteria = [lambda progress: progress.rounds >= options.min_rounds, _of_each(_is_settled)]
+    enough = minimum_effective(SUCCESSIVE.evidence(options.preset))
+    narrow = _of_each(partial(_is_narrow, options=options))
+    rules = [when_satisfied(*criteria, enough, narrow)]
     if no_narrower is not None:
-        full = after_full_look(options)
+        full = _of_each(lambda analysis: share_of_width(analysis, options.preset) == 1.0)
         rules.append(when_satisfied(*criteria, full, no_narrower, reason=StopReason.OUT_OF_REACH))
-    limits = {
-        StopReason.STOP_REQUESTED: 1,
-        StopReason.TOO_MANY_REJECTED: MOST_REJECTED,
-        StopReason.TIME_BUDGET: options.budget_s,
-        StopReason.READINGS_BUDGET: options.budget_readings,
-        StopReason.MEMORY_LIMIT: MOST_READINGS,
-        StopReason.ROUND_LIMIT: options.max_rounds,
-    }
-    spent = (limit(reason, most) for reason, most in limits.items() if most is not None)
-    return (*rules, *spent, in_time(options.budget_s))
+    return (*rules, *limits(options))

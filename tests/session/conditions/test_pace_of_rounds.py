@@ -55,7 +55,7 @@ def test_what_a_cool_down_takes_is_no_part_of_the_headline():
     session = br.Session(br.Options(max_rounds=2), seed=1)
     plan = session.ask()
     session.tell(br.Round(plan=plan, elapsed_ns=10**9, **given))
-    session.end(StopReason.EXHAUSTED)
+    session.engine.end(StopReason.EXHAUSTED)
     record = session.result()
     assert Code.END_CUT in codes(record)
     assert record.headline().high < 1.2 * TRUE_S

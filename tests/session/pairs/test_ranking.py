@@ -33,7 +33,7 @@ def run_of(times: Sequence[float] | np.ndarray, *, lost: float = 0.0) -> br.RunR
     options = br.Options(target=None, rounds="restarted", budget_s=1e9)
     engine = engine_of(options, seed=1, subject={"kind": "command"})
     for finished in rounds_of(times, lost=lost):
-        engine.replay(finished)
+        engine.tell(finished, asked=False)
     return engine.result()
 
 

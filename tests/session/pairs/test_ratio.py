@@ -21,8 +21,8 @@ from benchrigor.model import (
     StopReason,
     Verdict,
 )
+from benchrigor.session import stop_rules
 from benchrigor.session.engine import Engine, Turn
-from benchrigor.session.pairs import ratio
 from benchrigor.session.pairs.ratio import Ratio
 
 MOST = 40_000
@@ -131,9 +131,9 @@ def test_a_second_look_outside_the_first_interval_lets_a_comparison_go_on() -> N
     looks = looks_of(engine, old, new)
     found = [(each.readings, each.agreed) for each in looks]
     assert found == [(500, False), (750, False), (1126, True)]
-    for (analysis,), found_ratio in ((each.analyses, each.analyses[0].estimate) for each in looks):
-        assert found_ratio is not None
-        assert found_ratio.half_width <= 0.05
+    for (analysis,), ratio in ((each.analyses, each.analyses[0].estimate) for each in looks):
+        assert ratio is not None
+        assert ratio.half_width <= 0.05
         assert analysis.n_kept >= 0.8 * analysis.n
     assert engine.result().reason is StopReason.SATISFIED
     again = comparing(target=0.05, seed=1)
@@ -286,7 +286,7 @@ def test_a_pair_counts_when_both_its_readings_are_undisturbed() -> None:
 
 
 def test_pairs_are_limited_by_memory_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ratio, "MOST_READINGS", 5_000)
+    monkeypatch.setattr(stop_rules, "MOST_READINGS", 5_000)
     engine = comparing(target=1e-9, seed=1)
     found = told(engine, *noisy(8, cv=0.1), pair_ns=lambda _: 0)
     assert found.reason is StopReason.MEMORY_LIMIT

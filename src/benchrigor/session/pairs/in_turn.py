@@ -277,7 +277,7 @@ def _as_runs(
         raise
     for session in sessions.values():
         if engine.decision is not None and engine.decision.reason is not None:
-            session.end(engine.decision.reason)
+            session.engine.end(engine.decision.reason)
         session.result()
 
 

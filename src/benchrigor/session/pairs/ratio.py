@@ -23,7 +23,6 @@ from benchrigor.model import (
     Progress,
     Round,
     RoundPlan,
-    StopReason,
     Verdict,
 )
 from benchrigor.model.checks import as_share, attempt
@@ -36,10 +35,8 @@ from benchrigor.session.metric_readings import calls_per_reading
 from benchrigor.session.outcomes import warn_not_converged
 from benchrigor.session.schedule.pacing import INVOCATION, Pace, next_readings
 from benchrigor.session.stop_rules import (
-    MOST_READINGS,
     agrees,
-    in_time,
-    limit,
+    limits,
     minimum_effective,
     when_satisfied,
 )
@@ -304,10 +301,7 @@ class Ratio:
         self._floor = (SINGLE if by_round else SUCCESSIVE).evidence(checked.preset)
         self.rules: tuple[StopRule, ...] = (
             when_satisfied(minimum_effective(self._floor), self._is_steady, self._is_narrow),
-            limit(StopReason.STOP_REQUESTED, 1),
-            limit(StopReason.TIME_BUDGET, checked.budget_s),
-            limit(StopReason.MEMORY_LIMIT, MOST_READINGS),
-            in_time(checked.budget_s, calls=2),
+            *limits(checked, calls=2),
         )
         self._so_far = Pairs(self._question, by_round=by_round, disturbed=checked.disturbed)
         self._busy_s, self._by_turns, self._last = 0.0, False, (0, 0.0)
