@@ -10,7 +10,6 @@ import pytest
 
 PROGRAM = shlex.join([sys.executable, "-m", "benchrigor"])
 CANNOT_WRITE = 6
-NUMBERS = "".join(f"{number % 7 + 1}\n" for number in range(300))
 
 
 def shell(script, folder):

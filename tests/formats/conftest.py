@@ -1,8 +1,7 @@
-"""What a file of other tools holds, read from a sample or from a text."""
+"""What a file of other tools holds."""
 
 import json
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +10,6 @@ from tests.formats.written_files import DATA, put
 
 import benchrigor as br
 from benchrigor.model import Code, RunRecord
-
-
-@cache
-def records(name: str) -> list[RunRecord]:
-    """Read a sample; as many tests want the same one."""
-    return br.read_results(DATA / name)
-
-
-@pytest.fixture
-def sample() -> Callable[[str], Any]:
-    """Read a sample; by name, which are unique."""
-
-    def read(name: str) -> dict[str, RunRecord]:
-        found = {each.name: each for each in records(name)}
-        assert len(found) == len(records(name))
-        return found
-
-    return read
 
 
 @pytest.fixture

@@ -3,46 +3,11 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from tests.formats.written_files import DATA, lines, point
 
 import benchrigor as br
 from benchrigor.model import Code
-from benchrigor.units import Direction
-
-
-def test_labels_of_jmeter_are_told_apart_and_times_become_seconds(sample, evidence) -> None:
-    found = sample("jmeter.csv")
-    assert [*found] == ["home", "search, all"]
-    assert found["search, all"].readings() == pytest.approx(0.09, rel=0.1)
-    assert found["home"].readings().size == 40  # a cell with a line break is one row
-    assert found["search, all"].session_notices == ()
-    assert evidence(found["home"], Code.FAILED_RUNS)["failed"] == 1
-
-
-def named(found, name, request):
-    """Return what is of a request: this JSON has no method and no status, unlike the CSV."""
-    return found[request if name == "k6.ndjson" else f"GET {request} 200"]
-
-
-@pytest.mark.parametrize("name", ["k6.ndjson", "k6.csv"])
-def test_metrics_and_requests_of_k6_are_told_apart(sample, evidence, name) -> None:
-    found = sample(name)
-    assert [key.removeprefix("GET ").removesuffix(" 200") for key in found] == [
-        *("http://a/", "http://b/", "k6"),
-    ]
-    one, other = (named(found, name, f"http://{host}/") for host in "ab")
-    assert [*one.rounds[0].unit_readings] == ["http_req_duration", "size"]
-    assert one.readings() == pytest.approx(0.012, rel=0.2)
-    assert np.median(other.readings()) > 0.02
-    assert [each.name for each in found["k6"].metrics] == ["iteration_duration"]
-    assert {each.subject["unit"] for each in found.values()} == {"series"}
-    assert one.session_notices == ()
-    assert evidence(other, Code.FAILED_RUNS)["failed"] == 1
-    size = one.metrics[1]  # only the JSON says what it contains
-    told = ("B", Direction.LOWER) if name == "k6.ndjson" else ("", None)
-    assert (size.unit, size.direction) == told
 
 
 def test_methods_and_statuses_are_requests_of_their_own(held, evidence) -> None:
@@ -82,17 +47,6 @@ def test_a_summary_of_k6_tells_what_failed(held, document, nested) -> None:
     assert [each.evidence["failed"] for each in failed] == [3, 1]
 
 
-@pytest.mark.parametrize("name", ["vegeta.json", "vegeta.csv"])
-def test_requests_of_vegeta_stand_in_the_order_in_which_they_were_sent(
-    sample, evidence, name
-) -> None:
-    (found,) = sample(name).values()
-    assert found.readings().size == 50
-    assert found.readings() == pytest.approx(2.5e-3, rel=0.1)
-    assert (found.readings() == sample("vegeta.csv")["vegeta"].readings()).all()
-    assert evidence(found, Code.FAILED_RUNS)["failed"] == 1
-
-
 def test_the_order_of_vegeta_is_not_that_of_the_lines_and_attacks_are_told_apart(held) -> None:
     line = '{"attack": "%s", "seq": %d, "code": 200, "timestamp": "t", "latency": %d}\n'
     (found,) = held(line % ("a", 1, 2_000_000_000) + line % ("a", 0, 1_000_000_000))
@@ -112,16 +66,6 @@ def test_targets_of_vegeta_that_come_back_are_told_apart(held, form) -> None:
     assert [each.name for each in found] == [f"{attack} GET a", f"{attack} GET b"]
     (found,) = held("".join(line % (n, f"item/{n}") for n in range(6)))  # each once
     assert (found.name, found.readings().size) == (attack, 6)
-
-
-def test_values_of_json_lines_are_of_processes_and_a_value_continues_a_series(sample) -> None:
-    found = sample("lines.ndjson")
-    parse, load = found["parse"], found["load"]
-    assert (parse.subject["unit"], parse.metrics[0].unit) == ("process", "ms")
-    assert [each.n_readings for each in parse.rounds] == [20] * 5
-    assert (load.subject["unit"], len(load.rounds)) == ("series", 1)
-    assert load.metrics[0].averaging == "harmonic"
-    assert load.metrics[0].direction is Direction.HIGHER
 
 
 def test_a_list_of_values_is_read_as_json_lines(held) -> None:

@@ -14,7 +14,6 @@ from benchrigor.testing import SyntheticWorkload
 
 FILES = sorted(path for path in DATA.rglob("*") if path.is_file())
 TOOLS = {name.removesuffix(" csv").removesuffix(" 2") for name in WRITERS}
-SUMMARIES = ("pytest-benchmark-5.3.1-saved.json", "k6-summary.json", "vegeta-report.json")
 ONE_OF_A_FOLDER = "asv-0.6.6/host1/1f4885ef-existing-py_tmp_venv_bin_python.json"
 SAMPLES = [*sorted(path.name for path in DATA.iterdir()), ONE_OF_A_FOLDER]
 
@@ -37,11 +36,6 @@ def test_a_tool_is_recognised_by_the_content_not_by_the_name(name: str, tmp_path
     results = br.read_results(copy(DATA / name, tmp_path / "results"))
     assert {each.subject["tool"] for each in results} == {tool_of(name)}
     assert all(each.metrics and json.dumps(each.to_dict()) for each in results)
-    for each in results if name in SUMMARIES else ():
-        assert each.rounds == ()
-        (notice,) = each.notices
-        assert (notice.code, notice.severity) == (Code.NO_RAW_READINGS, "refusal")
-        assert len(notice.evidence) > 3
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le"])
