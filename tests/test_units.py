@@ -1,8 +1,19 @@
+"""Units, clocks, and the layout of pages."""
+
 import math
 import re
+import subprocess
+import sys
+import time
+from itertools import count, repeat
 
 import pytest
 
+from benchrigor import clocks
+from benchrigor.clocks import WallClock, clock_cost_ns, measured_resolution_ns
+from benchrigor.errors import ClockFailed
+from benchrigor.layout import Title, page, row, table, wrapped
+from benchrigor.testing import FakeClock
 from benchrigor.units import (
     Quantity,
     digits_for,
@@ -117,3 +128,136 @@ def test_a_bare_number_has_the_unit_that_is_agreed_or_none(text: str) -> None:
     assert seconds_of(text, bare_s=60.0) == 60.0 * float(text)
     with pytest.raises(ValueError, match=f"{digits}ms or {digits}s$"):
         seconds_of(text, bare_s=None)
+
+
+WIDTHS = [120, 80, 40, 20]
+ROWS = [
+    ("stage", "used", "note"),
+    ("hash[0]", "7%", ""),
+    ("a very long name of a stage that nobody can pronounce", "12%", "busy all of the time"),
+]
+REPORT = page(
+    [
+        Title("json[red].dumps"),
+        *row("mean", ["53.4 ms ±3.1 % [53.1, 53.7]", "word " * 20]),
+        *row("a label of more than a third of a line", ["text"]),
+        *wrapped("a sentence that hangs " * 9, hanging=2),
+        *wrapped("a warning " * 9, "  ! ", style="yellow"),
+        "",
+        *table(ROWS, "<><", indent=2),
+    ]
+)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_line_is_wider_no_word_is_lost_and_colours_change_no_letter(width: int) -> None:
+    lines = REPORT.at(width).splitlines()
+    assert max(map(len, lines)) <= width
+    assert not any(line != line.rstrip() for line in lines)
+    letters = re.sub(r"[\s─]", "", "".join(lines))
+    for text in (
+        "json[red].dumps",
+        "word" * 20,
+        "awarning" * 9,
+        *(cell for each in ROWS for cell in each),
+    ):
+        assert text.replace(" ", "") in letters
+
+    coloured = REPORT.at(width, coloured=True)
+    assert "\x1b[" in coloured
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == REPORT.at(width)
+    assert "\x1b" not in REPORT + REPORT.at(width)
+
+
+@pytest.mark.parametrize("length", [1, 9, 10, 11, 20, 38, 39, 40, 77, 78, 100])
+def test_a_label_of_any_length_is_apart_from_its_text(length: int) -> None:
+    label = "latency_ms" * 10
+    text = page(row(label[:length], ["53.4 ms [53.1, 53.7] 95%", "word " * 20]))
+    assert all(len(line) <= 79 for line in text.splitlines())
+    words = text.split()
+    assert "".join(words[: words.index("53.4")]) == label[:length]
+    assert words[words.index("53.4") :][:5] == ["53.4", "ms", "[53.1,", "53.7]", "95%;"]
+
+
+HOSTILE = [Title("\x1b[31m"), *row("[bold]a", ["b\nc"]), *table([("n\x07", "[/]")], "<<")]
+SHOWN: list[tuple[list, int, str]] = [
+    (HOSTILE, 79, "\\x1b[31m\n────────\n  [bold]a   b\\nc\nn\\x07  [/]"),
+    (
+        table([*ROWS[:2], ("a" * 30, "12%", "b")], "<><"),
+        36,
+        f"stage    used  note\nhash[0]    7%\n{'a' * 30}\n          12%  b",
+    ),
+    (
+        table([("name", "mean", "n"), ("json", "4.2 ms [4.1, 4.3]", "1,000")], "<<>"),
+        28,
+        "json\n  mean  4.2 ms [4.1, 4.3]\n  n     1,000",
+    ),
+    (row("label", ["", ""]), 79, ""),
+    (row("label", ["words", "", "more"]), 79, "  label     words; more"),
+    (row("", ["word " * 11]), 60, f"{' ' * 12}{'word ' * 8}word\n{' ' * 12}word word"),
+    (wrapped("a " * 12, hanging=2), 20, "a a a a a a a a a\n  a a a"),
+    (wrapped("width is ±3.1 %"), 13, "width is\n±3.1 %"),
+]
+
+
+@pytest.mark.parametrize(("parts", "width", "shown"), SHOWN)
+def test_parts_of_pages_are_laid_out(parts: list, width: int, shown: str) -> None:
+    assert page(parts).at(width) == shown
+
+
+def test_pages_keep_their_parts_inside_others() -> None:
+    inner = page(table([("n", "x"), ("a", "b c d e")], "<<"))
+    outer = page(["above", inner])
+    assert outer.parts == ("above", *inner.parts)
+    assert outer == f"above\n{inner}"
+
+
+@pytest.mark.parametrize("code", ["import benchrigor", "from benchrigor.cli import main"])
+def test_rich_is_not_loaded_before_something_is_shown(code: str) -> None:
+    check = f"import sys; {code}; assert 'rich' not in sys.modules"
+    subprocess.run([sys.executable, "-c", check], check=True)
+
+
+def test_reading_a_system_clock_costs_no_python_call() -> None:
+    assert WallClock().now_ns is time.perf_counter_ns
+
+
+def test_the_resolution_is_the_smallest_step_seen() -> None:
+    steps = iter([0, 0, 50, 50, 75, 175, *range(1_175, 10**9, 1_000)])
+    assert measured_resolution_ns(lambda: next(steps)) == 25
+
+
+def test_the_resolution_of_a_coarse_clock_is_found_by_reading_on() -> None:
+    reads = count()
+    assert measured_resolution_ns(lambda: next(reads) // 5_500 * 15_600_000) == 15_600_000
+
+
+def test_a_clock_that_goes_backwards_has_no_resolution() -> None:
+    clock = FakeClock(script=[100, 110, 93])
+    with pytest.raises(ClockFailed, match="17 ns"):
+        measured_resolution_ns(clock.now_ns)
+
+
+def test_a_clock_that_stands_still_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clocks, "MOST_BATCHES", 5)
+    frozen = repeat(42)
+    with pytest.raises(ClockFailed, match="5000"):
+        measured_resolution_ns(lambda: next(frozen))
+
+
+@pytest.mark.parametrize("cost_ns", [0, 1, 40])
+def test_the_cost_is_what_two_reads_around_nothing_show(cost_ns: int) -> None:
+    assert clock_cost_ns(FakeClock(cost_ns=cost_ns)) == cost_ns
+
+
+def test_a_cost_below_the_resolution_is_seen_in_the_mean() -> None:
+    # Most pairs of reads show no step at all, some show one of 1000 ns.
+    assert clock_cost_ns(FakeClock(cost_ns=370, resolution_ns=1_000)) == pytest.approx(370, rel=0.1)
+
+
+def test_all_processors_count_if_the_system_does_not_say_which_are_allowed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(clocks.os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(clocks.os, "cpu_count", lambda: 6)
+    assert clocks.processors() == 6

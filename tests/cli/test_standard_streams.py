@@ -1,11 +1,15 @@
-"""Standard streams that are closed, full, or without a reader: a plain exit code."""
+"""Standard streams: closed, full, without a reader, or a terminal; and how the program ends."""
 
 import os
+import re
 import shlex
 import signal
 import subprocess
 import sys
+import termios
+from contextlib import suppress
 
+import numpy as np
 import pytest
 
 PROGRAM = shlex.join([sys.executable, "-m", "benchrigor"])
@@ -68,3 +72,67 @@ def test_a_run_whose_report_cannot_be_written_is_kept_and_read_without_a_folder(
     assert "Traceback" not in found.stderr
     assert "current folder" not in found.stderr
     assert " rounds" in found.stdout
+
+
+ENDING = """
+from benchrigor import __main__ as program
+import benchrigor.cli.leaving
+
+def fail():
+    raise {}
+
+program.main = fail
+program.run_program()
+"""
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "printed"),
+    [("SystemExit(3)", 3, ""), ("SystemExit(None)", 0, ""), ("KeyError('x')", 1, "KeyError: 'x'")],
+)
+def test_the_program_ends_with_its_code_whatever_is_raised(error, code, printed):
+    argv = [sys.executable, "-c", ENDING.format(error)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert done.stderr.strip().endswith(printed)
+
+
+WORDS = ("compare", "old.csv", "new.csv", "--unit", "s")
+
+
+def on_terminal(columns: int, **variables: str) -> str:
+    """Return what a comparison of two files prints on a terminal of so many columns."""
+    leader, follower = os.openpty()
+    termios.tcsetwinsize(follower, (24, columns))
+    environment = {**os.environ, "TERM": "xterm-256color", **variables}
+    program = [sys.executable, "-m", "benchrigor", *WORDS]
+    ran = subprocess.Popen(program, stdout=follower, stderr=follower, env=environment)
+    os.close(follower)
+    shown = b""
+    with suppress(OSError):  # the program has ended
+        while part := os.read(leader, 4096):
+            shown += part
+    os.close(leader)
+    ran.wait()
+    return shown.decode().replace("\r\n", "\n")
+
+
+def test_a_terminal_has_colours_and_its_width_and_a_pipe_has_neither(
+    series, alone, monkeypatch
+) -> None:
+    for variable in ("NO_COLOR", "COLUMNS", "FORCE_COLOR"):
+        monkeypatch.delenv(variable, raising=False)
+    for name, value in (("old", 1.0), ("new", 1.15)):
+        series(f"{name}.csv", np.random.default_rng(1).normal(value, 0.02, 500))
+    wide, narrow = on_terminal(100), on_terminal(40)
+    plain = on_terminal(40, NO_COLOR="1")
+    assert "\x1b[31m" in wide
+    assert "\x1b" not in plain
+    assert re.sub(r"\x1b\[[\d;]*m", "", narrow) == plain
+    assert max(map(len, plain.splitlines())) <= 40
+    assert max(map(len, re.sub(r"\x1b\[[\d;]*m", "", wide).splitlines())) > 80
+    piped = alone(*WORDS).stdout
+    assert "\x1b" not in piped
+    assert 70 <= max(map(len, piped.splitlines())) <= 80
+    monkeypatch.setenv("COLUMNS", "40")
+    assert alone(*WORDS).stdout == plain

@@ -1,3 +1,5 @@
+"""track-record and plan, and the pace of commands that were stored."""
+
 import math
 import platform
 from dataclasses import replace
@@ -7,10 +9,11 @@ from itertools import count
 import numpy as np
 import pytest
 from simulated.estimates import mean_of
+from simulated.paced_commands import run_of
 
 import benchrigor as br
 from benchrigor.model import Decision, StopReason
-from benchrigor.testing import FakeClock
+from benchrigor.testing import FakeClock, SyntheticWorkload
 
 
 @cache
@@ -90,3 +93,75 @@ def test_runs_of_the_command_line_itself_can_be_paired(cli):
         assert cli("run", *words, "sleep", ".05").exit_code == 0
     result = cli("track-record")
     assert result.exit_code == 0, result.stderr
+
+
+@pytest.fixture
+def pilot(keep):
+    """A pilot that stopped short of its target, by its id and its record."""
+    clock = FakeClock()
+    session = br.Session(br.Options(target=0.001, budget_readings=600), seed=1, clock=clock)
+    record = session.run(SyntheticWorkload(mean=0.001, cv=0.1, seed=1, clock=clock))
+    return keep(record), record
+
+
+def test_a_short_run_plans_a_long_one(cli, pilot):
+    run_id, record = pilot
+    result = cli("plan", run_id[:4], "--change", "2%", "--margin", "1%", "--power", "90%")
+    expected = br.plan(record, change=0.02, margin=0.01, power=0.9)
+    assert result.stdout == f"{expected}\n"
+    codes = [each.code for each in expected.notices]
+    assert codes.count("this-process-only") == 1
+    assert "not-converged" not in codes
+    assert max(map(len, result.stdout.splitlines())) <= 79
+
+
+def test_widths_confidence_and_metric_are_passed_on(told, pilot):
+    run_id, record = pilot
+    words = ("--half-width", "3%", "--half-width", "0.001", "--confidence", "99%")
+    document = told("plan", run_id, *words, "--metric", "time")
+    assert document["run_id"] == run_id
+    expected, found = (
+        br.plan(record, half_widths=(0.03, 0.001), confidence=0.99),
+        document["plan"],
+    )
+    assert found["n"] == expected.n
+    assert found["pilot"]["confidence"] == 0.99
+    assert [each["half_width"] for each in found["prices"]] == [0.03, 0.001]
+    assert [each["n"] for each in found["prices"]] == [each.n for each in expected.prices]
+
+
+def test_bad_wishes_and_a_run_that_measured_nothing_have_exit_codes(cli, pilot, keep):
+    for words in (("--change", "1%", "--margin", "2%"), ("--power", "100%"), ("--metric", "speed")):
+        assert cli("plan", pilot[0], *words).exit_code == 2
+    assert cli("plan", keep(br.Session(seed=1).result())).exit_code == 4
+
+
+@pytest.fixture
+def run_ids(keep):
+    """Return a run on a machine that is hardly busy, and one where the command waits for long."""
+    return [
+        keep(run_of(slower=slower, rest_s=rest_s, seed=2))
+        for slower, rest_s in ((1.05, 0.0001), (1.3, 0.05))
+    ]
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+def test_each_place_tells_the_pace_that_the_figures_have(cli, run_ids, told):
+    analysis = told("show", run_ids[1])["analyses"][0]
+    share = analysis["at_full_pace"]["value"] / analysis["estimate"]["value"]
+    assert 0.2 < share < 0.4
+    explained, compared = cli("explain", run_ids[1]), cli("compare", *run_ids, "--details")
+    for shown in (cli("show", run_ids[1], "--details"), explained):
+        assert f" {100 * share:.0f}% of " in words(shown.stdout)
+    assert f"{100 * share:.1f}% of it" in words(compared.stdout)
+    assert words(compared.stdout).count("at full") == 2
+    assert "10 ms" in words(explained.stdout)  # the start of the interpreter
+
+
+def test_a_busy_and_an_idle_machine_give_no_difference(run_ids, told):
+    comparison = told("compare", *run_ids)["comparison"]
+    assert comparison["verdict"] in ("undecided", "equivalent")
+    assert comparison["ratio"]["low"] <= 1.0 <= comparison["ratio"]["high"]

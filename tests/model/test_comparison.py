@@ -1,15 +1,24 @@
-"""Lines that are said of two sides fit their screen."""
+"""Results as lines on a screen, as data and as files."""
 
+from __future__ import annotations
+
+import dataclasses
 import json
+import types
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from simulated.estimates import estimated
+from tests.model.known import AT, PILOT, STATUS
 
-from benchrigor.model import Code, Comparison, Notice, Verdict
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Code, Comparison, Health, Notice, Sample, Status, Verdict
+from benchrigor.model.codec import decode, encode
 from benchrigor.stats import compare
 
 COMPARED = replace(compare([1.0, 1.1] * 5, [1.0, 1.1] * 5), notices=())
@@ -61,3 +70,99 @@ def test_a_family_is_a_table_that_fits(tmp_path: Path, cli) -> None:
     assert max(map(len, lines)) <= 79
     columns = ["name", "change", "[interval]", "visible", "p", "adj.", "verdict"]
     assert columns in [line.split() for line in lines]
+
+
+class Alias:
+    """As `typing.TypeAliasType` of Python 3.12, by which numpy 2.5 defines `NDArray`."""
+
+    __value__ = npt.NDArray[np.float64]
+
+
+class AliasOfAlias:
+    __value__ = types.GenericAlias(Alias(), (np.float64,))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        npt.NDArray[np.float64],
+        npt.NDArray[np.int64],
+        np.ndarray,
+        np.ndarray[tuple[int], np.dtype[np.float64]],
+        Alias(),
+        types.GenericAlias(Alias(), (np.float64,)),
+        types.GenericAlias(Alias(), (np.float64,)) | None,
+        AliasOfAlias(),
+    ],
+    ids=["floats", "ints", "bare", "shaped", "alias", "alias of", "optional", "twice"],
+)
+def test_an_array_is_rebuilt_in_whatever_form_it_is_annotated(kind):
+    again = decode(kind, encode(np.array([1.0, 2.5])))
+    assert isinstance(again, np.ndarray)
+    assert again.tolist() == [1.0, 2.5]
+    assert decode(dict[str, kind], {"time": [1.0]})["time"].tolist() == [1.0]
+    with pytest.raises(InvalidInput):
+        decode(kind, 7)
+
+
+def test_a_value_is_found_by_its_name() -> None:
+    assert STATUS.value("memory available") == 4.2e9
+    assert STATUS.value("storage fullest") == "/home"
+    assert STATUS.value("gpus") is None
+    with pytest.raises(InvalidInput):
+        STATUS.value("memory free")
+
+
+def test_its_map_is_flat_and_can_be_written_as_json() -> None:
+    flat = STATUS.to_dict()
+    assert json.loads(json.dumps(flat)) == flat
+    assert (flat["cpu busy"], flat["swap in"], flat["span_s"]) == (12.34567, None, 0.1)
+    assert flat["swap in reason"] == "first reading"  # a reason is data
+    assert flat["cost_s memory"] == 0.0001
+    assert "cpu busy reason" not in flat
+
+
+def test_a_table_is_never_wider_than_a_terminal() -> None:
+    long = Sample("storage /" + "a" * 200 + " free", 1e9, "B")
+    texts = Sample("storage fullest", "/" + "b" * 200)
+    shown = str(Health(samples=(long, texts, Sample("x", None, reason="c d " * 60)), at=AT))
+    assert all(len(line) < 80 for line in shown.splitlines())
+
+
+def test_a_state_survives_being_stored_and_cannot_be_changed() -> None:
+    assert decode(Status, json.loads(json.dumps(encode(STATUS)))) == STATUS
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        STATUS.at = "now"  # type: ignore[misc]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        STATUS.samples[0].value = 1.0  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", ["n" * 200, "a long command line " * 20])
+def test_a_plan_fits_a_terminal_of_80_columns(name: str) -> None:
+    prices = tuple(
+        replace(each, n=10**9, n_low=10**8, n_high=10**10, seconds=1e8) for each in PILOT.prices
+    )
+    long = replace(PILOT, name=name, n=10**9, n_high=10**11, seconds=1e9, prices=prices)
+    lines = str(long).splitlines()
+    assert max(map(len, lines)) <= 79
+    assert not any(line != line.rstrip() for line in lines)
+
+
+def test_a_plan_shows_its_notices_with_their_codes_whole() -> None:
+    notices = tuple(
+        note(code, f"{'x' * length} is what must be known.")
+        for length in range(20, 60)
+        for note, code in (
+            (Notice.note, Code.FEW_INVOCATIONS),
+            (Notice.warning, Code.THIS_PROCESS_ONLY),
+        )
+    )
+    text = str(replace(PILOT, notices=notices))
+    lines = text.removeprefix(f"{replace(PILOT, notices=())}\n").splitlines()
+    assert max(map(len, lines)) <= 79
+    for part in ("  · x", "  ! x", "[few-invocations]", "[this-process-only]"):
+        assert sum(part in line for line in lines) == 40
+
+
+def test_a_plan_survives_the_codec() -> None:
+    assert decode(type(PILOT), encode(PILOT)) == PILOT
