@@ -38,12 +38,6 @@ def test_every_public_name_can_be_reached_and_is_listed() -> None:
     assert set(br.__all__) <= set(dir(br))
 
 
-def test_the_rooms_are_reached_from_the_lobby() -> None:
-    assert br.stats.estimate_mean([1.0, 2.0]).value == 1.5
-    assert br.model.Metric(name="time").name == "time"
-    assert br.workbench.PeakSearch(threshold_s=0.2).ask().load == 50.0
-
-
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="'mesure'"):
         br.mesure  # noqa: B018  # the access is the test

@@ -15,32 +15,12 @@ from benchrigor.errors import ClockFailed
 from benchrigor.layout import Title, page, row, table, wrapped
 from benchrigor.testing import FakeClock
 from benchrigor.units import (
-    Quantity,
     digits_for,
     direction_of,
-    quantity_of,
-    scale_for,
     seconds_of,
     share_of,
     time_limit_of,
 )
-
-
-@pytest.mark.parametrize(
-    ("typical", "unit", "name"),
-    [
-        *((0.00123, "s", "ms"), (2.5e-7, "s", "ns"), (0.0, "s", "ns"), (3600.0, "s", "s")),
-        *((3.2e6, "B/s", "MB/s"), (3.2e6, "req/s", "M req/s"), (12.0, "Hz", "Hz")),
-        (17.0, "widgets", "widgets"),
-    ],
-)
-def test_one_number_fixes_the_prefix(typical: float, unit: str, name: str) -> None:
-    assert scale_for(typical, unit).name == name
-
-
-def test_a_number_is_shown_in_the_scale_of_another() -> None:
-    assert scale_for(0.00123, "s").show(0.0101, 2) == "10.10"
-    assert scale_for(1.0, "s").show(1.5e-12, 13) == "0.0000000000015"
 
 
 @pytest.mark.parametrize(
@@ -66,19 +46,6 @@ def test_two_digits_of_the_half_width_are_shown(
 )
 def test_the_unit_tells_which_way_is_better_where_it_is_plain(way: str | None, units: str) -> None:
     assert {unit for unit in units.split() if direction_of(unit) != way} == set()
-
-
-def test_the_unit_tells_times_from_rates() -> None:
-    assert {quantity_of(unit) for unit in ("s", "ms", "ns/op", "hours")} == {Quantity.TIME}
-    assert {quantity_of(unit) for unit in ("req/s", "/s", "kHz", "tx per s")} == {Quantity.RATE}
-    assert {quantity_of(unit) for unit in ("", "B", "points")} == {Quantity.OTHER}
-
-
-@pytest.mark.parametrize(
-    ("text", "share"), [("0.02", 0.02), (" 2% ", 0.02), ("250%", 2.5), ("0", 0.0), ("-1", -1.0)]
-)
-def test_a_share_is_a_number_or_a_percentage(text: str, share: float) -> None:
-    assert share_of(text) == pytest.approx(share)
 
 
 @pytest.mark.parametrize(
@@ -177,39 +144,6 @@ def test_a_label_of_any_length_is_apart_from_its_text(length: int) -> None:
     words = text.split()
     assert "".join(words[: words.index("53.4")]) == label[:length]
     assert words[words.index("53.4") :][:5] == ["53.4", "ms", "[53.1,", "53.7]", "95%;"]
-
-
-HOSTILE = [Title("\x1b[31m"), *row("[bold]a", ["b\nc"]), *table([("n\x07", "[/]")], "<<")]
-SHOWN: list[tuple[list, int, str]] = [
-    (HOSTILE, 79, "\\x1b[31m\n────────\n  [bold]a   b\\nc\nn\\x07  [/]"),
-    (
-        table([*ROWS[:2], ("a" * 30, "12%", "b")], "<><"),
-        36,
-        f"stage    used  note\nhash[0]    7%\n{'a' * 30}\n          12%  b",
-    ),
-    (
-        table([("name", "mean", "n"), ("json", "4.2 ms [4.1, 4.3]", "1,000")], "<<>"),
-        28,
-        "json\n  mean  4.2 ms [4.1, 4.3]\n  n     1,000",
-    ),
-    (row("label", ["", ""]), 79, ""),
-    (row("label", ["words", "", "more"]), 79, "  label     words; more"),
-    (row("", ["word " * 11]), 60, f"{' ' * 12}{'word ' * 8}word\n{' ' * 12}word word"),
-    (wrapped("a " * 12, hanging=2), 20, "a a a a a a a a a\n  a a a"),
-    (wrapped("width is ±3.1 %"), 13, "width is\n±3.1 %"),
-]
-
-
-@pytest.mark.parametrize(("parts", "width", "shown"), SHOWN)
-def test_parts_of_pages_are_laid_out(parts: list, width: int, shown: str) -> None:
-    assert page(parts).at(width) == shown
-
-
-def test_pages_keep_their_parts_inside_others() -> None:
-    inner = page(table([("n", "x"), ("a", "b c d e")], "<<"))
-    outer = page(["above", inner])
-    assert outer.parts == ("above", *inner.parts)
-    assert outer == f"above\n{inner}"
 
 
 @pytest.mark.parametrize("code", ["import benchrigor", "from benchrigor.cli import main"])

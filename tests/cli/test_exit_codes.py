@@ -62,26 +62,6 @@ def test_runs_that_share_a_reference_are_about_the_code():
 
 
 @pytest.mark.parametrize(
-    ("verdict", "fail_on", "fails"),
-    [
-        ("worse", None, True),
-        ("worse", "worse", True),
-        ("worse", "undecided", True),
-        ("worse", "never", False),
-        ("undecided", None, False),
-        ("undecided", "worse", False),
-        ("undecided", "undecided", True),
-        ("better", "undecided", False),
-        ("equivalent", "undecided", False),
-        ("different", "undecided", False),
-    ],
-)
-def test_a_comparison_in_turn_fails_by_one_rule(verdict, fail_on, fails):
-    found = br.stats.compare([1.0, 1.1] * 20, [1.0, 1.1] * 20)
-    assert replace(found, verdict=Verdict(verdict)).fails(fail_on) is fails
-
-
-@pytest.mark.parametrize(
     ("verdict", "reason", "words", "code"),
     [
         ("undecided", "time-budget-spent", (), 0),
@@ -247,9 +227,3 @@ def test_other_warnings_of_a_side_are_told_too():
     for sides in ((run(1), bad), (bad, run(1))):
         (told,) = (n for n in br.compare_runs(*sides).notices if n.code is Code.HOOK_FAILED)
         assert told.sentence.endswith("ValueError: x")
-
-
-def test_an_exported_summary_has_the_notice(cli, load):
-    load()
-    assert cli("export", "some.result", "-o", ".").exit_code == 0
-    assert "failed-runs" in Path("summary.csv").read_text()

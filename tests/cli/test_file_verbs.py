@@ -137,19 +137,6 @@ def test_the_page_shows_what_is_printed(cli, suites) -> None:
     assert result.stdout == block
 
 
-def test_several_files_are_one_family(told, suites) -> None:
-    found = told("compare", "old.json", "new.json", "same.json")["suites"]
-    assert found["names"] == ["parse", "render", "load", "gone"]
-    assert found["missing"] == {"old.json": ["added"], "new.json": ["gone"], "same.json": ["added"]}
-    ps = {
-        (file, name): each["p_beyond"]
-        for file, family in found["families"].items()
-        for name, each in family["comparisons"].items()
-    }
-    least = min(ps, key=ps.get)
-    assert found["families"][least[0]]["adjusted"][least[1]] <= len(ps) * ps[least] == 7 * ps[least]
-
-
 GONE = ("old.json", "new.json", "--filter", "render|gone", "--margin", "5%")
 
 

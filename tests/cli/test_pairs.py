@@ -31,11 +31,6 @@ def test_pairs_are_drawn(cli, tmp_path) -> None:
     assert (tmp_path / "line.png").stat().st_size > 10_000
 
 
-def test_a_target_out_of_reach_is_told_by_the_exit_code(cli) -> None:
-    assert cli(*PAIRS, "--target", "0.1%").exit_code == 3
-    assert cli(*PAIRS, "--target", "20%").exit_code == 0
-
-
 @pytest.mark.parametrize(
     "method", [("subsessions", "--autocorrelation-limit", "0.3"), ("merged-subsessions",)]
 )

@@ -35,44 +35,6 @@ def test_analyze_says_equal_rates_as_they_stand_in_the_file(cli, rate):
     assert f" {rate}: the" in result.stdout
 
 
-def test_analyze_reads_standard_input(cli, recording, strict):
-    result = cli("analyze", "--column", "1", "--json", input=recording.read_text())
-    document = strict(result.stdout)
-    assert document["name"] == "standard input"
-    assert document["schema"] >= 1
-    assert document["analyses"][0]["estimate"]["value"] == pytest.approx(0.01, rel=0.01)
-
-
-def test_analyze_without_a_number_prints_what_was_observed_for_programs_too(cli, strict):
-    result = cli("analyze", "--unit", "s", "--json", input="3\n")
-    assert result.exit_code == 4
-    (analysis,) = strict(result.stdout)["analyses"]
-    assert analysis["estimate"] is None
-    assert analysis["observed"] == {
-        "n": 1,
-        "calls": 1,
-        **dict.fromkeys(("least", "p10", "median", "mean", "greatest"), 3.0),
-        "levels": [{"value": 3.0, "share": 1.0}],
-    }
-
-
-@pytest.mark.parametrize(
-    ("words", "method"),
-    [
-        (("--statistic", "median"), "order statistics"),
-        (("--method", "subsessions"), "subsessions"),
-    ],
-)
-def test_analyze_estimates_as_asked(analysed, words, method):
-    estimate = analysed(*words)["estimate"]
-    assert estimate["method"] == method
-    assert estimate["value"] == pytest.approx(0.01, rel=0.01)
-
-
-def test_analyze_merges_readings_up_to_the_limit_asked_for(analysed):
-    assert analysed("--autocorrelation-limit", "40%")["subsessions"]["limit"] == 0.4
-
-
 @pytest.mark.parametrize(
     ("trim", "kept"), [("none", 1_000), ("10%", 800), ("10%:0", 900), ("0:0.05", 950)]
 )
@@ -87,12 +49,6 @@ def test_the_detector_can_be_chosen_by_name(analysed, told, recording, detector)
     found = analysed("--detector", detector)["phases"][0]
     changes = told("changes", recording, "--column", "time", "--detector", detector)
     assert found["start"] == changes["start"] == pytest.approx(100, abs=3)
-
-
-def test_analyze_has_no_number_for_a_tail_of_few_readings(cli, analysed, recording):
-    found = analysed("--statistic", "p99.9")
-    assert found["estimate"] is None
-    assert [each["code"] for each in found["notices"]] == ["start-cut", "few-readings-in-tail"]
 
 
 @pytest.mark.parametrize(("target", "code"), [("1%", 0), ("0.5", 0), ("0.001%", 3)])
@@ -112,12 +68,6 @@ def test_changes_fits_a_terminal_of_80_columns_and_loses_no_word(cli, strict):
     said = " ".join(result.stdout.split())
     assert f" {', '.join(f'{index:,}' for index in indices)} (of " in said
     assert said.endswith("[no-stable-phase]")
-
-
-def test_changes_shows_where_the_readings_change(told, recording):
-    document = told("changes", recording, "--column", "time")
-    assert document["change_points"]["indices"] == [100]
-    assert [each["label"] for each in document["phases"]] == ["warm-up", "stable"]
 
 
 def test_changes_ends_with_4_when_no_phase_is_stable(cli):
@@ -205,19 +155,6 @@ def test_min_segment_calls_what_is_too_few(cli):
     text = slow_start((1.0, 200), (1.5, 6))
     found = json.loads(cli("changes", "--min-segment", "5", "--json", input=text).stdout)
     assert found["change_points"]["indices"] == [200]
-
-
-def test_modes_far_apart_come_first_on_line_page_and_json(cli, told, series):
-    times = np.resize([0.012, 0.75, 0.012], 40)
-    noisy = times * np.random.default_rng(3).lognormal(0.0, 0.03, 40)
-    words = ("analyze", series("modes.csv", noisy.tolist()), "--unit", "s")
-    (analysis,) = told(*words)["analyses"]
-    first = analysis["notices"][0]
-    assert (first["code"], first["severity"]) == ("several-modes", "warning")
-    assert first == analysis["estimate"]["notices"][0]
-    assert first["evidence"]["value_1"] == pytest.approx(0.75, rel=0.05)
-    assert first["evidence"]["share_0"] == pytest.approx(0.675, abs=0.01)
-    assert "several-modes" not in cli(*words, "--statistic", "median", "--json").stdout
 
 
 def test_modes_of_a_side_come_first_in_every_comparison(cli, told, series):

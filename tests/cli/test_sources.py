@@ -1,4 +1,4 @@
-"""Tables of readings as users have them: which are read, quickly or carefully, and which refused."""
+"""Tables of readings as users have them: read quickly or carefully, or refused."""
 
 import io
 import json
@@ -336,15 +336,6 @@ def test_a_large_file_of_two_things_is_refused_as_a_small_one_is(names, cli, tmp
     assert cli("analyze", "f.csv", "--column", "time").exit_code == 2
 
 
-def test_rows_are_chosen_or_told_apart_as_rounds(cli, told, tmp_path) -> None:
-    (tmp_path / "f.csv").write_text(table(TWO * 10))
-    words = ("analyze", "f.csv", "--column", "time")
-    assert cli(*words).exit_code == 2
-    assert cli("compare", "f.csv", *words[1:]).exit_code == 2
-    assert told(*words, "--where", "name=copy")["analyses"][0]["n"] == 20
-    assert cli(*words, "--round", "name").exit_code == 0
-
-
 ALTERNATING = table([(f"{n},time", t) for n, t in TWO * 5], "label,metric,v\n")
 LEFT = {
     "a table": (ALTERNATING, "metric=time", "label=sort"),
@@ -383,16 +374,6 @@ def test_rounds_told_apart_by_another_column_are_of_one_thing(cli, tmp_path) -> 
     )
     assert cli("analyze", "f", "--column", "v", "--round", "run").exit_code == 2
     assert cli("analyze", "f", "--column", "v", "--round", "label").exit_code == 0
-
-
-def test_benchmarks_of_a_converted_file_are_chosen(cli, tmp_path) -> None:
-    line = "Benchmark{} 100 {} ns/op\n".format
-    text = "".join(line(name, t + k) for name, t in (("A", 10), ("B", 110)) for k in range(4))
-    (tmp_path / "two.txt").write_text(text)
-    assert cli("convert", "two.txt", "o.csv").exit_code == 0
-    asked = cli("analyze", "o.csv", "--column", "value", "--where", "metric=time")
-    assert asked.exit_code == 2
-    assert "benchmark=BenchmarkA" in " ".join(asked.stderr.split())
 
 
 @pytest.mark.parametrize("above", ["Benchmark of today\n", "Starting, at noon, here\nready\n"])

@@ -26,15 +26,6 @@ def test_times_become_seconds_and_rates_per_second(held, unit, base, factor) -> 
     assert found.readings() == pytest.approx([3.0 * factor, 4.0 * factor], rel=1e-15)
 
 
-def test_packages_with_the_same_benchmark_are_told_apart(held) -> None:
-    line = "BenchmarkA 10 3 ns/op\n"
-    found = held(f"pkg: a\n{line}{line}pkg: b\n{line}")
-    assert [(each.name, len(each.rounds)) for each in found] == [
-        ("a.BenchmarkA", 2),
-        ("b.BenchmarkA", 1),
-    ]
-
-
 HEAD = "goos: linux\ngoarch: amd64\npkg: p\ncpu: %s\n"
 END = "PASS\nok  \tp\t1.2s\n"
 
@@ -48,15 +39,6 @@ def test_a_configuration_that_changes_makes_other_results(held) -> None:
     assert new.readings() == pytest.approx([9e-9] * 2)
     one, other = held(HEAD % "X" + line % 3 + END + HEAD % "Y" + line % 3 + END)
     assert (one.name, other.provenance.cpu) == ("BenchmarkA-8 (cpu=X)", "Y")
-
-
-def test_each_process_is_a_round(held) -> None:
-    process = HEAD % "X" + "BenchmarkA-8 10 3 ns/op 4 B/op\nBenchmarkA-8 10 5 ns/op 4 B/op\n" + END
-    (found,) = held(process * 3)
-    assert (found.subject["unit"], len(found.rounds)) == ("process", 3)
-    for each in found.rounds:
-        assert each.unit_readings["time"] == pytest.approx([3e-9, 5e-9])
-    assert held(process)[0].subject["unit"] == "repetition"
 
 
 def test_what_go_test_writes_as_json_is_read_as_its_text(held) -> None:

@@ -47,13 +47,6 @@ def test_a_summary_of_k6_tells_what_failed(held, document, nested) -> None:
     assert [each.evidence["failed"] for each in failed] == [3, 1]
 
 
-def test_the_order_of_vegeta_is_not_that_of_the_lines_and_attacks_are_told_apart(held) -> None:
-    line = '{"attack": "%s", "seq": %d, "code": 200, "timestamp": "t", "latency": %d}\n'
-    (found,) = held(line % ("a", 1, 2_000_000_000) + line % ("a", 0, 1_000_000_000))
-    assert found.readings().tolist() == [1.0, 2.0]
-    assert [each.name for each in held(line % ("a", 0, 1) + line % ("b", 0, 1))] == ["a", "b"]
-
-
 @pytest.mark.parametrize("form", ["json", "csv"])
 def test_targets_of_vegeta_that_come_back_are_told_apart(held, form) -> None:
     line = (

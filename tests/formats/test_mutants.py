@@ -16,15 +16,6 @@ def test_no_damaged_file_ends_in_a_traceback(mutants) -> None:
     assert mutants.batch((1, 0, 52)) == []
 
 
-def test_a_mutant_is_made_anew_by_its_number(mutants) -> None:
-    made = [mutants.mutant(7, index) for index in range(60)]
-    assert made == [mutants.mutant(7, index) for index in range(60)]
-    whole = sum(
-        files[name] == mutants.sample_files()[name][name] for name, files in made if name in files
-    )
-    assert whole <= 6  # a change may be of nothing
-
-
 @pytest.mark.parametrize(
     ("seed", "index"),
     [

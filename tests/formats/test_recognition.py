@@ -10,7 +10,6 @@ from tests.formats.written_files import DATA, NASTY, TIMES, WRITERS
 import benchrigor as br
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code
-from benchrigor.testing import SyntheticWorkload
 
 FILES = sorted(path for path in DATA.rglob("*") if path.is_file())
 TOOLS = {name.removesuffix(" csv").removesuffix(" 2") for name in WRITERS}
@@ -66,13 +65,6 @@ def test_an_unfinished_last_line_is_told_and_not_used(held, evidence, name: str)
     assert lost in {0, 1}
 
 
-def test_our_own_record_is_read_as_it_is(held) -> None:
-    session = br.Session(br.Options(max_rounds=3), seed=1)
-    record = session.run(SyntheticWorkload(seed=1))
-    (found,) = held(record.to_dict())
-    assert found.estimate() == record.estimate()
-
-
 @pytest.mark.parametrize("name", NASTY)
 def test_names_stay_as_they_are_and_are_escaped_when_shown(held, name: str) -> None:
     (found,) = held({"results": [{"command": name, "times": [1.0, 2.0]}]})
@@ -100,17 +92,6 @@ def result(name: str, **told: object) -> dict[str, object]:
 )
 def test_benchmarks_of_one_name_have_names_that_show_what_differs(held, results, names) -> None:
     assert [each.name for each in held({"results": results})] == names
-
-
-def test_each_of_two_benchmarks_of_one_name_can_be_chosen(tmp_path: Path, cli) -> None:
-    benchmark = {"mode": "avgt", "benchmark": "a"}
-    scores = {n: {"scoreUnit": "s/op", "rawData": [[n, n + 1]]} for n in (1, 8)}
-    path = tmp_path / "jmh.json"
-    rows = [{**benchmark, "threads": n, "primaryMetric": scores[n]} for n in scores]
-    path.write_text(json.dumps(rows))
-    for n, level in ((1, "1.5"), (8, "8.5")):
-        told = cli("analyze", path, "--column", f"a avgt (threads={n})", "--json")
-        assert f'"value": {level}' in told.stdout
 
 
 @pytest.mark.parametrize("end", ["\n", "", "\n\n"])

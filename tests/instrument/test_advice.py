@@ -51,10 +51,6 @@ def test_of_the_thesis_only_assign_is_batched(
     assert (found.reason is not None) == (name == "init" and share > 0.2)
 
 
-def test_a_last_batch_that_is_not_full_is_dispatched_too() -> None:
-    assert advice(1.0, 1.0, instances=41).saving_s == 41 - 11
-
-
 @given(st.floats(1e-9, 1e3), st.floats(1e-9, 1e3), st.floats(0.01, 0.99), st.integers(1, 10**30))
 def test_the_batch_is_the_fewest_within_the_bound(
     dispatch: float, work: float, bound: float, instances: int

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchrigor.errors import InvalidInput
 from benchrigor.interference import quantise
 from benchrigor.interference.process_merge import Quantiser
 
@@ -128,15 +127,3 @@ def test_bins_are_bounded_and_order_is_kept(way: WAY, values: list[float], bins:
     assert (np.diff(found[np.argsort(values, kind="stable")]) >= 0.0).all()
     assert min(values) <= found.min()
     assert found.max() <= max(values)
-
-
-@pytest.mark.parametrize(
-    ("values", "bins"),
-    [
-        *(([1.0], bins) for bins in (1, 65_537, 2.5, True, "many")),
-        *(([1.0, value], 256) for value in (float("nan"), float("inf"), 1e200, "1", None)),
-    ],
-)
-def test_what_is_no_number_is_refused(values: list[object], bins: object) -> None:
-    with pytest.raises(InvalidInput):
-        quantise(values, bins)  # type: ignore[arg-type]

@@ -7,7 +7,6 @@ import pytest
 from tests.interference.made_profiles import profile
 
 import benchrigor as br
-from benchrigor.stats import profile_interference
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock, FakeMeter
 
@@ -41,21 +40,6 @@ def test_a_last_line_without_its_end_is_reported(cli, saved, tmp_path):
     text = (tmp_path / name).read_text()
     (tmp_path / name).write_text(text.rstrip("\n"))
     assert f"line {text.count(chr(10))} " in cli("interference", name).stderr
-
-
-def test_json_holds_all_that_was_found(told, saved):
-    runs = {"calm": profile(2), "rough": profile(hit=0.03), "hit": profile(hit=0.15)}
-    document = told(*saved(**runs))
-    assert document["schema"] >= 1
-    for run, given, light in zip(
-        document["runs"], runs.values(), ("green", "yellow", "red"), strict=True
-    ):
-        found = profile_interference(given)
-        assert run["light"] == found.light == light
-        assert run["percent"] == pytest.approx(found.percent)
-        assert run["measured_percent"] == pytest.approx(found.measured_percent)
-        assert run["total_percent"] == pytest.approx(found.total_percent)
-        assert (len(run["groups"]), run["continuous_percent"]) == (3, None)
 
 
 def test_profiles_of_one_run_are_merged_and_others_are_not(told, saved):

@@ -29,19 +29,6 @@ def drawn(axes: Axes, label: str) -> np.ndarray:
     return found.get_xydata()
 
 
-def test_each_segment_is_drawn_once_where_it_began_and_as_high_as_it_lasted() -> None:
-    given = profile()
-    found = profile_interference(given)
-    axes = plot_interference(given, found)
-    flagged = sum(each.flagged for each in found.groups)
-    places = [drawn(axes, each) for each in ("in no group", "undisturbed", "disturbed")]
-    assert [len(each) for each in places] == [3, N - 3 - flagged, flagged]
-    everything = np.concatenate(places)
-    everything = everything[np.argsort(everything[:, 0])]
-    assert everything[:, 1] == pytest.approx(given.duration_s)
-    assert everything[:, 0] == pytest.approx(np.cumsum(given.duration_s) - given.duration_s)
-
-
 def test_those_beyond_the_threshold_of_their_group_are_highlighted() -> None:
     given = profile()
     found = profile_interference(given)

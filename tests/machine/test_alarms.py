@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 import threading
-import tomllib
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -16,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.texts.causes.machine import FULL
 
-import benchrigor.machine
 from benchrigor.errors import InvalidInput
 from benchrigor.machine import Alarms, health, read_thresholds, status
-from benchrigor.model import Health, Sample, Status
+from benchrigor.model import Sample, Status
 
 
 def state(at: float = 0.0, /, **values: float | str | None) -> Status:
@@ -48,26 +45,6 @@ def test_an_alarm_is_raised_when_it_has_held_and_cleared_when_that_has_been_over
     assert alarms.changes == {"full": 2}
 
 
-def test_what_did_not_hold_long_enough_begins_anew() -> None:
-    assert told(Alarms([FULL]), 96.0, 96.0, 95.0, 96.0, 96.0) == [[]] * 5
-
-
-def test_between_clear_and_limit_an_alarm_stays_as_it_is() -> None:
-    alarms = Alarms([FULL])
-    told(alarms, 96.0, 96.0, 96.0)
-    assert told(alarms, *[94.0, 90.5] * 10, since_s=20.0) == [["full"]] * 20
-
-
-def test_an_alarm_tells_its_latest_figures_and_since_when_it_showed() -> None:
-    alarms = Alarms([FULL])
-    told(alarms, 96.0, 97.0, 98.0)
-    alarms.tell(state(20.0, storage_used=99.0, storage_fullest="/home"), 20.0)
-    (alarm,) = alarms.standing()
-    assert (alarm.code, alarm.since, alarm.value, alarm.threshold) == ("full", "at 0", 99.0, 95.0)
-    assert alarm.sentence == FULL.sentence
-    assert alarm.evidence == {"storage used": 99.0, "storage fullest": "/home"}
-
-
 def test_what_is_not_known_changes_nothing_and_is_told() -> None:
     alarms = Alarms([FULL])
     alarms.tell(state(storage_used=None), 0.0)
@@ -77,14 +54,6 @@ def test_what_is_not_known_changes_nothing_and_is_told() -> None:
     assert [each.code for each in alarms.standing()] == ["full"]
     alarms.tell(state(load=1.0), 100.0)
     assert told(alarms, None, None, since_s=200.0) == [["full"]] * 2
-
-
-def test_health_is_judged_as_status_is() -> None:
-    alarms = Alarms()
-    for now_s in (0.0, 60.0):
-        alarms.tell(Health(samples=(Sample("temperature margin", 2.0, "°C"),), at="now"), now_s)
-        alarms.tell(state(storage_used=50.0), now_s + 1.0)
-    assert [each.code for each in alarms.standing()] == ["hot"]
 
 
 @pytest.mark.parametrize(
@@ -185,12 +154,6 @@ def test_other_thresholds_clear_what_they_no_longer_name_and_leave_the_rest() ->
     assert alarms.thresholds == read_thresholds()
 
 
-def test_a_threshold_that_is_turned_off_is_not_judged() -> None:
-    alarms = Alarms(read_thresholds("[disk-full]\nenabled = false"))
-    assert told(alarms, *[99.0] * 9)[-1] == []
-    assert "disk-full" not in alarms.unjudged
-
-
 @pytest.mark.parametrize("wrong", [[replace(FULL, when=())], [FULL, FULL], "", 3, [FULL, None]])
 def test_wrong_thresholds_leave_those_before_in_force(wrong) -> None:
     alarms = Alarms([FULL])
@@ -268,15 +231,7 @@ def fits(value: float, is_standing: bool) -> bool:
     return value > 95.0 if is_standing else value <= 90.0
 
 
-DEFAULTS = Path(benchrigor.machine.__file__).with_name("thresholds.toml")
 PAGE = Path(__file__).parents[2] / "docs" / "machine-state.md"
-
-
-def test_the_defaults_cover_what_the_package_promises() -> None:
-    codes = {each.code for each in read_thresholds()}
-    built_in = {"thrashing", "under-used", "throttling", "hot", "disk-full", "memory-low", "stolen"}
-    assert built_in <= codes
-    assert all(each.enabled and len(each.when) >= 1 for each in read_thresholds())
 
 
 def test_every_default_is_about_samples_that_there_always_are() -> None:
@@ -322,12 +277,6 @@ def test_a_file_changes_what_it_names_and_nothing_else(tmp_path) -> None:
     assert read_thresholds(path.read_text()) == tuple(after.values())
 
 
-def test_thresholds_survive_being_sent_as_json() -> None:
-    given = read_thresholds("[hot]\nenabled = false")
-    sent = json.loads(json.dumps({each.code: each.to_dict() for each in given}))
-    assert read_thresholds(sent) == given
-
-
 def test_deeply_nested_toml_is_refused() -> None:
     with pytest.raises(InvalidInput):
         read_thresholds("a = " + "[" * 100_000)
@@ -337,8 +286,3 @@ def test_too_many_thresholds_are_refused_before_they_are_looked_at() -> None:
     with pytest.raises(InvalidInput) as caught:
         read_thresholds({f"code-{index}": None for index in range(100_000)})
     assert len(caught.value.problems) == 1
-
-
-def test_the_file_of_the_package_holds_nothing_that_is_not_checked() -> None:
-    tables = tomllib.loads(DEFAULTS.read_text())
-    assert tuple(tables) == tuple(each.code for each in read_thresholds())

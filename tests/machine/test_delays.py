@@ -58,16 +58,6 @@ def test_a_reading_that_fails_is_made_up_for_by_the_next_one(write, quiet) -> No
     host.close()
 
 
-def test_a_reading_has_the_wall_time_since_the_one_before(quiet, clock) -> None:
-    host = HostDelays(root=quiet, cpu_ns=lambda: 0, now_ns=clock.now_ns)
-    clock.advance(3)
-    host.start()
-    for step_ns in (7, 20):
-        clock.advance(step_ns)
-        assert host.read().wall_ns == step_ns
-    host.close()
-
-
 def test_files_that_the_program_closed_are_no_error_and_other_files_stay_open(write, quiet) -> None:
     """A file that the program opened under a number of ours, as one that becomes a daemon does."""
     host = HostDelays(root=quiet, cpu_ns=lambda: 0)
@@ -85,16 +75,6 @@ def test_files_that_the_program_closed_are_no_error_and_other_files_stay_open(wr
     assert host.read().delay_ns == {}
     assert os.read(ours[0], 9) == b"2"
     os.close(ours[0])
-
-
-@pytest.mark.parametrize(
-    ("wall_ns", "stolen_ns"),
-    [(1_000, [9, 0]), (100, [50, 40]), (0, [50, 40])],
-    ids=["a-tenth", "all", "clocks-apart"],
-)
-def test_segments_have_their_share_of_the_time_of_the_steal(wall_ns, stolen_ns) -> None:
-    host = SimpleNamespace(wall_ns=wall_ns, delay_ns={"steal": 90})
-    assert attribute_delay(host, [50, 50], [0, 0]) == {"steal": stolen_ns}
 
 
 @given(

@@ -12,7 +12,7 @@ import pytest
 from benchrigor.machine import StatusReader, perf_events, status
 from benchrigor.machine.kernel_files import Unavailable
 from benchrigor.model import Sample, Status
-from benchrigor.testing import FakeClock, FakeSampler
+from benchrigor.testing import FakeClock
 
 SECOND = 1_000_000_000
 PRESSURE = "some avg10=0.00 avg60=0.00 avg300=0.00 total={}\nfull avg10=0 total={}\n"
@@ -168,16 +168,6 @@ def test_what_was_gone_has_a_first_reading(reader, psutil_of, clock) -> None:
     assert all("eth0" not in name for name in known(found))
 
 
-def test_where_no_interface_has_a_device_all_but_the_loopback_count(
-    psutil_of, tmp_path, clock
-) -> None:
-    reader = StatusReader(root=tmp_path, clock=clock)
-    reader.read()
-    psutil_of.nets = {"lo": (99, 99), "eth0": (300, 20), "br0": (290, 19)}
-    clock.advance(SECOND)
-    assert reader.read().value("network sent") == 20.0
-
-
 @pytest.mark.parametrize("what", ["read only", "a file", "cannot be asked", "may not be entered"])
 def test_a_file_system_that_cannot_be_filled_is_not_the_fullest(
     reader, psutil_of, tmp_path, monkeypatch, what
@@ -243,15 +233,6 @@ class OwnSampler:
         raise self.error
 
 
-def test_samplers_of_others_are_asked_in_place_of_those_built_in(clock) -> None:
-    fake = FakeSampler({"queue length": 3.0}, clock=clock, cost_s=0.5)
-    reader = StatusReader(samplers=[fake, OwnSampler(OSError("gone"))], clock=clock)
-    found = reader.read()
-    assert known(found) == {"queue length": 3.0, "items": 1.0}
-    assert found.value("queue") is None
-    assert found.cost_s == {"fake": 0.5, "queue": 0.0}
-
-
 def test_an_interrupt_is_no_failure_of_a_sampler() -> None:
     with pytest.raises(KeyboardInterrupt):
         StatusReader(samplers=[OwnSampler(KeyboardInterrupt())]).read()
@@ -301,13 +282,3 @@ def test_an_event_that_does_not_count_multiplications_is_not_taken(
     assert opened == [(4, 0xFFC7), (4, 0xFF03)]
     with pytest.raises(Unavailable, match=r"0xffc7.*0xff03"):
         perf_events.open_floating_point()
-
-
-def test_without_counters_the_reason_is_that_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_event: int) -> object:
-        raise Unavailable("refused")
-
-    monkeypatch.setattr(perf_events, "open_counter", refuse)
-    with pytest.raises(Unavailable) as caught:
-        perf_events.open_floating_point()
-    assert str(caught.value) == "refused"

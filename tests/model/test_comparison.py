@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import types
 from dataclasses import replace
@@ -14,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from simulated.estimates import estimated
-from tests.model.known import AT, PILOT, STATUS
+from tests.model.known import AT, STATUS
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Comparison, Health, Notice, Sample, Status, Verdict
+from benchrigor.model import Code, Comparison, Health, Notice, Sample, Verdict
 from benchrigor.model.codec import decode, encode
 from benchrigor.stats import compare
 
@@ -113,56 +112,8 @@ def test_a_value_is_found_by_its_name() -> None:
         STATUS.value("memory free")
 
 
-def test_its_map_is_flat_and_can_be_written_as_json() -> None:
-    flat = STATUS.to_dict()
-    assert json.loads(json.dumps(flat)) == flat
-    assert (flat["cpu busy"], flat["swap in"], flat["span_s"]) == (12.34567, None, 0.1)
-    assert flat["swap in reason"] == "first reading"  # a reason is data
-    assert flat["cost_s memory"] == 0.0001
-    assert "cpu busy reason" not in flat
-
-
 def test_a_table_is_never_wider_than_a_terminal() -> None:
     long = Sample("storage /" + "a" * 200 + " free", 1e9, "B")
     texts = Sample("storage fullest", "/" + "b" * 200)
     shown = str(Health(samples=(long, texts, Sample("x", None, reason="c d " * 60)), at=AT))
     assert all(len(line) < 80 for line in shown.splitlines())
-
-
-def test_a_state_survives_being_stored_and_cannot_be_changed() -> None:
-    assert decode(Status, json.loads(json.dumps(encode(STATUS)))) == STATUS
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        STATUS.at = "now"  # type: ignore[misc]
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        STATUS.samples[0].value = 1.0  # type: ignore[misc]
-
-
-@pytest.mark.parametrize("name", ["n" * 200, "a long command line " * 20])
-def test_a_plan_fits_a_terminal_of_80_columns(name: str) -> None:
-    prices = tuple(
-        replace(each, n=10**9, n_low=10**8, n_high=10**10, seconds=1e8) for each in PILOT.prices
-    )
-    long = replace(PILOT, name=name, n=10**9, n_high=10**11, seconds=1e9, prices=prices)
-    lines = str(long).splitlines()
-    assert max(map(len, lines)) <= 79
-    assert not any(line != line.rstrip() for line in lines)
-
-
-def test_a_plan_shows_its_notices_with_their_codes_whole() -> None:
-    notices = tuple(
-        note(code, f"{'x' * length} is what must be known.")
-        for length in range(20, 60)
-        for note, code in (
-            (Notice.note, Code.FEW_INVOCATIONS),
-            (Notice.warning, Code.THIS_PROCESS_ONLY),
-        )
-    )
-    text = str(replace(PILOT, notices=notices))
-    lines = text.removeprefix(f"{replace(PILOT, notices=())}\n").splitlines()
-    assert max(map(len, lines)) <= 79
-    for part in ("  · x", "  ! x", "[few-invocations]", "[this-process-only]"):
-        assert sum(part in line for line in lines) == 40
-
-
-def test_a_plan_survives_the_codec() -> None:
-    assert decode(type(PILOT), encode(PILOT)) == PILOT

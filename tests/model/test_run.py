@@ -1,8 +1,7 @@
 """Records as data and as files, and what of earlier versions is still read."""
 
 import json
-from collections.abc import Callable, Iterable
-from fractions import Fraction
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -46,15 +45,6 @@ def test_a_record_survives_the_way_through_plain_data_and_files(
     assert [each.name for each in tmp_path.iterdir()] == ["run.json"]
 
 
-@pytest.mark.parametrize(
-    "options", [{"autocorrelation_limit": 0.3, "work": (0, None)}, {"trim": [0.2, 0]}]
-)
-def test_options_survive_being_stored(options) -> None:
-    record = br.Session(br.Options(**options), seed=1).result()
-    again = RunRecord.from_dict(json.loads(json.dumps(record.to_dict())))
-    assert again.options == record.options
-
-
 @pytest.mark.parametrize("name", ["binseg", "kernel"])
 def test_a_choice_of_earlier_versions_is_read_as_the_default(name: str) -> None:
     data = record_of().to_dict()
@@ -82,44 +72,6 @@ def test_numbers_and_nesting_beyond_what_json_is_read_to_are_refused(text, tmp_p
         RunRecord.load(tmp_path / "run.json")
 
 
-def test_an_unknown_metric_is_refused_and_none_means_the_first_required_one() -> None:
-    record = record_of()
-    assert record.estimate() == record.estimate("time")
-    assert record.readings().size == sum(each.n_readings for each in record.rounds)
-    for ask in (record.estimate, record.readings, record.analysis):
-        with pytest.raises(InvalidInput, match="'speed'"):
-            ask("speed")
-
-
-def test_readings_are_raw_and_read_only() -> None:
-    readings = record_of().readings()
-    assert readings[0] > 0.0015
-    with pytest.raises(ValueError, match="read-only"):
-        readings[0] = 1.0
-
-
-def test_a_running_session_has_a_record_without_a_decision() -> None:
-    record = br.Session(seed=1).result()
-    assert record.decision is None
-    assert record.estimate() is None
-    assert record.readings().size == 0
-
-
-def test_readings_of_a_speed_are_work_over_duration_of_every_round() -> None:
-    session = br.Session(br.Options(work=(10, 1000), max_rounds=12), seed=1)
-    expected = []
-    while (plan := session.ask()) is not None:
-        seconds = 0.3 + plan.work / 50
-        expected.append(plan.work / seconds)
-        session.tell(br.Round(plan=plan, elapsed_ns=9, readings={"time": seconds}))
-    record = session.result()
-    for name in (None, record.metrics[0].name):
-        readings = record.readings(name)
-        assert readings == pytest.approx(expected)
-        with pytest.raises(ValueError, match="read-only"):
-            readings[0] = 1.0
-
-
 N = 5
 
 
@@ -134,14 +86,6 @@ WAYS: list[Callable[[list[float]], object]] = [list, tuple, np.array, lambda v: 
 @given(st.lists(st.floats(0.0, 1e100), min_size=1, max_size=30), st.sampled_from(WAYS))
 def test_every_way_to_hold_numbers_gives_the_same_series(values: list[float], way) -> None:
     assert np.array_equal(told(way(values)).unit_readings["time"], np.array(values))
-
-
-@pytest.mark.parametrize(
-    "values",
-    [range(1, 4), [1, 2, 3], [True, True], np.float32([1, 2]), [Fraction(1), 2], memoryview(b"ab")],
-)
-def test_whole_numbers_and_other_reals_are_readings(values: Iterable[float]) -> None:
-    assert told(values).unit_readings["time"].dtype == np.float64
 
 
 @given(st.lists(st.floats(0.0, 1e100), min_size=1, max_size=30), st.data())
@@ -159,20 +103,6 @@ def test_a_series_is_read_only_and_the_array_of_the_caller_is_not_touched() -> N
     assert series[0] == 1.0
     with pytest.raises(ValueError, match="read-only"):
         series[0] = 2.0
-
-
-def test_seconds_of_each_reading_are_groups_of_one() -> None:
-    plain, named = told(delays=range(N)), told(delays={"steal": range(N)})
-    assert plain.delays is not None
-    assert named.delays is not None
-    assert plain.delays.stops.tolist() == [1, 2, 3, 4, 5]
-    assert {name: each.tolist() for name, each in plain.delays.seconds.items()} == {
-        "run queue": [0, 1, 2, 3, 4]
-    }
-    assert list(named.delays.seconds) == ["steal"]
-    references = told(references={"command": [1.0] * N}).references
-    assert references is not None
-    assert references.seconds["command"].tolist() == [1.0] * N
 
 
 def test_whole_clock_times_stay_exact_and_none_goes_back() -> None:

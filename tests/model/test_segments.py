@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -80,39 +79,6 @@ def test_labels_are_equal_in_the_file_where_they_are_in_memory(
     profile = SegmentProfile(duration_s=[1.0] * len(labels), nominal={"label": labels})
     found = through_a_file(profile).nominal["label"].tolist()
     assert [a == b for a in found for b in found] == [a == b for a in labels for b in labels]
-
-
-def test_a_profile_is_saved_whole_and_alone(tmp_path: Path) -> None:
-    profile = SegmentProfile(duration_s=[0.1, 0.2], nominal={"label": ["a\rb", "c"]})
-    profile.save(tmp_path / "run.csv")
-    loaded = SegmentProfile.load(tmp_path / "run.csv")
-    assert loaded.duration_s.tolist() == [0.1, 0.2]
-    assert loaded.nominal["label"].tolist() == ["a b", "c"]
-    assert [each.name for each in tmp_path.iterdir()] == ["run.csv"]
-
-
-def test_delays_add_up_to_no_more_than_the_segment_lasted() -> None:
-    profile = SegmentProfile(
-        duration_s=[1.0, 1.0, 1.0],
-        delays={"run queue": [0.1, 0.7, 0.0], "steal": [0.2, 0.7, 0.0]},
-    )
-    assert profile.delay_s == pytest.approx([0.3, 1.0, 0.0])
-
-
-def test_columns_are_read_only_copies() -> None:
-    mine = np.array([1, 2])
-    profile = SegmentProfile(duration_s=[1.0, 2.0], computation={"work": mine}, nominal={"n": mine})
-    mine[0] = 7
-    assert profile.computation["work"].tolist() == profile.nominal["n"].tolist() == [1, 2]
-    for column in (profile.duration_s, profile.computation["work"], profile.nominal["n"]):
-        with pytest.raises(ValueError, match="read-only"):
-            column[0] = 5
-
-
-def test_truth_values_are_numbers_and_come_back(through_a_file) -> None:
-    profile = SegmentProfile(duration_s=[1.0, 2.0], nominal={"saved": [True, False]})
-    assert columns_of(through_a_file(profile)) == columns_of(profile)
-    assert profile.nominal["saved"].tolist() == [1, 0]
 
 
 def test_a_profile_with_text_that_is_not_utf_8_is_written_with_that_escaped(tmp_path: Path) -> None:

@@ -43,12 +43,6 @@ def test_json_holds_all_that_was_found(cli, saved, strict):
     assert torn == {**whole, "unfinished_line": 402}
 
 
-def test_standard_input_is_read(cli, saved, tmp_path):
-    result = cli("rate", "-", input=(tmp_path / saved()).read_text())
-    assert result.exit_code == 0, result.output
-    assert result.stdout.splitlines()[2:] == cli("rate", saved()).stdout.splitlines()[2:]
-
-
 @pytest.mark.parametrize(
     ("text", "words", "found"),
     [

@@ -24,28 +24,6 @@ from benchrigor.queues import Page, Tap
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 
 
-def test_a_tap_has_a_page_of_its_own_for_as_long_as_it_is_open() -> None:
-    with Tap(queue.Queue()) as tap:
-        assert tap.name == "Queue"
-        assert (tap.head.name, tap.tail.name) == ("Queue.head", "Queue.tail")
-        assert tap.page.path.exists()
-        assert tap.head.read() == tap.tail.read() == ()
-    assert not tap.page.path.exists()
-    tap.close()
-
-
-def test_several_taps_share_a_page(page: Page) -> None:
-    taps = [Tap(queue.Queue(), name=name, page=page) for name in ("first", "second")]
-    for count, tap in enumerate(taps, 1):
-        for each in range(count):
-            tap.queue.put(each)
-    assert [[each.items for each in tap.tail.read()] for tap in taps] == [[1], [2]]
-    for tap in taps:
-        tap.close()
-    assert page.path.exists()
-    assert [each.closed for tap in taps for each in tap.tail.read()] == [True, True]
-
-
 def test_closing_in_the_middle_of_a_wait_disturbs_nobody() -> None:
     with Tap(queue.Queue()) as tap:
         out: list[str] = []

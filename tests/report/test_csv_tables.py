@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from tests.report.recorded import told
 
-from benchrigor import Session
-from benchrigor.model import Delays, Metric, Options, Round, RunRecord
+from benchrigor.model import Delays, RunRecord
 from benchrigor.stats import estimate_mean
 
 Rows = list[dict[str, str]]
@@ -47,16 +46,6 @@ def test_what_is_kept_is_what_the_number_is_made_of(table) -> None:
     assert {*column(rows, "phase", kept="yes")} == {"stable"}
 
 
-def test_margins_and_a_cold_first_reading_are_not_kept(table) -> None:
-    rng = np.random.default_rng(1)
-    record = told(np.where(np.arange(1000) < 100, 2.0, 1.0) + rng.normal(0.0, 0.05, 1000))
-    rows = table(record, "readings")
-    assert column(rows, "phase") == ["warm-up"] * 100 + ["stable"] * 900
-    assert len(column(rows, "kept", kept="yes")) == record.analyses[0].n_kept == 850
-    rows = table(told(np.append(9.0, rng.normal(1.0, 0.01, 14))), "readings")
-    assert column(rows, "kept") == ["no"] + ["yes"] * 14
-
-
 def test_restarted_rounds_have_phases_of_their_own_and_red_rounds_have_none(table) -> None:
     rng = np.random.default_rng(2)
     units = [rng.normal(1.0, 0.1, n) for n in (40, 40, 60)]
@@ -71,30 +60,3 @@ def test_restarted_rounds_have_phases_of_their_own_and_red_rounds_have_none(tabl
     found = table(record, "rounds")
     assert column(found, "counts") == ["yes", "no", "yes"]
     assert column(found, "delay_s") == ["", "30.0", ""]
-
-
-def test_rounds_of_various_work_say_whether_they_count(table) -> None:
-    session = Session(Options(work=(1, 10_000), target=1e-9, max_rounds=30), seed=3)
-    while (plan := session.ask()) is not None:
-        seconds = 0.05 + (plan.work or 0.0) / 500
-        session.tell(Round(plan=plan, elapsed_ns=10**9, readings={"time": seconds}))
-    record = session.result()
-    rows = table(record, "rounds")
-    assert [*map(float, column(rows, "work"))] == [each.plan.work for each in record.rounds]
-    left_out = tuple(map(int, column(rows, "round", counts="no")))
-    assert left_out == record.analyses[0].left_out != ()
-
-
-def test_each_metric_has_its_number_or_says_why_it_has_none(table) -> None:
-    metrics = [Metric(name="time", unit="s"), Metric(name="rate", unit="1/s", must_satisfy=False)]
-    values = np.random.default_rng(4).normal(1.0, 0.1, 12).tolist()
-    record = told(*values, metrics=metrics, statistic="median")
-    time, rate = table(record, "summary")
-    estimate = record.estimate("time")
-    assert estimate is not None
-    assert [float(time[each]) for each in ("value", "low", "high", "n", "confidence")] == [
-        estimate.value, estimate.low, estimate.high, 12, 0.95,
-    ]  # fmt: skip
-    assert (time["unit"], time["statistic"], time["kind"]) == ("s", "median", "readings")
-    assert "not-converged" in time["notices"].split()
-    assert (rate["value"], rate["notices"]) == ("", "no-data")

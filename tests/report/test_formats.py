@@ -93,19 +93,6 @@ def test_a_file_of_pyperf_keeps_its_values_warm_up_and_metadata(as_suite) -> Non
         assert new.get_dates() is not None
 
 
-def test_processes_are_runs_and_what_is_read_again_is_the_same_benchmark(written, as_suite) -> None:
-    record = processes()
-    (benchmark,) = as_suite(record)
-    assert benchmark.get_nrun() == 8
-    estimate = record.estimate()
-    assert estimate is not None
-    assert benchmark.mean() == pytest.approx(estimate.value, rel=1e-12)
-    assert benchmark.get_metadata()["benchrigor_low"] == estimate.low
-    (again,) = br.read_results(written(record, "pyperf")[0])
-    assert (again.name, len(again.rounds)) == (record.name, 8)
-    assert again.estimate().value == pytest.approx(estimate.value, rel=1e-12)
-
-
 def test_one_series_is_one_run_whose_warm_up_does_not_count(written, as_suite) -> None:
     rng = np.random.default_rng(1)
     series = np.where(np.arange(1000) < 100, 2.0, 1.0) + rng.normal(0.0, 0.05, 1000)

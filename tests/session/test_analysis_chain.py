@@ -14,12 +14,10 @@ from tests.session.telling import (
     number,
     reason,
     recorded,
-    steady,
     told,
     units,
 )
 
-from benchrigor import stats
 from benchrigor.model import Code, Options, Progress, RunRecord, StopReason
 from benchrigor.session import default_rules
 from benchrigor.stats import estimate_mean
@@ -70,23 +68,6 @@ def test_a_tail_with_few_readings_gives_no_number_and_the_session_goes_on() -> N
     assert record.estimate() is not None
 
 
-@pytest.mark.parametrize(("statistic", "warned"), [("median", True), ("mean", False)])
-def test_quantiles_of_averages_carry_a_warning_and_means_do_not(
-    statistic: str, *, warned: bool
-) -> None:
-    give = units(steady())
-    record = told(
-        engine_of(Options(statistic=statistic)),
-        lambda plan: {**give(plan), "facts": {"inner_loop": 8}},
-    )
-    assert (Code.BATCHED in codes(number(record))) is warned
-    assert codes(record).count(Code.BATCHED) == warned
-    (analysis,) = record.analyses
-    for described in (analysis.typical, analysis.floor):
-        assert described is not None
-        assert [each.evidence for each in described.notices] == [{"calls": 8}]
-
-
 def test_where_more_is_better_the_floor_is_the_ninetieth_percentile() -> None:
     metric = replace(TIME, direction=Direction.HIGHER)
     (analysis,) = told(engine_of(Options(), [metric]), units(bimodal())).analyses
@@ -121,21 +102,3 @@ def test_what_is_cut_is_what_was_asked_for_at_every_door(trim: Any, start: int, 
         kept = estimate_mean(series[start:stop])
         assert (analysis.estimate.low, analysis.estimate.high) == (kept.low, kept.high)
         assert not {Code.SHORT_RUN, Code.MOVED_ON, Code.NO_STABLE_PHASE} & {*codes(analysis)}
-
-
-@pytest.mark.parametrize("trim", ["none", (0.0, 0.3)])
-def test_a_session_that_cuts_as_asked_can_be_satisfied(trim: Any) -> None:
-    record = measured(steady(2), trim=trim, target=0.05)
-    assert reason(record) is StopReason.SATISFIED
-    assert record.analyses[0].n < 1000
-
-
-def test_every_restarted_round_is_cut_by_the_same_share() -> None:
-    rounds = [*map(steady(5), (50, 80, 120, 7, 3, 60, 60, 60, 60, 60))]
-    (analysis,) = recorded(*rounds, trim=(0.2, 0.1), target=1e-6, max_rounds=10).analyses
-    found = [(each.start, each.stop) for each in analysis.phases[:5]]
-    assert found == [(10, 45), (16, 72), (24, 108), (1, 7), (0, 3)]
-    kept = [each[p.start : p.stop] for each, p in zip(rounds, analysis.phases, strict=True)]
-    assert analysis.estimate is not None
-    expected = stats.estimate_invocations(kept)
-    assert analysis.estimate == replace(expected, notices=analysis.estimate.notices)

@@ -5,9 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
-from tests.session.telling import codes, steady
+from tests.session.telling import codes
 
 import benchrigor as br
 from benchrigor.model import Code, RunRecord
@@ -21,40 +20,6 @@ def read(path: Path, found: object) -> RunRecord:
     path.write_text(json.dumps(found))
     (record,) = br.read_results(path)
     return record
-
-
-def test_a_cold_first_run_of_hyperfine_does_not_count_and_is_told(tmp_path) -> None:
-    times = [0.31, *steady(2, 0.1, 0.02)(9).tolist()]
-    record = read(tmp_path / "a.json", {"results": [{"command": "sort", "times": times}]})
-    assert record.estimate().high < 0.11
-    assert Code.START_CUT in codes(record)
-    assert record.readings()[0] == 0.31
-
-
-def test_processes_are_invocations_and_their_spread_is_in_the_interval(tmp_path) -> None:
-    levels = steady(3, cv=0.03)(20)
-    runs = [
-        {"values": steady(10 + index, level, 0.001)(5).tolist()}
-        for index, level in enumerate(levels)
-    ]
-    benchmark = {"runs": runs, "metadata": {"name": "sort", "unit": "second"}}
-    record = read(tmp_path / "a.json", {"version": "1.0", "benchmarks": [benchmark]})
-    assert record.analysis().kind == "invocations"
-    assert record.estimate().n == 20
-    half = 2.09 * levels.std(ddof=1) / np.sqrt(20)
-    assert record.estimate().half_width == pytest.approx(half, rel=0.1)
-
-
-def test_warm_up_counts_nowhere_and_is_saved(tmp_path) -> None:
-    (record, _) = br.read_results(DATA / "pyperf-2.11.0.json")
-    assert record.readings().size == record.analysis().n == 36
-    path = tmp_path / "record.json"
-    record.save(path)
-    (again,) = br.read_results(path)
-    assert again.estimate() == record.estimate()
-    assert again.provenance == record.provenance
-    kept_apart = "warm-up: time"
-    assert [each.unit_readings[kept_apart].size for each in again.rounds][1:] == [1] * 12
 
 
 @pytest.mark.parametrize("name", [path.name for path in DATA.iterdir() if path.is_file()])

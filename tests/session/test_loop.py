@@ -54,13 +54,6 @@ def test_stolen_time_is_charged_to_the_stretch_with_most_room_and_beside_the_run
     }
 
 
-def test_a_round_without_delays_and_a_quiet_host_change_nothing() -> None:
-    quiet = a_round(waited_ms=(0, 1), took_ms=(4, 5))
-    assert add_host_delays(quiet, host(throttled=0, steal=0)) is quiet
-    unmeasured = Round(plan=RoundPlan(index=0), elapsed_ns=MS, readings={"time": 0.004})
-    assert add_host_delays(unmeasured, host(steal=1)) is unmeasured
-
-
 def test_what_befell_setup_and_teardown_is_not_the_readings() -> None:
     # the readings took 10 ms of 100: a tenth of the time was stolen of them as of all else
     before = a_round(waited_ms=(0, 0), took_ms=(6, 4))

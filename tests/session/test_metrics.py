@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pytest
 from simulated.series import persistent
-from tests.session.telling import following, number, steady, tell, told, units
+from tests.session.telling import following, number, steady, told, units
 
 import benchrigor as br
 from benchrigor.model import Metric, Verdict
@@ -50,27 +49,9 @@ def test_a_rate_is_total_work_over_total_time() -> None:
     assert number(equal_time).value == pytest.approx(200.0)
 
 
-@pytest.mark.parametrize(
-    ("averaging", "mean"), [("auto", 150.0), ("harmonic", 150.0), ("arithmetic", 200.0)]
-)
-def test_a_rate_of_units_is_harmonic_and_arithmetic_on_request(averaging: str, mean: float) -> None:
-    values = np.tile([100.0, 300.0], 400) * steady(cv=0.001)(800)
-    metric = Metric(name="rate", unit="req/s", averaging=averaging)  # type: ignore[arg-type]
-    assert number(units_of(metric, values)).value == pytest.approx(mean, rel=0.01)
-
-
 def test_a_rate_of_0_has_no_harmonic_mean() -> None:
     values = np.append(steady(level=100.0, cv=0.01)(799), 0.0)
     assert "harmonic" not in number(units_of(RATE, values)).method
-
-
-def test_outcomes_have_the_interval_of_a_share() -> None:
-    ones = number(units_of(Metric(name="ok"), np.ones(800)))
-    assert (ones.value, ones.high) == (1.0, 1.0)
-    assert 0.98 < ones.low < 1.0
-    some = number(units_of(Metric(name="ok"), (np.arange(800) % 100 > 0).astype(float)))
-    assert some.method == "Wilson"
-    assert some.low < 0.99 < some.high < 1.0
 
 
 def test_the_target_of_a_share_is_relative_to_the_rarer_outcome() -> None:
@@ -98,12 +79,3 @@ def test_without_a_direction_a_change_is_only_different() -> None:
     sides = [units_of(metric, steady(5, level, 0.01)(600)) for level in (1.0, 1.2)]
     assert br.compare_runs(*sides).verdict is Verdict.DIFFERENT
     assert br.compare_runs(*sides, direction="higher").verdict is Verdict.BETTER
-
-
-@pytest.mark.parametrize("unit", ["s", "ms"])
-@pytest.mark.parametrize("kind", [None, Quantity.OTHER])
-def test_no_time_is_negative_whatever_its_unit(unit: str, kind: Quantity | None) -> None:
-    given: dict[str, Any] = {} if kind is None else {"kind": kind}
-    session = br.Session(br.Options(), (Metric(name="lag", unit=unit, **given),), seed=1)
-    with pytest.raises(br.InvalidInput) if kind is None else nullcontext():
-        tell(session, {"unit_readings": {"lag": [1.0, -2.0]}})

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from tests.session.telling import engine_of, told
 
-from benchrigor.errors import WorkloadFailed
 from benchrigor.model import Code, Metric, Options, StopReason
 from benchrigor.session import Session
 from benchrigor.storage import Journal
@@ -116,19 +115,6 @@ def test_a_quantile_is_that_of_the_pieces():
     assert record.estimate().value == pytest.approx(np.mean(record.analysis().levels))
 
 
-def test_only_the_first_piece_has_a_warm_up(clock):
-
-    class WarmingUp(Machine):
-        def run(self, plan, recorder):
-            self.mean = 0.03 if self.clock.now_ns() < 0.4e9 else 0.01
-            super().run(plan, recorder)
-
-    session = Session(Options(pieces=4, budget_s=8.0), clock=clock)
-    record = session.run(WarmingUp(clock, spread=0.0))
-    assert record.estimate().value == pytest.approx(0.01, rel=0.01)
-    assert record.analysis().phases[0].start >= 13  # readings of 30 ms
-
-
 def test_it_is_satisfied_from_four_pieces_on(clock):
     session = Session(Options(pieces=8, budget_s=8.0, target=0.05), clock=clock)
     kinds = []
@@ -163,19 +149,6 @@ def test_a_stop_during_a_pause_gives_what_there_is():
     assert record.estimate().n == 4
     assert clock.now_ns() / 1e9 < 3 * 23.6 + 2.0 + 0.5  # within a nap
     assert waits[0] == pytest.approx(23.6 - 2.0, abs=0.1)
-
-
-def test_a_failure_keeps_the_pieces_before_it(clock):
-
-    class Failing(Machine):
-        def run(self, plan, recorder):
-            if plan.piece == 4:
-                raise OSError("gone")
-            super().run(plan, recorder)
-
-    with pytest.raises(WorkloadFailed) as caught:
-        Session(Options(pieces=6, budget_s=6.0, target=1e-9), clock=clock).run(Failing(clock))
-    assert caught.value.record.estimate().n == 4
 
 
 def test_an_interrupt_after_one_piece_gives_the_figure_of_one_window(clock):

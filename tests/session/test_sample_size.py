@@ -2,7 +2,7 @@ from collections.abc import Callable
 from functools import cache
 
 import pytest
-from tests.session.telling import codes, number, tell
+from tests.session.telling import codes, number
 
 import benchrigor as br
 from benchrigor.errors import NotEstimable
@@ -28,19 +28,6 @@ def pilot(**given: object) -> RunRecord:
     return br.Session(options, seed=1, clock=clock, name="synthetic").run(workload)
 
 
-def test_readings_that_were_cut_are_paid_for_once() -> None:
-    found = plan(pilot(), change=0.02)
-    analysis = pilot().analysis()
-    assert analysis is not None
-    cut = analysis.n - found.pilot.n
-    assert cut >= 80
-    each = pilot().elapsed_s / analysis.n
-    assert found.pilot_seconds == pilot().elapsed_s
-    assert found.seconds == pytest.approx((found.n + cut) * each)
-    for price in found.prices:
-        assert price.seconds == pytest.approx((price.n + cut) * each)
-
-
 def test_an_invocation_pays_for_its_own_warm_up() -> None:
     found = plan(pilot(rounds="restarted"), change=0.02)
     assert found.counted_in == "invocation"
@@ -61,13 +48,6 @@ def test_no_price_is_below_what_the_run_itself_would_look_at() -> None:
 def test_one_process_does_not_speak_for_others() -> None:
     assert plan(pilot()).notices[0].code is Code.THIS_PROCESS_ONLY
     assert Code.THIS_PROCESS_ONLY not in codes(plan(pilot(rounds="restarted")))
-
-
-def test_recorded_readings_took_no_time() -> None:
-    session = br.Session(br.Options(target=0.5), seed=1)
-    tell(session, {"elapsed_ns": 0, "unit_readings": {"time": pilot().readings()[200:700]}})
-    found = plan(session.result())
-    assert found.seconds is found.pilot_seconds is found.prices[0].seconds is None
 
 
 @pytest.mark.parametrize(

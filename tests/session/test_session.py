@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from shared_cases import analysed_again
-from tests.session.telling import codes, number, reason, steady, tell, told
+from tests.session.telling import codes, number, reason, tell
 
 import benchrigor as br
 from benchrigor.clocks import WallClock
@@ -72,14 +72,6 @@ def test_a_failing_hook_ends_the_session_cleanly(hook: str, rounds: int) -> None
     options: dict[str, Any] = {hook: failing}
     record = Session(seed=1, **options).run(Counting())
     assert (reason(record), len(record.rounds)) == (StopReason.HOOK_FAILED, rounds)
-
-
-def test_progress_comes_once_a_round() -> None:
-    seen: list[Progress] = []
-    clock = FakeClock()
-    record = Session(seed=1, clock=clock, progress=seen.append).run(synthetic(clock))
-    assert [each.rounds for each in seen] == list(range(1, len(record.rounds) + 1))
-    assert seen[-1].decision == record.decision
 
 
 def test_a_stop_requested_by_a_hook_finishes_the_round() -> None:
@@ -191,24 +183,6 @@ def test_the_number_that_stood_before_a_run_was_resumed_is_not_lost(tmp_path: Pa
     assert Code.EARLIER_NUMBER not in codes(found)
 
 
-def test_a_seed_is_drawn_and_kept_when_none_is_given() -> None:
-    assert len({Session().result().seed for _ in range(5)}) == 5
-
-
-def test_ask_and_tell_write_rounds_and_the_result_down_as_run_does(tmp_path: Path) -> None:
-    path = tmp_path / "runs.sqlite"
-    session = Session(Options(max_rounds=3), seed=1, store=path)
-    tell(session, {"readings": {"time": 1.0}})
-    journal = Journal(path)
-    (run,) = journal.runs()
-    record = journal.load(run["run_id"])  # as if it was cut off: it has no result yet
-    assert record.readings().tolist() == record.readings("time").tolist() == [1.0]
-    ended = told(session, lambda plan: {"readings": {"time": 1.0 + 0.01 * plan.index}})
-    (run,) = journal.runs()
-    assert run["finished"]
-    assert journal.load(run["run_id"]).estimate() == ended.estimate() is not None
-
-
 def test_numbers_of_numpy_are_numbers() -> None:
     options = Options(budget_readings=np.int64(20), budget_s=np.int64(5), target=np.float32(0.5))  # type: ignore[arg-type]
     session = Session(options, seed=np.int64(3))  # type: ignore[arg-type]
@@ -238,25 +212,6 @@ def test_a_function_or_generator_function_of_an_amount_is_adapted(clock: FakeClo
     assert durations == pytest.approx([0.2 + amount / 1000 for amount in amounts])
     sizes = [each.unit_readings["time"].size for each in stepped.rounds]
     assert sizes == [each.plan.work for each in stepped.rounds]
-
-
-def test_a_function_of_an_amount_is_called_with_the_one_amount_of_a_session() -> None:
-    clock, amounts = FakeClock(), set()
-
-    def job(amount: float) -> None:
-        amounts.add(amount)
-        clock.advance(3_000_000)
-
-    record = Session(Options(work=50), seed=1, clock=clock).run(job)
-    assert amounts == {50}
-    assert number(record, "time").value == pytest.approx(0.003)
-
-
-def test_a_session_writes_nothing_where_nobody_listens(
-    clock: FakeClock, capfd: pytest.CaptureFixture[str]
-) -> None:
-    Session(Options(target=0.05), seed=1, clock=clock).run(synthetic(clock))
-    assert capfd.readouterr() == ("", "")
 
 
 class Warming:
@@ -357,39 +312,6 @@ def test_a_slow_function_has_a_figure_after_each_call_until_it_is_estimated() ->
     assert len(set(figures(seen))) > 5  # it moves
     assert seen[-1].analyses
     assert seen[-1].provisional is None
-
-
-def test_a_fast_function_has_a_figure_at_once_and_few_are_made() -> None:
-    clock, seen = FakeClock(), list[Progress]()
-    rng = np.random.default_rng(1)
-    br.measure(
-        lambda: clock.advance(int(rng.normal(3e6, 3e5))),
-        progress=seen.append,
-        budget_s=10.0,
-        clock=clock,
-    )
-    assert seen[0].elapsed_s < 1.0
-    assert figures(seen)[0] == pytest.approx(0.003, rel=0.5)
-    made = {id(each.provisional) for each in seen if each.provisional is not None}
-    assert len(made) <= 1 + max(each.elapsed_s for each in seen) / 0.25
-    assert all(each.provisional is None for each in seen if each.analyses)
-
-
-@pytest.mark.parametrize("kind", ["readings", "unit_readings"])
-def test_commands_and_restarted_rounds_have_a_figure_from_the_first_on(kind: str) -> None:
-    seen = list[Progress | None]()
-    options = br.Options(rounds="restarted", max_rounds=6, budget_s=60.0)
-    engine, draw = br.Session(options, seed=1), steady(level=0.005, cv=0.01)
-
-    def give(_: object) -> Mapping[str, object]:
-        values = draw(500)
-        readings = values if kind == "unit_readings" else float(values[0])
-        return {"elapsed_ns": round(1e9 * values.sum()), kind: {"time": readings}}
-
-    told(engine, give, after=lambda: seen.append(engine.progress))
-    found = figures([each for each in seen if each is not None])
-    assert len(found) >= 5  # the last one has an estimate
-    assert found[0] == pytest.approx(0.005, rel=0.05)
 
 
 def test_no_rule_looks_at_it() -> None:

@@ -1,11 +1,8 @@
 """When sessions stop, and what they can still reach: by phases, looks, budgets and memory."""
 
-import json
 import math
 import re
 from collections.abc import Callable
-from dataclasses import replace
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -59,30 +56,12 @@ def test_a_session_is_satisfied_once_its_latest_readings_are_of_the_longest_phas
     assert inside[-1]
 
 
-def test_the_prediction_counts_what_a_stable_share_takes() -> None:
-    # 200 readings do not belong to the phase: they are a tenth of 2000.
-    series = np.repeat([2.5, 1.0], [200, 300]) + steady(level=0.0, cv=0.0)(500)
-    series += np.random.default_rng(1).normal(0.0, 0.05, 500)
-    wide, narrow = (
-        told(engine_of(Options(target=target, max_rounds=1)), units(lambda _: series)).analyses[0]
-        for target in (0.05, 0.001)
-    )
-    assert wide.required == 2000
-    assert narrow.required is not None
-    assert narrow.required > 2000
-
-
 def test_ten_rounds_all_alike_are_not_enough_and_thirty_are() -> None:
     record = told(engine_of(Options(target=0.05)), lambda _: {"readings": {"time": 2.0}})
     assert 30 <= len(record.rounds) <= 60
 
 
 # Two looks in a row
-
-
-def leaping(at: int, by: float) -> Callable[[int], float]:
-    """Return levels that are higher between two looks, and then stay at their mean."""
-    return lambda index: 1.0 + by * (index >= at) / (1.0 if index < 1.5 * at else 3.0)
 
 
 def looks_of(engine: Engine[Subject], give: Callable[[RoundPlan], Given]) -> list[Progress]:
@@ -100,48 +79,6 @@ def looks_of(engine: Engine[Subject], give: Callable[[RoundPlan], Given]) -> lis
 def narrow(progress: Progress, target: float) -> bool:
     (known,) = (each.estimate for each in progress.analyses)
     return known is not None and known.relative_half_width <= target
-
-
-def leaping_units(by: float) -> Callable[[RoundPlan], np.ndarray]:
-    """Give unit readings whose level rises at the 500th of them."""
-    rng, taken, level = np.random.default_rng(1), count(), leaping(500, by)
-    return lambda plan: rng.normal([level(next(taken)) for _ in range(plan.readings)], 0.02)
-
-
-@pytest.mark.parametrize(("by", "sizes"), [(0.0, [10, 15]), (0.15, [10, 15, 23])])
-@pytest.mark.parametrize("rounds", ["continuous", "restarted"])
-def test_a_second_look_at_rounds_outside_the_first_interval_lets_a_session_go_on(
-    by: float, sizes: list[int], rounds: Any
-) -> None:
-    rng, level = np.random.default_rng(1), leaping(10, by)
-
-    def give(plan: RoundPlan) -> Given:
-        reading = level(plan.index) + rng.normal(0.0, 0.02)
-        if rounds == "restarted":
-            return {"unit_readings": {"time": rng.normal(reading, 0.001, 100)}}
-        return {"readings": {"time": reading}}
-
-    engine = engine_of(Options(target=0.1, rounds=rounds, trim="none"))
-    looks = looks_of(engine, give)
-    assert [each.rounds for each in looks] == sizes
-    assert [each.agreed for each in looks] == [False] * (len(looks) - 1) + [True]
-    assert all(narrow(each, 0.1) for each in looks)
-    assert engine.decision == SATISFIED
-
-
-@pytest.mark.parametrize(("must_satisfy", "sizes"), [(True, [500, 750, 1125]), (False, [500, 750])])
-def test_every_metric_that_must_be_satisfied_agrees_with_its_look_before(
-    must_satisfy: bool, sizes: list[int]
-) -> None:
-    still, leaps = leaping_units(0.0), leaping_units(0.009)
-    metric = Metric(name="still", unit="s")
-    metrics = [metric, replace(metric, name="leaps", must_satisfy=must_satisfy)]
-    looks = looks_of(
-        engine_of(Options(target=0.1, trim="none"), metrics),
-        lambda plan: {"unit_readings": {"still": still(plan), "leaps": leaps(plan)}},
-    )
-    assert [each.readings for each in looks] == sizes
-    assert [each.agreed for each in looks] == [False] * (len(looks) - 1) + [True]
 
 
 def test_readings_that_run_out_at_the_first_look_satisfy_nobody() -> None:
@@ -183,15 +120,6 @@ def test_a_budget_may_hold_too_few_readings() -> None:
     assert few < 0.01  # less than the target, but not a small part of it
 
 
-def test_a_budget_may_hold_too_few_rounds() -> None:
-    engine, found = engine_of(Options()), []
-    for _ in range(3):
-        tell(engine, {"elapsed_ns": 10**9, "readings": {"load": 1.0}})
-        assert engine.progress is not None
-        found.append(engine.progress.reachable)
-    assert found == [None, None, math.inf]
-
-
 @pytest.mark.parametrize("options", [{"target": None}, {"budget_s": math.inf}, {"target": 0.05}])
 def test_without_a_narrow_target_or_an_end_all_is_within_reach(options: dict[str, Any]) -> None:
     assert progress_of(1000, 3.0, cv=0.6, **options).reachable is None
@@ -213,12 +141,6 @@ def test_a_metric_that_never_comes_ends_it_with_an_estimate_of_the_other(
     assert Code.NO_DATA in codes(record)
 
 
-def test_readings_of_all_metrics_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stop_rules, "MOST_READINGS", 300)
-    record = told(engine_of(), lambda _: {"unit_readings": dict.fromkeys("ab", np.ones(100))})
-    assert (reason(record), len(record.rounds)) == (StopReason.MEMORY_LIMIT, 2)
-
-
 # Few readings are enough where the budget holds no more, and their interval is very narrow
 
 
@@ -235,20 +157,6 @@ def run(
 
 def slow(cv: float, n: int = 2000) -> np.ndarray:
     return steady(3, level=_SLOW_S, cv=cv)(n)
-
-
-@pytest.mark.parametrize(
-    ("cv", "fewest", "most"), [(0.001, 30, 75), (0.01, 75, 250), (0.03, 150, 499)]
-)
-def test_the_wider_the_interval_the_more_readings_it_takes(
-    cv: float, fewest: int, most: int
-) -> None:
-    record = run(slow(cv))
-    assert record.decision is not None
-    assert record.decision.satisfied
-    assert fewest <= record.readings().size <= most
-    assert record.analyses[0].required is not None
-    assert record.analyses[0].required <= record.readings().size
 
 
 ENDLESS = {"reading_s": 1.0, "budget_s": math.inf}
@@ -292,17 +200,6 @@ def test_slow_readings_without_a_limit_hold_the_mean_of_modes_that_last() -> Non
     assert sum(number(each).low <= 1.04 <= number(each).high for each in records) >= 16
 
 
-def test_a_slow_first_call_does_not_force_an_early_end() -> None:
-    give = units(following(slow(0.001)), reading_s=0.005)
-
-    def late(plan: RoundPlan) -> dict[str, Any]:
-        given = dict(give(plan))
-        given["elapsed_ns"] += 5 * 10**9 * (plan.index == 0)
-        return given
-
-    assert told(engine_of(Options(), seed=1), late).readings().size == 750
-
-
 def dependent() -> np.ndarray:
     noise = np.random.default_rng(5).normal(0.0, 1.0, 2000)
     for index in range(1, noise.size):
@@ -344,13 +241,6 @@ def test_six_restarted_rounds_suffice_where_fifteen_do_not_fit(
     assert fewest <= len(record.rounds) <= most
 
 
-def test_the_first_look_at_pieces_needs_no_force() -> None:
-    record = run(slow(0.001, 20_000), pieces=30, budget_s=300.0)
-    assert record.decision is not None
-    assert record.decision.satisfied
-    assert record.rounds[-1].plan.piece == 3
-
-
 # Without a target that somebody gave there is nothing to miss
 
 
@@ -368,12 +258,3 @@ def test_only_a_target_that_is_given_is_missed_even_if_it_is_the_default(clock, 
     assert (Code.NOT_CONVERGED in codes(record)) is (target is not None)
     for shown in map(str, (record, render(record), explain(record))):
         assert target is not None or not re.search(OFTEN_SAID, shown)
-
-
-def test_what_was_asked_for_is_kept_with_the_record():
-    for options in (Options(), Options(target=0.02), Options(target=0.05), Options(target=None)):
-        kept = br.Session(options).result().to_dict()
-        again = br.RunRecord.from_dict(json.loads(json.dumps(kept))).options
-        assert (again, again.asked) == (options, options.asked)
-    assert Options().asked is None
-    assert Options(target="2%").asked == 0.02

@@ -14,7 +14,7 @@ from tests.session.telling import TIME, engine_of, number, reason, recorded, ste
 
 import benchrigor as br
 from benchrigor import errors
-from benchrigor.model import ChangePoints, Code, Delays, Notice, RoundPlan, RunRecord, StopReason
+from benchrigor.model import ChangePoints, Delays, RoundPlan, RunRecord, StopReason
 from benchrigor.session.engine import Engine
 from benchrigor.session.pairs.in_turn import measure_processes
 from benchrigor.session.subject import Subject
@@ -47,14 +47,6 @@ def wps(**options: Any) -> Engine[Subject]:
     return engine_of(br.Options(**given), seed=1)
 
 
-def test_a_range_means_wps_and_without_one_amounts_grow_from_one() -> None:
-    ranged = told(engine_of(br.Options(work=(1, 10_000)), seed=1), lasting())
-    assert ranged.analyses[0].wps is not None
-    unbounded = told(engine_of(br.Options(analysis="wps"), seed=1), lasting())
-    assert unbounded.rounds[0].plan.work == 1
-    assert number(unbounded, "speed").low <= SPEED <= number(unbounded, "speed").high
-
-
 def test_the_duration_is_the_reading_of_time_where_there_is_one() -> None:
     seconds = lasting(lambda work: 1.0 + work / SPEED)
     record = told(
@@ -77,13 +69,6 @@ def test_a_session_finds_the_speed_by_subsessions(order: str) -> None:
     assert found.degrees_of_freedom == analysis.n_kept // analysis.wps.merged - 2
 
 
-def test_pilots_are_no_sample_to_stop_on() -> None:
-    record = told(wps(work=(0, 10**9), target=0.5), lasting(cv=0.0001))
-    assert record.analyses[0].n_kept >= 15
-    works = [each.plan.work or 0.0 for each in record.rounds][-15:]
-    assert max(works) > 3.0 * min(works)
-
-
 def test_a_run_of_amounts_of_ones_own_is_analysed_without_further_rounds() -> None:
     own = (40, 80, 160, 320, 5_000, 9_000, 20_000)
     options = br.Options(work=(1, 100_000), target=1e-9, budget_s=1e6, max_rounds=50)
@@ -101,13 +86,6 @@ def test_whoever_sees_every_round_still_stops_only_at_a_look() -> None:
 
 
 # Readings are analysed once
-
-
-def finished(**options: Any) -> br.Session:
-    clock = FakeClock()
-    session = br.Session(br.Options(**options), seed=1, clock=clock, store=MemoryStore())
-    session.run(SyntheticWorkload(mean=0.001, cv=0.1, seed=3, clock=clock))
-    return session
 
 
 def test_a_session_looks_for_change_points_once_per_number_of_readings() -> None:
@@ -136,12 +114,6 @@ def test_interference_and_the_line_of_a_finished_session_are_worked_out_once() -
     assert first.interference is again.interference is not None
     assert first.analyses is again.analyses
     assert first.analyses[0].wps is not None
-
-
-def test_what_is_noted_after_the_end_is_in_the_result() -> None:
-    session = finished(target=0.05)
-    session.note(Notice.of(Code.NO_DIRECTION))
-    assert Code.NO_DIRECTION in {each.code for each in session.result().notices}
 
 
 # Detectors
@@ -183,20 +155,6 @@ def test_restarted_rounds_are_cut_one_by_one() -> None:
     record = measured(rpt.KernelCPD(kernel="linear"), rounds="restarted", readings=200)
     found = [phase.start for phase in record.analyses[0].phases]
     assert found == [pytest.approx(WARM_UP, abs=3)] * 4
-
-
-def test_what_can_be_called_is_a_detector_even_if_it_could_be_fitted() -> None:
-    class Both:
-        def __call__(self, values: np.ndarray) -> ChangePoints:
-            return ChangePoints(indices=(100,), n=values.size, level=0.5, inflation=1.0)
-
-        def fit(self, signal: object) -> None:
-            raise AssertionError
-
-        def predict(self, pen: float) -> None:
-            raise AssertionError
-
-    assert measured(Both(), readings=250).analyses[0].phases[0].change_points.level == 0.5
 
 
 @pytest.mark.parametrize("rounds", ["continuous", "restarted"])

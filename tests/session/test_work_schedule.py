@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 from simulated.schedules import SPEED, Lasting, begun, drive
 
 from benchrigor.errors import WorkTooShort
@@ -56,16 +55,6 @@ def test_the_first_round_is_the_smallest(low: float, high: float | None, first: 
     assert type(found) is type(first)
 
 
-def test_amounts_grow_eightfold_and_then_double_until_a_round_is_long_enough() -> None:
-    schedule = begun(3, 10**12)
-    work, _ = drive(schedule, line(), rounds=17)
-    # 3 * 8**6 last 7.9 ms, less than an eighth of 0.1 s; 3 * 8**7 last 63 ms.
-    assert list(work[:9]) == [*(3 * 8**i for i in range(8)), 2 * 3 * 8**7]
-    assert schedule.counted == (False,) * 8 + (True,) * 9
-    assert notices_of(schedule) == {Code.SHORT_ROUNDS: 8}
-    assert work[9:].min() >= work[8]
-
-
 @pytest.mark.parametrize(
     ("low", "high"),
     [(0, None), (0.0, None), (0.0, 1e-320), (10**17, 10**17 + 1), (0, 10**300)],
@@ -75,29 +64,6 @@ def test_the_growth_always_ends(low: float, high: float | None) -> None:
     schedule = begun(low, high)
     with pytest.raises(WorkTooShort):
         drive(schedule, lambda _: 1e-6, rounds=1100)
-
-
-@pytest.mark.parametrize("low", [10**7, 1000, 0])
-def test_a_first_round_of_half_a_minute_does_not_spoil_the_plan(low: int) -> None:
-    schedule = begun(low, 10**12)
-    work, seconds = drive(schedule, cold(line(), 30.0), counted=QUICK_ROUNDS, noise=0.05, seed=1)
-    amounts = work[np.array(schedule.counted)]
-    assert 2.0e8 < amounts.max() < 2.5e8  # 2.3 s, as without it
-    assert amounts.min() <= 2.5e7
-    assert 0.7 * 60.0 <= seconds[1:].sum() <= 1.3 * 60.0
-
-
-def test_amounts_come_in_bisecting_order() -> None:
-    schedule = begun(10**7, 10**12)
-    work, _ = drive(schedule, line(), counted=2 * QUICK_ROUNDS)
-    low, top = 1e7, 2.3e8  # 50 rounds in 60 s: 2 * 60 / 50 - 0.1 s for the longest
-    sets = (work[np.array(schedule.counted)].reshape(2, QUICK_ROUNDS) - low) / (top - low)
-    each_once = np.linspace(0.0, 1.0, QUICK_ROUNDS)
-    middles = [1 / 2, 1 / 4, 3 / 4, 1 / 8, 7 / 8, 3 / 8, 5 / 8]
-    for shares in sets:
-        assert np.sort(shares) == pytest.approx(each_once, abs=1e-6)
-        assert shares[:7] == pytest.approx(middles, abs=0.1)  # some of the last level are left out
-    assert list(sets[0, 7:]) != list(sets[1, 7:])
 
 
 WORKLOADS: dict[str, tuple[float, float | None, Lasting]] = {
@@ -136,25 +102,6 @@ def test_the_seed_orders_amounts_that_are_evenly_spaced(order: str) -> None:
     assert list(one) != list(other)
     assert np.sort(one) == pytest.approx(np.linspace(0.0, 1.0, QUICK_ROUNDS), abs=1e-6)
     assert np.sort(one) == pytest.approx(np.sort(other))
-
-
-def test_bisecting_amounts_come_in_mirrored_pairs_of_which_the_seed_orders_the_finer() -> None:
-    finer = set[float]()
-    for seed in range(12):
-        shares = first_set(seed)
-        coarse = [1 / 2, 1 / 4, 3 / 4, 1 / 8, 7 / 8, 3 / 8, 5 / 8]
-        assert shares[:7] == pytest.approx(coarse, abs=0.1)
-        assert shares[7:15:2] + shares[8:15:2] == pytest.approx(np.ones(4), abs=0.05)
-        finer.add(round(shares[7], 2))
-        assert abs(stats.spearmanr(np.arange(QUICK_ROUNDS), shares).statistic) < 0.3
-    assert len(finer) >= 4
-
-
-@pytest.mark.parametrize("overhead_s", [0.0, 0.5])
-def test_no_amount_is_far_beyond_those_before(overhead_s: float) -> None:
-    for seed in range(3):
-        work, _ = drive(begun(1, 10**12, seed=seed), line(overhead_s), rounds=30, noise=0.1)
-        assert (work[1:] / np.maximum.accumulate(work)[:-1]).max() <= 8.0
 
 
 def test_rounds_that_are_hardly_long_enough_still_differ() -> None:
@@ -277,16 +224,6 @@ def test_one_early_exit_leaves_smaller_rounds_as_they_are() -> None:
     assert after.min() < 3e7
 
 
-def test_long_rounds_are_fewer_and_still_differ() -> None:
-    schedule = begun(2 * 10**8, 10**12)
-    work, seconds = drive(schedule, line(), rounds=6 + 29)  # 2 s at least: 30 rounds, not 50
-    assert notices_of(schedule) == {Code.PILOT_ROUNDS: 6, Code.LONG_ROUNDS: 30}
-    assert 7.0 < seconds.max() <= 8.0 * (1.0 + 1e-6)
-    drive(schedule, line(), rounds=1)
-    assert notices_of(schedule) == {Code.PILOT_ROUNDS: 6}
-    assert work.min() == 2e8
-
-
 @pytest.mark.parametrize("overhead", [0.0, 0.3])
 def test_no_round_is_expected_to_outlast_the_time_left(overhead: float) -> None:
     lasting, spent, limited = line(overhead), 0.0, 0
@@ -328,18 +265,6 @@ def test_whole_amounts_beyond_the_precision_of_floats_stay_within_the_range() ->
     schedule = begun(0, 2**53 + 3)
     schedule.tell(2**53, 0.01)
     assert schedule.next() == 2**53 + 3
-
-
-def test_a_plan_is_kept_for_a_set_whatever_the_durations() -> None:
-    as_before, slower = (begun(10**7, 10**12) for _ in range(2))
-    for schedule in (as_before, slower):
-        drive(schedule, line(), rounds=8)  # the pilots
-    for _ in range(QUICK_ROUNDS):
-        work = as_before.next()
-        assert slower.next() == work
-        as_before.tell(work, work / SPEED)
-        slower.tell(work, 2.0 * work / SPEED)
-    assert slower.next() < 0.6 * as_before.next()  # then half the work takes as long
 
 
 def test_pilots_are_left_out_once_ten_others_are_long_enough() -> None:

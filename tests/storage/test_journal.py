@@ -156,12 +156,6 @@ def test_threads_share_a_journal(store: Journal) -> None:
     assert [each.plan.index for each in store.load(run_id).rounds] == list(range(40))
 
 
-def test_a_closed_journal_opens_again_when_used(store: Journal) -> None:
-    run_id = store.begin(HEADER)
-    store.close()
-    assert store.load(run_id).name == "sort"
-
-
 def test_a_journal_that_is_dropped_releases_its_file(path: Path) -> None:
     dropped = Journal(path)
     dropped.begin(HEADER)
@@ -183,16 +177,6 @@ def test_a_million_readings_come_back_bit_by_bit_whatever_their_names(store: Jou
         assert not back.unit_readings[name].flags.writeable
     assert back.readings == readings
     assert store.path.parent.stat().st_size < 20_000_000
-
-
-def test_the_first_characters_of_a_run_id_are_enough(store: Journal) -> None:
-    run_id = store.begin(HEADER)
-    store.append(run_id[:5], a_round(0))
-    store.finish(run_id[:5], HEADER)
-    assert len(store.load(run_id[:5]).rounds) == 1
-    assert store.load(run_id[:5]).run_id == run_id
-    with pytest.raises(StoreFailed):
-        store.load(run_id + "0")
 
 
 def test_an_ambiguous_run_id_names_the_candidates(

@@ -151,22 +151,6 @@ def test_levels_of_restarted_rounds_spread_as_asked() -> None:
     assert np.mean(levels) == pytest.approx(workload.truth, abs=4 * 0.1 / math.sqrt(400))
 
 
-def test_the_clock_moves_by_the_sum_of_the_readings() -> None:
-    clock = FakeClock()
-    total_ns = 0
-
-    class Adding:
-        def unit_readings(self, metric: str, values: Floats) -> None:
-            nonlocal total_ns
-            assert metric == "latency"
-            total_ns += round(float(values.sum()) * 1e9)
-
-    workload = SyntheticWorkload(mean=0.001, clock=clock, metric="latency")
-    for index in range(3):
-        workload.run(RoundPlan(index=index, readings=40), Adding())  # type: ignore[arg-type] # all it uses
-    assert clock.now_ns() == total_ns > 0.1e9
-
-
 @pytest.mark.parametrize(
     ("options", "named"),
     [
@@ -182,19 +166,6 @@ def test_bad_input_is_named(options: dict[str, Any], named: str) -> None:
         SyntheticWorkload(**options)
 
 
-def test_it_moves_only_when_told() -> None:
-    clock = FakeClock(start_ns=7)
-    assert [clock.now_ns(), clock.now_ns()] == [7, 7]
-    clock.advance(5)
-    clock.sleep_ns(3)
-    assert clock.now_ns() == 15
-
-
-def test_each_read_moves_it_by_its_cost() -> None:
-    clock = FakeClock(cost_ns=40)
-    assert [clock.now_ns() for _ in range(3)] == [0, 40, 80]
-
-
 def test_it_shows_multiples_of_its_resolution_and_loses_nothing_in_between() -> None:
     clock = FakeClock(resolution_ns=100)
     shown = []
@@ -202,12 +173,6 @@ def test_it_shows_multiples_of_its_resolution_and_loses_nothing_in_between() -> 
         clock.advance(60)
         shown.append(clock.now_ns())
     assert shown == [0, 100, 100, 200, 300]
-
-
-def test_it_goes_back_when_told() -> None:
-    clock = FakeClock(start_ns=100)
-    clock.advance(-30)
-    assert clock.now_ns() == 70
 
 
 def test_a_script_is_shown_as_it_stands_and_then_left_behind() -> None:

@@ -10,7 +10,6 @@ from simulated.rounds import run
 
 import benchrigor as br
 from benchrigor.errors import BenchrigorError, InvalidInput, WorkloadFailed
-from benchrigor.model import Code
 from benchrigor.testing import FakeClock
 from benchrigor.workloads import AmountWorkload
 
@@ -25,23 +24,6 @@ class Job:
     def __call__(self, amount: float) -> None:
         self.amounts.append(amount)
         self.clock.advance(1_000_000 + round(amount * 1_000))
-
-
-def test_a_round_is_one_call_with_the_work_amount_in_seconds() -> None:
-    clock = FakeClock()
-    job = Job(clock)
-    workload = AmountWorkload(job, clock=clock)
-    amounts = (500, 10**12, 2.5, 500)
-    rounds = [run(workload, index=index, work=work) for index, work in enumerate(amounts)]
-    assert [each.readings for each in rounds] == [
-        {"time": 0.0015},
-        {"time": 1_000_000.001},
-        {"time": 0.0010025},
-        {"time": 0.0015},
-    ]
-    assert not any(each.unit_readings for each in rounds)
-    assert job.amounts == [500, 10**12, 2.5, 500]
-    assert [type(amount) for amount in job.amounts] == [int, int, float, int]
 
 
 def test_the_facts_say_how_it_was_measured() -> None:
@@ -74,21 +56,6 @@ def test_setup_and_teardown_stand_around_the_call_and_are_not_timed(fails: bool)
     else:
         assert run(workload, work=5).readings == {"time": 0.001}
     assert calls == ["setup", 5, "teardown"]
-
-
-def test_a_coarse_clock_may_show_no_time_for_a_small_amount() -> None:
-    clock = FakeClock(resolution_ns=10_000_000)
-    workload = AmountWorkload(Job(clock), clock=clock)
-    assert run(workload, work=1).readings == {"time": 0.0}
-
-
-def test_the_clock_is_judged_by_amounts_that_come_again_only() -> None:
-    clock = FakeClock(resolution_ns=100_000)
-    workload = AmountWorkload(Job(clock), clock=clock)
-    assert [run(workload, work=work).notices for work in (1, 2, 4, 8)] == [()] * 4
-    (notice,) = run(workload, work=8).notices
-    assert notice.code is Code.COARSE_CLOCK
-    assert run(workload, work=8).notices == ()
 
 
 def test_a_plan_without_an_amount_is_refused_before_anything_runs() -> None:

@@ -18,7 +18,6 @@ from simulated.rounds import run
 from benchrigor.clocks import WallClock
 from benchrigor.machine.run_delay import RunDelay
 from benchrigor.model import Round
-from benchrigor.testing import FakeClock, FakeMeter
 from benchrigor.workloads import (
     AmountWorkload,
     CallableWorkload,
@@ -156,10 +155,3 @@ def test_segments_without_a_reference_have_it_as_well() -> None:
         pytest.skip("nothing here counts how long threads wait")
     assert delays.busy.size == delays.stops.size
     assert np.all(delays.busy > 0.9 * NAP_S)
-
-
-def test_simulated_time_has_no_processor_time(clock: FakeClock, meter: FakeMeter) -> None:
-    workload = CallableWorkload(lambda: clock.advance(4_000_000), clock=clock, meter=meter)
-    delays = run(workload, 5).delays
-    assert delays is not None
-    assert delays.busy is None

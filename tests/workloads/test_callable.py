@@ -11,7 +11,7 @@ from simulated.rounds import run
 from tests.texts.causes.workloads import failing_at
 
 from benchrigor.errors import ClockFailed, WorkloadFailed
-from benchrigor.model import Code, Round, RoundPlan
+from benchrigor.model import Code, RoundPlan
 from benchrigor.testing import FakeClock
 from benchrigor.workloads import CallableWorkload, RoundRecorder
 
@@ -26,28 +26,6 @@ class Taking:
         self.clock.advance(self.durations_ns[min(self.calls, len(self.durations_ns) - 1)])
         self.calls += 1
         return self.calls
-
-
-def codes(finished: Round) -> list[Code]:
-    return [notice.code for notice in finished.notices]
-
-
-def test_a_reading_is_the_mean_duration_of_one_call_in_seconds() -> None:
-    clock = FakeClock()
-    finished = run(CallableWorkload(Taking(clock, 2_500), clock=clock, inner=4), readings=5)
-    assert finished.unit_readings["time"].tolist() == [2.5e-6] * 5
-    assert finished.facts["inner_loop"] == 4
-
-
-def test_the_first_call_is_reported_apart() -> None:
-    clock = FakeClock()
-    func = Taking(clock, 9_000_000, 1_000_000)
-    workload = CallableWorkload(func, clock=clock, inner=1)
-    first, second = run(workload, 3), run(workload, 3, index=1)
-    assert first.facts["first_call_s"] == 0.009
-    assert "first_call_s" not in second.facts
-    assert set(first.unit_readings["time"]) == {0.001}
-    assert func.calls == 1 + 3 + 3
 
 
 @pytest.mark.parametrize("apart", [True, False])
@@ -65,20 +43,6 @@ def test_what_the_first_call_returned_is_taken(apart: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("resolution_ns", "duration_ns"), [(1, 13), (1, 700), (1, 15_000), (50, 90), (1_000, 300)]
-)
-def test_a_reading_lasts_long_enough_for_the_clock(resolution_ns: int, duration_ns: int) -> None:
-    clock = FakeClock(resolution_ns=resolution_ns)
-    finished = run(CallableWorkload(Taking(clock, duration_ns), clock=clock), readings=20)
-    inner = finished.facts["inner_loop"]
-    assert isinstance(inner, int)
-    wanted_ns = max(1_000 * resolution_ns, 20_000)
-    assert wanted_ns <= inner * duration_ns <= 40 * wanted_ns
-    assert finished.unit_readings["time"] == pytest.approx(duration_ns / 1e9, rel=1e-3)
-    assert codes(finished) == []
-
-
-@pytest.mark.parametrize(
     ("later_ns", "given", "choices"),
     [(50, None, 2), (2_500, None, 1), (50_000, None, 1), (50, 4, 1)],
 )
@@ -89,13 +53,6 @@ def test_the_inner_loop_is_chosen_again_only_if_calls_become_much_faster(
     workload = CallableWorkload(Taking(clock, *[5_000] * 500, later_ns), clock=clock, inner=given)
     loops = {run(workload, 100, index).facts["inner_loop"] for index in range(3)}
     assert len(loops) == choices
-
-
-def test_a_slow_function_is_hardly_called_to_calibrate() -> None:
-    clock = FakeClock()
-    func = Taking(clock, 1_000_000_000)
-    run(CallableWorkload(func, clock=clock), readings=2)
-    assert func.calls == 1 + 2
 
 
 def test_an_interrupted_call_does_not_pass_for_a_long_one() -> None:
@@ -112,16 +69,6 @@ def test_a_clock_that_stands_still_is_given_up_after_a_bounded_number_of_calls()
     assert func.calls < 2_000_000
 
 
-def test_a_reading_that_is_too_short_for_the_clock_is_told_once() -> None:
-    clock = FakeClock(resolution_ns=100)
-    workload = CallableWorkload(Taking(clock, 5_000), clock=clock, inner=2)
-    first, second = run(workload, 10), run(workload, 10, index=1)
-    (notice,) = first.notices
-    assert (notice.code, notice.severity) == (Code.COARSE_CLOCK, "warning")
-    assert notice.evidence == {"resolution_s": 1e-7, "typical_s": 1e-5, "wanted_s": 1e-4}
-    assert codes(second) == []
-
-
 def test_the_cost_of_the_clock_is_told_and_taken_off() -> None:
     clock = FakeClock(cost_ns=300)
     finished = run(CallableWorkload(Taking(clock, 24_700), clock=clock, inner=1), readings=10)
@@ -131,32 +78,6 @@ def test_the_cost_of_the_clock_is_told_and_taken_off() -> None:
     (notice,) = finished.notices
     assert (notice.code, notice.severity) == (Code.CLOCK_COST, "note")
     assert notice.evidence == {"cost_s": 3e-7, "typical_s": 25e-6}
-
-
-def test_teardown_alone_makes_the_inner_loop_one() -> None:
-    clock = FakeClock()
-    workload = CallableWorkload(Taking(clock, 10), clock=clock, teardown=lambda: None)
-    finished = run(workload, readings=3)
-    assert finished.facts["inner_loop"] == 1
-    assert codes(finished) == [Code.COARSE_CLOCK]
-
-
-@pytest.mark.parametrize("inner", [1, 2])
-@pytest.mark.parametrize("error", [ValueError("boom"), StopIteration("boom"), SystemExit("boom")])
-def test_the_error_of_a_failing_function_is_the_cause(inner: int, error: BaseException) -> None:
-    func = failing_at(1 + 3 * inner, error)
-    with pytest.raises(WorkloadFailed) as caught:
-        run(CallableWorkload(func, clock=FakeClock(), inner=inner), readings=10)
-    assert caught.value.__cause__ is error
-
-
-@pytest.mark.parametrize("call", [1_000, 30_000])
-def test_the_call_that_failed_is_counted_from_the_first_one_on(call: int) -> None:
-    clock = FakeClock(resolution_ns=1)
-    fails = failing_at(call, OSError("gone"))
-    workload = CallableWorkload(lambda: (clock.advance(100), fails()), clock=clock)
-    with pytest.raises(WorkloadFailed, match=rf"\(call {call + 1:,}, "):
-        run(workload, readings=200)
 
 
 @pytest.mark.parametrize("error", [ValueError(), KeyboardInterrupt()])
@@ -209,28 +130,6 @@ def test_readings_go_out_in_bounded_chunks() -> None:
     workload = CallableWorkload(lambda: None, clock=FakeClock(cost_ns=20_000), inner=1)
     workload.run(RoundPlan(index=0, readings=150_000), Counting())
     assert sizes == [65_536, 65_536, 18_928]
-
-
-def here() -> None:
-    """Stand at the top of a module."""
-
-
-def test_names_are_readable() -> None:
-    def inside() -> None: ...
-
-    place = f"{__name__}.test_names_are_readable"
-    names = [
-        CallableWorkload(func, clock=FakeClock()).name
-        for func in (here, inside, lambda: None, functools.partial(here), Taking(FakeClock()), dir)
-    ]
-    assert names == [
-        f"{__name__}.here",
-        f"{place}.inside",
-        f"{place}.<lambda>",
-        f"{__name__}.here",
-        f"{__name__}.Taking",
-        "dir",
-    ]
 
 
 def hashed(function: Callable[..., object]) -> str | None:

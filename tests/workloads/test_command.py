@@ -36,13 +36,6 @@ def picks(*specs: str, **options: bool) -> list[Pick]:
     return [Pick.parse(spec, **options) for spec in specs]
 
 
-def test_the_wall_time_is_measured_with_the_given_clock() -> None:
-    finished = run(python("pass", clock=FakeClock(cost_ns=5)))
-    assert finished.readings == {"time": 5e-9}
-    assert not finished.unit_readings
-    assert finished.facts["exit_code"] == 0
-
-
 def test_the_wall_time_covers_the_whole_process_and_facts_its_processor_time() -> None:
     finished = run(python("import time; time.sleep(0.1)", clock=WallClock()))
     assert finished.readings["time"] > 0.1
@@ -52,13 +45,6 @@ def test_the_wall_time_covers_the_whole_process_and_facts_its_processor_time() -
 def test_of_several_matches_the_last_counts() -> None:
     finished = run(python("print(1); print(2)", picks=picks("x=column:0")))
     assert finished.readings["x"] == 2.0
-
-
-@pytest.mark.parametrize("unit_readings", [False, True])
-def test_a_pick_for_time_replaces_the_wall_time(unit_readings: bool) -> None:
-    time_picks = picks("time:s=column:0", unit_readings=unit_readings)
-    finished = run(python("print(0.25)", picks=time_picks))
-    assert {**finished.readings, **finished.unit_readings} == {"time": 0.25}
 
 
 @pytest.mark.parametrize(
@@ -82,19 +68,6 @@ def test_a_duration_picked_from_the_output_is_that_of_the_round(pick: str) -> No
     rounds = [run(workload, work=work) for work in (2, 10**6, 0.5)]
     assert [each.duration_s for each in rounds] == [0.25, 125_000.0, 0.0625]
     assert [each.readings for each in rounds] == [{"time": each.duration_s} for each in rounds]
-
-
-def test_standard_input_is_empty() -> None:
-    finished = run(python("print(len(input.__self__.open(0).read()))", picks=picks("x=column:0")))
-    assert finished.readings["x"] == 0.0
-
-
-def test_directory_and_environment_are_given_and_the_rest_is_kept(tmp_path: Path) -> None:
-    code = "import os; print(int(os.getcwd() == os.environ['HERE'] and 'PATH' in os.environ))"
-    workload = python(
-        code, cwd=tmp_path, env={"HERE": str(tmp_path.resolve())}, picks=picks("x=column:0")
-    )
-    assert run(workload).readings["x"] == 1.0
 
 
 def test_an_exit_code_that_is_not_accepted_is_named_with_the_end_of_stderr() -> None:
@@ -158,15 +131,3 @@ def test_a_description_makes_the_same_workload_again(tmp_path: Path) -> None:
     described = python("pass", warm_up=3, memory=True).describe()
     assert (described["warm_up"], described["memory"]) == (3, True)
     assert CommandWorkload.from_description(described, clock=FakeClock()).describe() == described
-
-
-def test_a_run_is_taken_up_in_the_directory_where_it_was_begun(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert python("pass").describe()["cwd"] == str(tmp_path)
-
-
-def test_the_name_is_the_command_line_quoted_and_short() -> None:
-    assert CommandWorkload(["a b", Path("c"), "$d"], clock=FakeClock()).name == "'a b' c '$d'"
-    assert len(CommandWorkload(["x" * 1000], clock=FakeClock()).name) == 120

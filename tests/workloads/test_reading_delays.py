@@ -56,20 +56,6 @@ def test_long_readings_are_a_segment_each_and_have_their_own_delay(
     assert finished.unit_readings["time"][102] == pytest.approx(0.008)
 
 
-def test_short_readings_share_segments_of_half_a_millisecond(
-    clock: FakeClock, meter: FakeMeter
-) -> None:
-    function = delayed_once(clock, meter, nth=1000, lasting_ns=10_000)
-    finished = run(CallableWorkload(function, clock=clock, meter=meter, inner=1), 2_000)
-    stops = delays_of(finished).stops
-    assert set(np.diff(stops, prepend=0)) == {50}
-    assert stops[-1] == 2_000
-    (delays,) = delays_of(finished).seconds.values()
-    place = int(np.argmax(delays))
-    assert stops[place - 1] < 999 <= stops[place]
-    assert delays.sum() == pytest.approx(0.005)
-
-
 @pytest.mark.parametrize(("by_turns", "stopped_s"), [(False, 0.7), (True, 0.0)])
 def test_a_gap_between_segments_is_a_stop_unless_it_was_the_turn_of_another_process(
     clock: FakeClock, meter: FakeMeter, by_turns: bool, stopped_s: float

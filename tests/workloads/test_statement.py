@@ -45,24 +45,6 @@ def test_what_is_timed_are_the_instructions_that_timeit_times(setup, statement):
     assert loop_of(ours) == loop_of(timeits)
 
 
-def test_the_setup_is_run_once_and_its_variables_live_on():
-    clock = FakeClock()
-    setup = "steps = []\ntotal = 0\ndef note(x): steps.append(x)\nimport math as m"
-    statement = "total += 1\nnote(total)\nassert len(steps) == total\nm.sqrt(total)"
-    finished = run(StatementWorkload(statement, setup=setup, clock=clock, inner=5), readings=4)
-    assert finished.unit_readings["time"].size == 4
-
-
-@pytest.mark.parametrize("inner", [1, 7])
-def test_the_clock_stands_around_all_runs_of_the_statement(inner):
-    clock = FakeClock()
-    StatementWorkload.clock = clock  # reachable from the statement
-    setup = "from benchrigor.workloads import StatementWorkload\nclock = StatementWorkload.clock"
-    workload = StatementWorkload("clock.advance(5_000)", setup=setup, clock=clock, inner=inner)
-    del StatementWorkload.clock
-    assert run(workload, 3).unit_readings["time"].tolist() == pytest.approx([5e-6] * 3)
-
-
 @pytest.mark.parametrize("quoted", ["'''a\n  b'''", '"""a\n  b"""', r"'it\'s'", "'# no comment'"])
 def test_text_in_quotes_stays_as_it_is(quoted):
     statement = f"for _ in (0,):\n    assert {quoted} == expected"

@@ -34,31 +34,6 @@ class Steps:
             self.closed += 1
 
 
-def test_each_step_is_a_reading_in_seconds() -> None:
-    clock = FakeClock()
-    finished = run(StepwiseWorkload(Steps(clock), clock=clock, metric="latency"), 3)
-    assert finished.unit_readings["latency"].tolist() == pytest.approx([1e-4, 1.01e-4, 1.02e-4])
-    assert finished.notices == ()
-
-
-def test_one_generator_goes_on_through_all_rounds() -> None:
-    clock = FakeClock()
-    steps = Steps(clock)
-    workload = StepwiseWorkload(steps, clock=clock)
-    rounds = [microseconds(run(workload, n, index)) for index, n in enumerate((2, 3, 1))]
-    assert rounds == [[100, 101], [102, 103, 104], [105]]
-    assert (steps.made, steps.closed) == (1, 0)
-
-
-def test_a_fresh_generator_starts_in_each_round_and_is_closed_after_it() -> None:
-    clock = FakeClock()
-    steps = Steps(clock)
-    workload = StepwiseWorkload(steps, clock=clock, fresh=True)
-    rounds = [microseconds(run(workload, 2, index)) for index in range(3)]
-    assert rounds == [[100, 101]] * 3
-    assert (steps.made, steps.closed) == (3, 3)
-
-
 def test_what_an_ended_generator_gave_is_kept_and_its_end_is_told() -> None:
     clock = FakeClock()
     workload = StepwiseWorkload(Steps(clock, length=5), clock=clock)
@@ -94,15 +69,6 @@ def test_a_generator_may_end_at_the_border_of_chunks(monkeypatch: pytest.MonkeyP
     assert [notice.code for notice in finished.notices] == [Code.EXHAUSTED]
 
 
-def test_the_clock_is_judged() -> None:
-    clock = FakeClock(cost_ns=2_000, resolution_ns=1_000)
-    workload = StepwiseWorkload(Steps(clock), clock=clock)
-    first, second = run(workload, 3), run(workload, 3, index=1)
-    assert [notice.code for notice in first.notices] == [Code.COARSE_CLOCK]
-    assert second.notices == ()
-    assert second.facts == {"clock_resolution_s": 1e-6, "clock_cost_s": 2e-6}
-
-
 class WorkSteps:
     """Makes generators that yield once for every two units of work, each of which takes 1 µs."""
 
@@ -119,29 +85,6 @@ class WorkSteps:
                 yield
         finally:
             self.closed += 1
-
-
-@pytest.mark.parametrize("fresh", [False, True])
-@pytest.mark.parametrize("chunk", [5, 100])
-def test_a_generator_of_a_work_amount_does_all_of_it_in_each_round(
-    fresh: bool, chunk: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(timing, "CHUNK", chunk)
-    clock = FakeClock()
-    steps = WorkSteps(clock)
-    workload = StepwiseWorkload(steps, clock=clock, fresh=fresh)
-    rounds = [run(workload, index=index, work=work) for index, work in enumerate((20, 4, 46))]
-    assert [microseconds(each) for each in rounds] == [[2] * 10, [2] * 2, [2] * 23]
-    assert Code.EXHAUSTED not in [notice.code for each in rounds for notice in each.notices]
-    assert steps.amounts == [20, 4, 46]
-    assert steps.closed == 3
-
-
-def test_an_amount_too_small_for_a_step_is_not_the_end_of_the_work() -> None:
-    clock = FakeClock()
-    workload = StepwiseWorkload(WorkSteps(clock), clock=clock)
-    assert run(workload, work=1).n_readings == 0
-    assert run(workload, index=1, work=8).n_readings == 4
 
 
 def test_a_generator_of_a_work_amount_is_refused_without_one() -> None:

@@ -80,18 +80,6 @@ def test_a_function_that_calls_itself_has_the_time_of_each_call_once(
     assert times(probe) == (4 + 3 + 2 + 1, 4)
 
 
-def test_an_exception_leaves_the_nest_as_it_was(
-    probe: Probe, inner: Probe, clock: FakeClock
-) -> None:
-    with probe.again():
-        with pytest.raises(KeyError), inner.again():
-            raise KeyError
-        clock.sleep_ns(1)
-    with inner.again():
-        clock.sleep_ns(5)
-    assert (times(probe), times(inner)) == ((1, 1), (5, 5))
-
-
 def test_other_threads_are_in_no_event_of_this_one(
     probe: Probe, inner: Probe, clock: FakeClock
 ) -> None:

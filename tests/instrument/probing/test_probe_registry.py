@@ -407,18 +407,6 @@ def test_events_that_miss_a_deadline_are_counted_from_then_on(
     assert [reader.since_last()["frame"].missed for _ in range(2)] == [3, 0]
 
 
-def test_a_reading_has_the_cost_of_the_dearest_form_in_use(
-    probe: Probe, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    longer = itertools.accumulate(itertools.count())  # what is calibrated later takes longer
-    with monkeypatch.context() as patched:
-        patched.setattr(time, "perf_counter_ns", lambda: next(longer))
-        cheap_s = probe.read().own_cost_s
-    with probe.again():
-        pass
-    assert cheap_s < probe.read().own_cost_s
-
-
 def test_probes_that_take_more_than_a_hundredth_of_the_time_are_told_of(
     registry: ProbeRegistry,
 ) -> None:

@@ -30,23 +30,6 @@ def test_each_way_to_time_an_event_counts_it(probe: Probe, clock: FakeClock) -> 
     assert found.variance_s2 == pytest.approx(500e-18 / 3)
 
 
-def test_without_events_there_are_no_figures(probe: Probe, clock: FakeClock) -> None:
-    found = probe.read()
-    assert (found.count, found.total_s, found.self_s) == (0, 0.0, 0.0)
-    absent = (found.min_s, found.max_s, found.mean_s, found.variance_s2, found.p50_s, found.p99_s)
-    assert absent == (None,) * 6
-    with probe:
-        clock.sleep_ns(5)
-    assert (probe.read().mean_s, probe.read().variance_s2) == (pytest.approx(5e-9), None)
-
-
-def test_an_exception_ends_an_event_and_passes(probe: Probe) -> None:
-    for context in (probe, probe.again()):
-        with pytest.raises(KeyError), context:
-            raise KeyError
-    assert probe.read().count == 2
-
-
 @pytest.mark.parametrize("form", ["held", "again"])
 def test_one_probe_is_entered_by_many_at_once(form: str, probe: Probe, clock: FakeClock) -> None:
     def context() -> contextlib.AbstractContextManager[object]:
@@ -158,16 +141,6 @@ def test_it_is_either_on_or_off(on: object, probe: Probe) -> None:
     with pytest.raises(InvalidInput):
         probe.on = on
     assert probe.on
-
-
-def test_an_exit_stack_takes_a_token_or_an_event_that_nests(probe: Probe, clock: FakeClock) -> None:
-    with contextlib.ExitStack() as stack:
-        stack.callback(probe.stop, probe.start())
-        stack.enter_context(probe.again())
-        clock.sleep_ns(4)
-    assert probe.read().total_s == pytest.approx(8e-9)
-    with contextlib.ExitStack() as stack, pytest.raises(TypeError):
-        stack.enter_context(probe)
 
 
 def test_again_is_for_one_statement(probe: Probe) -> None:

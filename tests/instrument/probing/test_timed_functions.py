@@ -13,17 +13,6 @@ def total_ns(probe: Probe) -> int:
     return round(probe.read().total_s * 1e9)
 
 
-def test_a_function_takes_and_returns_what_it_did(probe: Probe) -> None:
-    @probe
-    def add(first: int, *others: int, times: int = 1) -> int:
-        """Add."""
-        return (first + sum(others)) * times
-
-    assert (add(1), add(1, 2), add(1, 2, times=3)) == (1, 3, 9)
-    assert (add.__name__, add.__doc__) == ("add", "Add.")
-    assert probe.read().count == 3
-
-
 def test_an_exception_counts_and_passes(probe: Probe) -> None:
     with pytest.raises(ZeroDivisionError):
         probe(lambda: 1 // 0)()

@@ -146,15 +146,6 @@ def test_the_unit_of_time_does_not_matter(load: float, power: int) -> None:
     assert suggest_replicas(9.0 * load * unit, unit) == suggest_replicas(9.0 * load, 1.0)
 
 
-def test_the_worst_of_both_intervals_counts() -> None:
-    size = suggest_buffer(estimated(70.0, 65.0, 80.0), estimated(110.0, 100.0, 125.0))
-    assert size.capacity == suggest_buffer(80.0, 100.0).capacity == 13
-    assert size.capacity_at_value == suggest_buffer(70.0, 110.0).capacity
-    assert (size.utilisation, size.worst_utilisation) == (70.0 / 110.0, 0.8)
-    found = suggest_replicas(estimated(900.0, 850.0, 1000.0), estimated(450.0, 400.0, 500.0))
-    assert (found.replicas, found.replicas_at_value, found.notices) == (4, 3, ())
-
-
 @pytest.mark.parametrize(
     ("arrival", "service", "wanted", "replicas"),
     [

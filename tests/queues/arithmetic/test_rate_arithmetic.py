@@ -12,11 +12,8 @@ from simulated.estimates import estimated, mean_of
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate, Notice
-from benchrigor.stats import estimate_rate, filter_ratio, sum_rates, utilisation_of
+from benchrigor.stats import filter_ratio, sum_rates, utilisation_of
 
-RNG = np.random.default_rng(77)
-TAKEN = RNG.poisson(50.0, 300)
-GIVEN = RNG.binomial(TAKEN, 0.4)
 NOTICE = Notice.of(Code.NOT_CONVERGED)
 
 
@@ -112,38 +109,6 @@ def test_the_unit_of_time_does_not_matter(
     other = utilisation_of(scaled(arrival), scaled(service), servers=servers)
     assert shown(other) == pytest.approx(shown(found), rel=1e-6)
     assert 0.0 <= found.low <= found.value <= found.high
-
-
-def test_two_rates_make_the_ratio_of_mover() -> None:
-    arrival, service = rate(6.0, 0.5, 1.2), rate(4.0, 0.2, 0.6)
-    found = utilisation_of(arrival, service)
-    # Donner & Zou 2012, with the ends of both intervals.
-    c, lc, uc = shown(arrival)
-    b, lb, ub = shown(service)
-    low = (c * b - math.sqrt((c * b) ** 2 - lc * ub * (2 * c - lc) * (2 * b - ub))) / (
-        ub * (2 * b - ub)
-    )
-    high = (c * b + math.sqrt((c * b) ** 2 - uc * lb * (2 * c - uc) * (2 * b - lb))) / (
-        lb * (2 * b - lb)
-    )
-    assert shown(found) == pytest.approx((1.5, low, high))
-    assert (found.method, found.n, found.n_effective) == ("MOVER, ratio", 40, 30.0)
-
-
-@pytest.mark.parametrize(
-    ("taken", "given_", "like"),
-    [
-        (TAKEN, GIVEN, (TAKEN, GIVEN)),
-        # Periods without items out are taken with those after them.
-        ([5, 6, 7, 8, 9, 3], [0, 2, 1, 0, 3, 0], ([11, 7, 20], [2, 1, 3])),
-        (1e-6 * TAKEN, 1e-6 * GIVEN, (TAKEN, GIVEN)),
-    ],
-)
-def test_the_ratio_is_a_rate_with_items_out_for_time(taken: Any, given_: Any, like: Any) -> None:
-    found, (items, weights) = filter_ratio(taken, given_), map(np.array, like)
-    wanted = estimate_rate(items / weights, weights=weights)
-    assert (found.low, found.high) == pytest.approx((wanted.low, wanted.high))
-    assert found.n == len(weights)
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 3)), min_size=2, max_size=60))

@@ -13,7 +13,6 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.texts.causes.queues import header
 
 from benchrigor.errors import InvalidInput
 from benchrigor.queues import Page
@@ -131,12 +130,6 @@ def created(folder: Path) -> Path:
         path.rename(folder / "kept")
         page.close()
     return (folder / "kept").rename(path)
-
-
-def test_a_file_longer_than_its_cells_need_is_mapped_as_far_as_they_go(tmp_path: Path) -> None:
-    path = tmp_path / "work.cells"
-    path.write_bytes(header() + bytes(131))
-    assert Page.open(path).cells() == ()
 
 
 def test_only_its_user_may_read_a_page(tmp_path: Path) -> None:

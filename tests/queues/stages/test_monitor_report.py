@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.simulations.simulated.estimates import estimated, within
 from tests.texts.causes.queue_rates import moments
-from tests.texts.causes.queues import HASH, REPORT, SINK, SOURCE, STOPPED, rate, stage
+from tests.texts.causes.queues import HASH, REPORT, SINK, SOURCE, rate, stage
 
 from benchrigor import clocks
 from benchrigor.model import Code, Notice, PipelineStage
 from benchrigor.queues import MonitorReport, WatchedStage
-from benchrigor.stats import find_bottleneck, suggest_buffer, suggest_replicas
+from benchrigor.stats import find_bottleneck, suggest_buffer
 
 NOTICE = Notice.of(Code.NOT_CONVERGED)
 
@@ -36,33 +36,11 @@ def told(notices: Any) -> list[tuple[Code, object]]:
     return [(notice.code, notice.evidence.get("stage")) for notice in notices]
 
 
-def test_the_bottleneck_is_the_stage_of_least_capacity_in_items_of_the_source() -> None:
-    found = REPORT.bottleneck()
-    assert (found.stage, found.certain) == ("hash", True)
-    # A sink item for 20 of the source.
-    assert [load.capacity.value for load in found.loads] == pytest.approx([400.0, 600.0])
-    assert [load.stage.replicas for load in found.loads] == [4, 1]
-
-
-@pytest.mark.parametrize(("source", "used"), [(None, [0.5, 1 / 3]), (100.0, [0.25, 1 / 6])])
-def test_what_is_to_be_served_is_what_arrives(source: float | None, used: list[float]) -> None:
-    loads = REPORT.bottleneck(source_rate=source).loads
-    assert [load.utilisation and load.utilisation.value for load in loads] == pytest.approx(used)
-
-
 def test_advice_is_for_one_replica_each() -> None:
     found = REPORT.advice(utilisation=0.5)
     assert [each.load.stage.name for each in found.stages] == ["hash", "sink"]
     assert found.stages[0].replicas.replicas_at_value == 4
     assert found.source_rate == within(200.0, 0.05)
-
-
-def test_after_the_source_has_stopped_advice_is_for_what_arrived_before() -> None:
-    report = replace(REPORT, stages=(SOURCE, STOPPED, SINK))
-    found = report.advice()
-    assert found.source_rate == HASH.last_arrivals
-    assert found.notices[0].code is Code.SOURCE_STOPPED
-    assert Code.SOURCE_STOPPED not in {each.code for each in report.advice(source_rate=9.0).notices}
 
 
 def test_advice_is_for_the_time_in_which_all_served() -> None:
@@ -107,23 +85,6 @@ def test_the_unit_of_time_does_not_matter(values: list[float], unit: float) -> N
     )
     assert one.stage == other.stage
     assert other.capacity.high == pytest.approx(one.capacity.high * unit)
-
-
-def test_advice_is_that_for_each_stage_by_itself() -> None:
-    source = within(900.0)
-    advice = advised(
-        watched("hash", 1000.0), watched("verify", 60.0, visits=0.02, servers=2), source=source
-    )
-    hashing, verifying = advice.stages
-    assert hashing.replicas.replicas == suggest_replicas(source, within(1000.0, 0.05)).replicas == 2
-    for found, replicas in ((hashing.buffer, 2), (hashing.buffer_now, 1)):
-        alone = suggest_buffer(source, within(1000.0, 0.05), replicas=replicas)
-        assert found == replace(alone, worst_utilisation=found.worst_utilisation)
-        assert found.worst_utilisation == pytest.approx(alone.worst_utilisation)
-    assert verifying.replicas.replicas == 1
-    assert verifying.buffer.utilisation == pytest.approx(900.0 / 1500.0)
-    assert verifying.buffer_now.utilisation == pytest.approx(900.0 / 3000.0)
-    assert (advice.bottleneck.stage, advice.source_rate) == ("hash", source)
 
 
 def test_what_is_wrong_with_a_stage_is_said_with_its_name() -> None:

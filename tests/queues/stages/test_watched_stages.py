@@ -50,19 +50,6 @@ def test_a_period_is_what_lies_between_two_looks(between: Bench) -> None:
     ]
 
 
-def test_a_source_serves_what_it_writes(page: Page) -> None:
-    bench = Bench(page, stage_of(page, writes=["out.tail"]))
-    bench.at(0, 10, 20, 30, tail=bench.cell("out.tail"))
-    assert [(each.items, each.arrived, each.given) for each in bench.told()] == [(1, (), None)]
-
-
-def test_several_queues_add_up_and_arrivals_stay_apart(page: Page) -> None:
-    bench = Bench(page, stage_of(page, reads=["a.head", "b.head"]))
-    cells = {name: bench.cell(f"{name[0]}.{name[1:]}") for name in ("ahead", "bhead", "btail")}
-    bench.at(0, 10, 20, 30, **cells)
-    assert [(each.items, each.arrived) for each in bench.told()] == [(2, (None, 1.0))]
-
-
 @pytest.mark.parametrize(
     ("at_ends", "own", "cells", "servers"),
     [
@@ -84,16 +71,6 @@ def test_who_serves(
         bench.cell(name, pid=pid)
     bench.at(0, 10, 20, 30, first=first)
     assert [each.servers for each in bench.told()] == [servers]
-
-
-def test_of_a_tail_that_others_use_only_its_own_processes_count(between: Bench) -> None:
-    head, own = between.cell("in.head"), between.cell("out.tail")
-    foreign = between.cell("out.tail", pid=7)
-    between.at(0, 10, head=head, own=own)
-    count(foreign, 10)
-    foreign.begin_wait(12 * MS)
-    between.at(20, 30, head=head, own=own)
-    assert [(each.given, each.blocked_ms) for each in between.told()] == [(1, 0)]
 
 
 def test_the_period_in_which_a_server_comes_does_not_count(alone: Bench) -> None:
@@ -205,16 +182,6 @@ def test_a_stage_that_is_described_wrongly_is_no_other_ones_loss(page: Page) -> 
     assert other.rate is not None
 
 
-def test_what_arrives_is_not_known_once_nobody_counts_it(alone: Bench) -> None:
-    head, tail = alone.cell("in.head"), alone.cell("in.tail", pid=6)
-    alone.at(0, 10, 20, head=head, tail=tail)
-    tail.close(20 * MS)
-    alone.at(30, head=head)
-    again = alone.cell("in.tail", pid=7)
-    alone.at(40, 50, 60, head=head, again=again)
-    assert [each.arrived[0] for each in alone.told()] == [1, None, 0, 1]
-
-
 @pytest.mark.parametrize(
     ("tids", "told"),
     [((6, 6), (4, 2)), ((6, 0), (None, None)), ((6, 8), (None, None))],  # known for sure, or not
@@ -228,16 +195,6 @@ def test_processor_time_is_that_of_the_thread_that_serves(
             between.owners.use(5, tid, n * 4 * MS, n * 2 * MS)
         between.at(10 * n, head=head)
     assert [(each.cpu_ms, each.delay_ms) for each in between.told()] == [told]
-
-
-def test_nothing_is_said_while_one_of_several_is_not_known(alone: Bench) -> None:
-    head, _ = alone.cell("in.head", tid=6), alone.cell("in.head", pid=7, tid=8)
-    for n in range(6):
-        alone.owners.use(5, 6, n * MS, 0)
-        if n > 2:
-            alone.owners.use(7, 8, n * MS, 0)
-        alone.at(10 * n, head=head)
-    assert [each.cpu_ms for each in alone.told()] == [None, None, 2]
 
 
 def test_processor_time_is_not_told_of_a_thread_that_serves_two(page: Page) -> None:
@@ -296,13 +253,6 @@ def busy(between: Bench) -> Bench:
 
 def values(*estimates: Any) -> list[Any]:
     return [each and each.value for each in estimates]
-
-
-def test_neither_the_first_period_with_items_nor_the_last_one_counts(busy: Bench) -> None:
-    busy.pass_periods(9, items=[0, 0, 3, 10, 0, 12, 4, 0, 0])
-    assert busy.starts_ms == [300, 400, 500]
-    busy.pass_periods(1, items=1)
-    assert busy.starts_ms == [300, 400, 500, 600, 700, 800]
 
 
 def test_periods_without_servers_do_not_count(busy: Bench) -> None:
@@ -364,21 +314,6 @@ def test_after_the_source_has_stopped_the_last_phase_with_arrivals_is_known(
     busy.pass_periods(60, arrived=0)
     assert values(busy.found.last_arrivals) == pytest.approx([300.0])
     assert busy.found.silent_s == pytest.approx(5.9)
-
-
-def test_a_pause_that_is_usual_belongs_to_the_arrivals(busy: Bench) -> None:
-    busy.pass_periods(118, arrived=np.where(np.arange(118) % 30 < 10, 30, 0))
-    assert busy.found.last_arrivals == busy.found.arrivals
-    assert busy.found.silent_s == 0.0
-
-
-def test_with_other_servers_a_new_phase_begins(busy: Bench) -> None:
-    busy.pass_periods(40)
-    busy.cell("in.head", pid=7)
-    busy.pass_periods(42)
-    assert values(*(each.estimate for each in busy.found.rates)) == pytest.approx([200.0, 400.0])
-    assert busy.found.servers == 2
-    assert busy.found.rates[1].start_s == pytest.approx(4.1)
 
 
 def test_the_end_of_a_stream_does_not_speak_for_the_stage(busy: Bench) -> None:

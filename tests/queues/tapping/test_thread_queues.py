@@ -91,16 +91,6 @@ def test_the_cell_names_the_thread_of_its_end(work: Any) -> None:
     assert work.ends["tail"].tid == threading.get_native_id()
 
 
-def test_what_was_not_put_is_not_counted_and_items_may_be_replaced(work: Any) -> None:
-    source = work.tap(queue.PriorityQueue())
-    source.put(1)
-    with pytest.raises(TypeError):
-        source.put("text")
-    source.queue = [5, 6]
-    assert source.get() == 5
-    assert work.items == {"tail": 1, "head": 1}
-
-
 class Ending(queue.Queue[int]):
     """Ends as queues do from Python 3.13 on."""
 
@@ -121,24 +111,6 @@ def test_what_is_thrown_away_at_the_end_was_taken_by_nobody(work: Any, kind: Any
     source.shutdown(immediate=True)
     assert source.empty()
     assert work.items == {"tail": 4, "head": 2}
-
-
-class Pool(queue.Queue[int]):
-    """Has a ``shutdown`` that is not Python's."""
-
-    def shutdown(self, workers: int = 2, *, marker: int = -1) -> int:
-        for _ in range(workers):
-            self.put(marker)
-        return workers
-
-
-def test_a_shutdown_of_another_kind_is_as_before(work: Any) -> None:
-    source = work.tap(Pool())
-    assert source.shutdown(3, marker=-2) == 3
-    assert [source.get() for _ in range(3)] == [-2] * 3
-    source.put(4)
-    assert source.get(timeout=0) == 4
-    assert [each.read().items for each in work.page.cells()] == [4, 4]
 
 
 @pytest.mark.parametrize("closed", [False, True])

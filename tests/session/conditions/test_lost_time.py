@@ -18,7 +18,6 @@ from benchrigor.model import (
     Delays,
     Disturbed,
     Interference,
-    Notice,
     Options,
     RoundPlan,
     RunRecord,
@@ -198,32 +197,6 @@ def test_delay_is_known_of_a_part_and_beside_own_threads(
     assert kept.own == (pytest.approx(0.5) if "own" in delays else None)
 
 
-def test_readings_that_come_without_delays_have_no_light() -> None:
-    record = lost_by_programs()
-    assert record.interference is None
-    assert "light" not in str(record)
-    assert "light" not in render(record)
-    assert not {*codes(record)} & {Code.DELAY_NOT_MEASURED, Code.DISTURBED}
-
-
-@pytest.mark.parametrize(("seconds", "warned"), [(0.9, False), (1.5, True)])
-def test_a_round_in_which_others_ran_says_nothing_of_a_session_that_was_measured(
-    seconds: float, warned: bool
-) -> None:
-    why = Notice.of(Code.DELAY_NOT_MEASURED)
-
-    def give(plan: RoundPlan) -> Mapping[str, Any]:
-        lasts_s = (10.0 - seconds) / 9 if plan.index else seconds
-        still = Delays(stops=[1], duration_s=[lasts_s], seconds={"run queue": [0.0]})
-        told_of = {"delays": still} if plan.index else {"notices": (why,)}
-        readings = {"lat": [9.5 + 0.1 * (plan.index % 3)]}
-        return {"elapsed_ns": round(lasts_s * 1e9), "unit_readings": readings, **told_of}
-
-    record = told(engine_of(Options(max_rounds=10, target=1e-6), seed=1), give)
-    assert (Code.DELAY_NOT_MEASURED in codes(record)) == warned
-    assert record.rounds[0].notices == (why,)
-
-
 @pytest.mark.parametrize("size", [30, 1], ids=["no number", "few readings"])
 @pytest.mark.parametrize(("lost_s", "light"), [(0.0, "unknown"), (0.5, "red")])
 def test_beside_no_number_and_few_readings_no_light_is_green_but_a_red_one_stays(
@@ -309,46 +282,6 @@ def test_kept_readings_all_count_as_if_nothing_had_been_measured() -> None:
     )
     assert kept.analyses[0].disturbed is None
     assert kept.analyses[0].estimate == unknown.analyses[0].estimate
-
-
-def test_without_delay_nothing_is_left_out() -> None:
-    record = session(hits=0.0)
-    (analysis,) = record.analyses
-    assert analysis.disturbed is None
-    assert analysis.n == record.readings().size
-
-
-def test_a_little_delay_is_left_out_and_not_worth_a_word() -> None:
-    found = left_out(session(hits=0.002))
-    assert not found.matters
-    assert found.estimate is None
-
-
-def test_where_all_readings_are_disturbed_they_count_and_that_is_said() -> None:
-    record = session(hits=6.0, budget_readings=900)
-    (analysis,) = record.analyses
-    assert analysis.disturbed is None
-    assert number(record).value == pytest.approx(TRUTH_S + DELAY_S, rel=0.02)
-    assert codes(analysis).count(Code.HARDLY_UNDISTURBED) == 1
-
-
-def test_satisfied_sessions_have_as_many_undisturbed_readings_as_others_have_in_all() -> None:
-    record = session(target=0.2)
-    assert reason(record) is StopReason.SATISFIED
-    assert record.analyses[0].n >= 500
-
-
-def test_groups_of_readings_are_left_out_as_a_whole() -> None:
-    def by_ten(own: np.ndarray, delay: np.ndarray) -> Mapping[str, Any]:
-        stops = np.append(np.arange(10, own.size, 10), own.size)
-        delay = np.where(np.arange(own.size) % 10 == 3, delay, 0.0)
-        seconds = np.add.reduceat(delay, stops - np.diff(stops, prepend=0))
-        given = Delays(stops=stops, seconds={"run queue": seconds})
-        return {"unit_readings": {"time": own + delay}, "delays": given}
-
-    record = session(by_ten)
-    assert number(record).low <= TRUTH_S <= number(record).high
-    assert left_out(record).left_out == pytest.approx(0.4 * record.readings().size, rel=0.1)
 
 
 def test_other_metrics_are_of_the_same_readings() -> None:

@@ -457,12 +457,6 @@ def test_a_step_of_the_machine_is_averaged_over_time(name: str) -> None:
     assert number(record).low < 1e-3 * machine.mean() < number(record).high
 
 
-def test_a_step_of_the_code_is_a_warm_up() -> None:
-    record = stepping(levels((1.5, 600), (1.0, 1_400)), STEADY)
-    assert record.analyses[0].phases[0].reason.name == "STABLE"
-    assert number(record).value == pytest.approx(1e-3, rel=0.005)
-
-
 def test_both_kinds_of_steps_are_told_apart() -> None:
     code, machine = levels((2.0, 300), (1.0, 1_300), (1.6, 400)), levels((1.4, 800), (1.0, 1_200))
     (analysis,) = stepping(code, machine).analyses
@@ -474,10 +468,3 @@ def test_both_kinds_of_steps_are_told_apart() -> None:
     assert labels == ["warm-up", *stable, "cool-down"]
     medians = [part.median for part in phase.phases]
     assert medians == pytest.approx([2.8e-3, 1.4e-3, 1.0e-3, 1.6e-3], rel=0.01)  # as measured
-
-
-def test_work_that_does_not_follow_the_machine_has_steps_of_its_own() -> None:
-    code, machine = levels((1.5, 600), (1.0, 1_400)), levels((1.0, 600), (1.5, 1_400))
-    (analysis,) = stepping(code, machine, sensitivity=0.0).analyses
-    assert analysis.phases[0].reason.name == "STABLE"
-    assert analysis.phases[0].start == pytest.approx(600, abs=3)

@@ -81,11 +81,6 @@ def test_who_keeps_disturbed_readings_keeps_it_and_is_told() -> None:
     assert Code.STOPPED in codes(record)
 
 
-def test_red_rounds_are_those_that_were_stopped() -> None:
-    record = run_of_stops({7: STOP_S}, in_round=2, red_rounds="repeat")
-    assert record.red_rounds == (2,)
-
-
 @pytest.mark.parametrize(
     ("gaps", "sleep_s", "in_round"),
     [

@@ -12,7 +12,7 @@ import pytest
 import ruptures as rpt
 
 from benchrigor.protocols import Detector
-from benchrigor.stats import detect_changes, find_stable_phase
+from benchrigor.stats import find_stable_phase
 from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector
 
 STEPS = np.repeat([8.0, 0.0, -6.0], [40, 120, 40])
@@ -107,33 +107,6 @@ def test_readings_of_any_size_are_shown_small_enough_to_be_squared(spread: float
         signal = shown(values)
         assert np.isfinite((signal**2).sum())
     assert signal.max() > 0.0
-
-
-@pytest.mark.parametrize("values", [[2.5] * 100, [1.0] * 5, [1.0, 2.0, 3.0, 4.0, 5.0]])
-def test_constant_and_very_short_series_are_not_shown_to_the_estimator(values: list[float]) -> None:
-    spy = Spy(2, len(values))
-    assert RupturesDetector(spy)(values).indices == ()
-    assert spy.seen == []
-
-
-def test_the_last_segments_end_is_no_change_point() -> None:
-    assert RupturesDetector(Spy(3, 6))([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).indices == (3,)
-    assert RupturesDetector(Spy(6))([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).indices == ()
-
-
-def test_no_level_is_promised_and_the_inflation_is_our_own() -> None:
-    series = np.convolve(noise(3, 1_020), np.ones(8), mode="valid")
-    found = RupturesDetector(Spy(500, series.size))(series)
-    assert (found.indices, found.n, found.level) == ((500,), series.size, None)
-    assert found.inflation == pytest.approx(detect_changes(series).inflation, rel=0.5)
-    assert found.inflation > 3.0
-
-
-def test_the_points_serve_the_stable_phase() -> None:
-    series = 100.0 + noise(1) + STEPS
-    points = RupturesDetector(rpt.KernelCPD(kernel="linear"))(series)
-    found = find_stable_phase(series, change_points=points)
-    assert (found.start, found.stop) == (40, 160)
 
 
 @pytest.mark.parametrize("name", ["edm", "pelt"])

@@ -1,13 +1,12 @@
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Comparison, Notice, Verdict
-from benchrigor.stats import compare, estimate_invocations
+from benchrigor.model import Code, Comparison, Verdict
+from benchrigor.stats import compare
 
 
 def test_few_pairs_are_compared_by_the_paired_test_of_student() -> None:
@@ -67,16 +66,6 @@ def test_pairs_with_a_constant_ratio_are_compared_exactly() -> None:
     assert found.verdict is Verdict.WORSE
     same = compare(old, old, paired=True, statistic="median")
     assert (same.verdict, same.p_value) == (Verdict.EQUIVALENT, 1.0)
-
-
-def test_an_estimate_of_one_process_says_so_in_a_comparison_too() -> None:
-    rng = np.random.default_rng(9)
-    runs = [rng.normal(1.0, 0.1, 30) for _ in range(10)]
-    honest = estimate_invocations(runs)
-    said = Notice.of(Code.THIS_PROCESS_ONLY)
-    one = replace(honest, notices=(said, *honest.notices))
-    assert Code.THIS_PROCESS_ONLY not in {each.code for each in compare(honest, honest).notices}
-    assert [each.code for each in compare(honest, one).notices] == [Code.THIS_PROCESS_ONLY]
 
 
 BLOCKS = "blocks of pairs"

@@ -144,9 +144,6 @@ def test_common_drift_does_not_open_the_interval() -> None:
         assert found.verdict is Verdict.WORSE
 
 
-Z = float(scipy_stats.norm.ppf(0.975))
-
-
 def value_of(value: float, error: float, df: float = 9.0) -> Estimate:
     reach = float(scipy_stats.t.ppf(0.975, df)) * error
     known = {"standard_error": error, "degrees_of_freedom": df}
@@ -162,15 +159,6 @@ def ratio_of(baseline: Estimate, candidate: Estimate) -> Estimate:
     found = compare(baseline, candidate).ratio
     assert found is not None
     return found
-
-
-def test_the_ratio_is_that_of_fieller() -> None:
-    # Equal degrees of freedom that do not matter: the closed form with the normal quantile.
-    g = (Z * 0.5 / 4.0) ** 2
-    reach = Z / 4.0 * math.sqrt(0.9**2 + 1.5**2 * 0.5**2 - g * 0.9**2)
-    found = ratio_of(value_of(4.0, 0.5, df=1e12), value_of(6.0, 0.9, df=1e12))
-    assert found.low == pytest.approx((1.5 - reach) / (1 - g))
-    assert found.high == pytest.approx((1.5 + reach) / (1 - g))
 
 
 def test_the_ratio_of_asymmetric_values_is_that_of_donner_and_zou() -> None:

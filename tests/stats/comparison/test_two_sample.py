@@ -46,19 +46,6 @@ def test_the_verdict_is_where_the_interval_lies(
     assert compare(ONE, candidate, margin=margin, direction="higher").verdict is higher
 
 
-def test_invocations_are_compared_by_the_test_of_welch() -> None:
-    rng = np.random.default_rng(1)
-    old, new = rng.normal(5.0, 0.1, 12), rng.normal(5.2, 0.4, 30)
-    found = compare(invocations(old), invocations(new))
-    wanted = scipy_stats.ttest_ind(new, old, equal_var=False)
-    low, high = wanted.confidence_interval(0.95)
-    assert found.p_value == pytest.approx(wanted.pvalue)
-    assert (found.difference.low, found.difference.high) == pytest.approx((low, high))
-    assert found.ratio is not None
-    assert found.ratio.value == pytest.approx(new.mean() / old.mean())
-    assert (found.ratio.n, found.unit, found.notices) == (42, "invocation", ())
-
-
 def test_constant_samples_are_compared_exactly() -> None:
     found = compare([2.0] * 40, [3.0] * 40)
     assert found.ratio is not None
@@ -107,26 +94,6 @@ def test_further_invocations_bring_the_width_that_was_wanted() -> None:
     assert longer.ratio.half_width < 0.005
     assert longer.required == 0
     assert compare(invocations(old), invocations(new), margin=0.0).required is None
-
-
-def test_samples_of_different_kinds_are_compared_without_a_common_unit() -> None:
-    rng = np.random.default_rng(8)
-    found = compare(rng.normal(1.0, 0.1, 300), invocations(rng.normal(1.0, 0.1, 12)))
-    assert (found.unit, found.required) == (None, None)
-    assert found.notices[0].code is Code.THIS_PROCESS_ONLY
-
-
-def test_quantiles_of_invocations_are_compared_like_means() -> None:
-    rng = np.random.default_rng(10)
-    old, new = rng.lognormal(0.0, 0.3, (2, 12, 200))
-    found = compare(old, new, statistic="p90")
-    wanted = scipy_stats.ttest_ind(
-        *(np.quantile(each, 0.9, axis=1, method="averaged_inverted_cdf") for each in (new, old)),
-        equal_var=False,
-    )
-    assert found.p_value == pytest.approx(wanted.pvalue)
-    assert found.notices == ()
-    assert codes(compare(old[:, :40], new[:, :40], statistic="p90")) == [Code.FEW_IN_TAIL]
 
 
 # Bounds below: at most one seeded run in 1000 would miss them if the true share were the one named.

@@ -10,7 +10,7 @@ from tests.stats.told import analysed
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code
-from benchrigor.stats import estimate_invocations, estimate_mean
+from benchrigor.stats import estimate_invocations
 from benchrigor.stats.statistics.statistic import readings_per_invocation
 
 
@@ -26,14 +26,6 @@ def test_the_interval_is_students_t_of_the_invocation_means() -> None:
     assert (below.low, below.high) == pytest.approx((mean - 9.0 - reach, mean - 9.0 + reach))
     assert found.n == 12
     assert found.notices == ()
-
-
-def test_one_invocation_speaks_of_its_process_only() -> None:
-    values = np.random.default_rng(2).normal(5.0, 1.0, 200)
-    found = estimate_invocations([values])
-    assert found.n == 1
-    assert found.notices[0].code is Code.THIS_PROCESS_ONLY
-    assert (found.low, found.high) == (estimate_mean(values).low, estimate_mean(values).high)
 
 
 def test_no_shift_stays_that_the_interval_does_not_bear() -> None:
@@ -102,31 +94,6 @@ def components(*invocations: Any, **options: Any) -> Any:
 
 
 SPLIT = components([1.0, 2.0, 1.0], [2.0, 1.0, 3.0])
-
-
-def test_the_split_of_the_steady_part() -> None:
-    rng = np.random.default_rng(10)
-    levels = rng.normal(1.0, 0.1, 20)
-    warm = [rng.normal(level, 0.01, 200) + 5.0 * (np.arange(200) < 30) for level in levels]
-    split = components(*warm, trim="auto")
-    assert split.between == pytest.approx(levels.var(ddof=1), rel=0.05)
-    assert split.readings < 170.0
-
-
-def test_parts_add_up_to_the_spread_of_levels() -> None:
-    rng = np.random.default_rng(11)
-    invocations = [rng.normal(level, 0.1, 50) for level in (1.0, 1.2, 1.4)]
-    split = components(*invocations)
-    means = [series.mean() for series in invocations]
-    assert split.level == pytest.approx(np.mean(means))
-    assert split.between + split.within / 50 == pytest.approx(np.var(means, ddof=1))
-    assert (split.invocations, split.readings) == (3, 50.0)
-
-
-def test_readings_are_the_harmonic_mean_and_between_is_never_negative() -> None:
-    split = components([1.0, 2.0, 1.0, 2.0], [2.0, 1.0])
-    assert split.readings == pytest.approx(2.0 / (1 / 4 + 1 / 2))
-    assert split.between == 0.0
 
 
 @given(

@@ -61,35 +61,6 @@ def joined(pieces: Sequence[Segments]) -> Segments:
     )
 
 
-@pytest.mark.parametrize("sensitivity", [0.2, 0.6, 0.9, 1.2])
-def test_the_sensitivity_of_the_work_is_found(sensitivity):
-    found = [
-        pace_of(segments(seed, sensitivity=sensitivity), FULL_S, version=1) for seed in range(8)
-    ]
-    errors = [(each.sensitivity - sensitivity) / each.sensitivity_sd for each in found]
-    assert max(map(abs, errors)) < 2.0
-    assert np.mean([each.sensitivity for each in found]) == pytest.approx(sensitivity, abs=0.06)
-
-
-def test_the_mean_pace_is_that_of_the_references():
-    given = segments(1, slow_share=0.6)
-    pace = pace_of(given, FULL_S, version=1)
-    assert pace.mean == pytest.approx(math.exp(-np.log(given.before / FULL_S).mean()), rel=0.01)
-    assert pace.slowest < pace.mean < pace.fastest
-    assert pace.full_s == {"interpreter": FULL_S}
-    slower = replace(given, before=3.0 * given.before, after=3.0 * given.after)
-    again = pace_of(slower, 3.0 * FULL_S, version=1)
-    assert (again.factor, again.mean) == pytest.approx((pace.factor, pace.mean))
-
-
-def test_references_that_were_interrupted_do_not_count():
-    given = segments(1)
-    before = given.before.copy()
-    before[::100] *= 30.0
-    pace = pace_of(replace(given, before=before), FULL_S, version=1)
-    assert pace.factor == pytest.approx(pace_of(given, FULL_S, version=1).factor, rel=0.01)
-
-
 def test_few_segments_tell_no_pace():
     assert pace_of(segments(1, n=2), FULL_S, version=1) is None
     few = pace_of(segments(1, n=29, sensitivity=1.2), FULL_S, version=1)
@@ -146,45 +117,12 @@ def test_runs_of_unlike_work_do_not():
     assert common_sensitivity(*paces) is None
 
 
-def test_pieces_have_the_spread_of_their_levels_at_full_speed():
-    pieces = [segments(each, slow_share=each / 7.0, piece=each - 1) for each in range(1, 7)]
-    whole = joined(pieces)
-    pace = pace_of(whole, FULL_S, version=1, pieces=6)
-    assert len(pace.by_piece) == 6
-    assert pace.between == pytest.approx(0.015, rel=1e-3)
-    levels = [float(each.level.mean()) for each in pieces]
-    found = pieces_at_full_speed(estimate_of(whole), pace)
-    assert found.low < 1e-4 < found.high
-    assert np.std(np.log(levels)) > 3.0 * found.standard_error / found.value
-    assert found.n == 6
-
-
 def test_a_piece_without_references_does_not_count():
     pieces = [segments(each, piece=each, n=500) for each in (0, 2)]
     whole = joined(pieces)
     pace = pace_of(whole, FULL_S, version=1, pieces=3)
     assert pace.by_piece[1] is None
     assert pieces_at_full_speed(estimate_of(whole), pace).n == 2
-
-
-def test_the_level_is_that_of_moments_at_full_speed_however_the_others_slow_down():
-    """Slow segments take half as long again as the sensitivity would have it, and vary."""
-    for seed in range(5):
-        given, rng = segments(seed, slow_share=0.7), np.random.default_rng(seed)
-        slow = np.maximum(given.before, given.after) > 1.3 * FULL_S
-        odd = np.exp(slow * rng.uniform(0.0, 0.8, slow.size))
-        pace = pace_of(replace(given, level=given.level * odd), FULL_S, version=1)
-        assert pace.at_full > 50
-        assert pace.away < 0.1
-        assert pace.level == pytest.approx(1e-4, rel=0.03)
-
-
-def test_a_run_that_was_never_near_full_speed_counts_by_the_whole_distance():
-    slower = slower_throughout(segments(4, sensitivity=1.0), 1.4, sensitivity=1.0)
-    pace = pace_of(slower, FULL_S, version=1)
-    assert pace.fastest_reference == pytest.approx(math.log(1.4), abs=0.03)
-    assert pace.level == pytest.approx(1e-4, rel=0.03)
-    assert pace.between > 0.9 * pace.to_full_sd * pace.fastest_reference
 
 
 def test_the_level_changes_steadily_as_the_machine_gets_slower():

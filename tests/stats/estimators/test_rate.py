@@ -25,13 +25,6 @@ def test_equal_work_is_the_harmonic_mean_with_the_interval_of_the_times_turned_o
     assert (found.n, found.n_effective) == (400, times.n_effective)
 
 
-def test_durations_give_total_work_over_total_time() -> None:
-    found = estimate_rate(RATES, weights=DURATIONS)
-    assert found.value == pytest.approx((RATES * DURATIONS).sum() / DURATIONS.sum())
-    assert found.method.endswith(", by duration")
-    assert found.low < found.value < found.high
-
-
 def test_the_error_of_a_ratio_is_that_of_the_delta_method() -> None:
     rng = np.random.default_rng(61)
     durations = rng.uniform(0.5, 2.0, 20)  # below 30 readings no autocorrelation is looked for
@@ -124,34 +117,12 @@ def test_a_series_of_independent_outcomes_is_judged_like_counts() -> None:
     assert found.notices == ()
 
 
-def test_a_series_may_be_written_in_bools_or_numbers() -> None:
-    outcomes = [True, False, True, True] * 10
-    written = [outcomes, [int(each) for each in outcomes], np.array(outcomes, dtype=np.float32)]
-    first, *others = (estimate_proportion(each) for each in written)
-    assert all(other == first for other in others)
-    assert first.value == 0.75
-    assert estimate_proportion(np.int64(3), np.int32(4)).value == 0.75  # type: ignore[arg-type]
-
-
 def test_a_short_series_has_students_t_in_wilsons_interval() -> None:
     found = estimate_proportion([1, 0, 1, 1, 0, 1, 0, 1, 1, 0, 1, 0])
     t = scipy_stats.t.ppf(0.975, 11)
     low, high = proportion_confint(7, 12, alpha=2.0 * scipy_stats.norm.sf(t), method="wilson")
     assert (found.low, found.high) == pytest.approx((low, high))
     assert Code.FEW_READINGS in [notice.code for notice in found.notices]
-
-
-@pytest.mark.parametrize("outcome", [0, 1])
-@pytest.mark.parametrize("n", [5, 200])
-def test_outcomes_that_are_all_alike_leave_a_width(outcome: int, n: int) -> None:
-    found = estimate_proportion([outcome] * n)
-    assert found.value == outcome
-    # Of many alike, none may be in bursts, which then would count for three.
-    assert found.n_effective == pytest.approx(n if n < 30 else n / 3)
-    assert found.half_width > 1.0 / n
-    codes = [notice.code for notice in found.notices]
-    assert Code.CONSTANT not in codes
-    assert Code.FEW_IN_TAIL in codes
 
 
 def test_persistent_outcomes_count_for_fewer() -> None:

@@ -11,7 +11,6 @@ from benchrigor.stats import estimate_invocations
 N = 200
 INDEX = np.arange(N)
 STEP = 0.5 * (INDEX < 30)
-COOL_DOWN = 0.4 * (INDEX >= N - 25)
 
 
 def lottery(rng: np.random.Generator, count: int, pattern: np.ndarray) -> list[np.ndarray]:
@@ -49,18 +48,6 @@ def test_a_step_that_all_share_is_cut(count: int) -> None:
     assert cut.end == 0
 
 
-@pytest.mark.parametrize("count", [3, 10])
-def test_a_cool_down_is_cut_as_well(count: int) -> None:
-    cut = common_cut(lottery(np.random.default_rng(count), count, STEP + COOL_DOWN))
-    assert 28 <= cut.start <= 48
-    assert 24 <= cut.end <= 32
-
-
-def test_one_cold_reading_costs_few() -> None:
-    cut = common_cut(lottery(np.random.default_rng(8), 10, 3.0 * (INDEX < 1)))
-    assert 1 <= cut.start <= 4
-
-
 def test_periodic_work_done_in_step_is_no_warm_up() -> None:
     rng = np.random.default_rng(11)
     collections = 0.5 * (INDEX % 10 == 7)
@@ -93,22 +80,6 @@ def test_a_few_invocations_are_judged_by_their_average() -> None:
     assert common_cut(list(steady - 1.0)).start == 0
 
 
-@pytest.mark.parametrize("count", [3, 10])
-def test_lengths_may_differ_and_ends_are_aligned(count: int) -> None:
-    rng = np.random.default_rng(18)
-    invocations = []
-    for size in rng.integers(180, 220, count):
-        index = np.arange(size)
-        pattern = 0.5 * (index < 30) + 0.4 * (index >= size - 25)
-        invocations.append(rng.normal(1.0, 0.05, size) + pattern)
-    cut = common_cut(invocations)
-    assert 28 <= cut.start <= 48
-    assert 24 <= cut.end <= 32
-    for series, phase in zip(invocations, phases_of(invocations), strict=True):
-        assert (phase.start, phase.stop) == (cut.start, series.size - cut.end)
-        assert phase.change_points.indices == (cut.start, series.size - cut.end)
-
-
 def test_very_short_invocations_do_not_move_the_cut_and_have_no_phase() -> None:
     rng = np.random.default_rng(19)
     whole = lottery(rng, 10, STEP)
@@ -124,17 +95,6 @@ def test_tiny_invocations_are_not_refused_for_their_size(size: int) -> None:
     rng = np.random.default_rng(size)
     found = [phases_of(list(rng.normal(1.0, 0.1, (12, size)))) for _ in range(25)]
     assert sum(phases[0].start is not None for phases in found) >= 23
-
-
-def test_of_five_iterations_the_cold_first_is_cut() -> None:
-    rng = np.random.default_rng(23)
-    cut = common_cut([*(rng.normal(1.0, 0.05, (30, 5)) + 2.0 * (np.arange(5) < 1))])
-    assert (cut.start, cut.end) == (1, 0)
-
-
-def test_readings_without_noise_are_cut_exactly_enough() -> None:
-    assert common_cut([np.full(40, 5.0)] * 6).start == 0
-    assert common_cut([np.repeat([9.0, 5.0], [4, 36])] * 6).start == 4
 
 
 def test_the_order_of_invocations_does_not_matter() -> None:

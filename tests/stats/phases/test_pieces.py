@@ -29,13 +29,6 @@ def test_the_start_of_a_piece_is_left_out_by_its_place() -> None:
         assert (phase.phases[0].start, phase.phases[-1].stop) == (0, series.size)
 
 
-def test_a_slow_reading_counts_wherever_it_is_but_at_the_start() -> None:
-    steady = np.full(50, 1.0)
-    slow = steady.copy()
-    slow[[0, 30]] = 100.0
-    assert in_pieces(steady, slow, steady).levels[1] == pytest.approx((48.0 + 100.0) / 49.0)
-
-
 def test_a_first_piece_that_moves_to_its_end_counts_by_its_second_half() -> None:
     rng = np.random.default_rng(1)
     falling = np.linspace(2.0, 1.0, 600) * rng.normal(1.0, 0.01, 600)
@@ -46,16 +39,6 @@ def test_a_first_piece_that_moves_to_its_end_counts_by_its_second_half() -> None
     # The others count whole, whatever they do: they cannot be warming up.
     swapped = in_pieces(others[0], falling, *others[1:])
     assert swapped.levels[1] == pytest.approx(falling[6:].mean())
-
-
-def test_what_is_said_of_one_window_is_not_said_of_pieces() -> None:
-    rng = np.random.default_rng(2)
-    paces = np.repeat([1.0, 1.3, 1.0, 1.3, 1.0, 1.3], 100) * rng.normal(1.0, 0.01, 600)
-    found = in_pieces(paces, *(rng.normal(1.1, 0.01, 600) for _ in range(3)))
-    assert found.phases[0].reason.name == "CHANGING_PACE"
-    assert codes(found) == set()
-    assert found.estimate is not None
-    assert found.estimate.method == "piece means"
 
 
 def test_shares_at_both_ends_are_cut_from_each_piece() -> None:

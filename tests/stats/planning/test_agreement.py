@@ -98,12 +98,6 @@ def test_the_share_has_wilsons_interval_and_the_claim_stands_unless_the_binomial
     assert found.standing.name == ("MORE" if more < 0.025 else expected)
 
 
-def test_an_estimate_without_a_standard_error_counts_by_its_interval() -> None:
-    edge = 1.96 * math.sqrt(2.0)
-    bare = [replace(make(value), standard_error=None) for value in (0.0, edge, 1.1 * edge)]
-    assert track_record([(bare[0], bare[1]), (bare[0], bare[2])]).held == 1
-
-
 def test_of_an_asymmetric_interval_the_end_towards_the_other_run_counts() -> None:
     earlier = replace(make(11.0, error=0.2), low=10.88, high=11.69)
     for later, held in ((11.68, 1), (11.38, 1), (10.89, 1), (11.70, 0), (10.87, 0)):

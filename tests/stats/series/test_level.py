@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats as scipy_stats
 from scipy.linalg import toeplitz
 from simulated.series import autoregressive
 
-from benchrigor.stats import estimate_mean
 from benchrigor.stats.series.interval import block_starts, fit_level
 from benchrigor.stats.series.long_run_variance import long_run_variance, spectral_fit
 
@@ -99,15 +95,6 @@ def test_outliers_anywhere_leave_the_mean_of_levels_alone() -> None:
     assert np.mean(levels) == pytest.approx(1.12, abs=3.0 * np.std(levels) / 20.0)
 
 
-def test_below_thirty_readings_there_are_neither_transients_nor_autocorrelation() -> None:
-    series = autoregressive(np.random.default_rng([30, 1]), 30)
-    few = fit_level(series[:29], transients=TRANSIENTS)
-    assert (few.transients, few.degrees_of_freedom) == ((), 28.0)
-    assert few.skewness == pytest.approx(scipy_stats.skew(series[:29]) / np.sqrt(29))
-    assert few.standard_error == pytest.approx(series[:29].std(ddof=1) / np.sqrt(29))
-    assert fit_level(series, transients=TRANSIENTS).transients == pytest.approx((1.0, 30 / 7))
-
-
 def ar1(phi: float, n: int, seed: int) -> np.ndarray:
     return autoregressive(np.random.default_rng(seed), n, phi)
 
@@ -133,22 +120,6 @@ def test_degrees_of_freedom_weigh_each_order_by_its_criterion() -> None:
     assert noise.freedom_of_order == pytest.approx(2.0 / spreads[noise.order])
 
 
-def test_the_value_lies_midway_between_the_mean_and_the_largest_of_the_fits_of_batches() -> None:
-    series, batch, values = ar1(0.95, 4_000, 3), 1, []
-    series -= series.mean()
-    while series.size // batch >= 50:  # and while they are persistent
-        fit, tau = spectral_fit(series.reshape(-1, batch).mean(axis=1), 1)
-        values.append(batch * fit.value)
-        if tau <= 2.0:
-            break
-        batch *= 2 if tau <= 8.0 else math.ceil(tau / 4.0)
-        series = series[: series.size // batch * batch]
-    found = long_run_variance(series)
-    assert len(values) > 1
-    midway = (np.mean(values) + max(values)) / 2.0
-    assert (found.value, found.largest) == pytest.approx((midway, max(values)), rel=1e-3)
-
-
 def test_the_long_run_variance_of_ar1_is_nineteen_variances_on_average() -> None:
     every = [ar1(0.9, 4_000, seed) for seed in range(100)]
     found = [long_run_variance(series - series.mean()) for series in every]
@@ -164,16 +135,6 @@ def test_a_short_persistent_series_is_not_taken_for_a_calmer_one() -> None:
     found = np.median([long_run_variance(series - series.mean()).value for series in every])
     # An autoregression fitted to ten effective readings is a fifth too small unless corrected.
     assert 0.88 * 19.0 < found < 1.2 * 19.0
-
-
-def test_blocks_are_of_equal_time_and_not_of_equally_many_readings() -> None:
-    durations = np.r_[np.full(400, 1.0), np.full(100, 4.0)]
-    starts = block_starts(durations)
-    assert starts.tolist() == [0, 100, 200, 300, 400, 425, 450, 475]
-
-
-def test_readings_that_are_no_durations_are_taken_at_equal_times() -> None:
-    assert block_starts(np.arange(-40.0, 40.0)).tolist() == [*range(0, 80, 10)]
 
 
 @given(
@@ -192,17 +153,3 @@ def test_no_block_is_empty_and_the_first_begins_at_the_start(
 
 def test_one_endless_reading_leaves_the_others_their_blocks() -> None:
     assert block_starts(np.r_[np.full(100, 1.0), 1e6]).tolist() == [0, 100]
-
-
-def test_the_mean_of_a_changing_pace_has_the_t_interval_of_the_means_of_blocks() -> None:
-    rng = np.random.default_rng(20270212)
-    values = np.repeat([1.0, 1.4, 1.0, 1.3], 300) * rng.gamma(400.0, 1.0 / 400.0, 1_200)
-    found = estimate_mean(values, trim=True)
-    kept = values[10:]  # the first may be cold
-    starts = block_starts(kept)
-    assert starts.size == 8
-    assert found.value == pytest.approx(kept.mean())
-    sums = np.add.reduceat(kept - kept.mean(), starts)
-    error = math.sqrt(8.0 / 7.0 * float(sums @ sums)) / kept.size  # Cochran 1977, section 6.3
-    assert found.standard_error == pytest.approx(error)
-    assert found.degrees_of_freedom == 7.0

@@ -35,12 +35,6 @@ def test_the_least_size_within_the_limit_is_taken() -> None:
     assert autocorrelation(smaller) > 0.1
 
 
-def test_there_is_no_size_when_too_few_readings_are_left_to_merge() -> None:
-    merged = merge_subsessions([1.0, 2.0, 3.0, 4.0, 5.0], limit=0.1)
-    assert merged.size is None
-    assert merged.means.size == 0
-
-
 @given(series_of_ints)
 def test_means_are_means_of_adjacent_readings(values: list[int]) -> None:
     merged = merge_subsessions(values, limit=0.9)
@@ -82,15 +76,3 @@ def test_merged_readings_that_happen_to_be_equal_are_refused() -> None:
     assert merge_subsessions(values, limit=0.1).size == 2
     with pytest.raises(NotEstimable):
         estimate_mean(values, method="subsessions")
-
-
-def test_an_estimate_by_merging_says_so_and_trims() -> None:
-    values = 10.0 + correlated(1_000, seed=3)
-    values[:200] += 9.0
-    found = estimate_mean(values, method="subsessions", trim=True)
-    assert found.method == "subsessions"
-    whole = estimate_mean(values, method="subsessions")
-    assert whole.value == pytest.approx(values.mean())
-    assert whole.half_width > 5.0 * found.half_width  # the step in it
-    assert found.n == pytest.approx(700, abs=30)
-    assert found.low < 10.0 < found.high < 11.0 < values.mean()

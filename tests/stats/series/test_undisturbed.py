@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.stats.told import told
 
-from benchrigor.model import Analysis, Code, Delays, Notice
+from benchrigor.model import Analysis, Code, Notice
 from benchrigor.stats.series.undisturbed import Groups, choose_undisturbed, stops_in
 
 
@@ -23,35 +23,6 @@ def hit(n: int, seed: int, *, cv: float = 0.3, hits: float = 0.5) -> tuple[np.nd
     return np.where(rng.random(n) < -np.expm1(-hits * own), rng.uniform(0.1, 2.0, n), 0.0), own
 
 
-def test_a_thousandth_of_delay_does_not_matter_and_more_does() -> None:
-    assert choose_undisturbed(groups(np.zeros(50), np.ones(50))) == (None, ())
-    delay = np.zeros(50)
-    delay[7], delay[9] = 0.9e-3, 1.1e-3
-    chosen, notices = choose_undisturbed(groups(delay, np.ones(50), size=3))
-    assert chosen is not None
-    assert notices == ()
-    assert chosen.indices.tolist() == [*range(27), *range(30, 150)]
-    assert (chosen.n, chosen.left_out, chosen.starts.size) == (150, 3, 2)
-    assert chosen.lost == pytest.approx(2e-3 / 50, rel=0.01)
-
-
-@pytest.mark.parametrize(
-    ("n", "left", "counts"),
-    [
-        *((1000, 99, False), (1000, 100, True), (60, 19, False), (60, 20, True), (15, 8, True)),
-        *((2, 1, False), (3, 2, True)),
-    ],
-)
-def test_where_hardly_any_reading_is_undisturbed_all_count_and_that_is_said(
-    n: int, left: int, counts: bool
-) -> None:
-    delay = np.ones(n)
-    delay[:left] = 0.0
-    chosen, notices = choose_undisturbed(groups(delay, np.ones(n)))
-    assert (chosen is not None) == counts
-    assert [each.code for each in notices] == ([] if counts else [Code.HARDLY_UNDISTURBED])
-
-
 def test_long_readings_keep_their_share() -> None:
     delay, own = hit(20_000, 1, cv=0.5, hits=1.0)
     chosen, _ = choose_undisturbed(groups(delay, own))
@@ -63,14 +34,6 @@ def test_long_readings_keep_their_share() -> None:
     for q in (0.1, 0.5, 0.9):
         assert np.quantile(counted, q) == pytest.approx(np.quantile(own, q), rel=0.01)
     assert counted.size == pytest.approx(alone.size, rel=0.001)
-
-
-def test_readings_of_equal_work_are_not_corrected_for_what_a_hit_adds() -> None:
-    delay, own = hit(5_000, 2, cv=0.01)
-    own = np.where(delay > 0.0, 1.01 * own, own)  # cold caches after it
-    chosen, _ = choose_undisturbed(groups(delay, own))
-    assert chosen is not None
-    assert chosen.indices.tolist() == np.flatnonzero(delay == 0.0).tolist()
 
 
 @pytest.mark.parametrize("ticks", [20, 21, 23])
@@ -160,16 +123,6 @@ def test_work_that_blocks_is_never_called_stopped(kind: str, n: int) -> None:
         if kind == "rare" and (rest[1:] > 0.1).sum() <= 3:
             continue  # nothing tells that from stops
         assert not stops_in(np.maximum(rest, 0.0), 5e-3 + rest).any()
-
-
-def test_sources_of_delay_add_up_for_groups_and_for_single_readings() -> None:
-    sources = {"run queue": [0.1, 0.0], "steal": [0.2, 0.3]}
-    delays = Delays(stops=[2, 3], seconds=sources)
-    (notice,) = hardly(told({"unit_readings": {"u": [1.0, 2.0, 4.0]}, "delays": delays}))
-    assert notice.evidence == {"undisturbed": 0, "taken": 3, "lost": round(0.6 / 7.0, 4)}
-    single = {"readings": {"u": 7.0}, "delays": delays}
-    (notice,) = hardly(told(single, single))
-    assert notice.evidence == {"undisturbed": 0, "taken": 2, "lost": round(0.6 / 7.0, 4)}
 
 
 def hardly(found: Analysis) -> list[Notice]:

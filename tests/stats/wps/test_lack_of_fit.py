@@ -17,13 +17,6 @@ def test_a_bend_is_the_growth_of_the_time_per_unit_as_a_share_of_the_slope() -> 
     assert notice.severity == "warning"
 
 
-def test_a_quadratic_is_named_where_duration_is_not_linear() -> None:
-    level = 0.1 + CURVES["quadratic"](WORK)
-    fit = fit_wps(WORK, level * (1.0 + 0.01 * np.random.default_rng(1).normal(size=40)))
-    notice = next(each for each in fit.notices if each.code is Code.NOT_LINEAR)
-    assert notice.evidence["shape"] == "quadratic"
-
-
 def test_exact_curves_have_their_exponents() -> None:
     for curve, exponent in EXPONENTS.items():
         fit = fit_wps(WORK, 0.1 + CURVES[curve](WORK))
@@ -31,57 +24,6 @@ def test_exact_curves_have_their_exponents() -> None:
         assert fit.growth.value == pytest.approx(exponent, abs=1e-6)
         assert fit.shape == ("other" if curve == "root" else curve)
     assert fit_wps(WORK, 0.1 + CURVES["linear"](WORK)).notices[-1].code is Code.CONSTANT
-
-
-def test_noisy_rounds_name_no_shape() -> None:
-    rng = np.random.default_rng(3)
-    work = rng.permutation(np.linspace(1.0, 3.0, 12))
-    fit = fit_wps(work, 1.0 + work + 0.3 * rng.normal(size=12))
-    assert fit.growth is None or fit.growth.high - fit.growth.low > 1.0
-    assert fit.shape is None
-
-
-@pytest.mark.parametrize(
-    ("work", "bend", "growth"),
-    [
-        ([1.0, 2.0, 4.0, 1.0, 2.0, 4.0], False, False),  # three amounts
-        ([1.0, 2.0, 4.0, 8.0], False, False),  # four rounds
-        ([1.0, 2.0, 4.0, 8.0, 2.0], True, False),  # four amounts
-        ([1.0, 1.2, 1.4, 1.6, 1.8, 1.9], True, False),  # a narrow range
-        ([1.0, 2.0, 4.0, 8.0, 16.0, 3.0], True, True),
-    ],
-)
-def test_few_amounts_have_no_bend_or_growth(work: list[float], bend: bool, growth: bool) -> None:
-    noise = 1e-3 * np.random.default_rng(4).normal(size=len(work))
-    fit = fit_wps(work, 0.5 + np.array(work) + noise)
-    assert (fit.bend is not None, fit.growth is not None) == (bend, growth)
-
-
-def test_two_outlying_rounds_do_not_hide_each_other() -> None:
-    rng = np.random.default_rng(7)
-    duration = 0.3 + WORK / 1e6 + 0.01 * rng.normal(size=40)
-    duration[[5, 20]] += 0.2
-    fit = fit_wps(WORK, duration)
-    assert fit.outliers == (5, 20)
-    notice = next(each for each in fit.notices if each.code is Code.OUTLYING_ROUNDS)
-    assert notice.severity == "note"
-
-
-@pytest.mark.parametrize("sign", [-1.0, 1.0])
-def test_outlying_rounds_that_change_the_speed_are_warned_of(sign: float) -> None:
-    rng = np.random.default_rng(8)
-    duration = 0.6 + WORK / 1e6 + 0.01 * rng.normal(size=40)
-    far = sorted(np.argsort(WORK)[-2:].tolist())
-    duration[far] += sign * 0.5
-    fit, kept = fit_wps(WORK, duration), fit_wps(np.delete(WORK, far), np.delete(duration, far))
-    assert fit.outliers == tuple(far)
-    assert fit.speed is not None
-    assert kept.speed is not None
-    faster = kept.speed.value / fit.speed.value - 1.0
-    assert abs(faster) > 0.5 * fit.speed.relative_half_width
-    notice = next(each for each in fit.notices if each.code is Code.OUTLYING_ROUNDS)
-    assert notice.severity == "warning"
-    assert notice.evidence["faster"] == pytest.approx(faster)
 
 
 def test_rounds_without_which_there_is_no_line_are_but_noted() -> None:
@@ -94,12 +36,6 @@ def test_rounds_without_which_there_is_no_line_are_but_noted() -> None:
     assert fit.speed is not None
     assert notice.severity == "note"
     assert notice.evidence["outliers"] == 1
-
-
-def test_a_round_off_an_exact_line_is_far() -> None:
-    duration = 0.3 + WORK / 1e6
-    duration[7] += 1e-3
-    assert fit_wps(WORK, duration).outliers == (7,)
 
 
 # --- The errors of lines: HC3 of statsmodels, where no autoregression is seen.

@@ -28,19 +28,6 @@ def codes(notices: tuple[Notice, ...]) -> set[Code]:
     return {each.code for each in notices}
 
 
-def test_speed_and_overhead_are_told_apart() -> None:
-    work, duration = rounds()
-    fit = fit_wps(work, duration)
-    assert fit.speed is not None
-    assert fit.speed.low < SPEED < fit.speed.high
-    assert fit.overhead.low < OVERHEAD < fit.overhead.high
-    assert fit.slope.value == pytest.approx(1.0 / fit.speed.value)
-    assert (fit.n, fit.speed.n, fit.speed.method, fit.merged) == (40, 40, "wps", 1)
-    assert fit.naive_speed == pytest.approx(work.sum() / duration.sum())
-    assert fit.naive_speed < 0.8 * SPEED
-    assert fit.notices == ()
-
-
 @given(st.floats(0.0, 100.0), st.integers(0, 50))
 def test_time_added_to_every_round_moves_the_overhead_alone(extra: float, seed: int) -> None:
     work, duration = rounds(seed, 12)
@@ -174,11 +161,6 @@ def test_merged_subsessions_are_the_line_through_mean_pairs(order: str) -> None:
     assert fit.slope.degrees_of_freedom == h - 2
     times = (duration / work)[: h * fit.merged].reshape(h, -1).mean(axis=1)
     assert abs(autocorrelation(times)) <= 0.1
-
-
-def test_whole_amounts_are_amounts() -> None:
-    whole = fit_wps([1, 4, 2, 3], [0.52, 1.98, 1.03, 1.49])
-    assert whole.speed == fit_wps([1.0, 4.0, 2.0, 3.0], [0.52, 1.98, 1.03, 1.49]).speed
 
 
 @pytest.mark.parametrize("few", [4, 20])

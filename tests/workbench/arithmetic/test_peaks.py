@@ -91,16 +91,6 @@ def test_users_who_wait_have_no_pole():
     assert found.slope == pytest.approx(2.0, rel=0.25)
 
 
-def test_a_trial_says_no_more_than_its_own_readings_do():
-    ratio = responses(200.0)
-    ratio[5] = 0.3  # at 178, as of a queue that is just filling
-    error = np.where(LOADS == 178.0, 1.0, 0.0)
-    believed, doubted = (
-        posterior(LOADS, ratio, lasted_s=10.0, error=each) for each in (None, error)
-    )
-    assert abs(doubted.quantile(0.5) - 175.0) < abs(believed.quantile(0.5) - 175.0)
-
-
 def test_probabilities_are_those_of_the_grid_also_where_no_grid_is_fine_enough(monkeypatch):
     rng = np.random.default_rng(5)
     load = rng.uniform(100.0, 199.0, LOADS.size)

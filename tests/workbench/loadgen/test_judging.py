@@ -51,16 +51,6 @@ def test_mean_and_quantiles_are_those_of_the_responses():
     assert (found.cpu_share, found.growing) == (0.1, False)
 
 
-def test_warm_up_is_left_out():
-    rng = np.random.default_rng(1)
-    response_s = rng.gamma(20.0, 0.001, 4000)
-    response_s[:400] += 0.5
-    found = judged(LIMITS, response_s)
-    assert found.mean_response_s == pytest.approx(0.02, rel=0.02)
-    assert found.spent_s["warm-up"] == pytest.approx(1.0, rel=0.1)
-    assert sum(found.spent_s.values()) == pytest.approx(10.0)
-
-
 def test_the_response_is_that_nearest_to_its_limit():
     """A quantile of few requests is known no better than the mean."""
     response_s = np.random.default_rng(1).exponential(0.02, 5000)
@@ -95,14 +85,6 @@ def test_a_queue_that_is_slow_at_times_does_not_grow(load: float):
         response_s = steps - np.minimum.accumulate(steps) + service
         growing += judged(LIMITS, response_s, duration_s=20.0).growing
     assert growing <= 1
-
-
-def test_what_is_sent_after_the_end_was_not_sent_in_time():
-    response_s = np.full(1000, 0.5)
-    found = judged(LIMITS, response_s, lag_s=np.ones(1000))
-    assert found.scheduled == 1000
-    assert found.sent == pytest.approx(910, abs=2)
-    assert found.lag_p99_s == 1.0
 
 
 SHARE = Limit(metric="response<100ms and first-byte<50ms and chunk-gap<20ms", at_most=0.05)

@@ -38,18 +38,6 @@ def read(tmp_path, monkeypatch):
     return read
 
 
-def test_a_file_is_read_as_plain_data(read):
-    found = read(GOOD)
-    threads, size = found.factors
-    assert (threads.name, threads.levels, threads.scale) == ("threads", (1, 2, 4, 8), "log2")
-    assert (threads.change_s, threads.workload, size.workload) == (30.0, False, True)
-    assert found.design == {"design": "adaptive", "samples": 8, "target": 0.05}
-    assert found.budget_s == 7200.0
-    assert found.life_cycle.start == ["my-server", "--threads={threads}"]
-    assert found.life_cycle.timeouts == {"ready": 20.0, "stop": 5.0}
-    assert found.response.search == {"accuracy": 0.04, "max_load": 2000.0}
-
-
 def test_a_peak_differs_by_sample(read):
     size = "large one"
     response, point = read(GOOD).response, {"threads": 4, "size": size}

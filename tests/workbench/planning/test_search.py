@@ -93,14 +93,6 @@ def test_trials_are_as_long_as_was_asked_for(policy: str):
     assert {each.asked.duration_s for each in found.trials} == {7.0}
 
 
-def test_the_width_decides_which_load_is_taken_for_the_peak():
-    narrow, wide = (
-        searched(serving(200.0), policy="binsearch", width=width).load for width in (0.02, 0.6)
-    )
-    assert narrow.value == pytest.approx(175.0, rel=0.01)
-    assert wide.value == 150.0
-
-
 @pytest.mark.parametrize("policy", POLICIES)
 def test_what_never_or_always_saturates_has_no_peak(policy: str):
     rng = np.random.default_rng(1)
@@ -109,10 +101,6 @@ def test_what_never_or_always_saturates_has_no_peak(policy: str):
     found = searched(answering(lambda _: 1.0 + 0.01 * rng.random()), policy=policy)
     least = 50 if policy == "strawman" else 1  # it begins at a load, and never goes below
     assert (found.status, found.load, found.at_most) == ("saturated-at-lowest", None, least)
-
-
-def test_without_a_greatest_load_the_search_ends_all_the_same():
-    assert searched(answering(lambda _: 0.01)).status is br.PeakStatus.NOT_SATURATED
 
 
 @pytest.mark.parametrize("capacity", [28.0, 50.0])
@@ -162,13 +150,6 @@ def test_a_budget_ends_the_search_with_what_is_known(budget_s: float, more_s: fl
     assert found.cost_s <= budget_s
     assert found.cost_s == pytest.approx(budget_s) or budget_s != 613.0 or more_s > 20.0
     assert searched(offer, budget_s=10.0).load is None
-
-
-def test_trials_under_way_are_within_the_budget():
-    search, asked_s = PeakSearch(threshold_s=LIMIT_S, setup_s=2.0, budget_s=100.0), 0.0
-    while (trial := search.ask()) is not None:
-        asked_s += trial.duration_s + 2.0
-    assert 90.0 < asked_s <= 100.0
 
 
 def test_trials_are_long_enough_for_a_queue_that_fills_slowly():
@@ -301,12 +282,6 @@ def test_loads_of_users_are_whole_numbers_and_the_greatest_that_is_kept_is_told(
 def test_rates_below_1_are_loads_as_well():
     load = searched(serving(0.5), threshold_s=4.0, seed_load=0.05, min_load=0.001).load
     assert load.low < 0.25 < load.high
-
-
-def test_what_a_trial_took_is_what_it_costs():
-    search = PeakSearch(threshold_s=LIMIT_S, setup_s=1.0)
-    assert told(search, spent_s={"set-up": 5.0, "run": 31.0}).cost_s == 36.0
-    assert (search.result().cost_s, search.result().status) == (36.0, None)
 
 
 @pytest.mark.parametrize(

@@ -117,24 +117,6 @@ def test_the_first_response_named_steers_though_the_first_sample_lacks_it():
     assert [sentence.split(": ")[0] for sentence in sentences] == ["peak", "latency"]
 
 
-LARGE = [*FACTORS, Factor("fs", levels=["ext4", "xfs"])]
-
-
-@pytest.mark.parametrize(("factors", "samples"), [(FACTORS, 8), (LARGE, 12), (LARGE, None)])
-def test_a_map_begins_within_its_ranges_too(factors, samples):
-    """Corners alone tell late that an answer bends."""
-    search = SurfaceMap(factors, samples=samples)
-    terms = 6 if factors is FACTORS else 9
-    first = [search.ask().point for _ in range(terms)]
-    assert len({tuple(point.values()) for point in first}) == terms
-    inner = [
-        point
-        for point in first
-        if any(abs(each.coded(point[each.name])) < 0.9 for each in factors if not each.is_category)
-    ]
-    assert 2 <= len(inner) < terms
-
-
 def test_a_quadratic_that_fits_does_not_have_its_corners_asked_again():
     """It is the surer between them the more it is told of them alone."""
     search = SurfaceMap(FACTORS, samples=14, target=1e-3)

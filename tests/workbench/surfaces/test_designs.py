@@ -134,12 +134,6 @@ def test_the_dearest_level_never_comes_back_and_all_points_differ_by_one_step(fa
         assert len({tuple(point.values()) for point in points}) == len(points)
 
 
-def test_what_is_dear_changes_least_often_then_what_is_of_the_configuration() -> None:
-    size, threads = Factor("size", [1, 2], workload=True), Factor("threads", [1, 2])
-    order = points_of([size, threads, Factor("disks", [1, 2, 3], change_s=60)], design="full")
-    assert [changes(order, name) for name in ("disks", "threads", "size")] == [2, 3, 6]
-
-
 MORE = [Factor("disks", levels=[1, 2, 3, 4, 5]), SYSTEM]
 XFS = [({"disks": 1, "fs": "xfs"}, 100.0), ({"disks": 5, "fs": "xfs"}, 400.0)]
 ZFS = ({"disks": 2, "fs": "zfs"}, 220.0)
@@ -188,9 +182,3 @@ def test_far_apart_points_are_as_far_as_the_best_of_many_random_ones(samples):
     picked = (random.choice(len(grid), len(chosen), replace=False) for _ in range(300))
     best = max(least([grid[index] for index in each]) for each in picked)
     assert least(chosen) >= best - 1e-9
-
-
-def test_far_apart_points_share_the_levels_of_a_category() -> None:
-    systems = [point["fs"] for point in points_of(SPACE)]
-    assert sorted(map(systems.count, ("ext4", "xfs", "zfs"))) == [2, 2, 3]
-    assert len(points_of([SYSTEM])) == 3  # all of a grid that has no more

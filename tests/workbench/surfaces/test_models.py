@@ -97,15 +97,6 @@ def test_samples_known_too_badly_leave_the_others_to_decide_no_quadratic_alone()
 
 
 @pytest.mark.parametrize("fit", FITS)
-def test_a_sample_that_is_known_badly_moves_predictions_little(fit: Any) -> None:
-    logs, errors = noisy(6)
-    logs[5] += 1.0
-    errors[5] = 2.0
-    predicted = fit(SPACE, GRID, logs, errors).predictions(GRID)[0]
-    assert predicted[5] == pytest.approx(TRUE[5], abs=0.1)
-
-
-@pytest.mark.parametrize("fit", FITS)
 def test_predictions_and_sums_of_points_have_the_moments_of_joint_ones(fit: Any) -> None:
     logs, errors = noisy(8, WAVE)
     sums = np.random.default_rng(8).normal(size=(3, len(GRID)))

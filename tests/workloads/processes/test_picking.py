@@ -26,22 +26,6 @@ def picked(output: str | bytes, spec: str, **options: bool) -> list[float]:
     return read_picks(io.BytesIO(data), [pick]).found[pick.metric].tolist()
 
 
-@pytest.mark.parametrize(
-    ("spec", "parts"),
-    [
-        ("rate:req/s=regex:rps: ([0-9.]+)", ("rate", "req/s", "regex", "rps: ([0-9.]+)")),
-        ("x=regex:a=b:c=(.*)", ("x", "", "regex", "a=b:c=(.*)")),
-        ("time:s=column:3", ("time", "s", "column", "3")),
-        ("p 95=json:latency.p95", ("p 95", "", "json", "latency.p95")),
-    ],
-)
-def test_each_form_is_parsed_and_written_alike(spec: str, parts: tuple[str, ...]) -> None:
-    pick = Pick.parse(spec)
-    assert (pick.metric, pick.unit, pick.how, pick.where) == parts
-    assert str(pick) == spec
-    assert not pick.unit_readings
-
-
 @given(
     metric=st.text(min_size=1),
     unit=st.text().map(str.strip),
@@ -123,12 +107,6 @@ def test_numbers_come_back_exactly_as_printed(values: list[float]) -> None:
     output = "".join(f'{{"v": {value!r}}}\n' for value in values)
     assert picked(output, "x=json:v") == values
     assert picked(output, "x=regex:: (.*)}") == values
-
-
-def test_several_metrics_are_read_in_one_pass() -> None:
-    picks = [Pick.parse("a=column:0"), Pick.parse("b=regex:b=([0-9]+)")]
-    found = read_picks(io.BytesIO(b"1\n2 b=7\n"), picks).found
-    assert {name: list(values) for name, values in found.items()} == {"a": [1.0, 2.0], "b": [7.0]}
 
 
 @pytest.mark.parametrize(
