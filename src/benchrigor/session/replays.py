@@ -103,9 +103,13 @@ def record_of_rounds(
     """Analyse rounds that were recorded elsewhere; with empty rules only once, at their end."""
     facts = subject or {"kind": FILE}
     given: dict[str, Any] = {"detector": detector, "rules": rules, "recorded": True}
-    engine = Engine(Subject(options, metrics, name=name, facts=facts, **given))
-    for round_ in rounds:
-        engine.tell(round_, asked=False)
+    return _told(Subject(options, metrics, name=name, facts=facts, **given), rounds)
+
+
+def _told(subject: Subject, rounds: Iterable[Round]) -> RunRecord:
+    engine = Engine(subject)
+    for finished in rounds:
+        engine.tell(finished, asked=False)
     record: RunRecord = engine.result()
     return record
 
@@ -198,10 +202,7 @@ def ensure_analysed(record: RunRecord) -> RunRecord:
         facts=record.subject,
         recorded=is_file,
     )
-    engine = Engine(subject)
-    for finished in record.rounds:
-        engine.tell(finished, asked=False)
-    analysed: RunRecord = engine.result()
+    analysed = _told(subject, record.rounds)
     return replace(analysed, provenance=record.provenance, run_id=record.run_id)
 
 
