@@ -1,17 +1,14 @@
 """Pictures of maps, by their artists."""
 
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
 import pytest
-from known_maps import CACHE, DISKS, FS, THREADS, surface_of, with_lost
+from known_maps import CACHE, THREADS, surface_of, with_lost
 from matplotlib.axes import Axes
 from matplotlib.collections import FillBetweenPolyCollection
 from matplotlib.figure import Figure
 
-from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.workbench import Factor
 from benchrigor.workbench.picture import plot_map
 
@@ -89,19 +86,6 @@ def test_samples_without_a_number_stand_at_the_lower_edge_by_their_kind(lost: An
     assert max(heights) < 0.2
 
 
-def test_one_of_several_responses_is_drawn() -> None:
-    surface = surface_of([THREADS], names=("peak", "goodput"))
-    assert panels_of(plot_map(surface))[0].get_ylabel() == "peak"
-    assert panels_of(plot_map(surface, "goodput"))[0].get_ylabel() == "goodput"
-    with pytest.raises(InvalidInput):
-        plot_map(surface, "speed")
-
-
-def test_too_few_samples_make_no_picture() -> None:
-    with pytest.raises(NotEstimable):
-        plot_map(surface_of([THREADS, DISKS, FS], step=12))
-
-
 def test_names_are_drawn_as_they_are_with_control_characters_escaped() -> None:
     dear = Factor("fs", levels=["ext4", "x$fs$\x1b[3m"])
     axes = plot_map(surface_of([THREADS, dear]), title="a $x$\n\x1b[3m server")
@@ -135,12 +119,6 @@ def overlap(axes: Axes) -> list[Any]:
 def test_labels_do_not_cover_each_other(factors: list[Factor]) -> None:
     for each in panels_of(plot_map(surface_of(factors), unit="1/s")):
         assert not overlap(each)
-
-
-def test_matplotlib_is_loaded_only_when_it_draws() -> None:
-    code = "import sys, benchrigor.workbench.picture; print('matplotlib' in sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "False"
 
 
 def test_samples_on_a_profile_are_told_from_those_elsewhere(lost: Any) -> None:

@@ -57,20 +57,6 @@ def test_neither_the_unit_nor_the_order_matters_and_slower_responses_mean_a_lowe
     assert posterior(LOADS, ratio * slower).quantile(0.5) < one.quantile(0.5)
 
 
-def test_more_and_longer_trials_tell_more():
-    rng = np.random.default_rng(1)
-    ratio = responses(200.0) * np.exp(rng.normal(0.0, 0.1, LOADS.size))
-    once = posterior(LOADS, ratio, lasted_s=10.0)
-    assert posterior(LOADS, ratio, lasted_s=600.0).sd < once.sd
-    assert posterior(np.tile(LOADS, 4), np.tile(responses(200.0), 4)).sd < once.sd
-
-
-def test_a_crash_tells_only_that_the_peak_is_below():
-    """The curve goes on to 175, and the server breaks down from 172 on."""
-    found = posterior(LOADS, np.where(LOADS > 170.0, math.inf, responses(200.0)))
-    assert 160.0 < found.quantile(0.5) < found.quantile(0.975) < 178.0
-
-
 def test_a_peak_that_is_known_to_a_thousandth_is_not_missed_between_the_points_of_the_grid():
     """A steep curve, and trials far apart: the range is 1000 times as wide as the interval."""
     load = np.array([50.0, 200.0, 800.0, 3200.0, 968.9, 940.1, 980.9, 790.4, 927.0])
@@ -89,17 +75,6 @@ def test_users_who_wait_have_no_pole():
     assert found.method == CLOSED_LOOP.method
     assert found.quantile(0.025) < 100.0 < found.quantile(0.975)
     assert found.slope == pytest.approx(2.0, rel=0.25)
-
-
-def test_probabilities_are_those_of_the_grid_also_where_no_grid_is_fine_enough(monkeypatch):
-    rng = np.random.default_rng(5)
-    load = rng.uniform(100.0, 199.0, LOADS.size)
-    ratio = 1.0 / (200.0 - load) / 0.04
-    fine = posterior(load, ratio)
-    monkeypatch.setattr(peaks, "_sd", lambda *_: 0.0)
-    never_fine = posterior(load, ratio)
-    for q in (0.025, 0.5, 0.975):
-        assert never_fine.quantile(q) == pytest.approx(fine.quantile(q), rel=0.01)
 
 
 def test_the_interval_of_many_long_trials_is_that_of_a_dense_grid(monkeypatch: pytest.MonkeyPatch):

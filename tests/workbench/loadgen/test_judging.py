@@ -212,24 +212,11 @@ class Shedding(Queue):
         return response_s, np.where(failed, TIMEOUT_S, 0.004), failed
 
 
-class Slow(Queue):
-    """Is never good."""
-
-    def times(self, n: int, load: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return np.full(n, 0.06), np.full(n, 0.05), np.zeros(n, dtype=np.bool_)
-
-
 def searched(server: Queue, **options: object) -> PeakRate:
     search = PeakSearch(limits=[JOINT], **options)
     while (trial := search.ask()) is not None:
         search.tell(trial, server.offer(trial))
     return search.result()
-
-
-def test_the_share_of_the_simulated_queue_is_known():
-    response_s, first_s, _ = Queue(1).times(2_000_000, Queue.peak)
-    is_bad = (response_s >= RESPONSE_S) | (first_s >= FIRST_S)
-    assert is_bad.mean() == pytest.approx(0.01, rel=0.1)
 
 
 def test_a_peak_by_the_share_of_good_requests_is_found():
@@ -255,7 +242,3 @@ def test_intervals_hold_whatever_makes_requests_bad(server: type[Queue]):
     assert len(known) == 12
     assert sum(each.low <= server.peak <= each.high for each in known) >= 10
     assert max(abs(each.value / server.peak - 1.0) for each in known) < 0.08
-
-
-def test_what_is_never_good_is_saturated_at_the_lowest_load():
-    assert searched(Slow(1)).status is PeakStatus.SATURATED_AT_LOWEST

@@ -371,12 +371,6 @@ def test_a_curve_that_is_not_known_is_bracketed(peak: float):
         assert sum(end <= each.asked.load < 1.01 * end for each in found.trials) >= 2
 
 
-def test_counts_that_were_told_give_the_others():
-    result = br.LoadResult(mean_response_s=1.0, sent=100, failed=3)
-    assert result.completed == 97
-    assert result.value("failed") == 0.03
-
-
 def of_one_queue(rate: float, *, limit_s: float, seed: int, is_counted: bool = True) -> Offer:
     """Offer loads to one server of fixed service times, which counts what is over its limit."""
     rng = np.random.default_rng(seed)

@@ -86,16 +86,6 @@ def test_a_design_has_different_points_that_tell_each_term(factors, samples, mon
     assert np.linalg.matrix_rank(model) == model.shape[1]
 
 
-def test_a_seed_decides_and_the_global_one_stays_as_it_was(monkeypatch):
-    monkeypatch.setattr(designs, "_STARTS", 2)
-    np.random.seed(1)  # noqa: NPY002  # the global state is what must not change
-    first = optimal(SPACE, 9, seed=5)
-    drawn = np.random.random()  # noqa: NPY002
-    np.random.seed(1)  # noqa: NPY002
-    assert np.random.random() == drawn  # noqa: NPY002
-    assert optimal(SPACE, 9, seed=5) == first
-
-
 def test_without_pydoe_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pydoe", None)
     with pytest.raises(MissingExtra, match=r"benchrigor\[workbench\]"):

@@ -120,13 +120,6 @@ def test_the_best_point_follows_the_direction() -> None:
     assert mapped(seed=4, direction="lower").best().point == {"threads": 1, "fs": "xfs"}
 
 
-def test_the_unit_of_the_answer_changes_nothing_else() -> None:
-    one, thousand = (mapped(lambda p, k=k: k * rate_of(p), seed=5) for k in (1.0, 1000.0))
-    point = {"threads": 6, "fs": "ext4"}
-    assert thousand.predict(point).value == pytest.approx(1000.0 * one.predict(point).value)
-    assert thousand.loo_error == pytest.approx(one.loo_error)
-
-
 def test_sensitivities_hold_true_ratios() -> None:
     found = mapped(lambda point: 50.0 * float(point["threads"]) ** 0.5, seed=6).sensitivities()
     assert found["threads"].low < math.sqrt(32.0) < found["threads"].high
@@ -257,12 +250,6 @@ def test_a_category_without_an_effect_seldom_matters(levels: str):
         wrong += surface.sensitivities()["kind"].low > 1.0
     # More have a chance of 1.4 % at a share of 0.05.
     assert wrong <= 5
-
-
-def test_intervals_of_many_points_are_those_of_each(surface: Any) -> None:
-    each = [surface.predict(point) for point in GRID]
-    wanted = [[one.value for one in each], [one.low for one in each], [one.high for one in each]]
-    assert surface.intervals(GRID) == pytest.approx(np.array(wanted))
 
 
 # --- hosts as effects: what is predicted is their mean, whichever of them measured a point

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from benchrigor.workbench.data import (
     Trial,
 )
 from benchrigor.workbench.fakes import SimulatedServer
-from benchrigor.workbench.planning import adaptive_search, endings, steps
+from benchrigor.workbench.planning import adaptive_search, steps
 from benchrigor.workbench.planning.judging import Judge
 from benchrigor.workbench.planning.published_search import find_policy
 from benchrigor.workbench.planning.steps import Ending, Step
@@ -213,7 +213,7 @@ class PeakSearch:
         status = None if ending is None else ending.status
         if status is PeakStatus.SATURATED_AT_LOWEST:  # trials that kept the limits were chance
             kept, saturated = None, min(trial.asked.load for trial in trials)
-        unread = endings.note_unread_limits(self.limits, trials)
+        unread = _note_unread(self.limits, trials)
         return PeakRate(
             status=status,
             load=load,
@@ -285,10 +285,11 @@ class PeakSearch:
         least = min((trial.asked.load for trial in self._valid()), default=0.0)
         is_lowest = ending.status is PeakStatus.SATURATED_AT_LOWEST and least == self.goal.min_load
         if is_lowest and not ending.notices and not self.goal.whole:
-            return replace(ending, notices=(endings.saturated_at_least(least),))
+            notice = Notice.of(Code.NOT_CONVERGED, "least load", load_=least)
+            return replace(ending, notices=(notice,))
         if ending.status is not PeakStatus.NOT_SATURATED or not self._limited:
             return ending
-        return replace(ending, notices=(endings.not_offered(self._limited),))
+        return replace(ending, notices=(Notice.of(Code.GENERATOR_LIMIT, why_=self._limited),))
 
     def _so_far(self) -> Estimate | None:
         return adaptive_search.so_far(self._valid(), self.goal) if self._is_adaptive else None
@@ -298,11 +299,12 @@ class PeakSearch:
             return ending
         load, kept = self._so_far(), steps.highest_kept(self._valid())
         wanted = None if load is None else self.goal.accuracy * load.value
-        notice = endings.not_narrow(wanted)
+        price = ""
         if load is None and kept is not None and self._is_adaptive:
             needed_s = self.goal.by_now(self._trials).usual_s(self._least_requests / kept)
             if needed_s > (self.goal.budget_s or math.inf):
-                notice = endings.not_narrow(wanted, near=kept, needed_s=needed_s)
+                price = f" A peak near {kept:.3g} takes about {show_duration(needed_s)}."
+        notice = Notice.of(Code.NOT_CONVERGED, "search", price_=price, wanted=wanted)
         return Ending(PeakStatus.BUDGET_SPENT, load, (notice,))
 
     def _repeat_or_limit(self, invalid: Trial) -> None:
@@ -323,7 +325,8 @@ class PeakSearch:
         if below is not None:
             self.goal = replace(self.goal, max_load=self.goal.within(below))
             return
-        notice = endings.not_offered(invalid.invalid, below=load if is_below else None)
+        which = "one" if is_below else ""
+        notice = Notice.of(Code.GENERATOR_LIMIT, which, load_=load, why_=invalid.invalid)
         ending = Ending(PeakStatus.NOT_SATURATED, notices=(notice,))
         if is_below:
             ending = Ending(PeakStatus.FAILED, self._so_far(), (notice,))
@@ -333,7 +336,10 @@ class PeakSearch:
         """Return an ending if trials were run, and all were invalid; else None."""
         if not self._trials or self._valid():
             return None
-        return Ending(status, notices=(endings.none_offered(self._trials),))
+        n, why = len(self._trials), self.last.invalid
+        which = "the only trial was" if n == 1 else f"all {n} trials were"
+        notice = Notice.of(Code.GENERATOR_LIMIT, "none", which_=which, why_=why)
+        return Ending(status, notices=(notice,))
 
     def _offered_below(self, load: float) -> float | None:
         """Return the greatest load to continue with below an impossible one; None without one."""
@@ -365,6 +371,17 @@ def _all_limits(
         (f"{metric!r} has {n} limits, expected one" for metric, n in times.items() if n > 1),
     )
     return tuple(found)
+
+
+def _note_unread(limits: Sequence[Limit], trials: Sequence[Trial]) -> Iterator[Notice]:
+    """Report limits without a value in any trial."""
+    names = [
+        repr(limit.metric)
+        for limit in limits
+        if all(trial.result.value(limit.metric) is None for trial in trials)
+    ]
+    if trials and names:
+        yield Notice.of(Code.LIMIT_NOT_CHECKED, names_=" or ".join(names))
 
 
 def _binding(trials: Sequence[Trial], load: Estimate | None) -> str:
