@@ -1,13 +1,18 @@
-"""What the documents show is run, and what they list is what there is."""
+"""What the documents and the front page show is run, and what they list is what there is."""
 
 import ast
 import doctest
 import inspect
 import json
+import os
 import re
 import runpy
+import shlex
+import subprocess
 import sys
 import typing
+from collections.abc import Callable
+from dataclasses import fields
 from functools import reduce
 from importlib import import_module
 from pathlib import Path
@@ -19,9 +24,11 @@ from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
 import benchrigor
+import benchrigor as br
 from benchrigor.cli import main
 from benchrigor.cli.exits import ExitCode
 from benchrigor.model import Code, PeakStatus, ServiceRate, StablePhase, StopReason
+from benchrigor.settings import SETTINGS
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -209,3 +216,220 @@ def member(whole: Any, part: str) -> Any:
     if inspect.ismodule(whole) and not hasattr(whole, part):
         return import_module(f"{whole.__name__}.{part}")
     return getattr(whole, part)
+
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BUDGET = "0.2s"
+NO_FAULT = {"benchrigor": {0, 3, 4, 7}, "pytest": {0, 1}}  # undecided, no number, worse
+
+
+def blocks(text: str, *languages: str) -> list[str]:
+    """Return what the blocks of code in these languages hold."""
+    found = re.findall(r"^```(\w+)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    return [code for language, code in found if language in languages]
+
+
+def lines(text: str) -> list[str]:
+    """Return the commands of a page: lines of its blocks of shell, and those before an output."""
+    scripts = [line for code in blocks(text, "sh", "bash") for line in code.splitlines()]
+    return scripts + re.findall(r"^\$ (.*)$", text, flags=re.MULTILINE)
+
+
+def write_files(text: str, folder: Path) -> None:
+    """Write the files that a page shows, named by their first lines."""
+    for code in blocks(text, "python"):
+        if named := re.match(r"# (\w+\.py)\n", code):
+            (folder / named[1]).write_text(code, encoding="utf-8")
+
+
+def run(folder: Path, *argv: str) -> subprocess.CompletedProcess[str]:
+    """Run a program of this Python in the folder."""
+    environment = {name: text for name, text in os.environ.items() if "PYTEST" not in name}
+    environment["BENCHRIGOR_STORE"] = str(folder / "runs.sqlite")
+    words = [sys.executable, *argv]
+    return subprocess.run(
+        words, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def git(folder: Path, line: str) -> None:
+    """Run a command of git in the folder."""
+    words = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *shlex.split(line)]
+    subprocess.run(words, cwd=folder, check=True)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a shallow clone, as CI has it, of a repository that holds the files of the front page.
+
+    It measures for a moment.
+    """
+    origin = tmp_path / "origin"
+    origin.mkdir()
+    write_files(README, origin)
+    settings = f'[tool.benchrigor]\nbudget = "{BUDGET}"\n'
+    (origin / "pyproject.toml").write_text(settings, encoding="utf-8")
+    for line in ("init -q -b main", "add .", "commit -qm Begin", "branch change"):
+        git(origin, line)
+    git(tmp_path, f"clone -q --depth=1 --branch=change {origin.as_uri()} clone")
+    (fetching,) = (line for line in lines(README) if line.startswith("git "))
+    git(tmp_path / "clone", fetching.removeprefix("git "))
+    return tmp_path / "clone"
+
+
+@pytest.mark.parametrize(
+    "line", [line for line in lines(README) if line.startswith(("benchrigor ", "pytest "))]
+)
+def test_commands_of_the_front_page_measure(project: Path, line: str) -> None:
+    program, *words = shlex.split(line, comments=True)
+    done = run(project, "-m", program, *words)
+    assert done.returncode in NO_FAULT[program], done.stdout + done.stderr
+    assert re.search(r"\d ?%|no number", done.stdout), done.stdout + done.stderr
+
+
+def test_only_installing_is_left_to_other_tests() -> None:
+    programs = [line.split()[0] for line in lines(README)]
+    assert sorted(set(programs)) == ["benchrigor", "git", "pytest", "python3"]
+    installing = [line for line in lines(README) if line.startswith("python3 ")]
+    assert all("pip install" in line for line in installing)
+    assert len(installing) == 2
+
+
+def test_scripts_of_the_front_page_run(project: Path) -> None:
+    scripts = [code for code in blocks(README, "python") if not code.startswith(("#", ">>>"))]
+    for script in scripts:
+        done = run(project, "-c", re.sub(r"budget_s=\d+", "budget_s=0.2", script))
+        assert done.returncode == 0, done.stderr
+    assert scripts
+
+
+def test_tests_of_the_page_of_pytest_run(tmp_path: Path) -> None:
+    write_files((ROOT / "docs" / "pytest.md").read_text(encoding="utf-8"), tmp_path)
+    (name,) = (path.name for path in tmp_path.glob("test_*.py"))
+    done = run(tmp_path, "-m", "pytest", name, f"--bench-budget={BUDGET}")
+    assert "test_parsing" in done.stdout
+    assert done.returncode in NO_FAULT["pytest"], done.stdout
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_commands_on_pages_are_commands(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for line in lines(path.read_text(encoding="utf-8")):
+        _, verb, *words = [*shlex.split(line, comments=True), "", ""]
+        if line.startswith("benchrigor "):
+            words = words[:-2] if not verb.startswith("-") else []
+            command = main.get_command(click.Context(main), verb)
+            assert command is not None, line
+            command.make_context(verb, words, parent=click.Context(main))
+
+
+def test_every_page_is_linked_from_the_index() -> None:
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    unlisted = {"README.md", "plan.md"}
+    for path in sorted((ROOT / "docs").glob("*.md")):
+        assert path.name in unlisted or f"]({path.name})" in index, path.name
+
+
+def test_the_front_page_is_short() -> None:
+    assert len(README.splitlines()) <= 150
+
+
+LAZY = [
+    "benchrigor",
+    *(f"benchrigor.{room}" for room in ("instrument", "interference", "machine", "model")),
+    *(f"benchrigor.{room}" for room in ("queues", "session", "stats", "testing")),
+]
+ROOMS = {"errors", "instrument", "interference", "machine", "model", "queues", "report", "stats"}
+ROOMS |= {"testing", "workbench", "workloads"}
+HEAVY = ["numpy", "scipy", "statsmodels", "ruptures", "pyperf", "matplotlib", "pandas", "asyncio"]
+HEAVY += ["psutil"]
+
+
+@pytest.mark.parametrize("module", ["benchrigor", "benchrigor.pytest_plugin"])
+def test_importing_loads_nothing_heavy(module: str) -> None:
+    code = f"import {module}, sys; print([name for name in {HEAVY} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_public_name_can_be_reached_and_is_listed() -> None:
+    assert sorted(br.__all__) == br.__all__
+    for name in br.__all__:
+        assert getattr(br, name) is not None
+    assert set(br.__all__) <= set(dir(br))
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="'mesure'"):
+        br.mesure  # noqa: B018  # the access is the test
+
+
+# Doors, and their parameters that are no settings.
+DOORS: dict[Callable[..., object], str] = {
+    br.Options: "",
+    br.Session: "options metrics name subject store rules clock meter next_work before_round "
+    "after_round progress",
+    br.measure: "func name setup teardown store progress metric clock over_s loop_factory sync "
+    "items memory instructions",
+    br.measure_async: "func options",  # those of `measure`
+    br.measure_many: "functions options",  # likewise
+    br.measure_pair: "baseline candidate setup teardown store progress began clock",
+    br.compare_runs: "baseline candidate metric direction paired store",
+    br.plan: "known change power half_widths metric",
+    br.CommandWorkload: "argv picks accept_exit cwd env grace_s hooks stdin stdout ignore_failure "
+    "cpu_times memory warm_up clock meter",
+    br.InterpreterWorkload: "target args kwargs python cwd env inherit_env cpus inside path inner",
+}
+OF_THE_FIXTURE = {
+    "__call__": "func args kwargs",
+    "pedantic": "target args kwargs setup teardown rounds warmup_rounds iterations",
+    "compare": "old new",
+    "ratio": "baseline candidate",
+}
+# Defaults other than those of the table.
+OTHERWISE = {
+    (br.Session, "detector"): None,  # an object; the option has the name
+    ("compare", "margin"): None,  # that of the test
+    (br.measure_pair, "target"): None,  # half the margin
+    (br.compare_runs, "statistic"): None,  # that of the runs
+    (br.compare_runs, "detector"): None,  # likewise
+    (br.plan, "confidence"): None,  # that of the pilot
+    (br.plan, "margin"): 0.0,  # any change is to be seen
+}
+
+
+def test_every_door_names_the_settings_as_their_table_does_and_has_its_defaults(
+    bench: Any,
+) -> None:
+    own = {field.name: field.default for field in fields(br.Options)}
+    table = {name: own.get(name, row.default) for name, row in SETTINGS.items()}
+    assert own.keys() <= SETTINGS.keys()
+    doors: dict[Any, tuple[Any, str]] = {door: (door, others) for door, others in DOORS.items()}
+    doors |= {name: (getattr(bench, name), others) for name, others in OF_THE_FIXTURE.items()}
+    for door, (function, others) in doors.items():
+        parameters = inspect.signature(function).parameters.values()
+        given = {each.name: each.default for each in parameters}
+        settings = given.keys() - set(others.split())
+        assert (settings - SETTINGS.keys(), set(others.split()) - given.keys()) == (set(), set())
+        for name in settings:
+            assert given[name] == OTHERWISE.get((door, name), table[name]), (door, name)
+    assert (own["target"], own["budget_s"], own["min_seconds"]) == (0.02, 10.0, 1.0)
+
+
+@pytest.mark.parametrize("lobby", LAZY)
+def test_what_a_lobby_tells_type_checkers_is_what_it_gives(lobby: str) -> None:
+    module = import_module(lobby)
+    assert module.__file__ is not None
+    stub = Path(module.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    places = {
+        alias.asname or alias.name: (str(node.module), alias.name)
+        for node in ast.parse(stub).body
+        if isinstance(node, ast.ImportFrom) and node.module != "benchrigor"
+        for alias in node.names
+    }
+    assert sorted(places) == sorted({*dir(module)} - ROOMS - {"__version__"})
+    for name, (place, item) in places.items():
+        assert getattr(module, name) is getattr(import_module(place), item)

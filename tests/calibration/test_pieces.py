@@ -1,4 +1,4 @@
-"""Machines whose level changes from minute to minute: coverage of the mean over minutes."""
+"""Levels that change from minute to minute, or from one process to the next."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,10 @@ from scipy.stats import binom
 
 from benchrigor.model import Options
 from benchrigor.session import Session
+from benchrigor.stats.readings.analysis import estimate
+from benchrigor.stats.readings.asked_readings import Readings
+from benchrigor.stats.readings.inference_units import INVOCATIONS
+from benchrigor.stats.statistics.statistic import split_variance
 from benchrigor.testing import FakeClock
 
 CALL_S = 0.01
@@ -58,3 +62,17 @@ def test_the_interval_of_pieces_holds_the_mean_over_minutes(pieces, target):
             runs += 1
             held += found.low <= CALL_S <= found.high
     assert held >= binom.ppf(0.01, runs, 0.93)
+
+
+def test_the_split_finds_both_variances() -> None:
+    rng = np.random.default_rng(9)
+    splits = []
+    for _ in range(100):
+        noise = rng.normal(0.0, 0.05, (10, 1001))
+        readings = noise[:, 1:] + 0.5 * noise[:, :-1]
+        invocations = tuple(rng.normal(1.0, 0.02, (10, 1)) + readings)
+        asked = Readings(series=invocations, unit=INVOCATIONS, searched=False)
+        splits.append(split_variance(estimate(asked).fits))
+    # The relative standard error of a variance from 10 is sqrt(2/9), of its mean a tenth of it.
+    assert np.mean([split.between for split in splits]) == pytest.approx(4e-4, rel=0.15)
+    assert np.mean([split.within for split in splits]) == pytest.approx((0.05 * 1.5) ** 2, rel=0.1)

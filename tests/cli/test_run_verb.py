@@ -66,10 +66,6 @@ def test_the_json_summary_is_a_record_without_raw_readings(told):
     assert said["estimate"]["n"] == 10
 
 
-def test_ending_before_the_target_is_reached_is_told_by_exit_code_3(cli):
-    assert run_for_a_number(cli, "--target", "0.0001%", "true").exit_code == 3
-
-
 def test_readings_are_picked_from_the_output(told, script):
     printing = script(
         "print('rps: 250.0'); print('{\"cpu\": {\"user\": 3}}'); print('x 0.5'); exit(1)"
@@ -82,14 +78,6 @@ def test_readings_are_picked_from_the_output(told, script):
     assert values == {"rate": 250.0, "cpu": 3.0, "wait": 0.5}
     assert found["rate"]["metric"]["unit"] == "req/s"
     assert not found["time"]["metric"]["must_satisfy"]
-
-
-def test_unit_readings_are_picked_from_the_output(told, script):
-    printing = script("for n in range(50): print(n, 1 + n % 2)")
-    words = ("run", "--max-rounds", "2", "--read-units", "latency:s=column:1", *printing)
-    (latency, _) = told(*words)["analyses"]
-    assert latency["n"] == 100
-    assert latency["estimate"]["value"] == pytest.approx(1.5, rel=0.1)
 
 
 def test_a_call_of_a_function_that_lasts_too_long_is_ended(cli, module, kept):
@@ -155,13 +143,6 @@ def test_unit_readings_of_varied_work_must_satisfy_and_the_speed_stands_beside(t
     assert found["speed"]["estimate"]["value"] == pytest.approx(100.0)
 
 
-def test_wps_may_be_asked_for_by_name_without_a_range(told):
-    words = ("--budget", "300", "--max-rounds", "12", "--analysis", "wps", *TIMED)
-    document = told("run", *words, *TAKING)
-    assert document["options"]["analysis"] == "wps"
-    assert document["analyses"][0]["estimate"]["value"] == pytest.approx(2e6, rel=1e-6)
-
-
 def test_rounds_that_stay_too_short_are_bad_input(cli, script):
     words = ("--work", "0:1000", "--read", "time:s=column:0", *script("print(0.001)"), "{work}")
     assert cli("run", *words).exit_code == 2
@@ -187,16 +168,6 @@ def test_a_function_of_an_amount_is_measured_and_taken_up_again(cli, module, onl
     assert speed is None or speed.value == pytest.approx(1e5, rel=0.5)
 
 
-def test_a_command_of_various_work_is_taken_up_again(cli, script, only):
-    noisy = "import random, sys; print('took', float(sys.argv[1]) / 2e6 * random.uniform(0.9, 1.1))"
-    words = ("--work", "1e6:1e8", "--target", "0.001%", *TIMED, *TEN_ROUNDS)
-    assert cli("run", *words, *script(noisy), "{work}").exit_code in {3, 4}  # ten may be too few
-    again = ("resume", only().run_id, "--budget", "300", "--max-rounds", "30")
-    assert cli(*again).exit_code == 3
-    assert len(only().rounds) == 30
-    assert only().estimate().value == pytest.approx(2e6, rel=0.3)
-
-
 @pytest.mark.parametrize(("more", "counts"), [((), "time"), (("--analysis", "wps"), "speed")])
 def test_a_generator_function_of_an_amount_does_the_work_of_each_round(
     cli, module, only, more, counts
@@ -210,14 +181,6 @@ def test_a_generator_function_of_an_amount_does_the_work_of_each_round(
     assert wanted == {"time": ("s", counts == "time"), "speed": ("B/s", counts == "speed")}
     sizes = [each.unit_readings["time"].size for each in record.rounds]
     assert sizes == [each.plan.work for each in record.rounds]
-
-
-def test_a_function_of_an_amount_may_be_given_one(cli, module, only):
-    module("single", "def f(n): sum(range(int(n)))")
-    assert cli("run", "--work", "20k", "--max-rounds", "12", "single:f").exit_code in {0, 3, 4}
-    record = only()
-    assert record.metrics[0].name == "time"
-    assert {each.plan.work for each in record.rounds} == {20_000}
 
 
 def test_statistic_batch_and_collector_reach_the_options_and_the_stored_subject(told, module, only):
@@ -247,11 +210,6 @@ def test_a_run_taken_up_goes_on_with_the_same_batch(cli, module, only):
     assert cli("resume", only().run_id, "--max-rounds", "4").exit_code in {3, 4}
     assert [each.facts["inner_loop"] for each in only().rounds] == [3] * 4
     assert only().options.statistic == "p10"
-
-
-def test_a_generator_function_is_measured_step_by_step(told, module):
-    module("steps", "def f():\n  while True:\n    sum(range(5000)); yield")
-    assert told("run", "--max-readings", "50", "steps:f")["analyses"][0]["n"] > 1
 
 
 def test_restarted_rounds_start_a_generator_anew(cli, module):

@@ -48,6 +48,16 @@ READABLE = {
     "a path in each object": ('[{"a": {"t": 1}}, {"a": {"t": 2.5}}, {"a": {"t": 3}}]', "a.t"),
     "a path on each line": ('{"a": [0, 1]}\n{"a": [0, 2.5]}\n{"a": [0, 3]}\n', "a.1"),
     "a key with a point": ('{"a.b": [1, 2.5, 3], "a": {"b": [9]}}', "a.b"),
+    "labels in blocks": ("phase,time\nwarm,1\nwarm,2.5\nsteady,3\n", "time"),
+    "a remark now and then": ("name,time\n,1\ngc,2.5\n,3\n", "time"),
+    "comments": (
+        "# a program\n# name,time\nname,time\na,1\n# more, or less, or not\na,2.5\na,3\n",
+        "time",
+    ),
+    "a header below one comment": ("# c\n\ntime\n1\n2.5\n3\n", "time"),
+    "a header below a comment as wide": ("# of host, x\nname,time\na,1\na,2.5\na,3\n", "time"),
+    "numbers as texts": ('[{"time": "1"}, {"time": "2.5"}, {"time": "3e0"}]', "time"),
+    "rows that begin with an empty cell": (",1\n,2.5\n,3\n", "1"),
     "an object per line": ('{"t": 1, "n": 9}\n{"t": 2.5, "n": 9}\n{"t": 3, "n": 9}\n', "t"),
 }
 
@@ -304,26 +314,6 @@ def test_rows_are_selected_and_missing_ones_left_out_when_asked(cli, told, tmp_p
     assert found["n"] == 3
     for where in ("x=1", "who=z", "who"):
         assert cli(*words, "--where", where).exit_code == 2
-
-
-LIKE = {
-    "labels in blocks": table([("warm", 1.0), ("warm", 2.5), ("steady", 3.0)], "phase,time\n"),
-    "a remark now and then": table([("", 1.0), ("gc", 2.5), ("", 3.0)]),
-    "comments": "# a program\n# name,time\nname,time\na,1\n# more, or less, or not\na,2.5\na,3\n",
-    "a header that is a comment": "#name,time\na,1\na,2.5\na,3\n",
-    "a header below one comment": "# c\n\ntime\n1\n2.5\n3\n",
-    "a header below a comment as wide": "# of host, x\nname,time\na,1\na,2.5\na,3\n",
-    "numbers as texts": '[{"time": "1"}, {"time": "2.5"}, {"time": "3e0"}]',
-    "rows that begin with an empty cell": table([("", 1.0), ("", 2.5), ("", 3.0)], head=""),
-}
-
-
-@pytest.mark.parametrize("text", LIKE.values(), ids=LIKE)
-def test_what_is_one_series_is_read(text, tmp_path) -> None:
-    (tmp_path / "f").write_text(text)
-    column = "1" if text.startswith(("#n", ",")) else "time"
-    (series,) = Columns(column=column).read(str(tmp_path / "f")).series
-    assert series.tolist() == [1.0, 2.5, 3.0]
 
 
 @pytest.mark.parametrize("names", [("parse", "parse_fast"), ("a", "b"), ("sort", "sort rev")])

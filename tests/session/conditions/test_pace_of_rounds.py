@@ -115,13 +115,6 @@ def test_the_full_speed_of_this_machine_is_kept_and_used(tmp_path, monkeypatch):
     assert Code.FULL_PACE_NEW not in codes(again)
 
 
-def test_the_reference_can_be_left_out():
-    session = br.Session(br.Options(reference=False, budget_s=0.1))
-    record = session.run(lambda: sum(range(200)))
-    assert all(each.references is None for each in record.rounds)
-    assert record.at_full_pace() is None
-
-
 def test_references_that_a_harness_measured_are_not_those_of_this_machine(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert paced.told(1).at_full_pace() is not None

@@ -150,24 +150,6 @@ def synthetic(mean: float, seed: int, clock: FakeClock) -> SyntheticWorkload:
     return SyntheticWorkload(mean=mean, restarted=True, seed=seed, clock=clock)
 
 
-def test_each_side_is_kept_as_a_run_and_both_are_compared_again(tmp_path: Path):
-    clock, store = FakeClock(), tmp_path / "runs.sqlite"
-    functions = synthetic(1e-4, 1, clock), synthetic(1.1e-4, 2, clock)
-    given = {"clock": clock, "seed": 1, "budget_s": 1.0, "store": store}
-    found = measure_processes(*functions, subjects=({"kind": "old"}, {"kind": "new"}), **given)
-    assert str(found.verdict) == "worse"
-    old, new = kept_in(store)
-    assert [(each.subject["as"], each.subject["kind"]) for each in (old, new)] == [
-        ("baseline", "old"),
-        ("candidate", "new"),
-    ]
-    assert len(old.rounds) == len(new.rounds)
-    assert old.decision is not None is not new.decision
-    again = br.compare_runs(old, new, paired=True)
-    assert again.unit == found.unit == "pair"
-    assert (again.ratio.low, again.ratio.high) == (found.ratio.low, found.ratio.high)
-
-
 class Failing:
     """A workload that fails in its third round."""
 

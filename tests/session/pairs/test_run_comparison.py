@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from shared_cases import analysed_again
 from simulated.paced import told
@@ -13,8 +12,6 @@ from benchrigor.model import Code
 from benchrigor.session import compare_runs
 from benchrigor.testing import SyntheticWorkload
 
-READINGS = np.random.default_rng(1).normal(1.0, 0.05, 1000)
-
 
 def run(mean: float, seed: int, **given: object) -> br.RunRecord:
     options = br.Options(rounds="restarted", max_rounds=20, **given)  # type: ignore[arg-type]
@@ -23,22 +20,6 @@ def run(mean: float, seed: int, **given: object) -> br.RunRecord:
 
 
 OLD, NEW = run(1.0, 1), run(1.1, 2)
-
-
-def test_restarted_rounds_are_compared_one_by_one() -> None:
-    comparison = compare_runs(OLD, NEW)
-    assert comparison.verdict is br.Verdict.WORSE
-    assert comparison.unit == "invocation"
-    assert Code.THIS_PROCESS_ONLY not in codes(comparison)
-    assert compare_runs(OLD, NEW, direction="higher").verdict is br.Verdict.BETTER
-    assert compare_runs(OLD, NEW, margin=0.5).verdict is br.Verdict.EQUIVALENT
-
-
-def test_the_statistic_is_that_of_the_runs_unless_another_is_given() -> None:
-    medians = [run(1.0, seed, statistic="median") for seed in (3, 4)]
-    assert compare_runs(*medians).statistic == "median"
-    assert compare_runs(*medians, statistic="p10").statistic == "p10"
-    assert compare_runs(READINGS, READINGS + 0.1).statistic == "mean"
 
 
 @pytest.mark.parametrize(
