@@ -57,6 +57,12 @@ def test_neither_the_unit_nor_the_order_matters_and_slower_responses_mean_a_lowe
     assert posterior(LOADS, ratio * slower).quantile(0.5) < one.quantile(0.5)
 
 
+def test_a_crash_tells_only_that_the_peak_is_below():
+    """The curve goes on to 175, and the server breaks down from 172 on."""
+    found = posterior(LOADS, np.where(LOADS > 170.0, math.inf, responses(200.0)))
+    assert 160.0 < found.quantile(0.5) < found.quantile(0.975) < 178.0
+
+
 def test_a_peak_that_is_known_to_a_thousandth_is_not_missed_between_the_points_of_the_grid():
     """A steep curve, and trials far apart: the range is 1000 times as wide as the interval."""
     load = np.array([50.0, 200.0, 800.0, 3200.0, 968.9, 940.1, 980.9, 790.4, 927.0])
