@@ -105,10 +105,3 @@ class FakeExecutor:
 
     def close(self) -> None:
         """Do nothing: it has no resources."""
-
-
-def sleep(seconds: float) -> tuple[float, float]:
-    """Sleep, as a job of a pool; return the beginning and end, by the monotonic clock."""
-    begun_s = time.monotonic()
-    time.sleep(seconds)
-    return begun_s, time.monotonic()

@@ -36,8 +36,8 @@ from benchrigor.report.plots.drawing import (
 from benchrigor.report.plots.trace import Ruler
 from benchrigor.units import Scale, scale_for
 from benchrigor.workbench.surfaces.factors import Factor, Level, show_point, spread
-from benchrigor.workbench.surfaces.samples import Best, Measured
-from benchrigor.workbench.surfaces.surface import Surface
+from benchrigor.workbench.surfaces.samples import Measured
+from benchrigor.workbench.surfaces.surface import Best, Surface
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

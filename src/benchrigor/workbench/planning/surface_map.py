@@ -11,25 +11,27 @@ import numpy.typing as npt
 
 from benchrigor.errors import PlanMismatch
 from benchrigor.model import Estimate, StopReason
-from benchrigor.model.checks import attempt, refuse, wrong_number, wrong_settings, wrong_values
+from benchrigor.model.checks import (
+    attempt,
+    refuse,
+    wrong_choice,
+    wrong_number,
+    wrong_settings,
+    wrong_values,
+)
 from benchrigor.model.series import Floats, short
 from benchrigor.workbench.settings import ADAPTIVE, MAP
 from benchrigor.workbench.surfaces import designs
 from benchrigor.workbench.surfaces.factors import Factor, Level, Point, Space
 from benchrigor.workbench.surfaces.models import AUTO
-from benchrigor.workbench.surfaces.samples import (
-    Answer,
-    Measured,
-    Sample,
-    read_answer,
-    wrong_directions,
-)
+from benchrigor.workbench.surfaces.samples import Answer, Measured, Sample, read_answer
 from benchrigor.workbench.surfaces.surface import Surface, fit_surface
 
 D_OPTIMAL, FULL = "d-optimal", "full"
 RESPONSE = "response"  # the name of an answer without one
 _MOST_ASKED = 3  # samples of one point
 _FEWEST = 4  # samples of a first design
+_WAYS = ("higher", "lower")
 
 
 def _wrong_responses(responses: object) -> list[str]:
@@ -38,6 +40,21 @@ def _wrong_responses(responses: object) -> list[str]:
     fits = bool(names) and all(isinstance(name, str) for name in names)
     is_right = fits and len({*names}) == len(names)
     return wrong_values([("responses", responses, is_right, "different names")])
+
+
+def _wrong_directions(direction: object, responses: object) -> list[str]:
+    """Return the problems of directions: one for all, or by response."""
+    if not isinstance(direction, Mapping):
+        return wrong_choice("direction", direction, _WAYS)
+    known = responses if isinstance(responses, Sequence) else [*direction]
+    unknown = [name for name in direction if name not in known]
+    problems = [
+        problem
+        for name, way in direction.items()
+        for problem in wrong_choice(f"direction of {name}", way, _WAYS)
+    ]
+    expected = f"names of responses: {', '.join(map(str, known))}"
+    return problems + wrong_values([("direction", unknown, not unknown, expected)])
 
 
 class SurfaceMap:
@@ -111,7 +128,7 @@ class SurfaceMap:
         self.space = Space(factors)
         refuse(
             wrong_settings(MAP, given),
-            wrong_directions(direction, responses),
+            _wrong_directions(direction, responses),
             [] if responses is None else _wrong_responses(responses),
             designs.wrong_samples(self.space, samples) if design == D_OPTIMAL else [],
         )

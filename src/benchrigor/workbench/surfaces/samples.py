@@ -1,8 +1,6 @@
 """The samples that a map asks for, and their results.
 
 Places for the levels of factors, in commands, URLs and limits: ``{threads}``.
-
-Further answers of a surface: the best point, crossovers, leave-one-out predictions.
 """
 
 from __future__ import annotations
@@ -13,14 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Estimate
-from benchrigor.model.checks import refuse, wrong_choice, wrong_quantity, wrong_values
+from benchrigor.model.checks import refuse, wrong_quantity
 from benchrigor.model.notice import Code, Notice
 from benchrigor.model.one_line import OneLine
-from benchrigor.model.series import Floats, short
+from benchrigor.model.series import short
 from benchrigor.stats.series.interval import student_t
 from benchrigor.workbench.data import estimate_of
 from benchrigor.workbench.surfaces.factors import Level, Point
@@ -71,89 +67,7 @@ def _level(found: re.Match[str], point: Point, *, again: bool) -> str:
     return str(int(level) if isinstance(level, float) and level.is_integer() else level)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Best(OneLine):
-    """The configuration with the best predicted answer.
-
-    Parameters
-    ----------
-    point
-        The levels by factor.
-    estimate
-        The model's prediction, which the luck of a single sample moves little.
-    regret
-        How much better, relative to its answer, the truly best point may be; from 0 on.
-    """
-
-    point: Point
-    estimate: Estimate
-    regret: Estimate
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Crossover(OneLine):
-    """The level at which two configurations change places.
-
-    Parameters
-    ----------
-    factor
-        The varied factor, which both have in common.
-    at
-        Its level with equal answers.
-    below, above
-        The better one on either side.
-    probability
-        That they change places in this way within the range of the factor.
-    """
-
-    factor: str
-    at: Estimate
-    below: Point
-    above: Point
-    probability: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut(OneLine):
-    """The prediction of a measured point from all other points.
-
-    Parameters
-    ----------
-    point
-        The levels by factor.
-    measured
-        The measurement there.
-    predicted
-        The prediction from the other points; its interval is for a measurement there.
-    """
-
-    point: Point
-    measured: Estimate
-    predicted: Estimate
-
-
-def changes_of_sign(
-    difference: Floats, drawn: Floats
-) -> Iterable[tuple[float, Floats, float, bool]]:
-    """Yield changes of sign: place and drawn places in steps, probability, and direction."""
-    for index in np.flatnonzero((difference[:-1] > 0.0) != (difference[1:] > 0.0)):
-        is_first_better = bool(difference[index] > 0.0)
-        better = drawn > 0.0 if is_first_better else drawn <= 0.0
-        changes = better[:, :-1] & ~better[:, 1:]
-        far = np.where(changes, np.abs(np.arange(changes.shape[1]) - index), np.inf)
-        nearest = np.argmin(far, axis=1)
-        row = np.arange(len(drawn))
-        before, after = drawn[row, nearest], drawn[row, nearest + 1]
-        has_change = changes[row, nearest]
-        share = before / np.where(has_change, before - after, 1.0)
-        end = np.where(better[:, 0], difference.size - 1.0, 0.0)
-        places = np.where(has_change, nearest + share, end)
-        place = index + difference[index] / (difference[index] - difference[index + 1])
-        yield float(place), places, float(np.mean(has_change)), is_first_better
-
-
 Answer = Estimate | tuple[float, float, float]
-_WAYS = ("higher", "lower")
 _LEAST_ERROR = 1e-4  # relative, of an answer that counts as exact
 
 
@@ -167,26 +81,6 @@ def read_answer(name: str, answer: object, confidence: float) -> Estimate:
     if answer.low <= 0.0:
         raise InvalidInput(f"{name} is {answer.value!r} from {answer.low!r}, expected more than 0")
     return answer
-
-
-def direction_of(response: str, direction: str | Mapping[str, str]) -> str:
-    """Return which answers of a response are better."""
-    return direction if isinstance(direction, str) else direction.get(response, "higher")
-
-
-def wrong_directions(direction: object, responses: object) -> list[str]:
-    """Return the problems of directions: one for all, or by response."""
-    if not isinstance(direction, Mapping):
-        return wrong_choice("direction", direction, _WAYS)
-    known = responses if isinstance(responses, Sequence) else [*direction]
-    unknown = [name for name in direction if name not in known]
-    problems = [
-        problem
-        for name, way in direction.items()
-        for problem in wrong_choice(f"direction of {name}", way, _WAYS)
-    ]
-    expected = f"names of responses: {', '.join(map(str, known))}"
-    return problems + wrong_values([("direction", unknown, not unknown, expected)])
 
 
 def relative_error(estimate: Estimate) -> float:

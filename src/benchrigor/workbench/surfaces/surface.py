@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,19 +27,72 @@ from benchrigor.workbench.data import estimate_of
 from benchrigor.workbench.surfaces import models
 from benchrigor.workbench.surfaces.factors import Factor, Point, Space, show_point, spread
 from benchrigor.workbench.surfaces.models import GaussianProcess, Quadratic, ResponseFit
-from benchrigor.workbench.surfaces.samples import (
-    Best,
-    Crossover,
-    LeftOut,
-    Measured,
-    changes_of_sign,
-    direction_of,
-    weak_samples,
-)
+from benchrigor.workbench.surfaces.samples import Measured, weak_samples
 
 _DRAWS, _MOST_POINTS, _STEPS = 4000, 500, 65
 _LARGEST_LOG = 700.0  # its exponential is still a double
 _LIKELY = 0.01  # of draws with a point as the best, for it to be measured again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Best(OneLine):
+    """The configuration with the best predicted answer.
+
+    Parameters
+    ----------
+    point
+        The levels by factor.
+    estimate
+        The model's prediction, which the luck of a single sample moves little.
+    regret
+        How much better, relative to its answer, the truly best point may be; from 0 on.
+    """
+
+    point: Point
+    estimate: Estimate
+    regret: Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crossover(OneLine):
+    """The level at which two configurations change places.
+
+    Parameters
+    ----------
+    factor
+        The varied factor, which both have in common.
+    at
+        Its level with equal answers.
+    below, above
+        The better one on either side.
+    probability
+        That they change places in this way within the range of the factor.
+    """
+
+    factor: str
+    at: Estimate
+    below: Point
+    above: Point
+    probability: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut(OneLine):
+    """The prediction of a measured point from all other points.
+
+    Parameters
+    ----------
+    point
+        The levels by factor.
+    measured
+        The measurement there.
+    predicted
+        The prediction from the other points; its interval is for a measurement there.
+    """
+
+    point: Point
+    measured: Estimate
+    predicted: Estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,7 +325,7 @@ class Surface(OneLine):
             if (moments[0] > 0.0).all() or (moments[0] <= 0.0).all():
                 continue
             drawn = fit.draws(moments, _DRAWS, self._rng())
-            for step, steps, probability, is_a_below in changes_of_sign(moments[0], drawn):
+            for step, steps, probability, is_a_below in _changes_of_sign(moments[0], drawn):
                 low, high = np.quantile(steps, tails)
                 ends = [step, min(low, step), max(high, step)]
                 value, low, high = np.interp(ends, np.arange(len(levels)), levels).tolist()
@@ -370,6 +423,26 @@ class Surface(OneLine):
         return [grid[index] for index in self._rng().choice(len(grid), most, replace=False)]
 
 
+def _changes_of_sign(
+    difference: Floats, drawn: Floats
+) -> Iterable[tuple[float, Floats, float, bool]]:
+    """Yield changes of sign: place and drawn places in steps, probability, and direction."""
+    for index in np.flatnonzero((difference[:-1] > 0.0) != (difference[1:] > 0.0)):
+        is_first_better = bool(difference[index] > 0.0)
+        better = drawn > 0.0 if is_first_better else drawn <= 0.0
+        changes = better[:, :-1] & ~better[:, 1:]
+        far = np.where(changes, np.abs(np.arange(changes.shape[1]) - index), np.inf)
+        nearest = np.argmin(far, axis=1)
+        row = np.arange(len(drawn))
+        before, after = drawn[row, nearest], drawn[row, nearest + 1]
+        has_change = changes[row, nearest]
+        share = before / np.where(has_change, before - after, 1.0)
+        end = np.where(better[:, 0], difference.size - 1.0, 0.0)
+        places = np.where(has_change, nearest + share, end)
+        place = index + difference[index] / (difference[index] - difference[index + 1])
+        yield float(place), places, float(np.mean(has_change)), is_first_better
+
+
 def fit_surface(
     space: Space,
     measured: Sequence[Measured],
@@ -437,7 +510,7 @@ def fit_surface(
     fits = {
         name: replace(
             models.fit_response(space, measured, name, **how),
-            sign=1.0 if direction_of(name, direction) == "higher" else -1.0,
+            sign=1.0 if _direction_of(name, direction) == "higher" else -1.0,
         )
         for name in names
     }
@@ -471,3 +544,8 @@ def _add_name(response: str, notices: Sequence[Notice]) -> tuple[Notice, ...]:
         )
         for notice in notices
     )
+
+
+def _direction_of(response: str, direction: str | Mapping[str, str]) -> str:
+    """Return which answers of a response are better."""
+    return direction if isinstance(direction, str) else direction.get(response, "higher")
