@@ -7,7 +7,6 @@ import pytest
 from known_maps import CACHE, THREADS, surface_of, with_lost
 from matplotlib.axes import Axes
 from matplotlib.collections import FillBetweenPolyCollection
-from matplotlib.figure import Figure
 
 from benchrigor.workbench import Factor
 from benchrigor.workbench.picture import plot_map
@@ -138,12 +137,8 @@ def test_samples_on_a_profile_are_told_from_those_elsewhere(lost: Any) -> None:
     assert len(here) + len(elsewhere) == len(measured)
 
 
-def test_one_factor_has_a_profile_and_a_check_and_is_drawn_into_a_given_figure() -> None:
-    figure = Figure(figsize=(6.0, 3.0), layout="constrained")
-    axes = plot_map(surface_of([THREADS]), figure=figure)
-    panels = panels_of(axes)
+def test_one_factor_has_a_profile_and_a_check() -> None:
+    panels = panels_of(plot_map(surface_of([THREADS])))
     assert len(panels) == 2
     assert len(dots(panels[0], "measured")) == 6
     assert not dots(panels[0], "measured elsewhere")
-    assert axes.figure is figure
-    assert figure.get_size_inches().tolist() == [6.0, 3.0]

@@ -79,15 +79,8 @@ class _Drawing:
         return f"{self.response} ({self.scale.name})" if self.scale.name else self.response
 
 
-def plot_map(
-    surface: Surface,
-    response: str | None = None,
-    *,
-    unit: str = "",
-    title: str = "",
-    figure: Figure | None = None,
-) -> Axes:
-    """Draw the predictions of a surface and its samples.
+def plot_map(surface: Surface, *, unit: str = "", title: str = "") -> Axes:
+    """Draw the predictions of the first response of a surface, and its samples.
 
     Two numeric factors give contours of the prediction and of the half-width of its interval.
     Otherwise every factor has a panel, with the other factors at the best point: it shows the
@@ -98,14 +91,10 @@ def plot_map(
     ----------
     surface
         Of a `benchrigor.workbench.SurfaceMap`.
-    response
-        Its name; None for the first.
     unit
         Of the response.
     title
         Name of the measured subject.
-    figure
-        To draw into; None for a new one.
 
     Returns
     -------
@@ -119,11 +108,11 @@ def plot_map(
     MissingExtra
         Without matplotlib, which comes with ``pip install 'benchrigor[report]'``.
     """
-    name = response if response is not None else next(iter(surface.responses), None)
+    name = next(iter(surface.responses), None)
     best = surface.best(name)
     drawing = _Drawing(surface, str(name), best, scale_for(best.estimate.value, unit))
     has_contours = [factor.is_category for factor in surface.factors] == [False, False]
-    panels = _panels(3 if has_contours else len(surface.factors) + 1, figure)
+    panels = _panels(3 if has_contours else len(surface.factors) + 1)
     if has_contours:
         _draw_contours(drawing, panels[:2])
     else:
@@ -134,14 +123,13 @@ def plot_map(
     return panels[0]
 
 
-def _panels(count: int, figure: Figure | None) -> list[Axes]:
+def _panels(count: int) -> list[Axes]:
     """Return ``count`` axes, up to three in a row."""
     columns = 2 if count == 4 else min(count, 3)  # two rows of two
     rows = math.ceil(count / columns)
-    if figure is None:
-        figure = cast("Figure", new_axes().figure)
-        figure.clear()
-        figure.set_size_inches(_WIDTH * columns, _HEIGHT * rows + 0.8)
+    figure = cast("Figure", new_axes().figure)
+    figure.clear()
+    figure.set_size_inches(_WIDTH * columns, _HEIGHT * rows + 0.8)
     panels: list[Axes] = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
     for unused in panels[count:]:
         unused.remove()
@@ -361,7 +349,7 @@ def _scale_answers(
 # --- the trials of a search
 
 
-def plot_peak(peak: PeakRate, *, title: str = "", axes: Axes | None = None) -> Axes:
+def plot_peak(peak: PeakRate, *, title: str = "") -> Axes:
     """Draw the trials of a search, and the interval of the peak.
 
     A dot is a trial: the ratio of its response to the limit. Dots above the line were saturated;
@@ -373,8 +361,6 @@ def plot_peak(peak: PeakRate, *, title: str = "", axes: Axes | None = None) -> A
         The result of a `benchrigor.workbench.PeakSearch`.
     title
         Name of the server.
-    axes
-        To draw into; None for a new figure.
 
     Returns
     -------
@@ -386,7 +372,7 @@ def plot_peak(peak: PeakRate, *, title: str = "", axes: Axes | None = None) -> A
     MissingExtra
         Without matplotlib, which comes with ``pip install 'benchrigor[report]'``.
     """
-    axes = new_axes() if axes is None else axes
+    axes = new_axes()
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_ylim(_LEAST, _GREATEST)

@@ -127,9 +127,8 @@ class LoadCommand:
             raise WorkloadFailed(f"{shown(argv)} tells of no request, expected at least one answer")
         elapsed_s = fields.pop("elapsed_s", None)
         lasted_s = ended.elapsed_ns / 1e9
-        wrong = [_check_duration(elapsed_s, trial)]
-        if not any(wrong) and any(_SECONDS in word for word in self._argv):
-            wrong.append(_check_early_end(lasted_s, trial))
+        is_timed = any(_SECONDS in word for word in self._argv)
+        wrong = [_wrong_duration(elapsed_s, lasted_s if is_timed else None, trial)]
         if self._is_rate:
             wrong.append(trial.too_many(fields.get("sent", fields.get("completed", 0))))
         if any(wrong):
@@ -181,32 +180,25 @@ def _read(tool: Tool, text: str) -> dict[str, Any]:
     return fields
 
 
-def _check_duration(elapsed_s: float | None, trial: LoadTrial) -> str:
-    """Return the problem if a generator did not send for the requested duration; else ""."""
-    if elapsed_s is None:
-        return ""
+def _wrong_duration(elapsed_s: float | None, lasted_s: float | None, trial: LoadTrial) -> str:
+    """Return the problem if a generator did not send for the requested duration; else "".
+
+    It says that it sent for ``elapsed_s``, and its process ended after ``lasted_s``.
+    """
     asked_s = trial.duration_s
-    if _least_s(trial) <= elapsed_s <= _MOST_ELAPSED * asked_s + _WAITING_S:
-        return ""
-    return (
-        f"it sent for {show_duration(elapsed_s)}, expected about {show_duration(asked_s)}: check "
-        f"the unit of {_SECONDS} in its arguments, which are seconds"
-    )
-
-
-def _least_s(trial: LoadTrial) -> float:
-    """Return the least duration of sending: the last request may come that early."""
-    return _LEAST_ELAPSED * (trial.duration_s - 1.0 / trial.load)
-
-
-def _check_early_end(lasted_s: float, trial: LoadTrial) -> str:
-    """Return the problem if a generator ended too early for the requested duration; else ""."""
-    if lasted_s >= _least_s(trial):
-        return ""
-    return (
-        f"it ended after {show_duration(lasted_s)}, expected about "
-        f"{show_duration(trial.duration_s)} of sending: check what it does with {_SECONDS}"
-    )
+    least_s = _LEAST_ELAPSED * (asked_s - 1.0 / trial.load)  # the last request may come that early
+    most_s = _MOST_ELAPSED * asked_s + _WAITING_S
+    if elapsed_s is not None and not least_s <= elapsed_s <= most_s:
+        return (
+            f"it sent for {show_duration(elapsed_s)}, expected about {show_duration(asked_s)}: "
+            f"check the unit of {_SECONDS} in its arguments, which are seconds"
+        )
+    if lasted_s is not None and lasted_s < least_s:
+        return (
+            f"it ended after {show_duration(lasted_s)}, expected about "
+            f"{show_duration(asked_s)} of sending: check what it does with {_SECONDS}"
+        )
+    return ""
 
 
 def _groups(found: str | tuple[str, ...]) -> list[str]:

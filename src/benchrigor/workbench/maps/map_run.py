@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import platform
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -59,8 +58,6 @@ class MapRun:
         Samples of earlier maps.
     changed
         Fields of the file that are replaced, such as its budget.
-    now_ns
-        A clock for the costs of samples.
     header
         Of the run: name, provenance, and the metrics of responses, the steering one first.
     """
@@ -72,7 +69,6 @@ class MapRun:
         *,
         reused: Sequence[Measured] = (),
         changed: Mapping[str, Any] = MappingProxyType({}),
-        now_ns: Callable[[], int] = time.perf_counter_ns,
         **header: Any,
     ) -> None:
         self.subject, self.file = subject, replace(map_of(subject["file"]), **changed)
@@ -84,7 +80,6 @@ class MapRun:
             KIND_OF_MAPS,
             {**subject, _REUSED: codec.encode(list(reused))},
             store,
-            now_ns=now_ns,
             options=Options(budget_s=budget_s),
             **header,
         )
@@ -286,8 +281,6 @@ class ChoiceRun:
         What a later process needs to continue: the file of the map, points, seeds, hosts, budget.
     store
         The store of turns; None without one.
-    now_ns
-        A clock for the costs of turns.
     header
         The name and provenance of the run.
     """
@@ -296,8 +289,6 @@ class ChoiceRun:
         self,
         subject: Mapping[str, Any],
         store: Store | None,
-        *,
-        now_ns: Callable[[], int] = time.perf_counter_ns,
         **header: Any,
     ) -> None:
         self.subject, self.file = subject, map_of(subject["file"])
@@ -315,7 +306,6 @@ class ChoiceRun:
             KIND_OF_CHOICES,
             subject,
             store,
-            now_ns=now_ns,
             metrics=(self._metric,),
             options=Options(budget_s=math.inf),
             **header,
