@@ -428,12 +428,6 @@ class Trial(OneLine):
         return self.ratio is not None and not self.invalid
 
     @property
-    def ran_s(self) -> float:
-        """Duration of the load in seconds; longer than requested if requests were few."""
-        run_s = self.result.run_s
-        return self.asked.duration_s if run_s is None else run_s
-
-    @property
     def error(self) -> float:
         """Relative standard error of its response, by its own readings; 0 if unknown.
 

@@ -399,7 +399,7 @@ def _goodput(trials: Sequence[Trial], kept: float | None) -> float | None:
         answers = trial.result.within_limits
         answers = trial.result.completed if answers is None else answers
         if trial.asked.load == kept and answers is not None:
-            rates.append(answers / max(trial.ran_s, trial.asked.duration_s))
+            rates.append(answers / max(trial.result.run_s or 0.0, trial.asked.duration_s))
     return sum(rates) / len(rates) if rates else None
 
 

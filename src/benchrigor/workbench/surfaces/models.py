@@ -472,11 +472,13 @@ def fit_response(
     quadratic = None if are_blocks else fit_quadratic(space, points, logs, errors)
     model = _choose(process, quadratic, wanted_model)
     if model is None:
-        return ResponseFit(points=points, several=several, notices=(_undetermined(n_points),))
+        none = Notice.of(Code.TOO_FEW_SAMPLES, "undetermined", n=n_points)
+        return ResponseFit(points=points, several=several, notices=(none,))
     rms = float(np.sqrt(np.mean((model.left_out / model.left_out_sd) ** 2)))
     notices = (*_doubts(model, rms),)
     if may_differ and not are_blocks:
-        notices += (_hosts_unknown(n_points, wanted),)
+        case = "" if math.isfinite(wanted) else "never"
+        notices += (Notice.of(Code.HOSTS_UNKNOWN, case, n=n_points, wanted=wanted),)
     return ResponseFit(
         points=points,
         several=several,
@@ -487,15 +489,6 @@ def fit_response(
         hosts=tuple(hosts) if are_blocks else (),
         notices=notices,
     )
-
-
-def _undetermined(n: int) -> Notice:
-    return Notice.of(Code.TOO_FEW_SAMPLES, "undetermined", n=n)
-
-
-def _hosts_unknown(n: int, wanted: float) -> Notice:
-    case = "" if math.isfinite(wanted) else "never"
-    return Notice.of(Code.HOSTS_UNKNOWN, case, n=n, wanted=wanted)
 
 
 def average(estimates: Sequence[Estimate]) -> tuple[float, float]:

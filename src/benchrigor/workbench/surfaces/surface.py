@@ -507,10 +507,11 @@ def fit_surface(
     found_names = (name for sample in measured for name in sample.estimates)
     names = dict.fromkeys(found_names if responses is None else responses)
     how: dict[str, Any] = {"interchangeable": interchangeable, "wanted_model": model}
+    ways = direction if isinstance(direction, Mapping) else dict.fromkeys(names, direction)
     fits = {
         name: replace(
             models.fit_response(space, measured, name, **how),
-            sign=1.0 if _direction_of(name, direction) == "higher" else -1.0,
+            sign=1.0 if ways.get(name, "higher") == "higher" else -1.0,
         )
         for name in names
     }
@@ -544,8 +545,3 @@ def _add_name(response: str, notices: Sequence[Notice]) -> tuple[Notice, ...]:
         )
         for notice in notices
     )
-
-
-def _direction_of(response: str, direction: str | Mapping[str, str]) -> str:
-    """Return which answers of a response are better."""
-    return direction if isinstance(direction, str) else direction.get(response, "higher")
