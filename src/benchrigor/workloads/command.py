@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from subprocess import DEVNULL
-from typing import Any, BinaryIO, Literal, Self
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 
@@ -264,22 +264,11 @@ class CommandWorkload:
         self, argv: Sequence[str], plan: RoundPlan, recorder: Recorder, *, is_last: bool
     ) -> bool:
         """Run the command once; return whether that is the round's run, else it failed."""
-        if not self._hooks.prepare(self._left_s()):
-            self._record_no_end("prepare", plan, recorder)
-            return True
-        with OutputFile() as stdout, OutputFile(keeps_end=True) as stderr, ExitStack() as stack:
-            group = self._line.start(
-                argv,
-                stdout=stdout if self._picks else self._opened("stdout", stack),
-                stderr=stderr,
-                stdin=self._opened("stdin", stack),
-                clock=self._clock,
-                timeout_s=self._timeout_s,
-                seconds=self._left_s(),
-            )
-            ended = group.wait(self._meter)
-            if not self._hooks.conclude(self._left_s()):
-                self._record_no_end("conclude", plan, recorder)
+        with OutputFile() as stdout, OutputFile(keeps_end=True) as stderr:
+            streams = {"stdout": stdout} if self._picks else {}
+            ended = self._run_between_hooks(argv, stderr, self._meter, **streams)
+            if isinstance(ended, str):
+                self._record_no_end(ended, plan, recorder)
                 return True
             failure = None if ended.cut else ended.failure or self._line.failure(ended.code)
             if failure or self._picks:
@@ -311,6 +300,31 @@ class CommandWorkload:
             self._record_memory(argv, recorder)
         return True
 
+    def _run_between_hooks(
+        self,
+        argv: Sequence[str],
+        stderr: OutputFile | int,
+        meter: DelayMeter | None,
+        **given: Any,
+    ) -> Ended | str:
+        """Run a command once; return how it ended, or the name of a hook that was killed."""
+        if not self._hooks.prepare(self._left_s()):
+            return "prepare"
+        with ExitStack() as stack:
+            for name in ("stdin", "stdout"):
+                if name not in given:
+                    given[name] = self._opened(name, stack)
+            group = self._line.start(
+                argv,
+                stderr=stderr,
+                clock=self._clock,
+                timeout_s=self._timeout_s,
+                seconds=self._left_s(),
+                **given,
+            )
+            ended = group.wait(meter)
+        return ended if self._hooks.conclude(self._left_s()) else "conclude"
+
     def _pick(self, ended: Ended, stdout: OutputFile) -> OutputSearch:
         """Search the output, or what can be searched until soon after the time of the round."""
         now_ns, latest_ns = self._now_ns, math.inf
@@ -324,7 +338,7 @@ class CommandWorkload:
             is_late=lambda: now_ns() > latest_ns,
         )
 
-    def _opened(self, name: Literal["stdin", "stdout"], stack: ExitStack) -> BinaryIO | int | None:
+    def _opened(self, name: str, stack: ExitStack) -> BinaryIO | int | None:
         """Open the file of a stream; None has the command inherit it."""
         file = self._options[name]
         if file is None or (name, file) == ("stdout", "inherit"):
@@ -338,7 +352,7 @@ class CommandWorkload:
         """Record the peak memory of a run that does not fail, and the least that would show."""
         for _ in range(_MOST_FAILURES if self._options["ignore_failure"] else 1):
             ended, report = self._launch(argv)
-            if ended is None:
+            if isinstance(ended, str):
                 return
             *memory, code = [int(number) for number in report.split()] or [ended.code]
             failure = ended.failure or self._line.failure(code)
@@ -350,31 +364,16 @@ class CommandWorkload:
         why = failure or "cannot be started"
         raise WorkloadFailed(f"{shown(argv)} {why}, in the run for its peak memory")
 
-    def _launch(self, argv: Sequence[str]) -> tuple[Ended | None, bytes]:
-        """Run the command by the launcher, and return the end and the launcher's report.
-
-        The end is None if there is no time to prepare or to conclude.
-        """
-        if not self._hooks.prepare(self._left_s()):
-            return None, b""
+    def _launch(self, argv: Sequence[str]) -> tuple[Ended | str, bytes]:
+        """Run the command by the launcher, and return the end and the launcher's report."""
         source, sink = os.pipe()
-        with os.fdopen(source, "rb") as pipe, ExitStack() as stack:
+        with os.fdopen(source, "rb") as pipe:
             try:
-                group = self._line.start(
-                    [sys.executable, "-I", "-S", launcher.__file__, str(sink), *argv],
-                    stdout=self._opened("stdout", stack),
-                    stderr=DEVNULL,
-                    stdin=self._opened("stdin", stack),
-                    clock=self._clock,
-                    timeout_s=self._timeout_s,
-                    seconds=self._left_s(),
-                    pass_fds=(sink,),
-                )
+                launched = [sys.executable, "-I", "-S", launcher.__file__, str(sink), *argv]
+                ended = self._run_between_hooks(launched, DEVNULL, None, pass_fds=(sink,))
             finally:
                 os.close(sink)
-            ended = group.wait(None)
-            report = pipe.read()
-        return (ended if self._hooks.conclude(self._left_s()) else None), report
+            return ended, pipe.read()
 
     def _pace(self, ended: Ended, recorder: Recorder) -> None:
         """Time the reference if it is due and the wall time of the command is a reading."""

@@ -22,27 +22,22 @@ if TYPE_CHECKING:
     from benchrigor.workloads.processes.worker import Timing
 
 # The loop of the standard library's `timeit`. A generator keeps the names of the setup in local
-# variables from reading to reading.
+# variables from reading to reading. A statement that ends in an expression runs once before, which
+# keeps the type of its value.
 _TEMPLATE = """
 def statement():
     setup
     _benchrigor_timing = yield
     first
     while True:
-        _benchrigor_calls, _benchrigor_now = _benchrigor_timing
-        _benchrigor_start = _benchrigor_now()
-        for _benchrigor_call in _benchrigor_calls:
-            statement
-            pass
-        _benchrigor_stop = _benchrigor_now()
-        _benchrigor_timing = yield _benchrigor_start, _benchrigor_stop
+        loop
 """
-# The same once, for a statement that ends in an expression: it keeps the type of its value.
-_FIRST = """
+_LOOP = """
 _benchrigor_calls, _benchrigor_now = _benchrigor_timing
 _benchrigor_start = _benchrigor_now()
 for _benchrigor_call in _benchrigor_calls:
     statement
+    pass
 _benchrigor_stop = _benchrigor_now()
 _benchrigor_timing = yield _benchrigor_start, _benchrigor_stop
 """
@@ -152,13 +147,13 @@ def _compile(statement: str, setup: str) -> Callable[[], _Loop]:
     """Return the generator function that times a statement, see the template."""
     texts = {"setup": (setup, "--setup"), "statement": (statement, "the statement")}
     bodies = {word: _parse(text, name) for word, (text, name) in texts.items()}
-    bodies["first"] = []
+    bodies |= {"first": [], "loop": _Template(bodies).visit(ast.parse(_LOOP)).body}
     match bodies["statement"]:
         case [*before, ast.Expr(value=value)]:
             kind = ast.Call(ast.Name("_benchrigor_type", ast.Load()), args=[value], keywords=[])
             kept = ast.Assign([ast.Name("_benchrigor_made", ast.Store())], kind)
             once = _Template({"statement": [*before, kept]})
-            bodies["first"] = once.visit(ast.parse(_FIRST)).body
+            bodies["first"] = once.visit(ast.parse(_LOOP)).body
     program = _Template(bodies).visit(ast.parse(_TEMPLATE))
     names: dict[str, Any] = {"__name__": "statement", "_benchrigor_type": type}
     try:

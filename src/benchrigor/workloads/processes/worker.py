@@ -342,9 +342,9 @@ class SegmentTimer:
     ) -> None:
         self.reference, self._turns = reference, turns
         self.is_metered, self.is_busy_known = delay_ns is not None, busy_ns is not None
-        self._busy_so_far_ns = busy_ns or _nothing
+        self._busy_so_far_ns = busy_ns or int
         self._now_ns = now_ns
-        self._delay_so_far_ns = delay_ns or _nothing
+        self._delay_so_far_ns = delay_ns or int
         self._elapsed_ns: list[int] = []  # of the readings under way
         self._kept = self._closed = 0  # readings that are in a segment; number of segments
         self._since_ns: int | None = None
@@ -487,10 +487,6 @@ class SegmentTimer:
         self.durations_ns.append(sum(self._elapsed_ns[self._kept :]))
         self.busy_ns.append(self._busy_ns)
         self._delay_ns, self._busy_ns, self._kept = 0, 0, len(self._elapsed_ns)
-
-
-def _nothing() -> int:
-    return 0
 
 
 # --- the program of a fresh interpreter
