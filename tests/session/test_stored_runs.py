@@ -1,11 +1,15 @@
-"""Stored runs that are alike count as pieces of one, and tell how far apart runs are."""
+"""Stored runs that are alike tell how far apart runs are; files of other tools are runs."""
 
 import importlib
+import json
 import math
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,10 +18,10 @@ from tests.session.telling import codes
 
 import benchrigor as br
 from benchrigor.errors import StoreFailed
-from benchrigor.model import Code
+from benchrigor.model import Code, RunRecord
 from benchrigor.session.stored_runs import with_history
 from benchrigor.storage import Journal
-from benchrigor.testing import MemoryStore
+from benchrigor.testing import MemoryStore, SyntheticWorkload
 
 
 @pytest.fixture
@@ -177,3 +181,57 @@ def test_a_store_that_cannot_be_read_leaves_the_headline_as_it_is(tmp_path, monk
 
     monkeypatch.setattr(journal, "runs", fail)
     assert with_history(record, journal) == record
+
+
+DATA = Path(__file__).parents[1] / "formats" / "data"
+
+
+def read(path: Path, found: object) -> RunRecord:
+    """Write a file of one benchmark, and read it."""
+    path.write_text(json.dumps(found))
+    (record,) = br.read_results(path)
+    return record
+
+
+@pytest.mark.parametrize("name", [path.name for path in DATA.iterdir() if path.is_file()])
+def test_every_sample_is_a_list_of_records_that_can_be_shown_and_saved(name: str) -> None:
+    for record in br.read_results(DATA / name):
+        assert isinstance(record, RunRecord)
+        assert RunRecord.from_dict(record.to_dict()).estimate() == record.estimate()
+        assert record.name[:10] in str(record)
+        assert "running" not in str(record)
+        assert not {Code.NOT_CONVERGED, Code.NO_DATA} & {*codes(record)}
+
+
+def test_other_options_judge_a_saved_record_anew(tmp_path) -> None:
+    session = br.Session(br.Options(max_rounds=5), seed=1)
+    path = tmp_path / "record.json"
+    session.run(SyntheticWorkload(seed=1)).save(path)
+    (record,) = br.read_results(path, options=br.Options(statistic="median"))
+    assert record.options.statistic == "median"
+    assert "median" in str(record)
+    assert record.estimate() is not None
+
+
+@pytest.mark.parametrize(
+    "name", ["hyperfine.json", "pyperf-2.11.0.json", "pytest-benchmark-5.3.1.json"]
+)
+def test_suites_that_are_not_analysed_first_compare_alike(cli, tmp_path, name):
+    again = tmp_path / "again.json"
+    again.write_bytes((DATA / name).read_bytes())
+    suites = json.loads(cli("compare", DATA / name, again, "--json").stdout)
+    compared = suites["suites"]["families"]["again.json"]["comparisons"]
+    for record in br.read_results(DATA / name):
+        ratio = br.compare_runs(record, record).ratio
+        told = compared[record.name]["ratio"]
+        found = float(told["low"]), float(told["high"]), told["n"]  # it may be infinite
+        assert found == (ratio.low, ratio.high, ratio.n)
+
+
+def test_a_session_loads_neither_formats_nor_pyperf() -> None:
+    code = (
+        "import sys, benchrigor as br; br.measure; br.Session; "
+        "print([m for m in sys.modules if m.startswith(('benchrigor.formats', 'pyperf'))])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"

@@ -10,11 +10,11 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from signalled import until
 from tests.instrument.nodes.made_nodes import agent_of, ask
 
 from benchrigor.errors import InvalidInput
@@ -28,13 +28,6 @@ BUSY = {
     "sentence": "All is busy.",
     "hold_s": 1.0,
 }
-
-
-def until(holds: Callable[[], object]) -> None:
-    last_s = time.monotonic() + LONG_S
-    while not holds():
-        assert time.monotonic() < last_s, "it did not come to pass"
-        time.sleep(0.01)
 
 
 def count(registry: ProbeRegistry, events: int = 1) -> None:

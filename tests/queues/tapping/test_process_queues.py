@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from signalled import until
 
 from benchrigor.queues import Counts, Page, Tap
 
@@ -23,14 +24,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:De
 METHODS = ("fork", "spawn")
 LONG_S = 120.0
 When = Callable[[Callable[[], object]], None]
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Wait until something is so."""
-    last_s = time.monotonic() + LONG_S
-    while not holds():
-        assert time.monotonic() < last_s, "it did not come to pass"
-        time.sleep(0.002)
 
 
 def consume(source: Any, results: Any) -> None:

@@ -1,4 +1,4 @@
-"""Runs that were measured in turn, ranked and compared round by round."""
+"""Runs that were measured in turn or apart, ranked and compared round by round."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from shared_cases import analysed_again
+from simulated.paced import told
 from tests.session.pairs.turns import comparing, take
-from tests.session.telling import engine_of
+from tests.session.telling import codes, engine_of
 
 import benchrigor as br
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Delays, Notice, Round, RoundPlan
+from benchrigor.session import compare_runs
 from benchrigor.session.pairs.ranking import compare_with, rank_in_turn
+from benchrigor.testing import SyntheticWorkload
 
 
 def rounds_of(times: Sequence[float] | np.ndarray, *, lost: float = 0.0) -> tuple[Round, ...]:
@@ -125,3 +129,31 @@ def test_what_the_rounds_of_a_side_say_is_said_of_the_ranking() -> None:
     records["second"] = replace(records["second"], rounds=rounds)
     (notice,) = rank_in_turn(records).notices
     assert (notice.code, notice.sentence) == (left.code, f"second: {left.sentence}")
+
+
+def run(mean: float, seed: int, **given: object) -> br.RunRecord:
+    options = br.Options(rounds="restarted", max_rounds=20, **given)  # type: ignore[arg-type]
+    session = br.Session(options, name=f"run {seed}", seed=seed)
+    return session.run(SyntheticWorkload(mean=mean, restarted=True, between_cv=0.01, seed=seed))
+
+
+OLD, NEW = run(1.0, 1), run(1.1, 2)
+
+
+@pytest.mark.parametrize(
+    ("where", "version"), [({"python": "CPython 3.0.0"}, 1), ({"host": "elsewhere"}, 1), ({}, 2)]
+)
+def test_the_same_readings_beside_a_faster_reference_are_no_change(where, version, tmp_path):
+    """As of another interpreter: another full pace, which tells nothing of the readings."""
+    record = told(1, store=tmp_path / "runs.sqlite")
+    rounds = []
+    for each in record.rounds:
+        faster = {kind: 0.6 * s for kind, s in each.references.seconds.items()}
+        references = replace(each.references, seconds=faster, version=version)
+        rounds.append(replace(each, references=references))
+    where = replace(record.provenance, **where)
+    other = analysed_again(replace(record, provenance=where, rounds=tuple(rounds)))
+    comparison = compare_runs(record, other)
+    assert comparison.ratio.value == pytest.approx(1.0)
+    assert Code.AT_FULL_PACE not in codes(comparison)
+    assert Code.NO_COMMON_PACE in codes(comparison)

@@ -1,4 +1,4 @@
-"""How often pairs of runs agree, as the command line tells of a store."""
+"""How often pairs of runs agree, and how many readings a change takes."""
 
 import json
 import math
@@ -10,8 +10,11 @@ from typing import Any
 import click.testing
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 from simulated.estimates import mean_of
+from statsmodels.stats.power import TTestIndPower
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
@@ -171,3 +174,44 @@ def test_each_machine_and_each_confidence_has_a_record_of_its_own(judge: Judge) 
     runs += [run(minute, sure, host="here") for minute in range(2)]
     records = [(each["host"], each["confidence"], each["pairs"]) for each in judge(*runs)]
     assert records == [("here", 0.95, 3), ("elsewhere", 0.95, 2), ("here", 0.99, 1)]
+
+
+REFERENCE = TTestIndPower()
+
+
+@pytest.mark.parametrize("power", [0.5, 0.8, 0.99])
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.999])
+@pytest.mark.parametrize("effect", [0.05, 0.3, 1.0, 3.0])
+def test_sizes_power_and_smallest_change_are_those_of_the_t_test(
+    effect: float, confidence: float, power: float
+) -> None:
+    # One tail: a verdict in the wrong direction is none.
+    alpha = (1.0 - confidence) / 2.0
+    found = br.plan(mean_of(sd=0.1, n=30), change=0.1 * effect, power=power, confidence=confidence)
+    terms = {"alpha": alpha, "alternative": "larger"}
+    before, at = (
+        float(REFERENCE.power(effect, size, **terms)) for size in (max(found.n - 1, 2), found.n)
+    )
+    assert at >= power * (1.0 - 1e-9)
+    assert before < power or found.n == 2
+    assert found.power_now == pytest.approx(float(REFERENCE.power(effect, 30, **terms)))
+    assert float(REFERENCE.power(found.change_now / 0.1, 30, **terms)) == pytest.approx(power)
+
+
+def test_prices_are_those_of_the_confidence_that_is_asked_for() -> None:
+    sure = br.plan(mean_of(n=200), confidence=0.99)
+    assert sure.prices == br.plan(mean_of(n=200, confidence=0.99)).prices
+    assert sure.pilot.confidence == 0.99
+
+
+@given(st.floats(0.002, 1.0), st.floats(0.001, 0.9), st.floats(0.05, 0.9), st.floats(0.001, 0.09))
+def test_smaller_changes_more_power_and_more_confidence_take_more(
+    change: float, less: float, power: float, more: float
+) -> None:
+    pilot = mean_of(n=40)
+    base = br.plan(pilot, change=change, power=power)
+    assert br.plan(pilot, change=change * (1.0 - less), power=power).n >= base.n
+    assert br.plan(pilot, change=change, power=power + more).n >= base.n
+    surer = br.plan(pilot, change=change, power=power, confidence=0.95 + more / 2.0)
+    assert surer.n >= base.n
+    assert base.n_low <= base.n <= base.n_high

@@ -8,8 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from known_maps import known
+from signalled import until
 
 from benchrigor import LoadResult, LoadTrial
 from benchrigor.errors import WorkloadFailed
@@ -381,20 +381,13 @@ def measuring(folder: Any, text: str) -> Iterator[subprocess.Popen[bytes]]:
         yield running
 
 
-def wait_for(is_so: Callable[[], bool], limit_s: float = 60.0) -> None:
-    until_s = time.monotonic() + limit_s
-    while not is_so():
-        assert time.monotonic() < until_s
-        time.sleep(0.02)
-
-
 def test_a_command_that_was_interrupted_goes_on(cli, folder):
     """Ctrl-C ends it with what there is, which is no answer yet."""
     slow = f"{sys.executable} -c 'import time, random; time.sleep(.1); print(random.gauss(9, 1))'"
     command = f'[response]\ncommand = "{slow} {{threads}}"\nread = "rate:op/s=regex:(.+)"\n'
     text = f'{TWO}{FULL}{command}budget = "2s"\n'
     with measuring(folder, text) as running:
-        wait_for(lambda: any(1 < each["rounds"] < 9 for each in folder.journal.runs()))
+        until(lambda: any(1 < each["rounds"] < 9 for each in folder.journal.runs()))
         running.send_signal(signal.SIGINT)
     (part,) = (each for each in folder.journal.runs() if "of map" in each["name"])
     cli("resume", folder.whole["run_id"])
@@ -414,7 +407,7 @@ def test_a_map_of_peaks_that_was_killed_repeats_no_trial(cli, folder):
     rest = 'budget = "none"\naccuracy = "3%"\n[design]\nsamples = 6\n'
     levels = THREADS.replace(", 16", "")
     with measuring(folder, levels + page + server(folder) + peak + rest) as running:
-        wait_for(lambda: len(folder.lines("trials")) > 12)
+        until(lambda: len(folder.lines("trials")) > 12)
         os.kill(running.pid, signal.SIGKILL)
     whole = folder.whole["run_id"]
     resumed = cli("resume", whole, "--json")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import os
 import signal
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from signalled import until
 
 from benchrigor.errors import InvalidInput, MissingExtra
 from benchrigor.workbench.pool.executors import DaskExecutor
@@ -74,7 +74,7 @@ def test_a_job_whose_worker_is_killed_is_repeated_once_and_its_process_dies(
     cmd = f"[ -e {first} ] || (echo $PPID > {first}.part; mv {first}.part {first}; exec sleep 600)"
     with Pool(executor, owner="a", lock_folder=str(tmp_path)) as pool:
         job = pool.submit(SHELL, {"cmd": cmd})
-        wait_for(first)
+        until(first.exists)
         parents = executor._client.run(os.getpid)  # noqa: SLF001
         (lost,) = pool._used  # noqa: SLF001
         os.kill(parents[executor._workers()[lost]["address"]], signal.SIGKILL)  # noqa: SLF001
@@ -84,18 +84,11 @@ def test_a_job_whose_worker_is_killed_is_repeated_once_and_its_process_dies(
     assert done.host != lost
 
 
-def wait_for(path: Path) -> None:
-    until_s = time.monotonic() + 120.0
-    while not path.exists():
-        assert time.monotonic() < until_s
-        time.sleep(0.05)
-
-
 def test_closing_ends_what_is_under_way(cluster: Any, tmp_path: Path) -> None:
     begun = tmp_path / "begun"
     pool = Pool(DaskExecutor(cluster.scheduler_address), owner="a", lock_folder=str(tmp_path))
     job = pool.submit(SHELL, {"cmd": f"touch {begun}; exec sleep 600"}, first="2")
-    wait_for(begun)
+    until(begun.exists)
     pool.close()
     assert job.result(120.0).failure
 
