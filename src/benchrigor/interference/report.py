@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import TypeVar
 
-from benchrigor.layout import Part, Title, page, row, table
+from benchrigor.layout import Part, Title, page, table
 from benchrigor.model import Code, Interference, Notice
 from benchrigor.model.interference import Composite, CompositeGroup, Light, SegmentGroup
 from benchrigor.model.notice import Severity
 from benchrigor.model.text import counted, many, show_estimate, show_value
+from benchrigor.report.fact import Depth, Fact, known, rows_of
 from benchrigor.report.facts.machine_facts import Pressure, show_pressure, show_total
 from benchrigor.report.notice_lines import marked_all
 from benchrigor.stats.interference.one_run import RED_ABOVE, YELLOW_FROM, probability_high
 
-_row = partial(row, width=13)
+_LABEL = 13
 _MOST_GROUPS = 10
 _ADVICE = {
     Light.GREEN: "good for performance analysis",
@@ -63,26 +63,32 @@ def render_interference(
     >>> print(render_interference(interference).splitlines()[0].strip())
     light        ● green: 3.0% of 12 s lost, good for performance analysis
     """
-    light = f"{show_total(interference)}, {_ADVICE[interference.light]}"
-    unclustered = interference.unclustered_percent
-    continuous = _continuous(interference)
-    rows = {
-        "light": [light, show_reliability(interference)],
-        "": [_probability(interference)] if whole else [],
-        "measured": [_show_delay(interference)],
-        "pressure": [show_pressure(pressure or {})] if whole else [],
-        "estimated": _show_estimates(interference),
-        "continuous": [continuous] if whole or continuous != _ALONE else [],
-        "unclustered": [f"{unclustered:.1f}% of the time, in groups of too few segments"] * whole,
-        "computation": _compared_by(interference.groups),
-    }
+    depth = Depth.DETAILS if whole else Depth.PAGE
     return page(
         [
-            *_title(name),
-            *(line for label, said in rows.items() for line in _row(label, said)),
+            *([Title(name)] if name else []),
+            *rows_of(facts_of_interference(interference, pressure or {}), depth, width=_LABEL),
             *_segment_groups(interference.groups),
-            *_notices(interference.notices, whole=whole),
+            *marked_all(interference.notices, whole=whole),
         ]
+    )
+
+
+def facts_of_interference(interference: Interference, pressure: Pressure) -> list[Fact]:
+    """Return what was found of the time that other work took from a run."""
+    light, continuous = interference.light, _continuous(interference)
+    deep = Depth.DETAILS if continuous == _ALONE else Depth.PAGE
+    loose = f"{interference.unclustered_percent:.1f}% of the time, in groups of too few segments"
+    return known(
+        Fact("light", Depth.PAGE, "light", f"{show_total(interference)}, {_ADVICE[light]}", light),
+        Fact("doubts", Depth.PAGE, "light", _show_doubts(interference)),
+        Fact("probability", Depth.DETAILS, "light", _probability(interference)),
+        Fact("measured", Depth.PAGE, "measured", _show_delay(interference)),
+        Fact("pressure", Depth.DETAILS, "pressure", show_pressure(pressure)),
+        Fact("estimated", Depth.PAGE, "estimated", _show_estimates(interference)),
+        Fact("continuous", deep, "continuous", continuous),
+        Fact("unclustered", Depth.DETAILS, "unclustered", loose),
+        Fact("computation", Depth.PAGE, "computation", _compared_by(interference.groups)),
     )
 
 
@@ -106,30 +112,34 @@ def render_composite(
     lights = Counter(run.light for run in composite.runs)
     counts = ", ".join(f"{lights[light]} {light}" for light in Light if lights[light])
     header = ("run", "light", "lost", "measured", "estimated", "duration")
+    shown = f"{show_estimate(composite.duration, 's')}, without interference"
+    facts = known(
+        Fact("duration", Depth.PAGE, "duration", shown, composite.duration),
+        Fact("computation", Depth.PAGE, "computation", _compared_by(composite.groups)),
+        Fact("runs", Depth.PAGE, "runs", f"{len(composite.runs)}: {counts}"),
+    )
     return page(
         [
-            *_title(name),
-            *_row("duration", [show_estimate(composite.duration, "s")]),
-            *_row("", ["without instantaneous interference and measured delay"]),
-            *_row("computation", _compared_by(composite.groups)),
-            *_row("runs", [f"{len(composite.runs)}: {counts}"]),
+            *([Title(name)] if name else []),
+            *rows_of(facts, Depth.PAGE, width=_LABEL),
             *_table([header, *map(_run, names, composite.runs)]),
             *_composite_groups(composite.groups),
-            *_notices((*composite.duration.notices, *composite.notices), whole=whole),
+            *marked_all((*composite.duration.notices, *composite.notices), whole=whole),
         ]
     )
 
 
-def _compared_by(groups: Sequence[Group]) -> list[str]:
-    """Return the features by which segments count as equal work, and the effects that they hide."""
-    names = list(groups[0].computation) if groups else []
-    labels = "not recorded: segments of equal labels count as equal work" if groups else ""
+def _compared_by(groups: Sequence[Group]) -> str:
+    """Name the features by which segments count as equal work, and the effects that they hide."""
+    if not groups:
+        return ""
+    names = list(groups[0].computation)
+    shown = ", ".join(names) or "not recorded: segments of equal labels count as equal work"
     hidden = (
-        "slowdowns that cost processor time are hidden: a neighbour on the core, a cache or "
+        "; slowdowns that cost processor time are hidden: a neighbour on the core, a cache or "
         "memory makes a segment count as more work"
     )
-    takes_time = any(name.endswith("_s") for name in names)
-    return [", ".join(names) or labels, hidden if takes_time else ""]
+    return shown + hidden * any(name.endswith("_s") for name in names)
 
 
 def show_parts(interference: Interference) -> str:
@@ -144,8 +154,7 @@ def show_parts(interference: Interference) -> str:
     return f"{interference.measured_percent:.1f}% measured{of}, {estimated}"
 
 
-def show_reliability(interference: Interference) -> str:
-    """Show next to the light that there are warnings; empty if there are none."""
+def _show_doubts(interference: Interference) -> str:
     number = len(warnings_of(interference))
     return f"doubtful: {many(number, 'warning')} below" if number else ""
 
@@ -200,10 +209,6 @@ def _computation(group: Group) -> Iterator[str]:
         yield f"{name.removesuffix('_s').replace('_', ' ')} {'–'.join(ends)}"
 
 
-def _title(name: str) -> list[Part]:
-    return [Title(name)] if name else []
-
-
 def _probability(interference: Interference) -> str:
     yellow, red = probability_high(YELLOW_FROM), probability_high(RED_ABOVE)
     high = interference.probability_high
@@ -218,15 +223,15 @@ def _show_delay(interference: Interference) -> str:
     return f"{interference.measured_percent:.1f}% delay{f': {sources}' if sources else ''}"
 
 
-def _show_estimates(interference: Interference) -> list[str]:
+def _show_estimates(interference: Interference) -> str:
     segments = many(interference.n, "segment")
     if not is_estimated(interference):
-        return [f"nothing could be estimated of {segments}"]
-    return [
+        return f"nothing could be estimated of {segments}"
+    return (
         f"{interference.percent:.1f}% instantaneous: {interference.flagged_percent:.1f}% of "
-        f"{segments} lasted longer than the threshold of their group",
-        f"{interference.above_median_percent:.1f}% counted from the median",
-    ]
+        f"{segments} lasted longer than the threshold of their group; "
+        f"{interference.above_median_percent:.1f}% counted from the median"
+    )
 
 
 def _continuous(interference: Interference) -> str:
@@ -235,11 +240,6 @@ def _continuous(interference: Interference) -> str:
         return f"{percent:+z.1f}% against the reference, and not in the light"
     differs = any(notice.code is Code.REFERENCE_DIFFERS for notice in interference.notices)
     return "unknown: the reference does not match" if differs else _ALONE
-
-
-def _notices(notices: Sequence[Notice], *, whole: bool) -> list[Part]:
-    lines = marked_all(notices, whole=whole)
-    return ["", *lines] if lines else []
 
 
 def _segment_groups(groups: Sequence[SegmentGroup]) -> list[Part]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterator
 
 from benchrigor.control_characters import escaped
-from benchrigor.layout import Page, Part, page, row, table, wrapped
+from benchrigor.layout import Page, Part, page, table, wrapped
 from benchrigor.model.text import many, percent, show_duration, show_value
+from benchrigor.report.fact import Depth, Fact, known, rows_of, steps_of
 from benchrigor.report.notice_lines import marked_all
 from benchrigor.workbench.arithmetic.peaks import CLOSED_LOOP, OPEN_LOOP
 from benchrigor.workbench.arithmetic.run_length import RunLengthPlan
@@ -17,51 +20,60 @@ _MOST_SHOWN = 100.0  # times the limit
 _FORMULAS = {curves.method: curves.formula for curves in (OPEN_LOOP, CLOSED_LOOP)}
 
 
+def facts_of_peak(peak: PeakRate) -> list[Fact]:
+    """Return what a search found, and the steps of how it came about, or why not."""
+    limits = ", ".join(map(_show_limit, peak.limits))
+    binding = f"; {show_metric(peak.binding)} binds" if peak.binding else ""
+    goodput = "" if peak.goodput is None else f"{peak.goodput:.4g}/s within the limits"
+    return known(
+        Fact("limits", Depth.PAGE, "limits", f"{limits}{binding}"),
+        Fact("goodput", Depth.PAGE, "goodput", goodput, peak.goodput),
+        Fact("hosts", Depth.PAGE, "hosts", "; ".join(_hosts(peak))),
+        *(Fact(key, Depth.EXPLAIN, "", text) for key, text in _steps(peak)),
+    )
+
+
+def _steps(peak: PeakRate) -> Iterator[tuple[str, str]]:
+    counting = [trial for trial in peak.trials if trial.counts]
+    saturated = sum((trial.ratio or 0.0) >= 1.0 for trial in counting)
+    yield (
+        "response",
+        "A trial's response is the greatest of its values over their limits; it was saturated "
+        f"where that is 100% or more. Of the {many(len(counting), 'trial')} that count "
+        f"{saturated} were.",
+    )
+    if peak.load is not None and (formula := _FORMULAS.get(peak.load.method)):
+        yield (
+            "curves",
+            "The peak is where the response is 100%. Its distribution is that of all curves "
+            f"{formula}, with u the load over the peak, weighed by how well they agree with all "
+            "trials, whatever the response of the idle server b, the bend k and the noise of "
+            "trials are: see docs/peak.md.",
+        )
+        yield (
+            "interval",
+            f"Half of it lies below {peak.load.value:.4g} {peak.unit}, the interval from "
+            f"{peak.load.low:.4g} to {peak.load.high:.4g} holds {peak.load.confidence:.0%} of it.",
+        )
+    spent = Counter[str]()
+    for trial in peak.trials:
+        spent.update(trial.result.spent_s)
+    parts = ", ".join(f"{what} {show_duration(seconds)}" for what, seconds in spent.items())
+    yield "cost", f"The search took {show_duration(peak.cost_s)}: {parts}." if spent else ""
+
+
 def explain_peak(peak: PeakRate, name: str) -> str:
     """Explain step by step how a peak was found, or why not."""
-    counted = [trial for trial in peak.trials if trial.counts]
-    saturated = sum((trial.ratio or 0.0) >= 1.0 for trial in counted)
-    steps = [
-        "A trial's response is the greatest of its values over their limits; it was saturated "
-        "where that is 100% or more. Of the "
-        f"{many(len(counted), 'trial')} that count {saturated} were.",
-    ]
-    formula = _FORMULAS.get(peak.load.method) if peak.load is not None else None
-    if peak.load is not None and formula:
-        steps += [
-            "The peak is where the response is 100%. Its distribution is that of all curves "
-            f"{formula}, with u the load over the peak, weighed by how well they "
-            "agree with all trials, whatever the response of the idle server b, the bend k and the "
-            "noise of trials are: see docs/peak.md.",
-            f"Half of it lies below {peak.load.value:.4g} {peak.unit}, the interval from "
-            f"{peak.load.low:.4g} to {peak.load.high:.4g} holds "
-            f"{peak.load.confidence:.0%} of it.",
-        ]
-    spent: dict[str, float] = {}
-    for trial in peak.trials:
-        for what, seconds in trial.result.spent_s.items():
-            spent[what] = spent.get(what, 0.0) + seconds
-    if spent:
-        parts = ", ".join(f"{what} {show_duration(seconds)}" for what, seconds in spent.items())
-        steps.append(f"The search took {show_duration(peak.cost_s)}: {parts}.")
-    lines: list[Part] = [f"How {name} came about", ""]
-    for number, step in enumerate(steps, 1):
-        lines += wrapped(step, f"{number:>3}. ")
-    return page([*lines, "", *peak_lines(peak)])
+    steps = steps_of(facts_of_peak(peak))
+    return page([f"How {name} came about", "", *steps, "", *peak_lines(peak)])
 
 
 def peak_lines(peak: PeakRate, *, whole: bool = True) -> list[Part]:
     """Return the peak and the binding limit; if ``whole``, also its trials, notes and codes."""
-    lines: list[Part] = [f"  {peak}"]
-    kept = ", ".join(map(_show_limit, peak.limits))
-    lines += row("limits", [kept, f"{show_metric(peak.binding)} binds" if peak.binding else ""])
-    if peak.goodput is not None:
-        lines += row("goodput", [f"{peak.goodput:.4g}/s within the limits"])
-    lines += row("hosts", _hosts(peak))
+    lines: list[Part] = [f"  {peak}", *rows_of(facts_of_peak(peak), Depth.PAGE)]
     if peak.trials and whole:
-        cells = [_cells(trial) for trial in peak.trials]
         head = ("load", "seconds", "of the limit", "by", "why")
-        lines += ["", *table([head, *cells], ">>><<", indent=2)]
+        lines += ["", *table([head, *map(_cells, peak.trials)], ">>><<", indent=2)]
     return [*lines, *marked_all(peak.notices, whole=whole)]
 
 
