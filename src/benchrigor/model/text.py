@@ -225,12 +225,6 @@ def refusal_of(notices: Sequence[Notice]) -> Notice | None:
     return next(iter([*refusals, *notices]), None)
 
 
-def say_too_wide(value: float, low: float, high: float, unit: str = "") -> str:
-    """Say that an interval is too wide for its value to be a number."""
-    shown, *ends = (show_value(number, unit) for number in (value, low, high))
-    return f"Too wide an interval: {ends[0]} to {ends[1]} around {shown}, expected ±100% at most."
-
-
 def no_number(notices: Sequence[Notice]) -> str:
     """Say why there is no number."""
     why = refusal_of(notices)

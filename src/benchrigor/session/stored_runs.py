@@ -194,7 +194,8 @@ class LikeRuns:
             for one, more in zip(own, alike, strict=True)
         ]
         counts = [len(more) for more in alike]
-        return means, (_told_of(counts),) if any(counts) else ()
+        told = Notice.of(Code.STORED_RUNS, baseline_=counts[0], candidate_=counts[1])
+        return means, (told,) if any(counts) else ()
 
     def _told(self, full_s: float, to_full: tuple[float, float]) -> list[Told]:
         return [other.told(full_s, to_full) for other in self.others]
@@ -204,10 +205,6 @@ class LikeRuns:
         for other, item in zip(self.others, items, strict=True):
             groups[other.work, other.version].append(item)
         return groups
-
-
-def _told_of(counts: Sequence[int]) -> Notice:
-    return Notice.of(Code.STORED_RUNS, baseline_=counts[0], candidate_=counts[1])
 
 
 def _mean(

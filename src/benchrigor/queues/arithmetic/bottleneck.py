@@ -83,10 +83,12 @@ def stage_of(
     notices = list(rate.estimate.notices)
     notices += [notice for notice in rate.notices if notice not in notices]
     if moments is None:
-        notices.append(_exponential_notice(name))
+        notices.append(Notice.of(Code.EXPONENTIAL_ASSUMED, stage=name, fewest_=FEWEST_COUNTS))
     if moments is not None and process is ServiceProcess.OTHER:
         variation = min(moments.variation, MOST_VARIATION)
-        notices.extend(_beyond_models(moments.variation))
+        if moments.variation > MOST_VARIATION:
+            figures = {"variation": moments.variation, "most_": MOST_VARIATION}
+            notices.append(Notice.of(Code.UNEVEN_SERVICE, "beyond", **figures))
     return PipelineStage(
         name=name,
         rate=replace(rate.estimate, notices=tuple(notices)),
@@ -226,15 +228,6 @@ def advise_pipeline(
             *(notice for stage in advice for notice in _of_stage(stage)),
         ),
     )
-
-
-def _beyond_models(variation: float) -> Iterator[Notice]:
-    if variation > MOST_VARIATION:
-        yield Notice.of(Code.UNEVEN_SERVICE, "beyond", variation=variation, most_=MOST_VARIATION)
-
-
-def _exponential_notice(stage: str) -> Notice:
-    return Notice.of(Code.EXPONENTIAL_ASSUMED, stage=stage, fewest_=FEWEST_COUNTS)
 
 
 def _check(stages: object, source_rate: Quantity | None) -> list[PipelineStage]:

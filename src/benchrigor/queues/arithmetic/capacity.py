@@ -243,11 +243,13 @@ def suggest_buffer(
         return None if places is None else max(places - 1, 1)
 
     at_value, at_worst = room(load), None if worst is None else room(worst)
-    notices = [] if worst is not None else [_service_may_be_0()]
+    notices = [] if worst is not None else [Notice.of(Code.SATURATED, "unknown")]
     if at_value is None:
         notices.append(_no_size(load, "", blocked_share))
     elif worst is not None and at_worst is None:
         notices.append(_no_size(worst, "perhaps", blocked_share))
+    if spread > 1.0:
+        notices.append(Notice.of(Code.UNEVEN_SERVICE, variation=spread))
     return BufferSize(
         capacity=at_worst,
         capacity_at_value=at_value,
@@ -255,7 +257,7 @@ def suggest_buffer(
         utilisation=load,
         worst_utilisation=worst,
         variation=spread,
-        notices=(*notices, *_uneven(spread), model_notice([spread], when_full)),
+        notices=(*notices, model_notice([spread], when_full)),
     )
 
 
@@ -303,7 +305,7 @@ def suggest_replicas(
         return max(rounded_up(arriving / (served * utilisation)), 1)
 
     at_value, at_worst = fewest(arriving, served), None
-    notices = [] if slowest > 0.0 else [_service_may_be_0()]
+    notices = [] if slowest > 0.0 else [Notice.of(Code.SATURATED, "unknown")]
     if slowest > 0.0:
         at_worst = fewest(fastest, slowest)
     if most is not None and most < max(at_value, at_worst or 1):
@@ -343,17 +345,8 @@ def _no_size(load: float, case: str, blocked_share: float) -> Notice:
     return Notice.of(Code.SATURATED, case, blocked_=blocked, least_blocked=least, **figures)
 
 
-def _service_may_be_0() -> Notice:
-    return Notice.of(Code.SATURATED, "unknown")
-
-
 def _processors_limit(at_value: int, at_worst: int | None, most: int) -> Notice:
     """Say that more replicas would have to share the processors."""
     needed = max(at_value, at_worst or 1)
     possible = "may be" if at_value <= most else "would be"
     return Notice.of(Code.PROCESSORS_LIMIT, needed=needed, possible_=possible, most=most)
-
-
-def _uneven(variation: float) -> Iterator[Notice]:
-    if variation > 1.0:
-        yield Notice.of(Code.UNEVEN_SERVICE, variation=variation)

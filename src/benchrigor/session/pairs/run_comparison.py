@@ -301,7 +301,8 @@ def _at_one_pace(
     paces = [analysis.pace for analysis in paced if analysis.pace is not None]
     if len(paces) < len(sources):
         return measured, _as_measured("timed no common work beside their own")
-    told: tuple[Notice, ...] = (_at_paces(known),)
+    shares = " and ".join(percent(pace.share) for pace in known)
+    told: tuple[Notice, ...] = (Notice.of(Code.AT_FULL_PACE, shares_=shares),)
     if len(paces) == 2:
         name, reference = sources[0].recorded.metric.name, reference_s(full_s)
         beside = stored.beside(runs, paces, statistic, name) if stored else LikeRuns()
@@ -329,11 +330,6 @@ def _say_apart(runs: Sequence[RunRecord], paces: Sequence[Pace]) -> str:
 
 def _as_measured(why: str) -> tuple[Notice, ...]:
     return (Notice.of(Code.NO_COMMON_PACE, why_=why),)
-
-
-def _at_paces(paces: Sequence[Pace]) -> Notice:
-    shown = " and ".join(percent(pace.share) for pace in paces)
-    return Notice.of(Code.AT_FULL_PACE, shares_=shown)
 
 
 def _of_runs(question: Question, sources: Sequence[Source]) -> Question:

@@ -280,15 +280,11 @@ class TrimmedMean(Statistic):
         return averaged_as(TRIMMED, MEAN.of_several(several))
 
 
-def _refuse_minimum() -> Notice:
-    return Notice.of(Code.NO_INTERVAL, "minimum")
-
-
 class Minimum(Statistic):
     """The least reading, which has no interval: each further reading may be less."""
 
     follows_pace, is_mean = False, False
-    refusal = _refuse_minimum()
+    refusal = Notice.of(Code.NO_INTERVAL, "minimum")
 
     def value_of(self, values: Floats) -> float:
         """Return the least value."""
@@ -338,17 +334,13 @@ HARMONIC_MEAN, SHARE, MINIMUM = HarmonicMean(), Share(), Minimum()
 TRIMMED = "trimmed"  # in the name of a method
 
 
-def _refuse_outcomes() -> Notice:
-    return Notice.of(Code.NO_INTERVAL, "outcomes")
-
-
 def statistic_for(name: str, *, share: bool = False, harmonic: bool = False) -> Statistic:
     """Return the statistic of a name, of readings that are shares, or averaged harmonically."""
     family, part = statistic_of(name)
     if family == "quantile":
         return Quantile(part, follows_pace=not share, averages_rates=harmonic)
     if family == "trimmed":
-        return TrimmedMean(part, _refuse_outcomes() if share else None)
+        return TrimmedMean(part, Notice.of(Code.NO_INTERVAL, "outcomes") if share else None)
     if family == "min":
         return MINIMUM
     return SHARE if share else HARMONIC_MEAN if harmonic else MEAN

@@ -6,7 +6,7 @@ Both are of the logarithms of answers. The choice between them, and their errors
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -475,10 +475,14 @@ def fit_response(
         none = Notice.of(Code.TOO_FEW_SAMPLES, "undetermined", n=n_points)
         return ResponseFit(points=points, several=several, notices=(none,))
     rms = float(np.sqrt(np.mean((model.left_out / model.left_out_sd) ** 2)))
-    notices = (*_doubts(model, rms),)
+    notices: list[Notice] = []
+    if isinstance(model, Quadratic) and model.p_fit < _LACK:
+        notices.append(Notice.of(Code.LACK_OF_FIT, p=model.p_fit, misfit=model.misfit_sd))
+    if rms > _WIDE:
+        notices.append(Notice.of(Code.PREDICTIONS_WIDENED, factor=rms))
     if may_differ and not are_blocks:
         case = "" if math.isfinite(wanted) else "never"
-        notices += (Notice.of(Code.HOSTS_UNKNOWN, case, n=n_points, wanted=wanted),)
+        notices.append(Notice.of(Code.HOSTS_UNKNOWN, case, n=n_points, wanted=wanted))
     return ResponseFit(
         points=points,
         several=several,
@@ -487,7 +491,7 @@ def fit_response(
         error=float(np.median(errors)),
         scale=max(1.0, rms),
         hosts=tuple(hosts) if are_blocks else (),
-        notices=notices,
+        notices=tuple(notices),
     )
 
 
@@ -518,10 +522,3 @@ def _choose(
     own, other = (float(np.mean(np.abs(fit.left_out))) for fit in (process, quadratic))
     lowest = float(scipy.special.chdtri(quadratic.freedom, _SURE))
     return quadratic if other * math.sqrt(quadratic.freedom / lowest) < own else process
-
-
-def _doubts(model: Quadratic | GaussianProcess, rms: float) -> Iterable[Notice]:
-    if isinstance(model, Quadratic) and model.p_fit < _LACK:
-        yield Notice.of(Code.LACK_OF_FIT, p=model.p_fit, misfit=model.misfit_sd)
-    if rms > _WIDE:
-        yield Notice.of(Code.PREDICTIONS_WIDENED, factor=rms)
