@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 import benchrigor
+from benchrigor.model import Code
 
 ROOT = Path(benchrigor.__file__).parent
 TESTS = Path(__file__).parent
@@ -175,3 +176,17 @@ def test_no_import_goes_round_in_a_circle() -> None:
     except CycleError as error:
         circle = [name_of(path) for path in error.args[1]]
     assert circle == []
+
+
+def test_who_makes_a_notice_names_all_figures_of_its_sentence_and_words_none() -> None:
+    for path in MODULES:
+        for call in nodes_of(path):
+            if not isinstance(call, ast.Call) or ast.unparse(call.func) != "Notice.of":
+                continue
+            assert not [part for part in ast.walk(call) if isinstance(part, ast.JoinedStr)]
+            code, *case = map(ast.unparse, call.args)
+            given = {each.arg for each in call.keywords}
+            if None in given or not code.startswith("Code.") or (case and case[0][0] != "'"):
+                continue  # the tests of texts make the others
+            _, sentence = Code[code[5:]].sentences[case[0].strip("'") if case else ""]
+            assert set(re.findall(r"\{(\w+)", sentence)) <= given, name_of(path)

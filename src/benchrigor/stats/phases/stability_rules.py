@@ -162,10 +162,11 @@ def explain_reason(reason: PhaseReason, phase: LongestPhase) -> Notice:
     """Return the Notice that says with figures why there is no stable phase."""
     slow, count = phase.slow_effective, len(phase.medians)
     effective, wanted = (phase.dominant and phase.shortage) or (phase.effective, _WANTED)
+    which = f"the longest of {count} segments" if count > 1 else "the only segment"
     return Notice.of(
         Code.NO_STABLE_PHASE,
         str(reason),
-        which_=f"the longest of {count} segments" if count > 1 else "the only segment",
+        which_=which,
         how_=_how(reason, phase),
         effective_=slow if reason is PhaseReason.RANDOM_WALK else effective,
         wanted_=wanted,
