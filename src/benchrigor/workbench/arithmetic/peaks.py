@@ -54,10 +54,9 @@ class PeakPosterior:
         Relative standard deviation of the response of a trial of 60 s.
     own
         The same by the trial's own readings, near the peak; 0 if unknown.
-    expected, residuals
-        By trial, shape (n,): log of response over limit of the most likely curve; and the distance
-        of the trial, in standard deviations, above the range of the curve within 2 % of the load
-        (negative if below).
+    residuals
+        By trial, shape (n,): its distance, in standard deviations, above the range of the most
+        likely curve within 2 % of the load (negative if below).
     method
         The method of estimates by the family of curves.
     """
@@ -67,7 +66,6 @@ class PeakPosterior:
     slope: float
     noise: float
     own: float
-    expected: Numbers
     residuals: Floats
     method: str
 
@@ -333,7 +331,6 @@ def _describe(grid: Floats, p: Floats, trials: _Trials) -> PeakPosterior:
         slope=math.exp(float((p.sum(axis=(0, 3, 4)) * slope).sum())),
         noise=max(noise, own),
         own=own,
-        expected=expected,
         residuals=(trials.log_ratio - np.clip(trials.log_ratio, below, above)) / np.sqrt(variance),
         method=curves.method,
     )

@@ -60,12 +60,11 @@ class Quadratic:
         variances = np.einsum("ij,jk,ik->i", rows, self._covariance, rows) + self.misfit_sd**2
         return rows @ self._coefficients, np.sqrt(variances)
 
-    def joint(self, points: Sequence[Point], sums: Floats | None = None) -> tuple[Floats, Floats]:
-        """Return means and the covariance of the logarithms at points; or of sums of these.
+    def joint(self, points: Sequence[Point], sums: Floats) -> tuple[Floats, Floats]:
+        """Return means and the covariance of sums of the logarithms at points.
 
         A row of ``sums`` has the weights of one sum.
         """
-        sums = np.eye(len(points)) if sums is None else sums
         rows = sums @ _design(self._space, points)[:, : self._coefficients.size]
         covariance = rows @ self._covariance @ rows.T + self.misfit_sd**2 * (sums @ sums.T)
         return rows @ self._coefficients, covariance
@@ -204,12 +203,11 @@ class GaussianProcess:
         mean, variance = _together(self._candidates, found, np.square)
         return self.level + self.spread * mean, self.spread * np.sqrt(variance)
 
-    def joint(self, points: Sequence[Point], sums: Floats | None = None) -> tuple[Floats, Floats]:
-        """Return means and the covariance of the logarithms at points; or of sums of these.
+    def joint(self, points: Sequence[Point], sums: Floats) -> tuple[Floats, Floats]:
+        """Return means and the covariance of sums of the logarithms at points.
 
         A row of ``sums`` has the weights of one sum.
         """
-        sums = np.eye(len(points)) if sums is None else sums
         rows = self._space.coordinates(points)
         found = [one.joint(self._with_hosts(rows, one), sums) for one in self._candidates]
         mean, covariance = _together(self._candidates, found, lambda off: np.outer(off, off))

@@ -238,7 +238,7 @@ class Surface(OneLine):
     ) -> Floats:
         """Draw joint logarithms of the answers at points; a row per draw."""
         fit, model = self._model_of(response)
-        return fit.draws(model.joint(points), count, rng)
+        return fit.draws(model.joint(points, np.eye(len(points))), count, rng)
 
     def best(self, response: str | None = None) -> Best:
         """Return the point of the grid with the best predicted answer.
