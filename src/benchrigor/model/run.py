@@ -21,14 +21,13 @@ from benchrigor.model.interference import Interference
 from benchrigor.model.machine import Capability
 from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Code, Notice
-from benchrigor.model.one_line import OneLine
+from benchrigor.model.one_line import OneLine, Reported
 from benchrigor.model.options import Options
 from benchrigor.model.readings import Facts, Round
-from benchrigor.model.run_line import run_line
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.selection import Selection
 from benchrigor.model.series import Floats
-from benchrigor.model.text import many, show_short, show_value
+from benchrigor.model.text import many
 from benchrigor.units import Direction, Quantity
 
 _APART = 2.0  # times the number, from which on a first call is named
@@ -92,7 +91,7 @@ class Provenance(OneLine):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RunRecord(OneLine):
+class RunRecord(Reported):
     """The result of a run, and everything needed to retrace it; prints as one line.
 
     Parameters
@@ -120,6 +119,8 @@ class RunRecord(OneLine):
     red_rounds
         Indices of the rounds that lost too much and do not count (see `Options`).
     """
+
+    _page = "benchrigor.report.facts.number_facts:line_of"
 
     name: str
     options: Options
@@ -344,21 +345,6 @@ class RunRecord(OneLine):
         if analysis is None or analysis.disturbed is None or analysis.kind is Kind.WORK:
             return readings
         return readings[analysis.disturbed.indices]
-
-    def __str__(self) -> str:
-        done, red, first_s = self.throughput, len(self.red_rounds), self.first_call_s
-        return run_line(
-            self.name,
-            self.analysis(),
-            self.decision,
-            is_recorded=bool(self.rounds or "tool" in self.subject) and not self.elapsed_s,
-            statistic=self.options.statistic,
-            more=[
-                "" if first_s is None else f"first call {show_value(first_s, 's')}",
-                "" if done is None else show_short(*done),
-                f"{red} of {many(len(self.rounds), 'round')} left out" if red else "",
-            ],
-        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain dicts, lists, strings and numbers, with schema versions."""

@@ -64,6 +64,11 @@ class Fact(OneLine):
     codes: tuple[Code, ...] = ()
 
 
+def step(key: str, text: str, *rows: tuple[str, ...]) -> Fact:
+    """Return a step of an explanation, with those of its rows that say something."""
+    return Fact(key, Depth.EXPLAIN, "", text, rows=tuple(row for row in rows if row[-1]))
+
+
 def known(*facts: Fact) -> list[Fact]:
     """Keep the facts that say something."""
     return [fact for fact in facts if fact.text]

@@ -11,8 +11,8 @@ from benchrigor.layout import Page, Part, page, table, wrapped
 from benchrigor.model.notice import Code
 from benchrigor.model.recorded import FILE
 from benchrigor.model.run import RunRecord
-from benchrigor.model.run_line import just_now, notes_on, show_number
 from benchrigor.model.text import counted, say_end, show_value
+from benchrigor.report.facts.number_facts import just_now, notes_on, show_number
 from benchrigor.report.notice_lines import by_sentence, chosen_of_run, sentence_of
 
 _MARK = "~"  # Before an observed median in place of an estimate

@@ -25,7 +25,6 @@ from benchrigor.model import Metric, Options, Progress, RunRecord
 from benchrigor.model.checks import attempt, is_number, refuse, wrong_values
 from benchrigor.model.one_line import Reported
 from benchrigor.model.options import SHORTEST_PIECE_S, USUAL_TARGET
-from benchrigor.model.run_line import show_number
 from benchrigor.model.text import many, show_duration
 from benchrigor.protocols import Clock, Store, Workload
 from benchrigor.session.engine import check_seed, seed_of
@@ -352,11 +351,7 @@ class RunRecords(Reported, dict[str, RunRecord]):
     _page = "benchrigor.report.run_table:ranking_page"
 
     def _line(self) -> str:
-        analyses = {name: run.analysis() for name, run in self.items()}
-        shown = (
-            f"{name} {'no number' if analysis is None else show_number(analysis, 'mean')}"
-            for name, analysis in analyses.items()
-        )
+        shown = (str(run).partition("  (")[0] for run in self.values())
         return f"{many(len(self), 'run')}: {', '.join(shown)}" if self else "no runs"
 
 

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 
 from benchrigor.model import Analysis, Code, Interference, Pace, RunRecord
-from benchrigor.model.analysis import Kind
 from benchrigor.model.interference import Light
 from benchrigor.model.machine import OF_MACHINE
 from benchrigor.model.pace import COMMAND_CPU, INTERPRETER
@@ -20,13 +19,10 @@ from benchrigor.model.text import (
     show_estimate,
     show_peak_memory,
     show_value,
-    show_values,
 )
-from benchrigor.report.fact import Depth, Fact, known
+from benchrigor.report.fact import Depth, Fact, known, step
 from benchrigor.report.notice_lines import is_undisturbed
 from benchrigor.session.conditions.red_rounds import advice, is_disturbed
-from benchrigor.stats.series.full_speed import SENSITIVITY_SD
-from benchrigor.units import statistic_of
 
 _FULL_SPEED = (
     "the fastest level at which it spent at least a tenth of a run, of the newest 20 runs and 14 "
@@ -61,17 +57,11 @@ def facts_of_machine(record: RunRecord) -> list[Fact]:
         Fact("pressure", Depth.DETAILS, "pressure", pressure),
         Fact("memory", Depth.PAGE, "memory", f"at its peak {memory}" * bool(memory)),
         Fact("measured", Depth.DETAILS, "measured", _measured(record)),
-        Fact(
-            "lost time",
-            Depth.EXPLAIN,
-            "",
-            "" if lost is None else f"Time that other work took: {show_total(lost)}.",
-            rows=() if lost is None else _light_rows(lost, pressure),
-        ),
+        *([] if lost is None else [_lost_time(lost, pressure)]),
     )
 
 
-def facts_of_pace(analysis: Analysis, statistic: str) -> list[Fact]:
+def facts_of_pace(analysis: Analysis) -> list[Fact]:
     """Return the steps from what was measured to the figure at full speed."""
     full, pace, measured = analysis.at_full_pace, analysis.pace, analysis.estimate
     if full is None or pace is None or measured is None:
@@ -79,23 +69,11 @@ def facts_of_pace(analysis: Analysis, statistic: str) -> list[Fact]:
     shown, what = show_estimate(full, analysis.metric.unit), "a short fixed loop"
     if pace.of_command:
         what = "a bare start of the interpreter"
+    speed = f"{what} was timed, the reference. By that the machine ran {show_pace(pace)}"
     share = f"{full.value / measured.value:.3g} of what was measured"
     return [
-        Fact(
-            "pace",
-            Depth.EXPLAIN,
-            "",
-            f"Beside what is measured {what} was timed, the reference. By that the machine ran "
-            f"{show_pace(pace)}.",
-            rows=_reference(pace),
-        ),
-        Fact(
-            "full speed",
-            Depth.EXPLAIN,
-            "",
-            f"At full speed it is {share}: {shown}.",
-            rows=_errors_at_full_speed(analysis, pace, statistic),
-        ),
+        step("pace", f"Beside what is measured {speed}.", *_reference(pace)),
+        step("full speed", f"At full speed it is {share}: {shown}.", *_errors(pace)),
     ]
 
 
@@ -115,57 +93,35 @@ def show_pace(pace: Pace) -> str:
 def _reference(pace: Pace) -> _Rows:
     """Say how long the reference takes at full speed, and how what is measured follows it."""
     kind, what = (COMMAND_CPU, "processor time") if pace.of_command else (INTERPRETER, "time")
-    learned = "as other workloads have it"
-    if not pace.of_command and pace.sensitivity_sd < pace.busy * SENSITIVITY_SD:
-        learned = "from fast and from slow segments, and other workloads"
     follows = f"{pace.sensitivity:.2f}% ± {pace.sensitivity_sd:.2f}% more {what}"
-    rows = [
-        ("full speed", f"{show_value(pace.full_s[kind], 's')} of {what}: {_FULL_SPEED}"),
-        ("sensitivity", f"{follows} where the reference takes 1% more, {learned}"),
-    ]
+    waits, work = "", ""
     if pace.of_command:
-        waits = "wall time that is neither processor time nor delay; it counts as far as the"
-        rows.append(("waits", f"{waits} command gave its processor up and bare starts do not"))
+        waits = "wall time that is neither processor time nor delay; it counts as far as the "
+        waits += "command gave its processor up and bare starts do not"
     elif pace.busy <= _NEARLY_ALL:
-        rest = "the rest, in which it slept or waited, counts as measured"
-        rows.append(("work", f"a processor worked for {percent(pace.busy)} of a reading; {rest}"))
-    return tuple(rows)
+        work = f"a processor worked for {percent(pace.busy)} of a reading; the rest, in which it "
+        work += "slept or waited, counts as measured"
+    return (
+        ("full speed", f"{show_value(pace.full_s[kind], 's')} of {what}: {_FULL_SPEED}"),
+        ("sensitivity", f"{follows} where the reference takes 1% more"),
+        ("waits", waits),
+        ("work", work),
+    )
 
 
-def _errors_at_full_speed(analysis: Analysis, pace: Pace, statistic: str) -> _Rows:
+def _errors(pace: Pace) -> _Rows:
     """Say which readings show the level at full speed, and what its standard error is made of."""
-    full, runs = analysis.at_full_pace, "runs"
-    own = f"{percent(pace.error, digits=2)} from blocks of time"
-    if pace.of_command:
-        own += " and the rest"
-    elif statistic_of(statistic)[0] != "mean":
-        own += f", or that of the {statistic} where it is greater"
-    rows = [] if pace.of_command else [("evidence", _say_evidence(pace))]
-    if pace.by_piece and full is not None:
-        in_processes = analysis.kind is Kind.INVOCATIONS
-        runs = "runs" if in_processes else "processes"
-        own = f"that of the mean of {many(full.n, 'level')}"
-        known_levels = [value for value in pace.by_piece if value is not None]
-        rows.append(("levels", ", ".join(show_values(known_levels, analysis.metric.unit))))
-    distance = percent(abs(pace.away) * pace.sensitivity_sd, digits=2)
-    between = f"{percent(pace.between, digits=2)} between {runs}, which is assumed"
-    learned = "" if pace.widening == 1.0 else f"; all times {pace.widening:.2g}, by stored runs"
-    errors = f"{own}; {distance} from the sensitivity; {between}{learned}"
-    return (*rows, ("standard errors", errors))
-
-
-def _say_evidence(pace: Pace) -> str:
-    """Say which readings show the level at full speed, and how far they are from it."""
+    of = f"{many(pace.at_full, 'segment')} within 10% of the fastest references"
     away = percent(math.expm1(abs(pace.away)), digits=2)
-    of = f"of {many(pace.at_full, 'segment')} within 10% of the fastest references"
-    text = f"the mean {of if pace.at_full else 'of all readings'}, {away} from full speed"
-    fastest = pace.fastest_reference or 0.0
-    if round(fastest, 3):
-        far = percent(math.expm1(abs(fastest)), digits=2)
-        side = "slower" if fastest > 0.0 else "faster"
-        counts = f"counts by {pace.to_full:.2f} ± {pace.to_full_sd:.2f}"
-        text += f"; the fastest references were {far} {side} than full speed, which {counts}"
-    return text
+    own, distance, between = (
+        percent(error, digits=2)
+        for error in (pace.error, abs(pace.away) * pace.sensitivity_sd, pace.between)
+    )
+    errors = f"{own} of the level, {distance} of the sensitivity, {between} between runs (assumed)"
+    if pace.widening != 1.0:
+        errors += f"; all times {pace.widening:.2g}, by stored runs"
+    evidence = f"{of if pace.at_full else 'all readings'}, {away} from full speed"
+    return ("evidence", evidence), ("standard errors", errors)
 
 
 def _busy(record: RunRecord) -> str:
@@ -226,15 +182,16 @@ def _light(lost: Interference, record: RunRecord, *, disturbed: bool) -> str:
     return "; ".join(parts)
 
 
-def _light_rows(lost: Interference, pressure: str) -> _Rows:
+def _lost_time(lost: Interference, pressure: str) -> Fact:
+    whole = "green below 7.5%, red above 15%; what slows all readings alike does not show"
     sources = ", ".join(source for source, share in lost.delays.items() if share)
-    whole = "what slows all readings alike does not show"
-    rows = (
-        ("light", f"green below 7.5%, red above 15%; {whole}"),
+    return step(
+        "lost time",
+        f"Time that other work took: {show_total(lost)}.",
+        ("light", whole),
         ("measured", "" if lost.percent else sources),
         ("pressure", f"{pressure}, the program's own waiting included" if pressure else ""),
     )
-    return tuple(row for row in rows if row[1])
 
 
 def with_waiting(analysis: Analysis) -> str:

@@ -1,25 +1,34 @@
-"""The number of a metric: its interval, what it is of, and how sure it was asked to be."""
+"""The number of a metric: in the line of its run, with its interval, and how sure it is."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 
+from benchrigor.control_characters import escaped
 from benchrigor.model import Analysis, Code, Estimate, RunRecord
 from benchrigor.model.analysis import Kind, Mode, Observed
-from benchrigor.model.run_line import AT_FULL_SPEED, just_now
+from benchrigor.model.notice import is_of_modes
 from benchrigor.model.text import (
     counted,
+    is_broken_off,
     many,
     no_number,
     percent,
     refusal_of,
+    say_end,
+    shortened,
+    show_added,
     show_duration,
     show_interval,
     show_modes,
+    show_observed,
     show_plus_minus,
+    show_short,
     show_value,
     show_values,
+    within_sentence,
 )
 from benchrigor.report.fact import Depth, Fact, known
 from benchrigor.stats.readings.asked_readings import asked_half_width
@@ -27,6 +36,10 @@ from benchrigor.stats.statistics.shares_and_quantiles import WILSON, whole_of
 from benchrigor.stats.statistics.statistic import BY_DURATION, HARMONIC, TRIMMED
 from benchrigor.units import Quantity
 
+LONGEST = 100  # Columns of the line
+AT_FULL_SPEED = "at the full speed of this machine"
+_SHORTEST_NAME, _LONGEST_NAME = 20, 40
+_NO_NUMBER = "no number: "
 _FEWEST_TO_FORESEE = 10  # from fewer readings nobody can say how many more it takes
 _FEW_FOR_TAIL = 10  # Fewer readings have no tenth percentile to speak of
 _MEANS = {
@@ -35,6 +48,104 @@ _MEANS = {
     TRIMMED: "without the same share of readings at either end",
     WILSON: "share of outcomes, interval of Wilson",
 }
+
+
+def line_of(record: RunRecord) -> str:
+    """Compose the line of a run, up to 100 columns wide; what it has no room for is left out."""
+    number, *asides = [fact.text for fact in facts_of_line(record)]
+    analysis = record.analysis()
+    if analysis is not None and number.startswith(_NO_NUMBER):
+        return _short_of_number(record.name, number, asides)
+    return _fitting(record.name, number, asides)
+
+
+def facts_of_line(record: RunRecord) -> list[Fact]:
+    """Return the number of a run in short, and what is to be said beside it."""
+    return known(*(Fact(key, Depth.LINE, "", text) for key, text in _of_line(record)))
+
+
+def _of_line(record: RunRecord) -> Iterator[tuple[str, str]]:
+    analysis, statistic = record.analysis(), record.options.statistic
+    is_told = bool(record.rounds or "tool" in record.subject) and not record.elapsed_s
+    ended = is_told and record.decision is None  # elsewhere, which took no time here
+    broken = "" if ended or not is_broken_off(record.decision) else say_end(record.decision)
+    if analysis is None:
+        yield from (("short", "no number"), ("broken off", say_end(record.decision)))
+        return
+    observed, unit = analysis.observed, analysis.metric.unit
+    if statistic == "min" and observed is not None:
+        yield from (("short", f"min {show_value(observed.least, unit)}"), ("width", "no interval"))
+    elif analysis.headline is None:
+        why = within_sentence(no_number(analysis.notices)).removesuffix(".")
+        yield "short", f"{_NO_NUMBER}{f'{broken}: ' * bool(broken)}{why}"
+        if observed is not None:
+            yield "observed", show_observed(observed, unit)
+            yield "observed median", f"median {show_value(observed.median, unit)}"
+        return
+    else:
+        yield "short", show_number(analysis, statistic)
+        if any(map(is_of_modes, analysis.notices)):
+            yield "modes", show_modes(analysis.modes, unit)
+        now = just_now(analysis)
+        yield "just now", "" if now is None else f"{show_value(now.value, unit)} just now"
+        yield "overhead", "" if analysis.wps is None else show_added(analysis.wps.overhead)
+    done, red, first_s = record.throughput, len(record.red_rounds), record.first_call_s
+    yield "first call", "" if first_s is None else f"first call {show_value(first_s, 's')}"
+    yield "throughput", "" if done is None else show_short(*done)
+    yield "red rounds", f"{red} of {many(len(record.rounds), 'round')} left out" if red else ""
+    yield "broken off", broken
+
+
+def just_now(analysis: Analysis) -> Estimate | None:
+    """Return the number with all that disturbed it, if the headline does not hold it."""
+    headline, disturbed = analysis.headline, analysis.disturbed
+    measured = analysis.estimate
+    if disturbed is not None and disturbed.estimate is not None:
+        measured = disturbed.estimate
+    if headline is None or measured is None or headline.low <= measured.value <= headline.high:
+        return None
+    return measured
+
+
+def show_number(analysis: Analysis, statistic: str) -> str:
+    """Show the number of an analysis, and which statistic it is unless it is the mean."""
+    headline, metric = analysis.headline, analysis.metric
+    if headline is None:
+        return "no number"
+    shown = show_short(headline, metric.unit, is_share=metric.kind is Quantity.SHARE)
+    is_mean = statistic == "mean" or analysis.kind is Kind.WORK
+    return shown if is_mean else f"{statistic} {shown}"
+
+
+def notes_on(numbers: Iterable[str], *, corrected: str = "") -> list[str]:
+    """Explain a table of numbers; ``corrected`` names its numbers at full speed, if any."""
+    pace = f"{corrected}: {AT_FULL_SPEED}; just now: as it ran" if corrected else ""
+    half = any("±" in number for number in numbers)
+    return [*filter(None, [pace, "±: half of the 95% confidence interval" * half])]
+
+
+def _fitting(name: str, number: str, asides: list[str]) -> str:
+    """Join the parts of a line; a long name is shortened first, then asides are left out."""
+    name = escaped(name)
+    while True:
+        tail = f"  ({'; '.join(asides)})" if asides else ""
+        room = LONGEST - len(number) - len(tail) - 2
+        if len(name) <= room or room >= _LONGEST_NAME or not asides:
+            return f"{shortened(name, max(room, 1))}  {number}{tail}"
+        if room >= _SHORTEST_NAME:
+            return f"{shortened(name, room)}  {number}{tail}"
+        asides.pop(-1 if len(asides) == 1 else -2)  # how it ended is last, and stays longest
+
+
+def _short_of_number(name: str, why: str, observed: Sequence[str]) -> str:
+    """Say why there is no number, and show as much of what was observed as there is room for."""
+    name = shortened(name, _LONGEST_NAME)
+    room, seen = LONGEST - len(name) - 2, [f" ({text})" for text in observed] or [""]
+    least = _LONGEST_NAME + len(_NO_NUMBER)
+    shown = next((text for text in seen if room - len(text) >= least), seen[-1])
+    return escaped(
+        f"{name}  {textwrap.shorten(why, max(room - len(shown), 1), placeholder='…')}{shown}"
+    )
 
 
 def facts_of_number(analysis: Analysis, record: RunRecord) -> list[Fact]:

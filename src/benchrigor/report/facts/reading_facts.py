@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 from benchrigor.layout import Part, table
 from benchrigor.model import Analysis, Code, Phase, RunRecord, StablePhase
-from benchrigor.model.analysis import Kind, LevelFit, PhaseReason
+from benchrigor.model.analysis import Kind, PhaseReason
 from benchrigor.model.text import (
     counted,
     false_alarms,
@@ -14,19 +12,17 @@ from benchrigor.model.text import (
     many,
     no_number,
     percent,
-    show_duration,
     show_estimate,
     show_value,
+    show_values,
 )
-from benchrigor.report.fact import Depth, Fact, known
+from benchrigor.report.fact import Depth, Fact, known, step
 from benchrigor.report.facts.machine_facts import with_waiting
 from benchrigor.report.facts.number_facts import meaning, show_figures
-from benchrigor.stats.series.interval import BLOCKS
-from benchrigor.stats.statistics.shares_and_quantiles import WILSON
-from benchrigor.stats.statistics.statistic import HARMONIC, TRIMMED
 from benchrigor.units import statistic_of
 
 _MOST_PHASES = 12
+_BY_MODEL = "long-run-variance"
 _IN_FULL = 0.95  # of the effective sample size of independent readings
 _Rows = tuple[tuple[str, ...], ...]
 
@@ -42,15 +38,15 @@ def facts_of_readings(analysis: Analysis, record: RunRecord) -> list[Fact]:
         Fact("used", Depth.DETAILS, "used", _used(analysis), analysis.n_kept),
         Fact("left out", Depth.DETAILS, "left out", _left_out(analysis, record)),
         Fact("spread", Depth.DETAILS, "spread", _spread(analysis)),
-        Fact("pieces", Depth.DETAILS, "pieces", ", ".join(_levels(analysis, record))),
+        Fact("pieces", Depth.DETAILS, "pieces", _levels(analysis)),
         Fact("changes", Depth.DETAILS, "pace", pace, codes=changing),
     )
     return (rows if analysis.estimate else []) + known(
-        Fact("taken", Depth.EXPLAIN, "", _taken(analysis, record), rows=_delayed(analysis)),
-        Fact("phases", Depth.EXPLAIN, "", _phases(analysis, record), rows=_found(analysis)),
-        Fact("level", Depth.EXPLAIN, "", *_level(analysis, record)),
-        Fact("resemblance", Depth.EXPLAIN, "", _resemblance(analysis), rows=_inflation(analysis)),
-        Fact("interval", Depth.EXPLAIN, "", _interval(analysis), rows=_errors(analysis)),
+        step("taken", _taken(analysis, record), *_delayed(analysis)),
+        step("phases", _phases(analysis, record), *_found(analysis)),
+        _level(analysis, record),
+        step("resemblance", _resemblance(analysis), *_inflation(analysis)),
+        step("interval", _interval(analysis), *_errors(analysis)),
     )
 
 
@@ -97,11 +93,7 @@ def _cut(analysis: Analysis, record: RunRecord) -> str:
 
 def _as_asked(at_start: float, at_end: float) -> str:
     """Say which shares the options cut."""
-    if at_start == at_end:
-        return f"{percent(at_start)} at each end, as asked" if at_start else "none, as asked"
-    ends = [f"{percent(at_start)} at the start"] if at_start else []
-    ends += [f"{percent(at_end)} at the end"] if at_end else []
-    return f"{' and '.join(ends)}, as asked"
+    return f"{percent(at_start)} at the start and {percent(at_end)} at the end, as asked"
 
 
 def _transients(stable: StablePhase, analysis: Analysis) -> str:
@@ -155,20 +147,10 @@ def _spread(analysis: Analysis) -> str:
     return f"{between} of the value between invocations, {within} between readings"
 
 
-def _levels(analysis: Analysis, record: RunRecord) -> list[str]:
-    """Show the levels of the pieces of a run, and their starts if known."""
-    unit, began = analysis.metric.unit, dict[int, float]()
-    for round_ in record.counted_rounds:
-        if analysis.metric.name in round_.unit_readings:
-            starts = round_.starts_ns
-            at_s = math.nan if starts is None else float(starts[0]) / 1e9
-            began.setdefault(round_.plan.piece, at_s)
-    first = next(iter(began.values()), math.nan)
-    shown = []
-    for level, at_s in zip(analysis.levels, began.values(), strict=False):
-        text = "none" if level is None else show_value(level, unit)
-        shown.append(f"{text} at {show_duration(at_s - first)}" if at_s > first else text)
-    return shown
+def _levels(analysis: Analysis) -> str:
+    """Show the levels of the pieces of a run."""
+    known_levels = [level for level in analysis.levels if level is not None]
+    return ", ".join(show_values(known_levels, analysis.metric.unit))
 
 
 def _pace(analysis: Analysis) -> str:
@@ -178,9 +160,7 @@ def _pace(analysis: Analysis) -> str:
         return ""
     medians = [phase.median for phase in stable.phases if _is_measured(phase, stable)]
     low, high = (show_value(end, analysis.metric.unit) for end in (min(medians), max(medians)))
-    changes = f"{many(len(medians) - 1, 'change')} between {low} and {high}"
-    if len(medians) == 1:
-        changes = "changes without clear steps"
+    changes = f"{many(len(medians) - 1, 'step')} between {low} and {high}"
     return f"{changes}; the interval is about this time, from blocks of it"
 
 
@@ -219,20 +199,17 @@ def _phases(analysis: Analysis, record: RunRecord) -> str:
 
 
 def _found(analysis: Analysis) -> _Rows:
-    """Return the phases of a series, and the points between them; of several, how many have one."""
-    if not analysis.phases or analysis.phases[0].reason is PhaseReason.WHOLE:
+    """Return the phases of a series, and the points between them."""
+    if len(analysis.phases) != 1 or analysis.phases[0].reason is PhaseReason.WHOLE:
         return ()
-    if len(analysis.phases) > 1:
-        stable = sum(each.n > 0 for each in analysis.phases)
-        return (("stable", f"a part of {stable} of {len(analysis.phases)} rounds or pieces"),)
     points = analysis.phases[0].change_points
     where = first_few([*map(counted, points.indices)], _MOST_PHASES) or "none"
     inflated = f"autocorrelation inflates the variance {points.inflation:.3g}-fold"
-    rows, pace = _phase_rows(analysis.phases[0], analysis.metric.unit), _pace(analysis)
+    rows = _phase_rows(analysis.phases[0], analysis.metric.unit)
     return (
         *((label, ", ".join((span, *others))) for label, span, *others in rows),
         ("changes", f"{where} ({false_alarms(points.level)}; {inflated})"),
-        *([("pace", pace)] if pace else []),
+        ("pace", _pace(analysis)),
     )
 
 
@@ -255,34 +232,31 @@ def _phase_rows(
     ]
 
 
-def _level(analysis: Analysis, record: RunRecord) -> tuple[str, object, _Rows]:
+def _level(analysis: Analysis, record: RunRecord) -> Fact:
     """Say which figure of the readings is estimated, and how."""
     estimate, statistic = analysis.estimate, record.options.statistic
     if estimate is None:
-        return "", None, ()
+        return step("level", "")
     if analysis.kind in (Kind.PIECES, Kind.INVOCATIONS) and estimate.n > 1:
-        shown = [_spread(analysis), ", ".join(_levels(analysis, record))]
         what = "piece" if analysis.kind is Kind.PIECES else "invocation"
         text = f"Each {what} gives its {statistic}, and the interval comes from the spread of these"
         why = ": inside one, readings know nothing of how much others differ."
-        return f"{text}{why}", analysis.levels, tuple(("levels", each) for each in shown if each)
+        rows = ("spread", _spread(analysis)), ("levels", _levels(analysis))
+        return step("level", f"{text}{why}", *rows)
     if statistic_of(statistic)[0] == "quantile":
         rank = "uncertain by the long-run variance of lying below; the ends are readings, too"
         text = f"The {statistic} is the reading below which that share of those that count lies."
-        return text, None, (("rank", rank),)
-    fit = analysis.fits[0] if len(analysis.fits) == 1 else None
-    rows = [("kind", meaning(analysis))]
-    if fit is not None and HARMONIC in estimate.method:
-        rows += [("harmonic", f"the reciprocal of {fit.level:.4g}, the mean of reciprocals")]
-    if TRIMMED in estimate.method:
-        rows += [("trimmed", "readings beyond this share at either end count as its border")]
-    if fit is not None and fit.transients:
-        spans = " and ".join(f"{transient:.3g}" for transient in fit.transients)
-        what = f"fitted, over {spans} readings: what is left of a warm-up too small to be seen"
-        rows += [("transients", what)]
-    value = show_value(estimate.value, analysis.metric.unit)
-    text = f"The {statistic} of those that count is {value}."
-    return text, estimate.value, tuple(row for row in rows if row[1])
+        return step("level", text, ("rank", rank))
+    value, spans = show_value(estimate.value, analysis.metric.unit), ""
+    if len(analysis.fits) == 1 and analysis.fits[0].transients:
+        spans = " and ".join(f"{each:.3g}" for each in analysis.fits[0].transients)
+        spans = f"of {spans} readings, fitted: what is left of a warm-up too small to be seen"
+    return step(
+        "level",
+        f"The {statistic} of those that count is {value}.",
+        ("kind", meaning(analysis)),
+        ("transients", spans),
+    )
 
 
 def _resemblance(analysis: Analysis) -> str:
@@ -301,58 +275,39 @@ def _resemblance(analysis: Analysis) -> str:
 
 def _inflation(analysis: Analysis) -> _Rows:
     """Say how the resemblance of readings was found."""
-    fitted = tuple(("variance", _correlation(fit)) for fit in analysis.fits[:1])
-    merged = analysis.subsessions
-    if merged is None:
-        return fitted
-    if merged.size is None:
-        text = f"neighbours correlate by {merged.autocorrelation:.2f}, however many are merged"
-    else:
-        text = f"by {counted(merged.size)}, to {counted(merged.means.size)} subsessions whose "
-        text += f"neighbours correlate by {merged.autocorrelation:.2f}"
-    return (*fitted, ("merged", f"{text} (limit {merged.limit:g})"))
-
-
-def _correlation(fit: LevelFit) -> str:
-    times = f"{fit.inflation:.3g} times that of independent readings"
-    if fit.method == "subsessions":
-        return f"{times}, by subsessions of {many(fit.batch, 'reading')}"
-    if fit.method == BLOCKS:
-        return f"{times}, by {counted(fit.degrees_of_freedom + 1.0)} blocks of equal time"
-    if fit.order == 0:
-        return "that of independent readings"
-    batched = f" of batches of {counted(fit.batch)}" if fit.batch > 1 else ""
-    return f"{times}, by an autoregressive model{batched} of order {fit.order}"
+    rows, merged = list[tuple[str, str]](), analysis.subsessions
+    for fit in analysis.fits[:1]:
+        how = f"an autoregressive model of order {fit.order}"
+        if fit.method != _BY_MODEL:
+            how = fit.method.replace("-", " ")
+        rows += [("variance", f"{fit.inflation:.3g} times that of independent readings, by {how}")]
+    if merged is not None:
+        size = "however" if merged.size is None else f"by {counted(merged.size)}"
+        limit = f"{merged.autocorrelation:.2f} (limit {merged.limit:g})"
+        rows += [("neighbours", f"merged {size}, they correlate by {limit}")]
+    return tuple(rows)
 
 
 def _interval(analysis: Analysis) -> str:
     """Say what the interval is, or why there is none."""
     estimate, unit = analysis.estimate, analysis.metric.unit
     if estimate is None:
-        observed = show_figures(analysis.observed, unit)
-        return f"No interval can be given: {no_number(analysis.notices)}" + (
-            f" Observed: {observed}." if observed else ""
-        )
+        return f"No interval can be given: {no_number(analysis.notices)}"
     return f"Their spread gives the interval: {show_estimate(estimate, unit)}."
 
 
 def _errors(analysis: Analysis) -> _Rows:
-    """Return the figures that make an interval."""
-    estimate = analysis.estimate
+    """Return the figures that make an interval, or the observed ones in place of it."""
+    estimate, unit = analysis.estimate, analysis.metric.unit
     if estimate is None:
-        return ()
+        return (("observed", show_figures(analysis.observed, unit)),)
     error, freedom = estimate.standard_error, estimate.degrees_of_freedom
     if error is None or freedom is None:
         return ()
-    if estimate.method.startswith(WILSON):
-        return (("Wilson", f"for {counted(estimate.n_effective)} effective outcomes"),)
+    skewness = analysis.fits[0].skewness if len(analysis.fits) == 1 else 0.0
+    skewed = f", corrected for a skewness of {skewness:.2g}" if skewness else ""
     return (
-        ("standard error", show_value(error, analysis.metric.unit)),
-        ("Student t", f"{freedom:.3g} degrees of freedom{_skewed(analysis)}"),
+        ("standard error", show_value(error, unit)),
+        ("Student t", f"{freedom:.3g} degrees of freedom{skewed}"),
+        ("method", estimate.method),
     )
-
-
-def _skewed(analysis: Analysis) -> str:
-    if len(analysis.fits) == 1 and analysis.fits[0].skewness:
-        return f", corrected for a skewness of {analysis.fits[0].skewness:.2g}"
-    return ""

@@ -14,9 +14,19 @@ from benchrigor.model.text import (
     show_estimate,
     show_value,
 )
-from benchrigor.report.fact import Depth, Fact, advice_on, deeper, known, rows_of, steps_of, told_by
+from benchrigor.report.fact import (
+    Depth,
+    Fact,
+    advice_on,
+    deeper,
+    known,
+    rows_of,
+    step,
+    steps_of,
+    told_by,
+)
 from benchrigor.report.facts.machine_facts import facts_of_machine, facts_of_pace
-from benchrigor.report.facts.number_facts import facts_of_number, target_of
+from benchrigor.report.facts.number_facts import facts_of_line, facts_of_number, target_of
 from benchrigor.report.facts.reading_facts import facts_of_readings
 from benchrigor.report.facts.work_facts import facts_of_work, show_amounts, works_of
 from benchrigor.report.notice_lines import chosen_of_run
@@ -41,7 +51,7 @@ def facts_of(record: RunRecord) -> list[Fact]:
     ['mean']
     """
     several = len(record.analyses) > 1
-    facts, notices = list[Fact](), list[Fact]()
+    facts, notices = facts_of_line(record), list[Fact]()
     for index, analysis in enumerate(record.analyses):
         own = _of_metric(analysis, record)
         notices += told_by(own, analysis.notices, f"{analysis.metric.name}: " * several)
@@ -115,12 +125,10 @@ def explain(record: RunRecord, metric: str | None = None) -> str:
     notices = dict.fromkeys(map(str, (*record.session_notices, *analysis.notices)))
     steps = [
         *_of_metric(analysis, record),
-        *known(Fact("ending", Depth.EXPLAIN, "", _ending(analysis, record))),
+        *known(step("ending", _ending(analysis, record))),
         *facts_of_machine(record),
+        *([step("notices", "What to know about it:", *zip(notices))] if notices else []),
     ]
-    if notices:
-        rows = tuple((notice,) for notice in notices)
-        steps.append(Fact("notices", Depth.EXPLAIN, "", "What to know about it:", rows=rows))
     title = f"How the {analysis.metric.name} of {record.name} came about"
     return page([*wrapped(title), "", *steps_of(steps)])
 
@@ -136,7 +144,7 @@ def _of_metric(analysis: Analysis, record: RunRecord) -> list[Fact]:
     return [
         *facts_of_number(analysis, record),
         *basis(analysis, record),
-        *facts_of_pace(analysis, record.options.statistic),
+        *facts_of_pace(analysis),
     ]
 
 

@@ -16,7 +16,7 @@ from benchrigor.model.text import (
     show_overhead,
     show_value,
 )
-from benchrigor.report.fact import Depth, Fact, known
+from benchrigor.report.fact import Depth, Fact, known, step
 from benchrigor.report.facts.number_facts import show_figures
 from benchrigor.stats.series.interval import scale
 from benchrigor.stats.series.subsessions import MERGED, SUBSESSIONS
@@ -24,7 +24,6 @@ from benchrigor.units import Scale, scale_for
 
 _MOST_NAMED = 6
 _NOTABLE = 1.05  # Autocorrelation that inflates the variance by less is not reported
-_SAME = 5e-4
 _WHY = {
     Code.SHORT_ROUNDS: "too short",
     Code.PILOT_ROUNDS: "as pilots",
@@ -41,43 +40,33 @@ def facts_of_work(analysis: Analysis, record: RunRecord) -> list[Fact]:
     facts = [
         Fact("used", Depth.DETAILS, "used", used, analysis.n_kept),
         Fact("amounts", Depth.DETAILS, "amounts", _amounts(analysis, record)),
-        Fact("durations", Depth.DETAILS, "amounts", took),
-        Fact(
+        step(
             "rounds of work",
-            Depth.EXPLAIN,
-            "",
             f"{many(len(record.whole_rounds), 'round')} of {took}." * bool(took),
-            rows=(("order", f"{planned}: amounts that only rose would show drift as work"),),
+            ("order", f"{planned}: amounts that only rose would show drift as work"),
         ),
-        Fact(
+        step(
             "rounds that count",
-            Depth.EXPLAIN,
-            "",
             f"Used: {used}.",
-            rows=(("reason", "amount or place, or an early end: else noise would choose them"),),
+            ("reason", "amount or place, or an early end: else noise would choose them"),
         ),
     ]
     if fit is None:
-        observed = show_figures(analysis.observed, unit)
-        why = f"No line can be drawn: {no_number(analysis.notices)} {observed and 'Observed: '}"
-        return known(*facts, Fact("line", Depth.EXPLAIN, "", f"{why}{observed}".rstrip()))
+        why = f"No line can be drawn: {no_number(analysis.notices)}"
+        return known(*facts, step("line", why, ("observed", show_figures(analysis.observed, unit))))
     overhead, checks = f"{show_overhead(fit.overhead)} in each round", _checks(analysis, fit)
+    naive = f"all work over all time: {show_value(fit.naive_speed, unit)}"
     slope, per = _per_unit(fit, unit)
+    line = f"duration = overhead + work / speed. Overhead {show_overhead(fit.overhead)}, time "
+    line += f"{show_value(slope.value, 's')} per {per}"
     return known(
         Fact("overhead", Depth.PAGE, "overhead", overhead, fit.overhead),
-        Fact("naive speed", Depth.DETAILS, "overhead", _naive(fit, unit), fit.naive_speed),
+        Fact("naive speed", Depth.DETAILS, "overhead", naive, fit.naive_speed),
         *facts,
         *(Fact("check", Depth.DETAILS, "line", f"{name}: {text}") for name, text in checks),
-        Fact(
-            "line",
-            Depth.EXPLAIN,
-            "",
-            f"A straight line is drawn through {many(fit.n, 'round')}: duration = overhead + work "
-            f"/ speed. Overhead {show_overhead(fit.overhead)}, time {show_value(slope.value, 's')} "
-            f"per {per}.",
-        ),
-        Fact("speed", Depth.EXPLAIN, "", _speed(analysis, fit), rows=_errors(fit, slope, per)),
-        Fact("checks", Depth.EXPLAIN, "", "What supports the line, or does not:", rows=checks),
+        step("line", f"A straight line is drawn through {many(fit.n, 'round')}: {line}."),
+        step("speed", _speed(analysis, fit), *_errors(fit, slope, per)),
+        step("checks", "What supports the line, or does not:", *checks),
     )
 
 
@@ -120,17 +109,6 @@ def _durations(record: RunRecord, unit: str) -> str:
         return ""
     amounts = show_amounts(works_of(record), unit)
     return f"{amounts} of work took {show_value(min(took), 's')} to {show_value(max(took), 's')}"
-
-
-def _naive(fit: WpsFit, unit: str) -> str:
-    """Show the speed that counts the overhead as work, and how far it is from the true one."""
-    text = f"all work over all time: {show_value(fit.naive_speed, unit)}"
-    if fit.speed is None:
-        return text
-    change = fit.naive_speed / fit.speed.value - 1.0
-    if abs(change) < _SAME:
-        return f"{text}, the same"
-    return f"{text}, {percent(abs(change), digits=2)} {'lower' if change < 0.0 else 'higher'}"
 
 
 def _checks(analysis: Analysis, fit: WpsFit) -> tuple[tuple[str, str], ...]:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from benchrigor.layout import Part, row, table
 from benchrigor.model import Analysis, Estimate, Metric, RunRecord
-from benchrigor.model.run_line import just_now, notes_on, show_number
 from benchrigor.model.text import (
     PEAK_MEMORY,
     first_few,
@@ -16,6 +15,7 @@ from benchrigor.model.text import (
     show_short,
     show_value,
 )
+from benchrigor.report.facts.number_facts import just_now, notes_on, show_number
 from benchrigor.stats.readings.asked_readings import asked_half_width
 
 _TIME = "time"
