@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 
-from benchrigor.model import Analysis, Code, Interference, Pace, RunRecord
+from benchrigor.model import Analysis, Code, Estimate, Interference, Pace, RunRecord
 from benchrigor.model.interference import Light
 from benchrigor.model.machine import OF_MACHINE
 from benchrigor.model.pace import COMMAND_CPU, INTERPRETER
@@ -23,6 +23,7 @@ from benchrigor.model.text import (
 from benchrigor.report.fact import Depth, Fact, known, step
 from benchrigor.report.notice_lines import is_undisturbed
 from benchrigor.session.conditions.red_rounds import advice, is_disturbed
+from benchrigor.units import statistic_of
 
 _FULL_SPEED = (
     "the fastest level at which it spent at least a tenth of a run, of the newest 20 runs and 14 "
@@ -61,7 +62,7 @@ def facts_of_machine(record: RunRecord) -> list[Fact]:
     )
 
 
-def facts_of_pace(analysis: Analysis) -> list[Fact]:
+def facts_of_pace(analysis: Analysis, statistic: str) -> list[Fact]:
     """Return the steps from what was measured to the figure at full speed."""
     full, pace, measured = analysis.at_full_pace, analysis.pace, analysis.estimate
     if full is None or pace is None or measured is None:
@@ -73,7 +74,9 @@ def facts_of_pace(analysis: Analysis) -> list[Fact]:
     share = f"{full.value / measured.value:.3g} of what was measured"
     return [
         step("pace", f"Beside what is measured {speed}.", *_reference(pace)),
-        step("full speed", f"At full speed it is {share}: {shown}.", *_errors(pace)),
+        step(
+            "full speed", f"At full speed it is {share}: {shown}.", *_errors(full, pace, statistic)
+        ),
     ]
 
 
@@ -109,7 +112,7 @@ def _reference(pace: Pace) -> _Rows:
     )
 
 
-def _errors(pace: Pace) -> _Rows:
+def _errors(full: Estimate, pace: Pace, statistic: str) -> _Rows:
     """Say which readings show the level at full speed, and what its standard error is made of."""
     of = f"{many(pace.at_full, 'segment')} within 10% of the fastest references"
     away = percent(math.expm1(abs(pace.away)), digits=2)
@@ -117,7 +120,10 @@ def _errors(pace: Pace) -> _Rows:
         percent(error, digits=2)
         for error in (pace.error, abs(pace.away) * pace.sensitivity_sd, pace.between)
     )
-    errors = f"{own} of the level, {distance} of the sensitivity, {between} between runs (assumed)"
+    own = f"that of the mean of {many(full.n, 'level')}" if pace.by_piece else f"{own} of the level"
+    if statistic_of(statistic)[0] != "mean":
+        own += f" or that of the {statistic} where it is greater"
+    errors = f"{own}, {distance} of the sensitivity, {between} between runs (assumed)"
     if pace.widening != 1.0:
         errors += f"; all times {pace.widening:.2g}, by stored runs"
     evidence = f"{of if pace.at_full else 'all readings'}, {away} from full speed"

@@ -144,7 +144,7 @@ def _of_metric(analysis: Analysis, record: RunRecord) -> list[Fact]:
     return [
         *facts_of_number(analysis, record),
         *basis(analysis, record),
-        *facts_of_pace(analysis),
+        *facts_of_pace(analysis, record.options.statistic),
     ]
 
 
