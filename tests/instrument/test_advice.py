@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulated.estimates import estimated
 
-from benchrigor.errors import InvalidInput, MissingExtra
+from benchrigor.errors import MissingExtra
 from benchrigor.model import Kernel
 from benchrigor.stats import advise_batching, partition_kernels
 
@@ -68,36 +67,11 @@ def test_the_batch_is_the_fewest_within_the_bound(
     assert (found.reason is None) == (share(found.batch) <= most)
 
 
-@pytest.mark.parametrize(
-    ("dispatch", "work", "share", "batch"),
-    [
-        *((1e-6, each, share, None) for each, share in ((0.0, 1.0), (estimated(1, -1, 3), None))),
-        (0.0, 0.0, 0.0, 1),
-    ],
-)
-def test_no_batch_helps_where_there_is_no_work(
-    dispatch: float, work: Any, share: float | None, batch: int | None
-) -> None:
-    found = advice(dispatch, work)
-    assert (found.batch, found.saving_s) == (batch, None if batch is None else 0.0)
-    assert (found.reason is None) is (batch is not None)
-    assert share is None or found.share == share
-
-
 def test_all_instances_at_once_may_be_too_few_and_a_bound_is_reached_where_it_is() -> None:
     found = advice(8.0, 1.0, instances=8)
     assert (found.batch, found.saving_s) == (8, 56.0)
     assert found.reason is not None
     assert advice(3.0, 1.0, bound=0.3).batch == 7
-
-
-def test_a_batch_is_large_enough_wherever_in_their_intervals_the_times_lie() -> None:
-    found = advice(estimated(4.0, 3.0, 6.0), estimated(4.0, 3.0, 5.0))
-    assert (found.share, found.share_low, found.share_high) == (0.5, 0.375, pytest.approx(2 / 3))
-    assert (found.batch, found.reason) == (8, None)
-    found = advice(estimated(4.0, -1.0, 9.0), 9.0)  # they do not tell whether to batch
-    assert (found.share_low, found.share_high, found.batch) == (0.0, 0.5, 4)
-    assert found.reason is not None
 
 
 # Partitions
@@ -253,9 +227,3 @@ def test_the_extra_is_asked_for_where_it_is_missing(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "pymetis", None)
     with pytest.raises(MissingExtra):
         partition_kernels({"a": 1.0}, {}, {"x": 1.0})
-
-
-def test_all_that_does_not_fit_is_said_at_once() -> None:
-    with pytest.raises(InvalidInput) as caught:
-        partition_kernels({"a": -1.0}, {("a", "z"): -1.0}, {"x": 0.0}, tolerance=2.0, seed=-1)
-    assert len(caught.value.problems) == 6

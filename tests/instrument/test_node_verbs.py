@@ -104,21 +104,6 @@ def test_the_exit_code_says_whether_all_is_well(cli, agent):
     assert "[queue-full]" in result.stdout
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        *(("watch", "--once", *each) for each in (["a:b"], ["a:1", "a:1"])),
-        ("watch",),
-        ("watch", "--authority", "none.pem", "a:1"),
-        *(("agent", "--host", "0.0.0.0"), ("agent", "--port", "70000")),
-        *(("agent", "--token-file", each) for each in ("none", os.devnull)),
-    ],
-    ids=" ".join,
-)
-def test_wrong_input_is_refused(cli, words):
-    assert cli(*words).exit_code == 2
-
-
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_an_agent_serves_until_it_is_told_to_end(cli, tmp_path, monkeypatch, how):
     secret, given, kept = (tmp_path / each for each in ("token", "given.toml", "kept.json"))

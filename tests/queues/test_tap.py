@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-import pickle
 import queue
 import threading
 import time
@@ -13,7 +12,6 @@ import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.process import BaseProcess
-from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import pytest
@@ -123,16 +121,6 @@ def test_what_is_grown_is_given_back_in_any_order_and_by_closing(kind: type[Any]
     assert source.maxsize == 20
     with pytest.raises(InvalidInput), tap.grown(1):
         pass
-
-
-@pytest.mark.parametrize(
-    "make", [queue.Queue, queue.LifoQueue, queue.SimpleQueue, asyncio.Queue, asyncio.PriorityQueue]
-)
-def test_a_tap_of_this_process_alone_cannot_be_sent(make: Callable[[], Any]) -> None:
-    with Tap(make()) as tap:
-        for send in (pickle.dumps, ForkingPickler.dumps):
-            with pytest.raises(InvalidInput):
-                send(tap)
 
 
 def test_who_cannot_count_goes_on(in_fork: Callable[..., int]) -> None:

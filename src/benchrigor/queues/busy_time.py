@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -197,11 +197,11 @@ def busy_rate(batches: Floats, *, began_s: float, asked: Asked) -> ServiceRate:
         servers=asked.servers,
         moments=service_moments(ripen(busy, items=RIPE)[0]) if busy.shape[1] else None,
     )
-    return replace(
-        rate,
-        cpu_rate=_per_time(ripe, Row.CPU_ITEMS, Row.CPU, asked),
-        notices=(*rate.notices, *_warn_of_dropped(total)),
-    )
+    notices = rate.notices
+    if dropped := 1.0 - float(total[Row.USED] / total[Row.PERIODS]):
+        notices = (*notices, Notice.of(Code.DROPPED_PERIODS, dropped=dropped))
+    cpu_rate = _per_time(ripe, Row.CPU_ITEMS, Row.CPU, asked)
+    return replace(rate, cpu_rate=cpu_rate, notices=notices)
 
 
 def _per_time(batches: Floats, served: Row, spent: Row, asked: Asked) -> Estimate | None:
@@ -224,13 +224,6 @@ def _reason(total: Floats) -> RateReason:
     if total[Row.BUSY] <= 0.0:
         return RateReason.NEVER_BUSY
     return RateReason.NOT_CONVERGED if total[Row.ITEMS] else RateReason.NO_ITEMS
-
-
-def _warn_of_dropped(total: Floats) -> Iterator[Notice]:
-    """Warn if periods do not count because their blocked time is not known."""
-    dropped = 1.0 - float(total[Row.USED] / total[Row.PERIODS])
-    if dropped:
-        yield Notice.of(Code.DROPPED_PERIODS, dropped=dropped)
 
 
 # --- Shifts of the rate

@@ -144,13 +144,6 @@ def test_other_service_times_of_the_same_variation_need_the_same_room_within_one
     assert abs(enough - room_needed(times, load, 0.01)) <= 1
 
 
-@given(loads, st.integers(-20, 20))
-def test_the_unit_of_time_does_not_matter(load: float, power: int) -> None:
-    unit = 2.0**power
-    assert suggest_buffer(load * unit, unit) == suggest_buffer(load, 1.0)
-    assert suggest_replicas(9.0 * load * unit, unit) == suggest_replicas(9.0 * load, 1.0)
-
-
 @pytest.mark.parametrize(
     ("arrival", "service", "wanted", "replicas"),
     [

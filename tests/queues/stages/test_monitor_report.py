@@ -6,8 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.simulations.simulated.estimates import estimated, within
 from tests.texts.causes.queue_rates import moments
 from tests.texts.causes.queues import HASH, REPORT, SINK, SOURCE, rate, stage
@@ -72,19 +70,6 @@ def test_stages_whose_intervals_overlap_are_rivals(
     assert found.capacity.low == pytest.approx(min(low for low, _ in near))
     least = min(high for _, high in near)
     assert least <= found.capacity.high < 1.04 * least  # all upper ends hold at once
-
-
-@given(st.lists(st.floats(1.0, 100.0), min_size=2, max_size=5, unique=True), st.floats(1e-6, 1e6))
-def test_the_unit_of_time_does_not_matter(values: list[float], unit: float) -> None:
-    one, other = (
-        find_bottleneck(
-            PipelineStage(name=str(index), rate=within(value * factor, 0.1))
-            for index, value in enumerate(values)
-        )
-        for factor in (1.0, unit)
-    )
-    assert one.stage == other.stage
-    assert other.capacity.high == pytest.approx(one.capacity.high * unit)
 
 
 def test_what_is_wrong_with_a_stage_is_said_with_its_name() -> None:

@@ -84,11 +84,11 @@ def stage_of(
     notices += [notice for notice in rate.notices if notice not in notices]
     if moments is None:
         notices.append(Notice.of(Code.EXPONENTIAL_ASSUMED, stage=name, fewest_=FEWEST_COUNTS))
-    if moments is not None and process is ServiceProcess.OTHER:
+    elif process is ServiceProcess.OTHER:
         variation = min(moments.variation, MOST_VARIATION)
-        if moments.variation > MOST_VARIATION:
-            figures = {"variation": moments.variation, "most_": MOST_VARIATION}
-            notices.append(Notice.of(Code.UNEVEN_SERVICE, "beyond", **figures))
+        if variation < moments.variation:
+            seen = {"variation": moments.variation, "most_": MOST_VARIATION}
+            notices.append(Notice.of(Code.UNEVEN_SERVICE, "beyond", **seen))
     return PipelineStage(
         name=name,
         rate=replace(rate.estimate, notices=tuple(notices)),
@@ -144,12 +144,15 @@ def find_bottleneck(
     lowest = min(loads, key=lambda load: load.capacity.value)
     near = [load for load in loads if load is lowest or load.capacity.low <= lowest.capacity.high]
     rivals = tuple(load.stage.name for load in near if load is not lowest)
+    shown = show_estimate(lowest.capacity, "items/s")
+    figures = {"capacity_": shown, "stage": lowest.stage.name, "rivals": ", ".join(rivals)}
+    several = (Notice.of(Code.SEVERAL_BOTTLENECKS, **figures),)
     return Bottleneck(
         stage=lowest.stage.name,
         rivals=rivals,
         capacity=_least([load.capacity for load in near], lowest.capacity),
         loads=loads,
-        notices=(_several(lowest, rivals),) if rivals else (),
+        notices=several if rivals else (),
     )
 
 
@@ -283,12 +286,6 @@ def _least(near: Sequence[Estimate], lowest: Estimate) -> Estimate:
         method=f"{MOVER}, least of {len(near)}",
         notices=joined_notices(near),
     )
-
-
-def _several(lowest: StageLoad, rivals: Sequence[str]) -> Notice:
-    names = ", ".join(rivals)
-    capacity, stage = show_estimate(lowest.capacity, "items/s"), lowest.stage.name
-    return Notice.of(Code.SEVERAL_BOTTLENECKS, capacity_=capacity, stage=stage, rivals=names)
 
 
 def _most_replicas(

@@ -308,8 +308,11 @@ def suggest_replicas(
     notices = [] if slowest > 0.0 else [Notice.of(Code.SATURATED, "unknown")]
     if slowest > 0.0:
         at_worst = fewest(fastest, slowest)
-    if most is not None and most < max(at_value, at_worst or 1):
-        notices.append(_processors_limit(at_value, at_worst, most))
+    needed = max(at_value, at_worst or 1)
+    if most is not None and most < needed:  # more would have to share the processors
+        possible = "may be" if at_value <= most else "would be"
+        limit = Notice.of(Code.PROCESSORS_LIMIT, needed=needed, possible_=possible, most=most)
+        notices.append(limit)
         at_value, at_worst = min(at_value, most), at_worst and min(at_worst, most)
     return ReplicaCount(
         replicas=at_worst,
@@ -343,10 +346,3 @@ def _no_size(load: float, case: str, blocked_share: float) -> Notice:
     least = 1.0 - 1.0 / load
     blocked = f", and at least {percent(least)} of arrivals are blocked" if least else ""
     return Notice.of(Code.SATURATED, case, blocked_=blocked, least_blocked=least, **figures)
-
-
-def _processors_limit(at_value: int, at_worst: int | None, most: int) -> Notice:
-    """Say that more replicas would have to share the processors."""
-    needed = max(at_value, at_worst or 1)
-    possible = "may be" if at_value <= most else "would be"
-    return Notice.of(Code.PROCESSORS_LIMIT, needed=needed, possible_=possible, most=most)

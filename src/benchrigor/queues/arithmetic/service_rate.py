@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from benchrigor.model import Code, Estimate, Notice
@@ -54,6 +53,9 @@ def service_rate(
     """Make a rate from the sums over all periods, and over the periods that count."""
     busy_s = float(kept[Row.DELAY_BUSY])
     delay_share = float(kept[Row.DELAY]) / busy_s if busy_s > 0.0 else None
+    notices = []
+    if delay_share is not None and delay_share > DISTURBED:
+        notices.append(Notice.of(Code.DISTURBED_RATE, delay_share=delay_share))
     return ServiceRate(
         estimate=estimate,
         converged=reason is None,
@@ -69,10 +71,5 @@ def service_rate(
         servers=servers,
         delay_share=delay_share,
         moments=moments,
-        notices=tuple(_warn_of_delay(delay_share)),
+        notices=tuple(notices),
     )
-
-
-def _warn_of_delay(delay_share: float | None) -> Iterator[Notice]:
-    if delay_share is not None and delay_share > DISTURBED:
-        yield Notice.of(Code.DISTURBED_RATE, delay_share=delay_share)
