@@ -33,7 +33,7 @@ _BLOCK = 2_048
 _MAX_BINS = 65_536  # as many as indices of two bytes can tell apart
 
 _Indices = npt.NDArray[np.intp]
-_Small = npt.NDArray[np.unsignedinteger]
+_Small = npt.NDArray[np.uint8]
 
 
 class Quantiser:
@@ -83,8 +83,7 @@ class Quantiser:
     def _pack(self) -> None:
         """Move the pending values into a block of their own."""
         self._centroids, self._weights, moved, indices = self._merge()
-        small = np.uint8 if self._most <= 256 else np.uint16
-        self._blocks.append((moved.astype(small), indices.astype(small)))
+        self._blocks.append((moved.astype(np.uint8), indices.astype(np.uint8)))
         self._pending = array("d")
 
     def _merge(self) -> tuple[Floats, Floats, _Indices, _Indices]:

@@ -191,3 +191,9 @@ def test_all_processes_have_the_same_columns_whatever_they_do(run: Segments, com
 
 def test_a_process_knows_its_place_in_the_run() -> None:
     assert process_of(FakeComm(4)) == {"run": "of rank 0", "process": 1, "processes": 4}
+
+
+def test_a_recorder_that_does_not_run_is_left_alone(run: Segments) -> None:
+    idle = segments()
+    assert traced(FakeComm(run=idle), idle).Barrier() == ("Barrier", (), {})
+    assert not idle.recording

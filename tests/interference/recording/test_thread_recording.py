@@ -207,3 +207,22 @@ def test_floating_point_operations_are_the_work_where_they_are_many(
         everything = {**profile.computation, **profile.evidence}
         assert everything["floating_point"].tolist() == [0.0, 100.0]
         assert everything["instructions"].tolist() == [float(instructions)] * 2
+
+
+def test_pressure_is_what_it_rose_by(made: Made, write) -> None:
+    write({"sys/fs/cgroup/bench/io.pressure": "some avg10=0.00 total=1500000\n"})
+    made.run(1)
+    profile = made.stop()
+    assert profile.facts["pressure_io_s"] == 1.5
+    assert profile.facts["pressure_cpu_s"] == 0.0
+
+
+def test_folders_of_older_kernels_tell_no_number_of_descriptors(
+    quiet: Path, write, clock: FakeClock
+) -> None:
+    write({"proc/self/fd": ""})  # before Linux 6.2
+    made = Made(quiet, clock)
+    made.run(1)
+    profile = made.stop()
+    assert "closes" not in profile.nominal
+    assert "proc/self/fd" in str(profile.facts["closes"])
