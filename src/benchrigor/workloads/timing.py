@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -132,7 +132,7 @@ class TimedWorkload:
         wanted: int,
         time_chunk: Callable[[int, int, int], list[int]],
         *,
-        deadline: Deadline,
+        deadline: tuple[int, int],
     ) -> tuple[int, bool]:
         """Record readings in chunks; return how many there were, and whether the time was up.
 
@@ -140,16 +140,19 @@ class TimedWorkload:
         give no more.
         """
         taken, cut, elapsed_ns = 0, False, list[int]()
-        now_ns = self._now_ns()
+        now_ns, (until_ns, latest_ns) = self._now_ns(), deadline
         while taken < wanted:
-            if taken and deadline.is_over(now_ns, taken, self._pace_ns):
+            # From two readings on, none begins that would end too late.
+            is_late = taken >= 2 and now_ns + self._pace_ns > latest_ns
+            if taken and (is_late or now_ns >= until_ns):
                 recorder.cut()
                 cut = True
                 break
-            n, until_ns = min(CHUNK, wanted - taken), deadline.next_look_ns(now_ns)
+            # Soon enough for readings that might end too late.
+            look_ns = min(until_ns, now_ns + latest_ns - until_ns)
             chunk: list[int] = []
             with self._left_if_late(taken > 0):
-                chunk = time_chunk(n, taken, until_ns)
+                chunk = time_chunk(min(CHUNK, wanted - taken), taken, look_ns)
             if not chunk:
                 break
             elapsed_ns, inner = chunk, self.inner or 1
@@ -170,27 +173,12 @@ class TimedWorkload:
             self._stopwatch.report(recorder, elapsed_ns)
         return taken, cut
 
-    def _deadline(self, plan: RoundPlan) -> Deadline:
-        """Return when the time of a round that begins now is up."""
+    def _deadline(self, plan: RoundPlan) -> tuple[int, int]:
+        """Return when the time of a round that begins now is up, and when it must have ended."""
         if plan.seconds is None:
-            return Deadline(NEVER, 2 * NEVER)
-        now_ns, left_ns = self._clock.now_ns(), plan.seconds * 1e9
-        return Deadline(now_ns + int(left_ns), now_ns + int(LATEST * left_ns))
-
-
-class Deadline(NamedTuple):
-    """When the time of a round is up, and when its last reading must have ended."""
-
-    until_ns: int
-    latest_ns: int
-
-    def is_over(self, now_ns: int, taken: int, reading_ns: float) -> bool:
-        """Return whether no further reading should begin: from two on, none that ends too late."""
-        return now_ns >= self.until_ns or (taken >= 2 and now_ns + reading_ns > self.latest_ns)
-
-    def next_look_ns(self, now_ns: int) -> int:
-        """Return when to ask again: soon enough for readings that might end too late."""
-        return min(self.until_ns, now_ns + self.latest_ns - self.until_ns)
+            return NEVER, 2 * NEVER
+        now_ns, left_ns = self._now_ns(), plan.seconds * 1e9
+        return now_ns + int(left_ns), now_ns + int(LATEST * left_ns)
 
 
 def misfits(
