@@ -214,10 +214,9 @@ def test_laws_of_raising_and_clearing(steps: list[tuple[float, float | None]]) -
         assert len(alarms.standing()) <= 1  # never more than one of a code
         for _, is_standing in changes[before:]:
             # All that was known for hold_s was beyond the limit, or clear.
-            spans = [
-                when for when, known in seen if known is not None and not fits(known, is_standing)
-            ]
-            held = [w for w, known in seen if known is not None and w > max(spans, default=-1.0)]
+            told_of = [(when, known) for when, known in seen if known is not None]
+            others = [at for at, (_, known) in enumerate(told_of) if not fits(known, is_standing)]
+            held = [when for when, _ in told_of[max(others, default=-1) + 1 :]]
             assert held
             assert now_s - held[0] >= FULL.hold_s
     assert [is_standing for _, is_standing in changes] == [
