@@ -13,8 +13,6 @@ from fence.cases import case
 from fence.readings import column, correlated, drifting, skewed, stepping, warming
 from fence.sessions import LargestJump
 
-__all__: list[str] = []
-
 
 def of_several() -> dict[str, np.ndarray]:
     """Return series with and without changes, by name."""

@@ -30,8 +30,6 @@ from fence.readings import (
 )
 from fence.telling import Told, record_of, told
 
-__all__: list[str] = []
-
 TIME = Metric(name="time", unit="s")
 NEVER = 1e-9
 """A target that no series reaches, so that a session takes all that there is."""

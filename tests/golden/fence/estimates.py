@@ -23,8 +23,6 @@ from fence.cases import case
 from fence.plain import attempted
 from fence.readings import column, correlated, drifting, invocations, skewed, warming
 
-__all__: list[str] = []
-
 
 def of_several() -> dict[str, np.ndarray]:
     """Return series that differ in memory, shape and size, by name."""

@@ -10,8 +10,6 @@ import benchrigor as br
 from benchrigor.model import Round, RunRecord
 from fence.cases import register
 
-__all__: list[str] = []
-
 DATA = Path(__file__).parents[2] / "formats" / "data"
 PARTS = (
     "asv-0.6.6/host1",

@@ -11,8 +11,6 @@ from fence.cases import case
 from fence.plain import attempted
 from fence.readings import profile
 
-__all__: list[str] = []
-
 CLASSES_S = np.array([0.01, 0.02, 0.05, 0.2])
 
 

@@ -15,8 +15,6 @@ from fence.plain import attempted
 from fence.readings import ROOT, column, correlated
 from fence.telling import Tell, Told, told
 
-__all__: list[str] = []
-
 ESTIMATORS = ("ols", "weighted", "robust")
 SPEED = Metric(name="speed", unit="B/s", direction="higher")
 

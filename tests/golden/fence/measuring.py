@@ -17,8 +17,6 @@ from fence.cases import case
 from fence.plain import attempted
 from fence.telling import Job
 
-__all__: list[str] = []
-
 MS = 1_000_000
 
 

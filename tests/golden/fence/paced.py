@@ -12,8 +12,6 @@ from benchrigor.model import Delays, Options, References, Round, RoundPlan, RunR
 from benchrigor.session import Session
 from fence.cases import case
 
-__all__: list[str] = []
-
 FULL_S, WORK_S = 4e-6, 1e-4  # of a reference, and of a reading, at full pace
 GROUP, SPELL, N = 5, 100, 2_000  # readings between two references, at one pace, and in a round
 COMMAND = {"command": 0.0102, "command cpu": 0.01, "command rest": 0.0002}

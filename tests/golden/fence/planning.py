@@ -15,8 +15,6 @@ from fence.readings import correlated, invocations, warming
 from fence.rounds import restarted
 from fence.telling import Tape, record_of
 
-__all__: list[str] = []
-
 
 def mean(seed: int) -> Estimate:
     """Estimate the mean of a run of its own."""

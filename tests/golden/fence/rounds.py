@@ -9,8 +9,6 @@ from fence.cases import case, register
 from fence.readings import correlated, drifting, invocations, warming
 from fence.telling import Told, record_of
 
-__all__: list[str] = []
-
 
 def restarted(plan: RoundPlan) -> Told:
     """Give the readings of an invocation: a level of its own, and a warm-up."""

@@ -17,8 +17,6 @@ from fence.plain import attempted
 from fence.readings import column, correlated, drifting, skewed, stepping, warming
 from fence.telling import Tape, record_of, told
 
-__all__: list[str] = []
-
 MANY = 20_000
 
 

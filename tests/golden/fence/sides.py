@@ -15,8 +15,6 @@ from fence.plain import attempted
 from fence.readings import column, correlated, drifting, invocations, skewed, stepping, warming
 from fence.telling import Job
 
-__all__: list[str] = []
-
 MS = 1_000_000
 STATISTICS = ("mean", "median", "p90")
 

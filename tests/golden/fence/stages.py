@@ -26,8 +26,6 @@ from fence.cases import case, register
 from fence.plain import attempted
 from fence.readings import ROOT
 
-__all__: list[str] = []
-
 STAGE = ROOT / "examples" / "recorded_stage.csv"
 
 WATCHED: dict[str, SyntheticStage] = {

@@ -93,14 +93,6 @@ def phases_of(labels: str, borders: tuple[int, ...], raw: tuple[int, ...] = ()) 
     )
 
 
-def test_adjacent_phases_of_one_label_are_one_shaded_stretch_with_one_label() -> None:
-    found = phases_of("wwso", (0, 20, 50, 350, 400), raw=(20, 50, 350))
-    axes = drawn(pictured(np.ones(400), found))
-    assert spans(axes, "warm-up") == [(-0.5, 49.5)]
-    assert spans(axes, "other") == [(349.5, 399.5)]
-    assert words(axes).count("warm-up") == 1
-
-
 def test_change_points_are_lines_and_those_of_immaterial_steps_are_told_apart() -> None:
     found = phases_of("ws", (0, 50, 400), raw=(50, 120, 200))
     axes = drawn(pictured(np.ones(400), found))
@@ -279,23 +271,6 @@ def test_axes_have_a_sensible_unit_and_ticks_the_digits_that_they_need(
     read = np.array([float(each.replace(",", "")) for each in texts])
     places = np.array([each for each in axes.get_yticks() if low <= each <= high])
     assert np.diff(read) == pytest.approx(np.diff(places) / scale, rel=1e-5)
-
-
-def test_ticks_that_were_set_by_hand_are_labelled() -> None:
-    axes = plot_trace(told(THREE))
-    axes.set_yticks([2e-3, 5e-3])
-    drawn(axes)
-    assert [float(text.get_text()) for text in axes.get_yticklabels()] == [2.0, 5.0]
-
-
-def test_columns_that_do_not_count_are_paler_than_those_that_do() -> None:
-    axes = drawn(plot_trace(told(steps((2e-3, 3000), (1e-3, 17_000)))))
-    for label in ("range", "middle half", "median"):
-        (pale,), (dark,) = named(axes, f"{label}, left out"), named(axes, f"{label}, kept")
-        colors = [(each.get_facecolor(), each.get_edgecolor()) for each in (pale, dark)]
-        assert colors[0] != colors[1]
-        shown = [np.isfinite(each.get_data().values) for each in (pale, dark)]
-        assert (shown[0] ^ shown[1]).all()
 
 
 def test_drawing_touches_no_state_of_pyplot() -> None:

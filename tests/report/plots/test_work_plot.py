@@ -108,13 +108,6 @@ def test_the_band_never_closes() -> None:
     assert min(np.ptp(reach_at(axes, place)) for place in places) > 0.05
 
 
-def test_the_whole_line_is_in_the_picture() -> None:
-    took = durations(WORK)
-    took[WORK > 55e6] *= 0.9
-    axes = drawn(plot_work(of_pairs(WORK, took)))
-    assert max(took) < points(axes, "line")[-1][1] < axes.get_ylim()[1]
-
-
 @pytest.mark.parametrize("overhead", [5.0, -0.2])
 def test_the_overhead_is_marked_on_the_axis_with_its_interval(overhead: float) -> None:
     work = WORK + 6e6

@@ -184,17 +184,6 @@ def test_ends_that_stand_apart_are_cut_beside_smaller_steps(name: str, seed: int
         assert part.label == label
 
 
-@pytest.mark.parametrize("behind", [3, 6, 8])
-def test_readings_that_are_too_few_to_call_are_no_part_of_the_stable_phase(behind: int) -> None:
-    values = readings((1.0, 600), (1.5, behind), shape=2_500.0)
-    phase = phase_of(values)
-    assert (phase.reason, phase.start, phase.stop) == ("stable", 0, 600)
-    assert [each.label for each in phase.phases] == ["stable", "other"]
-    mirrored = phase_of(values[::-1])
-    assert (mirrored.start, mirrored.stop) == (behind, 600 + behind)
-    assert estimate_mean(values, trim=True).value == pytest.approx(1.0, rel=0.002)
-
-
 def test_a_first_reading_among_zeros_is_none_that_is_cold() -> None:
     assert estimate_mean([3.0, 0.0, 0.0, 0.0, 1.0, 0.0], trim=True).n == 6
 
