@@ -216,3 +216,11 @@ def test_the_mean_of_equal_readings_is_their_value(unit: str) -> None:
         found = in_pieces(*(np.full(size, level) for size in (3, 7, 5, 9)), unit=unit).estimate
         assert found is not None
         assert (found.low, found.value, found.high) == (level, level, level)
+
+
+@pytest.mark.parametrize("changing", [3, 4])
+def test_rounds_are_cut_one_by_one_if_more_than_a_tenth_change(changing: int) -> None:
+    rounds = np.random.default_rng(1).normal(1.0, 0.02, (30, 100))
+    rounds[:changing, 80:] *= 1.5
+    notices = estimate_invocations(list(rounds), trim=True).notices
+    assert (Code.CUT_ONE_BY_ONE in {notice.code for notice in notices}) == (changing > 3)

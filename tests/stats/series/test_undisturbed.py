@@ -152,3 +152,10 @@ def test_several_series_with_hardly_any_undisturbed_readings_are_told_once() -> 
         "taken": 100,
         "lost": pytest.approx(lost, abs=1e-4),
     }
+
+
+@pytest.mark.parametrize(("second_s", "stops"), [(0.02, [9]), (0.05, [])])
+def test_a_stop_is_ten_times_as_long_as_any_other_gap(second_s: float, stops: list[int]) -> None:
+    rest = np.full(40, 1e-6)
+    rest[[5, 9]] = second_s, 0.3
+    assert np.flatnonzero(stops_in(rest, 5e-3 + rest)).tolist() == stops

@@ -55,8 +55,7 @@ _REAL = 0.05  # share of the ends of segments, from which on they tell the faste
 _FOLLOWS, _FOLLOWS_SD, _NEARLY = 0.6, 0.3, 0.15
 _EXTREME = 0.1  # minimum share of segments that count as fast, and as slow
 _SLOW = math.log(1.4)  # log of the reference over the fastest
-_FEWEST_FAST = 10  # segments near the fastest level that show the sensitivity
-_FEWEST_TELLING = 20  # and that show the level
+_FEWEST_TELLING = 20  # segments near the fastest level that show the level of readings
 # Below this log contrast between slow and fast segments the jitter of the reference makes up much
 # of the contrast, and the sensitivity comes out too small.
 _LEAST_CONTRAST = 0.1
@@ -65,7 +64,6 @@ FEWEST = 3  # segments between references; a long reading repeats the reference
 _IN_BLOCK, _MOST_BLOCKS = 10, 16  # neighbouring segments resemble each other: they form blocks
 _ENOUGH = 30  # segments that show the sensitivity, and that fill blocks of wall time
 _LEAST_BUSY = 1e-3  # with a smaller share of work readings show no sensitivity
-_COLD = 0.05  # relative sd of the cost of a preemption beyond the waiting: cold caches
 
 
 class Sensitivity(NamedTuple):
@@ -181,7 +179,7 @@ def pace_of(
         sensitivity=share * slope,
         sensitivity_sd=share * sd,
         factor=(1.0 - segments.waited) * factor,
-        error=math.hypot(part * whole.error, (1.0 - part) * rest.error, _COLD * segments.waited),
+        error=math.hypot(part * whole.error, (1.0 - part) * rest.error),
         between=math.hypot(part * between, (1.0 - part) * BETWEEN_RESTS),
         blocks=whole.blocks,
         by_piece=tuple(_by_piece(segments, beyond, (slope, sd), pieces, to_full)),
@@ -371,9 +369,7 @@ def _contrast(log_level: Floats, log_ends: Floats) -> tuple[float, float] | None
     if log_level.size < _ENOUGH:
         return None
     worse, better = log_ends.max(axis=0), log_ends.min(axis=0)
-    fast = worse <= NEAR
-    if fast.sum() < _FEWEST_FAST:
-        fast = worse <= max(NEAR, float(np.quantile(worse, _EXTREME)))
+    fast = worse <= max(NEAR, float(np.quantile(worse, _EXTREME)))
     slow = better >= min(_SLOW, float(np.quantile(better, 1.0 - _EXTREME)))
     around = log_ends.mean(axis=0)
     share, apart = _share_inside(log_ends), float(around[slow].mean() - around[fast].mean())

@@ -96,8 +96,6 @@ _MIXED_EXCESS, _MIXED_RANK, _MIXED_SIGMAS = 1.0, 0.2, 4.0
 # Instructions of equal segments vary by 1 %. Sleeping takes 1 to 6 % more processor time, 1 % of
 # the time slept: only what explains half of the time is work.
 _MIXED_DIFFERENCE, _MIXED_TIME = 0.02, 0.5
-_MIXED_SAMPLE = 10_000
-_GOLDEN = (5.0**0.5 - 1.0) / 2.0
 # Per cent of the time: features spread evenly over a factor of 1.5 have 40 to 50 % in pieces cut
 # off, processor times of a few kinds of work on a busy machine up to 26 %
 _MAX_CHAINED = 30.0
@@ -204,7 +202,8 @@ def _mixed_segments(run: RunExcess) -> Iterator[Notice]:
     groups = run.groups
     mixed: dict[str, set[int]] = {}
     for g in np.flatnonzero(100.0 * run.excess > _MIXED_EXCESS * run.total_s).tolist():
-        members = groups.order[groups.starts[g] + _sample(int(groups.sizes[g]))]
+        start = groups.starts[g]
+        members = groups.order[start : start + groups.sizes[g]]
         durations = without_delay(run.profile, members)
         flags = durations > run.thresholds[g]
         if not flags.any():
@@ -220,13 +219,6 @@ def _mixed_segments(run: RunExcess) -> Iterator[Notice]:
         count, percent = len(concerned), run.percent(run.excess[concerned])
         names = ", ".join(mixed)
         yield Notice.of(Code.MIXED_SEGMENTS, features=names, groups=count, excess_percent=percent)
-
-
-def _sample(size: int) -> Ints:
-    """Return places in a group: all, or of a large one some that follow no period of the run."""
-    if size <= _MIXED_SAMPLE:
-        return np.arange(size)
-    return np.asarray(size * (_GOLDEN * np.arange(_MIXED_SAMPLE) % 1.0), dtype=np.int64)
 
 
 def _is_material(some: Floats, rest: Floats, least: float) -> bool:

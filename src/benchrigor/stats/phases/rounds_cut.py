@@ -40,7 +40,6 @@ _MIN_FOR_SPREAD = 5  # from so many invocations on, their own spread tests what 
 _BEYOND_USUAL = 1.25
 _UNCLEAR_T = 1.0  # below this Student's t, readings behind the clearest step show no difference
 _ROUNDING = 1e-12
-_MOST_AT_ONCE = 2**16  # comparisons that are faster as one array than row by row
 
 Windows = npt.NDArray[np.intp]
 
@@ -195,12 +194,8 @@ def _scores(rows: Floats, reference: slice) -> tuple[Floats, float]:
     """
     ordered = np.sort(rows[:, reference], axis=1)
     size = ordered.shape[1]
-    if rows.size * size <= _MOST_AT_ONCE:
-        each, others = rows[:, :, None], ordered[:, None, :]
-        below = (others < each).sum(axis=2) + (others <= each).sum(axis=2)
-    else:
-        pairs = zip(ordered, rows, strict=True)
-        below = np.array([_both_sides(known, row) for known, row in pairs])
+    pairs = zip(ordered, rows, strict=True)
+    below = np.array([_both_sides(known, row) for known, row in pairs])
     scores = below / (2.0 * size) - 0.5
     gaps = np.diff(np.sort(scores[:, reference], axis=1), axis=1)
     return scores, float(gaps.max(axis=1, initial=1.0 / size).mean())
