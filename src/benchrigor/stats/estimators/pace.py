@@ -64,6 +64,7 @@ FEWEST = 3  # segments between references; a long reading repeats the reference
 _IN_BLOCK, _MOST_BLOCKS = 10, 16  # neighbouring segments resemble each other: they form blocks
 _ENOUGH = 30  # segments that show the sensitivity, and that fill blocks of wall time
 _LEAST_BUSY = 1e-3  # with a smaller share of work readings show no sensitivity
+_COLD = 0.05  # relative sd of the cost of a preemption beyond the waiting: cold caches
 
 
 class Sensitivity(NamedTuple):
@@ -179,7 +180,7 @@ def pace_of(
         sensitivity=share * slope,
         sensitivity_sd=share * sd,
         factor=(1.0 - segments.waited) * factor,
-        error=math.hypot(part * whole.error, (1.0 - part) * rest.error),
+        error=math.hypot(part * whole.error, (1.0 - part) * rest.error, _COLD * segments.waited),
         between=math.hypot(part * between, (1.0 - part) * BETWEEN_RESTS),
         blocks=whole.blocks,
         by_piece=tuple(_by_piece(segments, beyond, (slope, sd), pieces, to_full)),
