@@ -81,7 +81,7 @@ class BusyTime:
         units = _sum_up(periods, self._unit)
         if periods.shape[1] >= self._size:
             starts = np.arange(0, units.shape[1], self._size // self._unit, dtype=np.int64)
-            batches = pool(units, starts)
+            batches = units if self._unit == self._size else pool(units, starts)
         else:
             self._open = pool(units if self._open is None else np.hstack([self._open, units]), _ALL)
             if self._open[Row.PERIODS, 0] < self._size:
