@@ -238,8 +238,8 @@ def _level(analysis: Analysis, record: RunRecord) -> Fact:
     if estimate is None:
         return step("level", "")
     if analysis.kind in (Kind.PIECES, Kind.INVOCATIONS) and estimate.n > 1:
-        what = "piece" if analysis.kind is Kind.PIECES else "invocation"
-        text = f"Each {what} gives its {statistic}, and the interval comes from the spread of these"
+        what = many(estimate.n, "piece" if analysis.kind is Kind.PIECES else "invocation")
+        text = f"Each of {what} gives its {statistic}. The interval comes from the spread of these"
         why = ": inside one, readings know nothing of how much others differ."
         rows = ("spread", _spread(analysis)), ("levels", _levels(analysis))
         return step("level", f"{text}{why}", *rows)
