@@ -313,3 +313,17 @@ def test_it_ends_and_leaves_nothing_behind():
     until(lambda: threading.active_count() <= before)
     with pytest.raises(OSError, match="refused"):
         ask(url + "/alarms")
+
+
+def test_a_host_that_has_only_ipv6_is_served(monkeypatch):
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    found = socket.getaddrinfo("::1", 0, type=socket.SOCK_STREAM)
+    with monkeypatch.context() as patched:
+        patched.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+        agent = agent_of(host="localhost")
+    with agent:
+        port = agent.url.rpartition(":")[2]
+        assert ask(f"http://[::1]:{port}/alarms")[0] == 200

@@ -356,3 +356,10 @@ def test_a_timed_coroutine_is_inside_of_the_one_that_awaits_it(
 
     asyncio.run(whole())
     assert times(probe) == (11, 6)
+
+
+def test_whole_numbers_of_other_kinds_count(probe: Probe, clock: FakeClock) -> None:
+    clock.sleep_ns(100)
+    for each in (np.int64(90), True):
+        probe.stop(each)
+    assert probe.read().total_s == pytest.approx(109e-9)

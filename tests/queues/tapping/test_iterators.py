@@ -137,3 +137,14 @@ def test_a_forked_process_goes_on_in_cells_of_its_own(
     found = {(each.name, each.read().pid): each.read() for each in work.page.cells()}
     ours, theirs = found["work.tail", os.getpid()], found["work.tail", child.pid]
     assert (ours.waiting, ours.items, theirs.items) == (1, 1, 2)
+
+
+def test_what_is_sent_into_a_generator_reaches_it_uncounted(work: Any) -> None:
+    def echo() -> Iterator[int]:
+        got = yield 0
+        yield got
+
+    tapped = work.tap(echo())
+    next(tapped)
+    assert tapped.send(8) == 8
+    assert work.items == {"head": 1, "tail": 1}

@@ -204,3 +204,36 @@ def test_what_a_subclass_does_in_its_place_is_done(
     tapped.close()
     with pytest.raises((OSError, ValueError), match="closed"):
         tapped.get()
+
+
+def test_a_closed_pipe_says_so_although_its_number_is_anothers(page: Page) -> None:
+    tapped = tapped_in(page, multiprocessing.get_context("spawn").SimpleQueue())
+    tapped.close()
+    others = os.pipe()
+    try:
+        for use in (tapped.get, lambda: tapped.put(1)):
+            with pytest.raises(OSError, match="closed"):
+                use()
+    finally:
+        for each in others:
+            os.close(each)
+
+
+def test_of_consumers_that_wait_at_once_each_gets_its_items() -> None:
+    context = multiprocessing.get_context("fork")
+    with Tap(context.Queue()) as work, Tap(context.Queue()) as results:
+        ends = (work.queue, results.queue)
+        children = [context.Process(target=consume, args=ends) for _ in range(3)]
+        for each in children:
+            each.start()
+        until(lambda: sum(each.waiting for each in work.head.read()) == 3)
+        for item in [*range(30), *[None] * 3]:
+            work.queue.put(item)
+        found = [item for _ in children for item in drained(results.queue)]
+        assert sorted(found) == [2 * each for each in range(30)]
+        for each in children:
+            each.join()
+        heads = work.head.read()
+        assert sum(each.items for each in heads) == 33
+        assert {each.pid for each in heads} == {each.pid for each in children}
+        assert all(each.blocked_events >= 1 and each.waiting == 0 for each in heads)
