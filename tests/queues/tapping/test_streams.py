@@ -129,6 +129,30 @@ def test_a_connection_that_breaks_while_the_rest_is_sent_is_told_the_next_time(
             use(MUCH)
 
 
+class InFragments(socket.socket):
+    """Sends a fragment at a time, as encryption does that agreed upon short ones."""
+
+    def pending(self) -> int:
+        return 0
+
+    def send(self, data: Any, flags: int = 0) -> int:
+        return super().send(memoryview(data)[:512], flags)
+
+
+@pytest.mark.parametrize("flags", [0, socket.MSG_DONTWAIT])
+def test_bytes_arrive_in_order_from_a_source_that_sends_a_part_of_each_piece(
+    work: Any, flags: int
+) -> None:
+    ours, theirs = socket.socketpair()
+    content, sent = bytes(each // 256 % 251 for each in range(50_000)), 0
+    with InFragments(fileno=ours.detach()) as source, theirs:
+        tapped = work.tap(source)
+        while sent < len(content):
+            sent += tapped.send(content[sent:], flags)
+        assert all_of(theirs, sent) == content
+    assert work.told("bytes") == {"tail": sent}
+
+
 @plain
 def test_the_rest_of_the_socket_is_there(work: Any, pair: Pair) -> None:
     ours, theirs = pair

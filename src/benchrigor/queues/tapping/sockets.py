@@ -40,18 +40,18 @@ class _TappedSocket(Wrapper):
         return size
 
     def send(self, data: Any, flags: int = 0) -> int:
-        view, sent = _bytes_of(data), 0
-        blocks = self._source.gettimeout() is None and not flags & _AT_ONCE
-        try:
-            for piece in self._pieces(view) if blocks else (view,):
-                taken = self._sent_at_once(piece, flags)
-                sent += taken or 0
-                if taken is None or (blocks and taken < piece.nbytes):
-                    with self._tail.waiting():
-                        sent += int(self._source.send(piece[taken or 0 :], flags))
-        except OSError:  # an error after a part was sent comes again the next time
-            if not sent:
-                raise
+        view = _bytes_of(data)
+        sent = 0
+        for piece in self._pieces(view) if self._source.gettimeout() is None else (view,):
+            try:
+                taken = self._send(piece, flags)
+            except OSError:  # an error after a part was sent comes again the next time
+                if not sent:
+                    raise
+                break
+            sent += taken
+            if taken < piece.nbytes:
+                break
         self._tail.count_bytes(sent)
         return sent
 
@@ -84,6 +84,20 @@ class _TappedSocket(Wrapper):
             return receive(size, flags)
         with self._head.waiting():
             return receive(size, flags)
+
+    def _send(self, view: memoryview[int], flags: int) -> int:
+        """Send as the source does: a blocking one sends all, unless it fails midway."""
+        sent = self._sent_at_once(view, flags)
+        blocks = self._source.gettimeout() is None and not flags & _AT_ONCE
+        if sent is None or (blocks and sent < view.nbytes):
+            start = sent or 0
+            try:
+                with self._tail.waiting():
+                    return start + int(self._source.send(view[start:], flags))
+            except OSError:
+                if not start:
+                    raise
+        return sent or 0
 
     def _sent_at_once(self, view: memoryview[int], flags: int) -> int | None:
         """Send as much as there is room for; return the number of bytes, None if it would wait."""
