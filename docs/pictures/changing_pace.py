@@ -22,7 +22,6 @@ from matplotlib.figure import Figure
 
 import benchrigor as br
 from benchrigor.model.series import Floats
-from benchrigor.model.text import percent
 from benchrigor.report.plots.drawing import (
     CHANGE,
     INK,
@@ -34,6 +33,7 @@ from benchrigor.report.plots.drawing import (
 )
 from benchrigor.session.conditions.pace_of_rounds import with_pace
 from benchrigor.stats.estimators.pace import Sensitivity
+from benchrigor.units import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

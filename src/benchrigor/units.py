@@ -1,4 +1,4 @@
-"""Units, directions, and how a number is scaled for display.
+"""Units, directions, and how a number is scaled and written for display.
 
 A unit is a name ("s", "B", "1/s"). Readings are stored in it; only display scales them ("0.00123 s"
 is shown as "1.23 ms"), and one typical value fixes the prefix for a whole line.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import math
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from benchrigor.control_characters import escaped
@@ -32,6 +33,8 @@ def share_of(text: str) -> float:
     return number
 
 
+LONG = 1e12  # Numbers from here on are written as powers of ten
+_MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 _PERCENT = r"([0-9]{1,2}(?:\.[0-9]{1,9})?)"
 _NAMED = {"mean": ("mean", 0.0), "median": ("quantile", 0.5), "min": ("min", 0.0)}
 # By the family of a statistic, how it is written with a percentage, and what this is below.
@@ -261,3 +264,80 @@ def digits_for(half_width: float, typical: float) -> int:
     if half_width > 0.0:
         return places
     return len(f"{typical:.{places}f}".partition(".")[2].rstrip("0"))
+
+
+def shortened(name: str, most: int) -> str:
+    """Shorten a name in its middle, since its ends distinguish it from others."""
+    name = escaped(name)
+    if len(name) <= most:
+        return name
+    last = most // 2
+    return f"{name[: most - last - 1]}…{name[-last:]}"
+
+
+def counted(number: float) -> str:
+    """Show a count, thousands apart."""
+    return f"{number:,.0f}"
+
+
+def first_few(shown: Sequence[str], most: int) -> str:
+    """List the first few, and say how many more there are."""
+    more = len(shown) - most
+    return ", ".join(shown[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def many(number: int, noun: str) -> str:
+    """Show a count with its noun, singular or plural."""
+    return f"{counted(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def percent(share: float, *, digits: int = 3) -> str:
+    """Show a share in per cent, with up to three significant digits.
+
+    A confidence is shown with all its digits: 0.9999 is not 100%.
+    """
+    number = share * 100
+    # Larger numbers with ``digits`` digits would end in e+02.
+    return f"{counted(number)}%" if abs(number) >= 10**digits - 0.5 else f"{number:.{digits}g}%"
+
+
+def show_plainly(value: float) -> str:
+    """Show a reading as it was given; six digits if arithmetic made it long."""
+    shown = f"{value:.12g}"
+    return shown if float(shown) == value else f"{value:.6g}"
+
+
+def show_value(value: float, unit: str) -> str:
+    """Show a number with three significant digits, scaled to its unit."""
+    scale = scale_for(value, unit)
+    scaled = value * scale.factor
+    # From 999.5 on three digits would round to 1e+03.
+    shown = counted(scaled) if 999.5 <= abs(scaled) < LONG else f"{scaled:.3g}"
+    return f"{shown} {scale.name}".rstrip()
+
+
+def show_values(values: Iterable[float], unit: str) -> list[str]:
+    """Show numbers with their unit, but only if it is another one than that before."""
+    shown, before = [], None
+    for value in values:
+        number, _, name = show_value(value, unit).partition(" ")
+        shown.append(number if name == before else f"{number} {name}".rstrip())
+        before = name
+    return shown
+
+
+def show_duration(seconds: float) -> str:
+    """Show a wall time, from two minutes on in the units that people plan by."""
+    if seconds < 2.0 * _MINUTE:
+        return show_value(seconds, "s")
+    steps = ((2.0 * _DAY, _DAY, "days"), (2.0 * _HOUR, _HOUR, "h"), (0.0, _MINUTE, "min"))
+    size, name = next((unit, name) for least, unit, name in steps if seconds >= least)
+    return f"{show_value(seconds / size, '')} {name}"
+
+
+def show_amount(work: float, unit: str) -> str:
+    """Show an amount of work, in the unit of the speed without its "/s"."""
+    name = "" if unit == "1" else escaped(unit.removesuffix("/s"))
+    if name == "B":
+        return show_value(work, name)
+    return f"{counted(work) if 100.0 <= work < 1e9 else f'{work:.3g}'} {name}".rstrip()

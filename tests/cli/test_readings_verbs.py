@@ -111,7 +111,7 @@ def test_changes_and_analyze_tell_the_same_phases_and_draw_the_same_picture(
     assert evidence in other
     assert one[-1] == other[-1]
     shown, explained = (
-        [" ".join(line.split()) for line in cli(*verb, path).stdout.splitlines()]
+        [" ".join(line.split()).replace(", ", " ") for line in cli(*verb, path).stdout.splitlines()]
         for verb in (("changes",), ("analyze", "--explain"))
     )
     for part in phase["phases"]:

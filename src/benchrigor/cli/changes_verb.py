@@ -18,11 +18,12 @@ from benchrigor.errors import InvalidInput
 from benchrigor.formats.readings import Columns, name_of
 from benchrigor.layout import Part, page, wrapped
 from benchrigor.model import Notice, Options, RunRecord, StablePhase, codec
-from benchrigor.model.text import counted, false_alarms, many
+from benchrigor.model.text import false_alarms
 from benchrigor.report import plot_trace
 from benchrigor.report.facts.reading_facts import phase_table
 from benchrigor.report.notice_lines import marked_all
 from benchrigor.session.replays import record_with_changes
+from benchrigor.units import counted, many
 
 
 @click.command(cls=Verb)

@@ -27,7 +27,6 @@ from benchrigor.model.codec import is_there
 from benchrigor.model.comparison import SuiteComparison
 from benchrigor.model.notice import is_of_modes
 from benchrigor.model.run import Provenance
-from benchrigor.model.text import first_few, percent
 from benchrigor.report.facts.comparison_facts import comparison_page, family_page
 from benchrigor.report.notice_lines import chosen, marked, warnings
 from benchrigor.report.tables.figures import figures_of_pair, figures_of_ranking, figures_of_suites
@@ -37,6 +36,7 @@ from benchrigor.session.pairs.run_comparison import compare_named, rank_runs
 from benchrigor.session.replays import is_bare
 from benchrigor.session.stored_runs import StoredRuns
 from benchrigor.stats.comparison.samples import Question
+from benchrigor.units import first_few, percent
 
 _LABEL = 11
 _SOME = 4  # benchmarks that an error lists

@@ -18,8 +18,8 @@ from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
 from benchrigor.formats.readings import Columns
 from benchrigor.model import RunRecord
-from benchrigor.model.text import many
 from benchrigor.report.writers.formats import FORMATS, format_of, write_records
+from benchrigor.units import many
 
 
 @click.command(cls=Verb)

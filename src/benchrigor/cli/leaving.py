@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from benchrigor.cli.output import remark
-from benchrigor.model.text import first_few
+from benchrigor.units import first_few
 from benchrigor.workloads.processes import kinship, own_signals
 from benchrigor.workloads.processes.process_group import end_all
 

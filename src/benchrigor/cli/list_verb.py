@@ -15,7 +15,8 @@ from benchrigor.control_characters import escaped
 from benchrigor.layout import Line, Part, page
 from benchrigor.model import Decision
 from benchrigor.model.secret_values import hide_secrets
-from benchrigor.model.text import many, say_end
+from benchrigor.model.text import say_end
+from benchrigor.units import many
 
 _INDENT = 10 * " "
 

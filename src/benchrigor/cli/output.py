@@ -24,16 +24,9 @@ from benchrigor.layout import Page, Part, page
 from benchrigor.model import Analysis, Notice, Options, Progress, Round, RunRecord, codec
 from benchrigor.model.analysis import Kind
 from benchrigor.model.sentence import say_no_comparison
-from benchrigor.model.text import (
-    counted,
-    many,
-    percent,
-    shortened,
-    show_duration,
-    show_interval,
-    show_value,
-)
+from benchrigor.model.text import show_interval
 from benchrigor.stats.readings.asked_readings import asked_half_width
+from benchrigor.units import counted, many, percent, shortened, show_duration, show_value
 
 if TYPE_CHECKING:
     from benchrigor.report.tables.figures import Figures

@@ -28,9 +28,9 @@ from benchrigor.model import Metric, Options
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.codec import is_there
 from benchrigor.model.options import Work, check_work
-from benchrigor.model.text import show_duration
 from benchrigor.session.measured_metrics import SPEED
 from benchrigor.session.measuring import pieces_for
+from benchrigor.units import show_duration
 from benchrigor.workloads import Pick
 from benchrigor.workloads.named_functions import names_function
 

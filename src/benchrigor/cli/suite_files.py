@@ -11,9 +11,9 @@ from benchrigor.cli.exits import ExitCode, code_of_family
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, RunRecord
 from benchrigor.model.comparison import SuiteComparison
-from benchrigor.model.text import first_few
 from benchrigor.session.pairs.run_comparison import compare_suites
 from benchrigor.stats.comparison.samples import Question
+from benchrigor.units import first_few
 
 _SOME = 10  # names that an error lists
 

@@ -16,10 +16,10 @@ from benchrigor.cli.verb_help import Verb
 from benchrigor.layout import Part, join_pages, page, wrapped
 from benchrigor.model import RunRecord, codec
 from benchrigor.model.decision import COMPLETE
-from benchrigor.model.text import counted
 from benchrigor.model.track_record import TrackRecord
 from benchrigor.stats.planning.agreement import pair_runs, track_records
 from benchrigor.storage import Journal
+from benchrigor.units import counted
 
 _COUNTS = 14  # Columns of the counts before a name
 _NOTHING = (

@@ -31,10 +31,10 @@ from benchrigor.formats.guessed_tables import (
 from benchrigor.formats.json_text import parse_json
 from benchrigor.model import Notice
 from benchrigor.model.series import Floats, as_series
-from benchrigor.model.text import many
 from benchrigor.model.text_tables.plain_columns import columns_of, values_of
 from benchrigor.model.text_tables.rows import IN_JSON, LastLine, is_missing
 from benchrigor.model.text_tables.tables import Problems, Table
+from benchrigor.units import many
 
 _HEAD = 1 << 16  # bytes that show how a long table is written
 

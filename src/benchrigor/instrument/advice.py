@@ -29,8 +29,8 @@ from benchrigor.model.checks import (
 )
 from benchrigor.model.estimate import ends
 from benchrigor.model.series import Floats, Ints, short
-from benchrigor.model.text import many, percent
 from benchrigor.settings import SETTINGS
+from benchrigor.units import many, percent
 
 if TYPE_CHECKING:
     from scipy import sparse

@@ -8,8 +8,8 @@ from benchrigor.instrument.data.batches import BATCH_ABOVE, KernelPartition, Nod
 from benchrigor.instrument.data.probe_reading import ProbeReading, ProbeReadings, ProbeRow
 from benchrigor.layout import Page, Part, page, table, wrapped
 from benchrigor.model.checks import refuse, wrong_share
-from benchrigor.model.text import counted, first_few, percent, shortened, show_duration, show_value
 from benchrigor.report.notice_lines import marked
+from benchrigor.units import counted, first_few, percent, shortened, show_duration, show_value
 
 _WORK = ".work"
 _LONGEST_LIST = 4  # kernels that the row of a node names

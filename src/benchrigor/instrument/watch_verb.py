@@ -24,7 +24,7 @@ from benchrigor.instrument.data.node import NodeCondition, NodeView
 from benchrigor.instrument.node_options import token_option
 from benchrigor.instrument.nodes.hub import Hub
 from benchrigor.model import codec
-from benchrigor.model.text import many, shortened, show_duration, show_value
+from benchrigor.units import many, shortened, show_duration, show_value
 
 if TYPE_CHECKING:
     from rich.console import Group

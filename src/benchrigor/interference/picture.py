@@ -10,7 +10,6 @@ from benchrigor.interference.report import show_parts, warnings_of
 from benchrigor.model import Interference, SegmentProfile
 from benchrigor.model.interference import Light
 from benchrigor.model.series import Floats
-from benchrigor.model.text import show_value
 from benchrigor.report.facts.machine_facts import show_total
 from benchrigor.report.plots.drawing import (
     CHANGE,
@@ -25,6 +24,7 @@ from benchrigor.report.plots.drawing import (
     new_axes,
 )
 from benchrigor.stats.interference.grouping import segment_thresholds
+from benchrigor.units import show_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,14 +14,8 @@ from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice
 from benchrigor.model.one_line import OneLine, Reported
 from benchrigor.model.sentence import fit_names, say_no_comparison, sentence, show_change
-from benchrigor.model.text import (
-    many,
-    no_number,
-    say_end,
-    show_estimate,
-    show_values,
-)
-from benchrigor.units import Direction
+from benchrigor.model.text import no_number, say_end, show_estimate
+from benchrigor.units import Direction, many, show_values
 
 
 class Verdict(enum.StrEnum):

@@ -9,7 +9,7 @@ from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput
 from benchrigor.model.notice import Evidence, Figure
 from benchrigor.model.one_line import OneLine, Reported
-from benchrigor.model.text import percent, shortened, show_value
+from benchrigor.units import percent, shortened, show_value
 
 OF_MACHINE = "machine: "  # Prefix of a round's facts about the machine, not about the workload
 _WIDEST = 40  # Characters of a value in a table

@@ -10,8 +10,8 @@ from typing import Any
 from benchrigor.codes import CAUSES, Code, Severity
 from benchrigor.control_characters import escaped
 from benchrigor.model.one_line import OneLine
-from benchrigor.model.text import many, percent, show_amount, show_plainly, show_value
 from benchrigor.secret_texts import hide_in_text
+from benchrigor.units import many, percent, show_amount, show_plainly, show_value
 
 __all__ = ["Code", "Evidence", "Figure", "Notice", "Severity"]
 

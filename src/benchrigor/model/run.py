@@ -27,8 +27,7 @@ from benchrigor.model.readings import Facts, Round
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.selection import Selection
 from benchrigor.model.series import Floats
-from benchrigor.model.text import many
-from benchrigor.units import Direction, Quantity
+from benchrigor.units import Direction, Quantity, many
 
 _APART = 2.0  # times the number, from which on a first call is named
 _NO_FIGURE = Notice.of(Code.FULL_PACE_NOT_KEPT, "earlier")

@@ -7,8 +7,8 @@ import textwrap
 
 from benchrigor.control_characters import escaped
 from benchrigor.model.estimate import Estimate
-from benchrigor.model.text import percent, shortened, within_sentence
-from benchrigor.units import Direction, digits_for
+from benchrigor.model.text import within_sentence
+from benchrigor.units import Direction, digits_for, percent, shortened
 
 TIMES_FROM = 1.5  # Ratios from here on, and below its reciprocal, are shown in times
 LONGEST = 100  # Columns of the sentence

@@ -1,4 +1,4 @@
-"""How numbers and runs are written as text."""
+"""How estimates and runs are written as text."""
 
 from __future__ import annotations
 
@@ -7,8 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from benchrigor.codes import Severity
-from benchrigor.control_characters import escaped
-from benchrigor.units import ROUNDING, Scale, digits_for, scale_for
+from benchrigor.units import (
+    LONG,
+    ROUNDING,
+    Scale,
+    digits_for,
+    percent,
+    scale_for,
+    show_value,
+    show_values,
+)
 
 if TYPE_CHECKING:
     from benchrigor.model.analysis import Mode, Observed
@@ -16,7 +24,6 @@ if TYPE_CHECKING:
     from benchrigor.model.estimate import Estimate
     from benchrigor.model.notice import Notice
 
-_LONG = 1e12  # Numbers from here on are written as powers of ten
 _SMALL, _MOST_DECIMALS = 1e-3, 9  # So are smaller ones that need more decimals
 _RESOLVED = 15  # Decimal digits that a floating point number holds
 _TICK_S = 0.5e-9  # No clock sees less than half a nanosecond
@@ -25,90 +32,12 @@ _EVEN = 0.85  # Least ratio of the distances to both ends of an interval that is
 _WIDE = 0.5  # Relative half-widths from here on are shown as intervals
 PEAK_MEMORY, MEMORY_FLOOR = "peak_memory", "peak_memory_floor"  # facts
 _ABOVE_FLOOR = 1.1  # Kernels count pages in batches
-_MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
-
-
-def shortened(name: str, most: int) -> str:
-    """Shorten a name in its middle, since its ends distinguish it from others."""
-    name = escaped(name)
-    if len(name) <= most:
-        return name
-    last = most // 2
-    return f"{name[: most - last - 1]}…{name[-last:]}"
-
-
-def counted(number: float) -> str:
-    """Show a count, thousands apart."""
-    return f"{number:,.0f}"
-
-
-def first_few(shown: Sequence[str], most: int) -> str:
-    """List the first few, and say how many more there are."""
-    more = len(shown) - most
-    return ", ".join(shown[:most]) + (f" and {more} more" if more > 0 else "")
-
-
-def many(number: int, noun: str) -> str:
-    """Show a count with its noun, singular or plural."""
-    return f"{counted(number)} {noun}{'' if number == 1 else 's'}"
-
-
-def percent(share: float, *, digits: int = 3) -> str:
-    """Show a share in per cent, with up to three significant digits.
-
-    A confidence is shown with all its digits: 0.9999 is not 100%.
-    """
-    number = share * 100
-    # Larger numbers with ``digits`` digits would end in e+02.
-    return f"{counted(number)}%" if abs(number) >= 10**digits - 0.5 else f"{number:.{digits}g}%"
-
-
-def show_plainly(value: float) -> str:
-    """Show a reading as it was given; six digits if arithmetic made it long."""
-    shown = f"{value:.12g}"
-    return shown if float(shown) == value else f"{value:.6g}"
-
-
-def show_value(value: float, unit: str) -> str:
-    """Show a number with three significant digits, scaled to its unit."""
-    scale = scale_for(value, unit)
-    scaled = value * scale.factor
-    # From 999.5 on three digits would round to 1e+03.
-    shown = counted(scaled) if 999.5 <= abs(scaled) < _LONG else f"{scaled:.3g}"
-    return f"{shown} {scale.name}".rstrip()
-
-
-def show_values(values: Iterable[float], unit: str) -> list[str]:
-    """Show numbers with their unit, but only if it is another one than that before."""
-    shown, before = [], None
-    for value in values:
-        number, _, name = show_value(value, unit).partition(" ")
-        shown.append(number if name == before else f"{number} {name}".rstrip())
-        before = name
-    return shown
-
-
-def show_duration(seconds: float) -> str:
-    """Show a wall time, from two minutes on in the units that people plan by."""
-    if seconds < 2.0 * _MINUTE:
-        return show_value(seconds, "s")
-    steps = ((2.0 * _DAY, _DAY, "days"), (2.0 * _HOUR, _HOUR, "h"), (0.0, _MINUTE, "min"))
-    size, name = next((unit, name) for least, unit, name in steps if seconds >= least)
-    return f"{show_value(seconds / size, '')} {name}"
 
 
 def show_peak_memory(facts: Mapping[str, object]) -> str:
     """Show the peak memory of a run, with "at most" if an idle process has about the same."""
     peak, floor = (float(str(facts.get(name) or 0)) for name in (PEAK_MEMORY, MEMORY_FLOOR))
     return f"{'at most ' * (peak <= floor * _ABOVE_FLOOR)}{show_value(peak, 'B')}"
-
-
-def show_amount(work: float, unit: str) -> str:
-    """Show an amount of work, in the unit of the speed without its "/s"."""
-    name = "" if unit == "1" else escaped(unit.removesuffix("/s"))
-    if name == "B":
-        return show_value(work, name)
-    return f"{counted(work) if 100.0 <= work < 1e9 else f'{work:.3g}'} {name}".rstrip()
 
 
 def show_estimate(estimate: Estimate, unit: str) -> str:
@@ -123,7 +52,7 @@ def show_interval(estimate: Estimate, unit: str) -> str:
     # A wide interval around 0 is shown in the scale of its ends.
     largest = max(abs(estimate.value), half_width if math.isfinite(half_width) else 0.0)
     scale = scale_for(largest, unit)
-    value, interval = show_scaled(estimate, scale, long=largest * scale.factor >= _LONG)
+    value, interval = show_scaled(estimate, scale, long=largest * scale.factor >= LONG)
     name = f" {scale.name}" if scale.name else ""
     return f"{value}{name} {interval}"
 

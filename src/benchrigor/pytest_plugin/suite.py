@@ -19,7 +19,6 @@ from benchrigor.layout import Part, page, wrapped
 from benchrigor.model import Comparison, RunRecord, StopReason, Verdict, codec
 from benchrigor.model.codec import is_there
 from benchrigor.model.comparison import FAILING, Family
-from benchrigor.model.text import first_few, many, percent
 from benchrigor.pytest_plugin.marks import settings_of
 from benchrigor.pytest_plugin.revision import Revision, unmeasured
 from benchrigor.report.run_table import tabulate
@@ -27,6 +26,7 @@ from benchrigor.session.pairs.run_comparison import compare_suite
 from benchrigor.stats.comparison.two_sample import family_of
 from benchrigor.storage import Journal
 from benchrigor.storage.project_settings import defaults
+from benchrigor.units import first_few, many, percent
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from benchrigor.model.series import Floats
-from benchrigor.model.text import counted, percent, show_estimate, show_value
+from benchrigor.model.text import show_estimate
 from benchrigor.queues.data.service import ServiceRate
 from benchrigor.queues.recording.recorded_rates import Stretches
 from benchrigor.queues.report import convergence, phases_of, speed_unit
@@ -25,7 +25,7 @@ from benchrigor.report.plots.drawing import (
     name_axes,
     new_axes,
 )
-from benchrigor.units import scale_for
+from benchrigor.units import counted, percent, scale_for, show_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

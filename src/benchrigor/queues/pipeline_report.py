@@ -9,10 +9,10 @@ from benchrigor.errors import BenchrigorError
 from benchrigor.layout import Page, Part, page, table, wrapped
 from benchrigor.model import Estimate, Notice
 from benchrigor.model.notice import Severity
-from benchrigor.model.text import counted, percent, shortened, show_scaled, show_value
+from benchrigor.model.text import show_scaled
 from benchrigor.queues.data.pipeline import PipelineAdvice, StageAdvice
 from benchrigor.queues.stages.monitor_report import MonitorReport, QueueGrowth, WatchedStage
-from benchrigor.units import scale_for
+from benchrigor.units import counted, percent, scale_for, shortened, show_value
 
 _LONGEST_NAME = 32
 _HEADER = ("", "stage", "servers", "serves/s", "{} interval", "per cpu s", "arrive/s", "used")

@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 
 from benchrigor.layout import Part, Title, page, row, table
-from benchrigor.model.text import many, percent, shortened, show_estimate, show_scaled, show_value
+from benchrigor.model.text import show_estimate, show_scaled
 from benchrigor.queues.arithmetic.periods import FEWEST_COUNTS, share_of_waits
 from benchrigor.queues.arithmetic.service_rate import BUSY_TIME, has_moved
 from benchrigor.queues.data.service import RateReason, ServiceMoments, ServiceProcess, ServiceRate
 from benchrigor.report.notice_lines import marked_all
-from benchrigor.units import Scale, scale_for
+from benchrigor.units import Scale, many, percent, scale_for, shortened, show_value
 
 _MOST_PHASES = 12
 _LONGEST = 24  # characters of a unit that the table has room for

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from benchrigor.layout import WIDTH, Page, Part, Title, page, table, wrapped
 from benchrigor.model.finding import Finding, Fitness, verdict_of
 from benchrigor.model.machine import State
-from benchrigor.model.text import shortened, show_duration, show_value
+from benchrigor.units import shortened, show_duration, show_value
 
 MARKS = {Fitness.UNFIT: "✗", Fitness.DOUBTFUL: "!", Fitness.OK: "✓", Fitness.UNKNOWN: "?"}
 _ASKING = (Fitness.UNFIT, Fitness.DOUBTFUL)

@@ -11,8 +11,8 @@ from benchrigor.model.comparison import Verdict
 from benchrigor.model.decision import StopReason
 from benchrigor.model.notice import Code, Notice, Severity, is_of_modes
 from benchrigor.model.one_line import OneLine
-from benchrigor.model.text import many
 from benchrigor.report.notice_lines import marked, warnings
+from benchrigor.units import many
 
 _COLOURS = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.UNDECIDED: "yellow"}
 _LABEL = 10  # Columns of a label, of a page and below a step
@@ -131,16 +131,20 @@ def advice_on(
 ) -> list[Part]:
     """Return the one advice of a page, of its weightiest Notice, and how many more there are.
 
-    A missed target has its own row, so what else there is weighs more.
+    A missed target has its own row, so what else there is weighs more. Of failed runs every page
+    tells: their number says that errors are among the answers.
     """
 
     def weight(notice: Notice) -> tuple[bool, bool, bool]:
         is_refusal = notice.severity is Severity.REFUSAL
         return not is_refusal, not is_of_modes(notice), notice.code is Code.NOT_CONVERGED
 
-    first, more = sorted(notices, key=weight)[:1], len(notices) - 1
+    failed = [notice for notice in notices if notice.code is Code.FAILED_RUNS]
+    others = sorted((each for each in notices if each not in failed), key=weight)
+    more = len(others) - 1
     rest = f"{many(more, 'more warning')}: --details" if more > 0 else ""
-    return [*warnings(first, of_pairs=of_pairs, reason=reason), *wrapped(rest, "    ")]
+    told = [*failed, *others[:1]]
+    return [*warnings(told, of_pairs=of_pairs, reason=reason), *wrapped(rest, "    ")]
 
 
 def deeper(facts: Iterable[Fact]) -> list[Fact]:

@@ -15,7 +15,7 @@ from benchrigor.layout import Part, wrapped
 from benchrigor.model.decision import StopReason
 from benchrigor.model.notice import Code, Notice, Severity, is_of_modes, one_each
 from benchrigor.model.run import RunRecord
-from benchrigor.model.text import first_few
+from benchrigor.units import first_few
 
 _MARKS = {
     Severity.NOTE: ("·", ""),

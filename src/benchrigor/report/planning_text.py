@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from benchrigor.layout import Page, Part, page, row, table, wrapped
 from benchrigor.model.sample_size import Plan
-from benchrigor.model.text import counted, many, percent, show_duration, show_estimate
+from benchrigor.model.text import show_estimate
 from benchrigor.model.track_record import Standing, TrackRecord
 from benchrigor.report.notice_lines import marked
+from benchrigor.units import counted, many, percent, show_duration
 
 _NEARLY_CERTAIN = 0.999
 # Misses expected of honest intervals (about one), below which counts cannot contradict them.

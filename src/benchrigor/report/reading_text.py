@@ -9,8 +9,8 @@ import numpy as np
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Round, RunRecord
 from benchrigor.model.selection import Reason
-from benchrigor.model.text import many, show_value
 from benchrigor.stats.series.undisturbed import total_delay
+from benchrigor.units import many, show_value
 
 _WHY = {
     Reason.KEPT: "It counts.",

@@ -11,9 +11,10 @@ from benchrigor.layout import Page, Part, page, table, wrapped
 from benchrigor.model.notice import Code
 from benchrigor.model.recorded import FILE
 from benchrigor.model.run import RunRecord
-from benchrigor.model.text import counted, say_end, show_value
+from benchrigor.model.text import say_end
 from benchrigor.report.facts.number_facts import just_now, notes_on, show_number
 from benchrigor.report.notice_lines import by_sentence, chosen_of_run, sentence_of
+from benchrigor.units import counted, show_value
 
 _MARK = "~"  # Before an observed median in place of an estimate
 _MOST_SENTENCES = 4

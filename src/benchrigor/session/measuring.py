@@ -25,12 +25,11 @@ from benchrigor.model import Metric, Options, Progress, RunRecord
 from benchrigor.model.checks import attempt, is_number, refuse, wrong_values
 from benchrigor.model.one_line import Reported
 from benchrigor.model.options import SHORTEST_PIECE_S, USUAL_TARGET
-from benchrigor.model.text import many, show_duration
 from benchrigor.protocols import Clock, Store, Workload
 from benchrigor.session.engine import check_seed, seed_of
 from benchrigor.session.measured_metrics import SPEED
 from benchrigor.session.session import Session, meter_for
-from benchrigor.units import Direction
+from benchrigor.units import Direction, many, show_duration
 from benchrigor.workloads import AmountWorkload, CallableWorkload
 from benchrigor.workloads.timing import awaits, misfits, takes_amount, wrong_function
 

@@ -8,18 +8,9 @@ from collections.abc import Iterator, Sequence
 from benchrigor.errors import BenchrigorError
 from benchrigor.model import Analysis, Code, Metric, Notice, Options, Progress, Round, RunRecord
 from benchrigor.model.analysis import Kind
-from benchrigor.model.text import (
-    counted,
-    many,
-    no_number,
-    percent,
-    say_end,
-    show_amount,
-    show_estimate,
-    show_value,
-    within_sentence,
-)
+from benchrigor.model.text import no_number, say_end, show_estimate, within_sentence
 from benchrigor.stats.readings.asked_readings import wanted_half_width
+from benchrigor.units import counted, many, percent, show_amount, show_value
 
 _SAME_UNITS = 0.1  # rounds whose units per work differ by at most this share have the same units
 _MORE_TIME = 6.0  # times of a budget that gave no reading, to try next

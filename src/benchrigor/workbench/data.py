@@ -27,10 +27,17 @@ from benchrigor.model.metric import quantile_named
 from benchrigor.model.notice import Notice
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
-from benchrigor.model.text import show_duration, show_estimate
+from benchrigor.model.text import show_estimate
 from benchrigor.secret_texts import hide_in_text
 from benchrigor.stats.statistics.shares_and_quantiles import WILSON
-from benchrigor.units import Quantity, positive_seconds_of, quantity_of, seconds_of, share_of
+from benchrigor.units import (
+    Quantity,
+    positive_seconds_of,
+    quantity_of,
+    seconds_of,
+    share_of,
+    show_duration,
+)
 from benchrigor.workbench.settings import SEARCH
 
 MEAN, P95, FAILED = "mean", "p95", "failed"

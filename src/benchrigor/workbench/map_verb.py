@@ -21,8 +21,8 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import RunRecord, codec
 from benchrigor.model.checks import refuse
 from benchrigor.model.run import Provenance
-from benchrigor.model.text import show_duration
 from benchrigor.storage import Journal
+from benchrigor.units import show_duration
 from benchrigor.workbench.campaign import telling_what_was_cut
 from benchrigor.workbench.maps import map_file, map_report, map_run
 from benchrigor.workbench.maps.map_file import MapFile

@@ -20,8 +20,8 @@ from benchrigor.model.options import LATEST
 from benchrigor.model.run import Provenance
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.shell_words import words_of
-from benchrigor.model.text import show_duration, show_value
 from benchrigor.protocols import Store
+from benchrigor.units import show_duration, show_value
 from benchrigor.workbench import loadgen
 from benchrigor.workbench.campaign import Campaign, here
 from benchrigor.workbench.data import (

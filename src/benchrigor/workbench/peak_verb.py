@@ -29,9 +29,9 @@ from benchrigor.model import RunRecord, codec
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.codec import is_there
 from benchrigor.model.shell_words import words_of
-from benchrigor.model.text import percent, show_duration, show_value
 from benchrigor.model.toml_tables import TomlTables
 from benchrigor.storage import Journal
+from benchrigor.units import percent, show_duration, show_value
 from benchrigor.workbench import peak_run
 from benchrigor.workbench.arithmetic.run_length import plan_runlength
 from benchrigor.workbench.campaign import telling_what_was_cut

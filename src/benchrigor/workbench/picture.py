@@ -18,7 +18,7 @@ from benchrigor.control_characters import page
 from benchrigor.model import Estimate
 from benchrigor.model.checks import is_number
 from benchrigor.model.series import Floats
-from benchrigor.model.text import percent, shortened, show_estimate, show_value
+from benchrigor.model.text import show_estimate
 from benchrigor.report.plots.drawing import (
     CHANGE,
     DOTS,
@@ -34,7 +34,7 @@ from benchrigor.report.plots.drawing import (
     ticks,
 )
 from benchrigor.report.plots.trace import Ruler
-from benchrigor.units import Scale, scale_for
+from benchrigor.units import Scale, percent, scale_for, shortened, show_value
 from benchrigor.workbench.surfaces.factors import Factor, Level, show_point, spread
 from benchrigor.workbench.surfaces.samples import Measured
 from benchrigor.workbench.surfaces.surface import Best, Surface

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from benchrigor.control_characters import escaped
 from benchrigor.layout import Page, Part, page, table, wrapped
-from benchrigor.model.text import many, percent, show_duration, show_value
 from benchrigor.report.fact import Depth, Fact, known, rows_of, steps_of
 from benchrigor.report.notice_lines import marked_all
+from benchrigor.units import many, percent, show_duration, show_value
 from benchrigor.workbench.arithmetic.peaks import CLOSED_LOOP, OPEN_LOOP
 from benchrigor.workbench.arithmetic.run_length import RunLengthPlan
 from benchrigor.workbench.data import FAILED, Limit, PeakRate, Trial, conditions_of

@@ -22,10 +22,10 @@ from benchrigor.model import Code, Delays, Notice, References, RoundPlan
 from benchrigor.model.checks import refuse, wrong_values, wrong_whole
 from benchrigor.model.codec import is_there
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
-from benchrigor.model.text import many, show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.secret_texts import hide_values
 from benchrigor.stats.series.undisturbed import STOPPED
+from benchrigor.units import many, show_value
 from benchrigor.workloads.processes import launcher
 from benchrigor.workloads.processes.command_line import (
     GRACE_S,

@@ -28,8 +28,8 @@ from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.model.checks import is_number, wrong_values
 from benchrigor.model.options import LATEST
 from benchrigor.model.series import Floats
-from benchrigor.model.text import counted, show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
+from benchrigor.units import counted, show_value
 from benchrigor.workloads.processes.own_signals import end_copy
 from benchrigor.workloads.processes.time_limits import CallLimit, CallOverran, place_of
 from benchrigor.workloads.processes.worker import Reference

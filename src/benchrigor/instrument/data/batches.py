@@ -15,7 +15,7 @@ from benchrigor.model.checks import (
 from benchrigor.model.estimate import Quantity, ends
 from benchrigor.model.one_line import OneLine, Reported
 from benchrigor.model.series import short
-from benchrigor.model.text import percent, show_value
+from benchrigor.units import percent, show_value
 
 BATCH_ABOVE = 0.2  # Share of dispatch above which larger units of work pay
 

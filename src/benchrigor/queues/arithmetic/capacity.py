@@ -34,10 +34,10 @@ from benchrigor.model.checks import (
 from benchrigor.model.estimate import Quantity, ends
 from benchrigor.model.notice import Code, Notice
 from benchrigor.model.series import Floats, short
-from benchrigor.model.text import percent
 from benchrigor.queues.arithmetic.rate_arithmetic import rounded_up
 from benchrigor.queues.data.pipeline import BufferSize, ReplicaCount, wrong_process
 from benchrigor.queues.data.service import ServiceProcess
+from benchrigor.units import percent
 
 MOST_PLACES = 1_000_000
 

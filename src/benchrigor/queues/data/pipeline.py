@@ -11,8 +11,9 @@ from benchrigor.model.estimate import Estimate, Quantity
 from benchrigor.model.notice import Notice
 from benchrigor.model.one_line import OneLine, Reported
 from benchrigor.model.series import short
-from benchrigor.model.text import counted, many, percent, show_estimate
+from benchrigor.model.text import show_estimate
 from benchrigor.queues.data.service import ServiceProcess
+from benchrigor.units import counted, many, percent
 
 # Above this squared coefficient of variation two moments say little.
 MOST_VARIATION = 100.0

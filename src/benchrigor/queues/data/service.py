@@ -9,7 +9,8 @@ from benchrigor.control_characters import escaped
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice
 from benchrigor.model.one_line import OneLine
-from benchrigor.model.text import percent, show_estimate
+from benchrigor.model.text import show_estimate
+from benchrigor.units import percent
 
 _COLUMNS = 80
 

@@ -12,11 +12,12 @@ from benchrigor.errors import BenchrigorError, InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.estimate import Quantity
 from benchrigor.model.one_line import OneLine, Reported
-from benchrigor.model.text import many, percent, show_estimate, show_value
+from benchrigor.model.text import show_estimate
 from benchrigor.queues.arithmetic.bottleneck import advise_pipeline, find_bottleneck, stage_of
 from benchrigor.queues.data.pipeline import Bottleneck, PipelineAdvice, PipelineStage
 from benchrigor.queues.data.service import ServiceRate
 from benchrigor.stats.series.interval import scale
+from benchrigor.units import many, percent, show_value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,19 +6,11 @@ from benchrigor.layout import Line, Page, Part, page, table, wrapped
 from benchrigor.model import Code, Comparison, Decision, Estimate, Verdict
 from benchrigor.model.comparison import Family, is_alone, mean_change, show_difference
 from benchrigor.model.sentence import show_change
-from benchrigor.model.text import (
-    counted,
-    many,
-    no_number,
-    percent,
-    say_end,
-    show_chance,
-    show_duration,
-    show_estimate,
-)
+from benchrigor.model.text import no_number, say_end, show_chance, show_estimate
 from benchrigor.report.fact import Depth, Fact, advice_on, known, rows_of, told_by
 from benchrigor.report.notice_lines import chosen, marked
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
+from benchrigor.units import counted, many, percent, show_duration
 
 _VERDICTS = {
     Verdict.BETTER: "better: by more than the margin of {}",

@@ -11,19 +11,11 @@ from benchrigor.model.interference import Light
 from benchrigor.model.machine import OF_MACHINE
 from benchrigor.model.pace import COMMAND_CPU, INTERPRETER
 from benchrigor.model.readings import Facts
-from benchrigor.model.text import (
-    MEMORY_FLOOR,
-    PEAK_MEMORY,
-    many,
-    percent,
-    show_estimate,
-    show_peak_memory,
-    show_value,
-)
+from benchrigor.model.text import MEMORY_FLOOR, PEAK_MEMORY, show_estimate, show_peak_memory
 from benchrigor.report.fact import Depth, Fact, known, step
 from benchrigor.report.notice_lines import is_undisturbed
 from benchrigor.session.conditions.red_rounds import advice, is_disturbed
-from benchrigor.units import statistic_of
+from benchrigor.units import many, percent, show_value, statistic_of
 
 _FULL_SPEED = (
     "the fastest level at which it spent at least a tenth of a run, of the newest 20 runs and 14 "

@@ -11,30 +11,32 @@ from benchrigor.model import Analysis, Code, Estimate, RunRecord
 from benchrigor.model.analysis import Kind, Mode, Observed
 from benchrigor.model.notice import is_of_modes
 from benchrigor.model.text import (
-    counted,
     is_broken_off,
-    many,
     no_number,
-    percent,
     refusal_of,
     say_end,
-    shortened,
     show_added,
-    show_duration,
     show_interval,
     show_modes,
     show_observed,
     show_plus_minus,
     show_short,
-    show_value,
-    show_values,
     within_sentence,
 )
 from benchrigor.report.fact import Depth, Fact, known
 from benchrigor.stats.readings.asked_readings import asked_half_width
 from benchrigor.stats.statistics.shares_and_quantiles import WILSON, whole_of
 from benchrigor.stats.statistics.statistic import BY_DURATION, HARMONIC, TRIMMED
-from benchrigor.units import Quantity
+from benchrigor.units import (
+    Quantity,
+    counted,
+    many,
+    percent,
+    shortened,
+    show_duration,
+    show_value,
+    show_values,
+)
 
 LONGEST = 100  # Columns of the line
 AT_FULL_SPEED = "at the full speed of this machine"

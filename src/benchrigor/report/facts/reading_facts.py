@@ -5,21 +5,19 @@ from __future__ import annotations
 from benchrigor.layout import Part, table
 from benchrigor.model import Analysis, Code, Phase, RunRecord, StablePhase
 from benchrigor.model.analysis import Kind, PhaseReason
-from benchrigor.model.text import (
-    counted,
-    false_alarms,
-    first_few,
-    many,
-    no_number,
-    percent,
-    show_estimate,
-    show_value,
-    show_values,
-)
+from benchrigor.model.text import false_alarms, no_number, show_estimate
 from benchrigor.report.fact import Depth, Fact, known, step
 from benchrigor.report.facts.machine_facts import with_waiting
 from benchrigor.report.facts.number_facts import meaning, show_figures
-from benchrigor.units import statistic_of
+from benchrigor.units import (
+    counted,
+    first_few,
+    many,
+    percent,
+    show_value,
+    show_values,
+    statistic_of,
+)
 
 _MOST_PHASES = 12
 _BY_MODEL = "long-run-variance"

@@ -6,14 +6,7 @@ from benchrigor.layout import Line, Page, Part, page, wrapped
 from benchrigor.model import Analysis, Code, Notice, Round, RunRecord
 from benchrigor.model.analysis import Kind
 from benchrigor.model.notice import Severity
-from benchrigor.model.text import (
-    counted,
-    many,
-    say_end,
-    show_duration,
-    show_estimate,
-    show_value,
-)
+from benchrigor.model.text import say_end, show_estimate
 from benchrigor.report.fact import (
     Depth,
     Fact,
@@ -31,6 +24,7 @@ from benchrigor.report.facts.reading_facts import facts_of_readings
 from benchrigor.report.facts.work_facts import facts_of_work, show_amounts, works_of
 from benchrigor.report.notice_lines import chosen_of_run
 from benchrigor.session.conditions.red_rounds import is_disturbed
+from benchrigor.units import counted, many, show_duration, show_value
 
 _MOST_METRICS = 3
 

@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchrigor.model import Analysis, Code, Estimate, RunRecord, WpsFit
-from benchrigor.model.text import (
-    counted,
-    first_few,
-    many,
-    no_number,
-    percent,
-    show_amount,
-    show_estimate,
-    show_overhead,
-    show_value,
-)
+from benchrigor.model.text import no_number, show_estimate, show_overhead
 from benchrigor.report.fact import Depth, Fact, known, step
 from benchrigor.report.facts.number_facts import show_figures
 from benchrigor.stats.series.interval import scale
 from benchrigor.stats.series.subsessions import MERGED, SUBSESSIONS
-from benchrigor.units import Scale, scale_for
+from benchrigor.units import (
+    Scale,
+    counted,
+    first_few,
+    many,
+    percent,
+    scale_for,
+    show_amount,
+    show_value,
+)
 
 _MOST_NAMED = 6
 _NOTABLE = 1.05  # Autocorrelation that inflates the variance by less is not reported

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from benchrigor.control_characters import escaped, page
 from benchrigor.errors import MissingExtra
 from benchrigor.model.analysis import PhaseLabel
-from benchrigor.model.text import counted, show_value
 from benchrigor.report.plots.trace import Ruler, Span, Trace
+from benchrigor.units import counted, show_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

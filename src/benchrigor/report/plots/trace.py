@@ -10,8 +10,7 @@ import numpy as np
 
 from benchrigor.model.analysis import Phase, PhaseLabel, StablePhase
 from benchrigor.model.series import Floats
-from benchrigor.model.text import counted, many
-from benchrigor.units import Scale, scale_for
+from benchrigor.units import Scale, counted, many, scale_for
 
 # Share of a phase's readings on either side that may lie far off without setting the range.
 _FAR = 0.03

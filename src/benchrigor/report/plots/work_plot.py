@@ -11,19 +11,11 @@ import numpy.typing as npt
 
 from benchrigor.model import Analysis, RunRecord, WpsFit
 from benchrigor.model.series import Floats
-from benchrigor.model.text import (
-    counted,
-    many,
-    no_number,
-    percent,
-    show_estimate,
-    show_overhead,
-    show_value,
-)
+from benchrigor.model.text import no_number, show_estimate, show_overhead
 from benchrigor.report.facts.work_facts import grown, outlying
 from benchrigor.report.plots import drawing
 from benchrigor.report.plots.trace import Ruler, Trace
-from benchrigor.units import Scale, scale_for
+from benchrigor.units import Scale, counted, many, percent, scale_for, show_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,16 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from benchrigor.layout import Part, row, table
 from benchrigor.model import Analysis, Estimate, Metric, RunRecord
-from benchrigor.model.text import (
-    PEAK_MEMORY,
-    first_few,
-    show_peak_memory,
-    show_plus_minus,
-    show_short,
-    show_value,
-)
+from benchrigor.model.text import PEAK_MEMORY, show_peak_memory, show_plus_minus, show_short
 from benchrigor.report.facts.number_facts import just_now, notes_on, show_number
 from benchrigor.stats.readings.asked_readings import asked_half_width
+from benchrigor.units import first_few, show_value
 
 _TIME = "time"
 _LISTED = 4  # commands that missed the target

@@ -10,11 +10,12 @@ from benchrigor.control_characters import escaped
 from benchrigor.model import Comparison, Estimate, Notice, RunRecord
 from benchrigor.model.comparison import Family, Ranked, SuiteComparison
 from benchrigor.model.one_line import OneLine
-from benchrigor.model.text import percent, show_interval
+from benchrigor.model.text import show_interval
 from benchrigor.model.text_tables.rows import csv_text
 from benchrigor.report.notice_lines import chosen, chosen_of_run, sentence_of
 from benchrigor.report.tables.suite_page import held_in, mean_of, said_of, warnings_of
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
+from benchrigor.units import percent
 
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _TEXTS = ("name", "file", "metric", "place", "statistic")

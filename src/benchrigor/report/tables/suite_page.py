@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from benchrigor.layout import Page, page, table, wrapped
 from benchrigor.model.comparison import SuiteComparison, Verdict, mean_change
-from benchrigor.model.text import first_few, many, percent, show_value
 from benchrigor.report.notice_lines import by_sentence, chosen, sentence_of
+from benchrigor.units import first_few, many, percent, show_value
 
 _LISTED = 10  # names of benchmarks that a file lacks
 

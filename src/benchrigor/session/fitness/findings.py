@@ -28,9 +28,9 @@ from benchrigor.model.checks import is_number, refuse, wrong_number
 from benchrigor.model.finding import Finding, Fitness
 from benchrigor.model.machine import OF_MACHINE
 from benchrigor.model.readings import Facts
-from benchrigor.model.text import percent, show_value
 from benchrigor.protocols import Clock
 from benchrigor.stats.interference.one_run import RED_ABOVE, YELLOW_FROM
+from benchrigor.units import percent, show_value
 from benchrigor.workloads.processes.worker import Reference
 from benchrigor.workloads.timing import Stopwatch
 

@@ -16,7 +16,7 @@ from benchrigor.model.checks import refuse
 from benchrigor.model.comparison import THESE_RUNS, Family, Ranked, SuiteComparison
 from benchrigor.model.notice import is_of_modes
 from benchrigor.model.pace import reference_s
-from benchrigor.model.text import first_few, percent, show_observed
+from benchrigor.model.text import show_observed
 from benchrigor.protocols import Store
 from benchrigor.session.conditions.pace_of_rounds import with_pace
 from benchrigor.session.pairs.compared_sides import (
@@ -46,6 +46,7 @@ from benchrigor.stats.estimators.pace import Sensitivity, common_sensitivity
 from benchrigor.stats.readings.analysis import notice_of, observed_of
 from benchrigor.stats.readings.inference_units import SINGLE, SUCCESSIVE
 from benchrigor.storage import as_store
+from benchrigor.units import first_few, percent
 
 
 def compare_runs(

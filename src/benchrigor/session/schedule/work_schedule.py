@@ -17,8 +17,8 @@ from benchrigor.model.checks import attempt
 from benchrigor.model.options import check_work
 from benchrigor.model.selection import Reason
 from benchrigor.model.series import Floats
-from benchrigor.model.text import show_amount, show_value
 from benchrigor.settings import FEWEST_ROUNDS
+from benchrigor.units import show_amount, show_value
 
 NextWork = Callable[[RoundPlan], float | None]
 

@@ -21,7 +21,6 @@ from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.analysis import PhaseReason
 from benchrigor.model.sentence import show_change
 from benchrigor.model.series import Floats
-from benchrigor.model.text import counted, percent
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.comparison.samples import Question
 from benchrigor.stats.phases.chosen_phase import choose_phase
@@ -35,6 +34,7 @@ from benchrigor.stats.series.interval import (
     too_few,
 )
 from benchrigor.stats.statistics.shares_and_quantiles import MIN_IN_TAIL, quantile_of
+from benchrigor.units import counted, percent
 
 # Of pairs with a stable ratio in series that move, the first third is left out, since no transient
 # can be fitted beside a moving level. With a warm-up in one series intervals then cover in 0.87 to

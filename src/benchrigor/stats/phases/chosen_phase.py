@@ -20,7 +20,6 @@ from benchrigor.model import Code, Notice, Phase, StablePhase
 from benchrigor.model.analysis import PhaseLabel, PhaseReason
 from benchrigor.model.notice import Evidence
 from benchrigor.model.series import Floats
-from benchrigor.model.text import counted
 from benchrigor.stats.phases.stability_rules import Trend, ends_of, find_far_ends, find_trend
 from benchrigor.stats.phases.stable_phase import (
     MATERIALITY,
@@ -32,6 +31,7 @@ from benchrigor.stats.phases.stable_phase import (
 )
 from benchrigor.stats.series.full_speed import SENSITIVITY, SENSITIVITY_SD
 from benchrigor.stats.series.interval import MIN_FOR_AUTOCORRELATION
+from benchrigor.units import counted
 
 _WARM_UP = 0.3  # maximum share of the readings that a slower start may hold
 _BRIEF = 0.05  # and that any start may hold

@@ -24,9 +24,9 @@ import scipy
 from benchrigor.model import Code, Notice
 from benchrigor.model.analysis import PhaseReason
 from benchrigor.model.series import Floats, Ints
-from benchrigor.model.text import show_value
 from benchrigor.stats.series.interval import MIN_FOR_AUTOCORRELATION, TRANSIENTS, transient_basis
 from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance
+from benchrigor.units import show_value
 
 _WANTED = float(MIN_FOR_AUTOCORRELATION)  # effective sample size
 _UNIT_ROOT = 13.7 / 2  # effective sample size below which noise may be a random walk

@@ -21,7 +21,6 @@ from benchrigor.model.checks import refuse, wrong_number, wrong_share, wrong_val
 from benchrigor.model.notice import Severity
 from benchrigor.model.selection import without_margins
 from benchrigor.model.series import Floats, Ints, as_series
-from benchrigor.model.text import counted
 from benchrigor.stats.changepoints.detector import MIN_SEGMENT, detect_changes
 from benchrigor.stats.changepoints.ruptures_adapter import detector_to_trim, takes_longest
 from benchrigor.stats.changepoints.variance_inflation import MIN_EFFECTIVE, MIN_EFFECTIVE_TO_SEARCH
@@ -35,6 +34,7 @@ from benchrigor.stats.phases.stability_rules import (
     steps_beyond_noise,
 )
 from benchrigor.stats.series.interval import COMPLETE, estimate_level, fit_level, median_of
+from benchrigor.units import counted
 
 
 def longest_segment(series: Floats, points: ChangePoints) -> StablePhase:

@@ -15,7 +15,6 @@ from benchrigor.model import Analysis, Code, Estimate, Metric, Notice, Observed,
 from benchrigor.model.analysis import LevelFit, PhaseReason
 from benchrigor.model.notice import Figure, Severity, is_of_modes, one_each
 from benchrigor.model.series import Floats
-from benchrigor.model.text import show_duration, show_value
 from benchrigor.stats.changepoints.detector import name_averaging
 from benchrigor.stats.estimators.multimodality import (
     find_modes,
@@ -39,7 +38,7 @@ from benchrigor.stats.statistics.statistic import (
     Quantile,
     Several,
 )
-from benchrigor.units import Direction, Quantity
+from benchrigor.units import Direction, Quantity, show_duration, show_value
 
 # Phases that count whole, as they are: nothing is fitted along with their level.
 _AS_THEY_ARE = {PhaseReason.SLOW_NOISE, PhaseReason.LONGEST_SEGMENT}

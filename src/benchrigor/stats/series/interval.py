@@ -23,8 +23,8 @@ from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.analysis import LevelFit
 from benchrigor.model.checks import refuse, wrong_number, wrong_share
 from benchrigor.model.series import Floats, Ints, short
-from benchrigor.model.text import show_plainly
 from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance, white_noise
+from benchrigor.units import show_plainly
 
 MIN_FOR_VARIANCE = 2  # fewer readings, or invocations, have no variance
 MIN_FOR_AUTOCORRELATION = 30  # fewer readings do not show autocorrelation

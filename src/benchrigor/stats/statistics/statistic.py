@@ -20,7 +20,6 @@ from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.analysis import LevelFit, VarianceSplit
 from benchrigor.model.checks import refuse, wrong_number, wrong_whole
 from benchrigor.model.series import Floats, as_series, check_items
-from benchrigor.model.text import many
 from benchrigor.stats.series.interval import (
     BLOCKS,
     LONG_RUN_VARIANCE,
@@ -47,7 +46,7 @@ from benchrigor.stats.statistics.shares_and_quantiles import (
     quantile_of,
     quantile_value,
 )
-from benchrigor.units import statistic_of
+from benchrigor.units import many, statistic_of
 
 _ROUNDING = 1e-9  # 0.29 * 100 is 28.99...
 

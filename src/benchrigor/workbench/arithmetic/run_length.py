@@ -11,8 +11,8 @@ import numpy.typing as npt
 from benchrigor.model.checks import refuse, wrong_number, wrong_share
 from benchrigor.model.one_line import OneLine, Reported
 from benchrigor.model.series import as_series
-from benchrigor.model.text import many
 from benchrigor.stats.series.interval import student_t
+from benchrigor.units import many
 
 _MOST_TRIALS = 10_000
 

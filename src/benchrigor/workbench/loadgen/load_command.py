@@ -9,8 +9,7 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model.checks import refuse
-from benchrigor.model.text import show_duration
-from benchrigor.units import seconds_of
+from benchrigor.units import seconds_of, show_duration
 from benchrigor.workbench.data import FAILED, Limit, LoadResult, LoadTrial, scale_of
 from benchrigor.workbench.loadgen.tools import CLOSED_LOOP, OPEN_LOOP, Tool
 from benchrigor.workloads.processes.command_line import CommandLine, shown, with_stderr

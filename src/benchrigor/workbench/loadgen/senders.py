@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model.series import Floats, short
-from benchrigor.model.text import show_duration
+from benchrigor.units import show_duration
 from benchrigor.workbench.loadgen.sending import (
     ARRAYS,
     HttpRequest,

@@ -21,7 +21,7 @@ from benchrigor.errors import BenchrigorError, WorkloadFailed
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.secret_values import hide_secrets
-from benchrigor.model.text import show_duration
+from benchrigor.units import show_duration
 from benchrigor.workbench.loadgen.sending import A_URL, is_url
 from benchrigor.workbench.settings import STEPS
 from benchrigor.workbench.surfaces.factors import Point, Space

@@ -11,17 +11,9 @@ from typing import Any
 from benchrigor.control_characters import escaped
 from benchrigor.layout import Page, Part, page, row, table, wrapped
 from benchrigor.model import Code, Estimate, RunRecord, codec
-from benchrigor.model.text import (
-    counted,
-    many,
-    percent,
-    show_duration,
-    show_estimate,
-    show_interval,
-    show_short,
-    show_value,
-)
+from benchrigor.model.text import show_estimate, show_interval, show_short
 from benchrigor.report.notice_lines import marked_all
+from benchrigor.units import counted, many, percent, show_duration, show_value
 from benchrigor.workbench.maps.life_cycle import StepDone
 from benchrigor.workbench.maps.map_file import MapFile
 from benchrigor.workbench.maps.map_run import ATTEMPTS, STEPS, TurnDone, facts_of, turns_of

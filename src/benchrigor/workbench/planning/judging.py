@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import refuse
-from benchrigor.model.text import show_duration
 from benchrigor.stats.statistics.shares_and_quantiles import WILSON
+from benchrigor.units import show_duration
 from benchrigor.workbench.data import CHUNK_GAP, FAILED, Limit, LoadResult, LoadTrial, Trial
 
 _LAGS = 3.0  # times the p99 of the lag: the most that late requests add to a response

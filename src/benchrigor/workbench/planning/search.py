@@ -12,7 +12,7 @@ from benchrigor.errors import InvalidInput, PlanMismatch
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.checks import attempt, refuse, wrong_number
 from benchrigor.model.series import short
-from benchrigor.model.text import show_duration
+from benchrigor.units import show_duration
 from benchrigor.workbench.data import (
     MEAN,
     P95,

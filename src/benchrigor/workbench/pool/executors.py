@@ -23,7 +23,7 @@ from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput, MissingExtra
 from benchrigor.model import codec
 from benchrigor.model.series import short
-from benchrigor.model.text import show_duration
+from benchrigor.units import show_duration
 from benchrigor.workbench.pool.on_host import KINDS, LOST, STALE_S, Job, Outcome
 
 MODULE = ("-m", "benchrigor.workbench.pool.on_host")

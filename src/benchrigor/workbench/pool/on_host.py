@@ -36,7 +36,7 @@ from benchrigor.errors import (
 )
 from benchrigor.model import codec
 from benchrigor.model.one_line import OneLine
-from benchrigor.model.text import show_duration
+from benchrigor.units import show_duration
 
 try:
     import fcntl

@@ -16,9 +16,9 @@ from benchrigor.model import RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.shell_words import words_of
-from benchrigor.model.text import show_duration
 from benchrigor.protocols import Clock
 from benchrigor.secret_texts import hide_values
+from benchrigor.units import show_duration
 from benchrigor.workloads.processes.process_group import (
     STDERR_KEPT,
     OutputFile,

@@ -95,11 +95,11 @@ def kill_orphans() -> None:
         time.sleep(0.01)
 
 
-def kill(pids: Collection[int], number: int = signal.SIGKILL) -> None:
-    """Send a signal to processes; some may have ended."""
+def kill(pids: Collection[int], number: int | None = None) -> None:
+    """Send a signal to processes, SIGKILL if none is named; some may have ended."""
     for pid in pids:
-        with suppress(OSError):
-            os.kill(pid, number)
+        with suppress(OSError):  # Windows, which has no SIGKILL, has no such processes either
+            os.kill(pid, signal.SIGKILL if number is None else number)
 
 
 def descendants() -> set[int]:

@@ -23,9 +23,8 @@ from benchrigor.model.metric import A_DURATION, Metric, describe_metric
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.series import short
-from benchrigor.model.text import many, show_value
 from benchrigor.model.text_tables.rows import cells_in, is_number
-from benchrigor.units import Quantity, has_time_unit, rest_of_duration, time_in
+from benchrigor.units import Quantity, has_time_unit, many, rest_of_duration, show_value, time_in
 from benchrigor.workloads.processes.own_signals import handle
 
 # Returns the picked items of a line, not yet checked to be numbers.

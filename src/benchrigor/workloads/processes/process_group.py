@@ -22,8 +22,8 @@ from benchrigor.clocks import WallClock
 from benchrigor.errors import StoreFailed, WorkloadFailed
 from benchrigor.model import Code, Notice
 from benchrigor.model.secret_values import hide_secrets
-from benchrigor.model.text import first_few, show_value
 from benchrigor.protocols import Clock, DelayMeter
+from benchrigor.units import first_few, show_value
 from benchrigor.workloads.processes import kinship
 from benchrigor.workloads.processes.own_signals import continued_ns, hold_interrupts
 
