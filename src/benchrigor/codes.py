@@ -93,7 +93,8 @@ class Code(enum.StrEnum):
     BLOCKS_OF_PAIRS = """blocks-of-pairs
       ! {why_} What is given is the median of {blocks} blocks of pairs, each in turn, and an
         interval free of assumptions; their ratios are {least_:.3g} to {most_:.3g}.
-      > The speed of the machine changed too much for a mean ratio. Measure again later."""
+      > The ratio changed meanwhile: shown is the median of blocks, with an interval that allows
+        for it."""
     TOO_WIDE = """too-wide
       ✗ Too wide an interval: {low:in {unit_}} to {high:in {unit_}} around {value:in {unit_}},
         expected ±100% at most.
@@ -106,7 +107,7 @@ class Code(enum.StrEnum):
     FEW_EFFECTIVE = """few-effective-readings
       ! The effective sample size is {whole_} of {n:,} readings: {wanted_} are wanted.
       ! [slow] Readings change slowly, and few are independent, so the interval is wide.
-      > Successive readings are too alike to rely on the interval. Measure longer (--budget)."""
+      > Successive readings are alike: few count as independent. Measure longer (--budget)."""
     FEW_IN_TAIL = """few-readings-in-tail
       ✗ Only {shown_:g} {shown_:effective reading lies|effective readings lie} {side_} the {q_:g}%
         quantile, {wanted:.3g} are wanted: about {required:many reading} have as many.
@@ -225,7 +226,7 @@ class Code(enum.StrEnum):
     SEVERAL_MODES = """several-modes
       ! The readings have {modes} modes: {shown_}. The mean may be near none of them.
       · [near]
-      > Measure each by itself: find out what makes them."""
+      > Find out what makes them, and measure each by itself."""
     BATCHED = """batched
       ! Each reading averages {calls} calls: quantiles of single calls lie farther from the mean.
       ! [minimum] Each reading averages {calls} calls: the least of single calls is less.
@@ -307,7 +308,7 @@ class Code(enum.StrEnum):
       · Left out: {rounds:many round} of larger amounts that test the line."""
     RANGE_UNTRIED = """range-untried
       ! Only amounts up to {largest:amount} of {most_:amount} were tried: give more time.
-      > Only small amounts were tried. Give more time (--budget), or less work (--work)."""
+      > Larger amounts were not reached. Give more time (--budget), or a lower end (--work)."""
     SMALL_WORK = """small-work
       · Left out: {rounds:many round} with more overhead ({overhead_s:in s}) than work."""
     OVERHEAD_DOMINATES = """overhead-dominates

@@ -137,7 +137,7 @@ _EVERYWHERE = ("project", "marker", "option")
 SETTINGS = {
     "target": Setting(
         _WIDTH,
-        "Half-width wanted; the default ends a run, and is not missed.",
+        "Half-width at which to stop; only one that you give can be missed.",
         may_be_none=True,
         places=_EVERYWHERE,
         usual="that of time in [tool.benchrigor.metrics] of pyproject.toml, else 2%",

@@ -197,7 +197,7 @@ class _Command(NamedTuple):
 @shared.setting("margin", "Change that does not matter, with --baseline.")
 @shared.setting(
     "target",
-    "Half-width wanted of each time, as it ran; the default ends the runs, and is not missed.",
+    "Half-width of each time, as it ran, at which to stop; only one that you give can be missed.",
 )
 @shared.settings(
     *("confidence", "statistic", "detector", "budget_s", "max_rounds", "budget_readings")

@@ -51,7 +51,7 @@ fail_on_option = click.option(
     "--fail-on",
     type=click.Choice(["worse", "undecided", "never"]),
     help="Which verdicts end with an exit code other than 0: worse (7); undecided (3) or worse; "
-    "none.  [default: worse; none of runs that share no reference and were not measured in turn]",
+    "none.  [default: worse; never for runs that share no reference and were not measured in turn]",
 )
 
 

@@ -87,9 +87,10 @@ def told_by(facts: Iterable[Fact], notices: Iterable[Notice], label: str = "") -
 def rows_of(facts: Iterable[Fact], depth: Depth, *, width: int = _LABEL) -> list[Part]:
     """Return the rows of a page, down to a depth; the whole report has codes of Notices."""
     lines, before = list[Part](), ""
-    for fact in facts:
-        if not Depth.LINE < fact.depth <= depth:
-            continue
+    shown = [fact for fact in facts if Depth.LINE < fact.depth <= depth]
+    labels = (len(fact.label) + 1 for fact in shown if not isinstance(fact.value, Notice))
+    width = max([width, *labels])
+    for fact in shown:
         if isinstance(fact.value, Notice):
             lines += marked(fact.value, fact.label)
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from benchrigor.protocols import StopRule
 from benchrigor.settings import SETTINGS
 
 G = TypeVar("G", bound="Goal")
+_LOG = logging.getLogger("benchrigor.session")
 
 # Interval and number of last readings of the figure shown before there is an estimate. It takes
 # 0.2 ms, and up to 2 ms for a quantile of rounds with one reading.
@@ -144,6 +146,7 @@ class Engine(Generic[G]):
         """Add a Notice about the whole, unless it has this one."""
         if notice not in self.notices:
             self.notices.append(notice)
+            _LOG.debug("notice: %s", notice)
 
     def ask(self) -> RoundPlan | None:
         """Return the next plan, the same one until its result is passed; None when finished."""

@@ -350,7 +350,8 @@ class RunRecords(Reported, dict[str, RunRecord]):
     _page = "benchrigor.report.run_table:ranking_page"
 
     def _line(self) -> str:
-        shown = (str(run).partition("  (")[0] for run in self.values())
+        lines = map(str, self.values())
+        shown = (line.rpartition("  (")[0] if line.endswith(")") else line for line in lines)
         return f"{many(len(self), 'run')}: {', '.join(shown)}" if self else "no runs"
 
 

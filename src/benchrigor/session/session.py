@@ -232,7 +232,6 @@ class Session:
     def note(self, notice: Notice) -> None:
         """Add a Notice about the whole session."""
         self.engine.note(notice)
-        _LOG.debug("notice: %s", notice)
         self._final = None
 
     def _record(self) -> RunRecord:

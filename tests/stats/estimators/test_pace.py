@@ -172,3 +172,14 @@ def test_few_segments_none_of_which_is_near_the_quantile_have_a_share() -> None:
     pace = pace_of(given, FULL_S, version=1, statistic=statistic_for("median"))
     assert pace is not None
     assert math.isfinite(at_full_speed(estimate_of(given), pace).value)
+
+
+def test_few_moments_at_full_speed_are_not_mixed_with_slow_ones() -> None:
+    """Of 300 segments 15 are at full speed, fewer than a tenth."""
+    rng = np.random.default_rng(54)
+    state = np.where(np.arange(300) < 15, 1.0, 1.45) * np.exp(rng.normal(0.0, 0.03, 300))
+    before, after = (FULL_S * state * np.exp(rng.normal(0.0, 0.005, 300)) for _ in range(2))
+    level = 1e-4 * state**0.7 * np.exp(rng.normal(0.0, 0.01, 300))
+    given = segments(54, n=300)
+    given = replace(given, level=level, before=before, after=after, duration_s=5.0 * level)
+    assert pace_of(given, FULL_S, version=1).level == pytest.approx(1e-4, rel=0.03)

@@ -89,7 +89,7 @@ def _side(comparison: Comparison, side: Estimate | None, name: str) -> str:
     if side is None:
         return ""
     where = AT_FULL_SPEED if side.method.startswith(AT_FULL_SPEED) else ""
-    when = "just now" if comparison.paired else where
+    when = "as measured" if comparison.paired else where
     shown = f"{show_estimate(side, comparison.readings_in)} {when}".strip()
     return f"{name}: {shown}" if name else shown
 

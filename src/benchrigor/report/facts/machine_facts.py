@@ -18,8 +18,8 @@ from benchrigor.session.conditions.red_rounds import advice, is_disturbed
 from benchrigor.units import many, percent, show_value, statistic_of
 
 _FULL_SPEED = (
-    "the fastest level at which it spent at least a tenth of a run, of the newest 20 runs and 14 "
-    "days on this machine and interpreter (full_speed.json, in the user's folder for data)"
+    "the fastest pace held for a tenth of a run, in the last 20 runs or 14 days of this machine "
+    "and interpreter (full_speed.json, in the user's folder for data)"
 )
 _NEARLY_ALL = 0.98  # of a reading that was work
 _KNOWN = 99.5  # per cent of the time that are shown as all of it
@@ -56,18 +56,20 @@ def facts_of_machine(record: RunRecord) -> list[Fact]:
 
 def facts_of_pace(analysis: Analysis, statistic: str) -> list[Fact]:
     """Return the steps from what was measured to the figure at full speed."""
-    full, pace, measured = analysis.at_full_pace, analysis.pace, analysis.estimate
-    if full is None or pace is None or measured is None:
+    full, pace = analysis.at_full_pace, analysis.pace
+    if full is None or pace is None or analysis.estimate is None:
         return []
     shown, what = show_estimate(full, analysis.metric.unit), "a short fixed loop"
     if pace.of_command:
         what = "a bare start of the interpreter"
     speed = f"{what} was timed, the reference. By that the machine ran {show_pace(pace)}"
-    share = f"{full.value / measured.value:.3g} of what was measured"
+    from_what = "The fastest moments" if pace.at_full else "All readings"
     return [
         step("pace", f"Beside what is measured {speed}.", *_reference(pace)),
         step(
-            "full speed", f"At full speed it is {share}: {shown}.", *_errors(full, pace, statistic)
+            "full speed",
+            f"{from_what}, scaled to full speed, give {shown}.",
+            *_errors(full, pace, statistic),
         ),
     ]
 
@@ -112,10 +114,10 @@ def _errors(full: Estimate, pace: Pace, statistic: str) -> _Rows:
         percent(error, digits=2)
         for error in (pace.error, abs(pace.away) * pace.sensitivity_sd, pace.between)
     )
-    own = f"that of the mean of {many(full.n, 'level')}" if pace.by_piece else f"{own} of the level"
+    own = f"that of the mean of {many(full.n, 'level')}" if pace.by_piece else f"{own} by readings"
     if statistic_of(statistic)[0] != "mean":
         own += f" or that of the {statistic} where it is greater"
-    errors = f"{own}, {distance} of the sensitivity, {between} between runs (assumed)"
+    errors = f"{own}, {distance} by the sensitivity, {between} by how runs differ (assumed)"
     if pace.widening != 1.0:
         errors += f"; all times {pace.widening:.2g}, by stored runs"
     evidence = f"{of if pace.at_full else 'all readings'}, {away} from full speed"
@@ -244,12 +246,12 @@ def show_pressure(pressure: Pressure) -> str:
     if pressure and max(pressure.values()) < _NOTABLE:
         return f"hardly any: tasks waited less than {percent(_NOTABLE)} of the time"
     shown = ", ".join(_show_pressure(pressure))
-    return f"some task waited, of the time: {shown}" if shown else ""
+    return f"some task waited {shown}" if shown else ""
 
 
 def _show_pressure(pressure: Pressure) -> Iterator[str]:
     for resource, name in _NAMES.items():
         some, full = pressure.get((resource, "some")), pressure.get((resource, "full"))
-        if some is not None:
-            alone = f" (nothing else was done: {percent(full, digits=2)})" if full else ""
-            yield f"{percent(some, digits=2)} for {name}{alone}"
+        if some:
+            alone = f" (nothing else ran: {percent(full, digits=2)})" if full else ""
+            yield f"{percent(some, digits=2)} of the time for {name}{alone}"

@@ -251,8 +251,8 @@ def target_of(analysis: Analysis, record: RunRecord) -> str:
     reached = "missed" if estimate.half_width > wanted else "reached"
     of = f" of the {name}" * (name != "value")
     if analysis.at_full_pace is not None:
-        which = "without disturbed readings" if analysis.disturbed is not None else "measured"
-        of = f" of the {show_value(estimate.value, metric.unit)} {which}"
+        which = "without disturbed readings" if analysis.disturbed is not None else "as measured"
+        of = f" around {show_value(estimate.value, metric.unit)} {which}"
     few = any(each.code is Code.NOT_CONVERGED for each in analysis.notices)
     unsure = ", but from too few readings to be sure" * (few and reached == "reached")
     got = show_plus_minus(estimate.half_width / whole)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from benchrigor.layout import Part, table
 from benchrigor.model import Analysis, Code, Phase, RunRecord, StablePhase
 from benchrigor.model.analysis import Kind, PhaseReason
+from benchrigor.model.selection import Reason
 from benchrigor.model.text import false_alarms, no_number, show_estimate
 from benchrigor.report.fact import Depth, Fact, known, step
 from benchrigor.report.facts.machine_facts import with_waiting
 from benchrigor.report.facts.number_facts import meaning, show_figures
+from benchrigor.stats.series.interval import MIN_FOR_AUTOCORRELATION
 from benchrigor.units import (
     counted,
     first_few,
@@ -33,7 +35,7 @@ def facts_of_readings(analysis: Analysis, record: RunRecord) -> list[Fact]:
     pace = _pace(analysis)
     changing = (Code.CHANGING_PACE,) if pace else ()
     rows = known(
-        Fact("used", Depth.DETAILS, "used", _used(analysis), analysis.n_kept),
+        Fact("used", Depth.DETAILS, "used", _used(analysis, record), analysis.n_kept),
         Fact("left out", Depth.DETAILS, "left out", _left_out(analysis, record)),
         Fact("spread", Depth.DETAILS, "spread", _spread(analysis)),
         Fact("pieces", Depth.DETAILS, "pieces", _levels(analysis)),
@@ -48,10 +50,9 @@ def facts_of_readings(analysis: Analysis, record: RunRecord) -> list[Fact]:
     )
 
 
-def _used(analysis: Analysis) -> str:
+def _used(analysis: Analysis, record: RunRecord) -> str:
     """Say how many readings the number is of, and what they are worth."""
-    estimate = analysis.estimate
-    shown = f"{counted(analysis.n_kept)} of {many(analysis.taken, 'reading')}"
+    estimate, shown = analysis.estimate, _counting(analysis, record)
     if estimate is None:
         return shown
     if analysis.kind is Kind.PIECES:
@@ -61,17 +62,30 @@ def _used(analysis: Analysis) -> str:
     return f"{shown}, effective sample size {counted(estimate.n_effective)}"
 
 
+def _counting(analysis: Analysis, record: RunRecord) -> str:
+    """Say how many of the readings taken count, and whether some count more than once."""
+    selection, whole = record.selection(analysis.metric.name), many(analysis.taken, "reading")
+    if selection is None or not (selection.counts > 1).any():
+        return f"{counted(analysis.n_kept)} of {whole}"
+    once, in_all = int((selection.counts > 0).sum()), counted(int(selection.counts.sum()))
+    repeated = f"some count more than once, for disturbed ones as long: {in_all} in all"
+    return f"{counted(once)} of {whole} ({repeated})"
+
+
 def _left_out(analysis: Analysis, record: RunRecord) -> str:
     """Say which readings do not count."""
-    delay, cut = left_out_for_delay(analysis), _cut(analysis, record)
+    delay, cut = left_out_for_delay(analysis, record), _cut(analysis, record)
     return f"{delay}; {cut.removeprefix('none; ')}".removesuffix("; none") if delay else cut
 
 
-def left_out_for_delay(analysis: Analysis) -> str:
+def left_out_for_delay(analysis: Analysis, record: RunRecord) -> str:
     """Say how many of the readings taken do not count for their delay; empty if all do."""
     if analysis.disturbed is None:
         return ""
-    return f"{counted(analysis.disturbed.left_out)} of {counted(analysis.taken)} for delay"
+    selection, left_out = record.selection(analysis.metric.name), analysis.disturbed.left_out
+    if selection is not None:
+        left_out = int((selection.reasons == Reason.DISTURBED).sum())
+    return f"{counted(left_out)} of {counted(analysis.taken)} for delay"
 
 
 def _cut(analysis: Analysis, record: RunRecord) -> str:
@@ -111,7 +125,8 @@ def _transients(stable: StablePhase, analysis: Analysis) -> str:
 
 def _first(cold: int) -> str:
     """Say why the first readings do not count although no phase was cut."""
-    return f"the first {counted(cold)}, which may be cold; " if cold else "none; "
+    first = "the first" if cold == 1 else f"the first {counted(cold)}"
+    return f"{first}, which may be cold; " if cold else "none; "
 
 
 def _is_measured(phase: Phase, stable: StablePhase) -> bool:
@@ -168,7 +183,10 @@ def _pace(analysis: Analysis) -> str:
 def _taken(analysis: Analysis, record: RunRecord) -> str:
     red = len(record.rounds) - len(record.counted_rounds)
     more = f"; {red} more, with too much interference, are left out" if red else ""
-    rounds, delayed = many(len(record.counted_rounds), "round"), left_out_for_delay(analysis)
+    rounds, delayed = (
+        many(len(record.counted_rounds), "round"),
+        left_out_for_delay(analysis, record),
+    )
     text = f"{many(analysis.taken, 'reading')} in {rounds}{more}."
     return f"{text} Left out: {delayed}, as other programs made them longer." if delayed else text
 
@@ -178,9 +196,9 @@ def _delayed(analysis: Analysis) -> _Rows:
     if analysis.disturbed is None:
         return ()
     return (
-        ("delay", "more than a thousandth of the time of a reading"),
-        ("weights", "long readings are hit more often: each length keeps its share"),
-        ("lost", with_waiting(analysis) or "little"),
+        ("delay", "a reading waited for a processor for more than 0.1% of its time"),
+        ("weights", "long readings are hit more often: others as long count more than once"),
+        ("waiting", with_waiting(analysis) or "little"),
     )
 
 
@@ -191,9 +209,8 @@ def _phases(analysis: Analysis, record: RunRecord) -> str:
     if not analysis.n:
         return ""
     if not analysis.n_kept and analysis.phases:
-        return f"No part of them may be measured ({analysis.phases[0].reason})."
-    used = f"{counted(analysis.n_kept)} of {many(analysis.n, 'reading')}"
-    return f"Used: {used}. Left out: {_cut(analysis, record)}."
+        return f"None of them can be used ({analysis.phases[0].reason})."
+    return f"Used: {_counting(analysis, record)}. Cut off: {_cut(analysis, record)}."
 
 
 def _found(analysis: Analysis) -> _Rows:
@@ -202,11 +219,10 @@ def _found(analysis: Analysis) -> _Rows:
         return ()
     points = analysis.phases[0].change_points
     where = first_few([*map(counted, points.indices)], _MOST_PHASES) or "none"
-    inflated = f"autocorrelation inflates the variance {points.inflation:.3g}-fold"
     rows = _phase_rows(analysis.phases[0], analysis.metric.unit)
     return (
         *((label, ", ".join((span, *others))) for label, span, *others in rows),
-        ("changes", f"{where} ({false_alarms(points.level)}; {inflated})"),
+        ("changes", f"{where} ({false_alarms(points.level)})"),
         ("pace", _pace(analysis)),
     )
 
@@ -242,16 +258,19 @@ def _level(analysis: Analysis, record: RunRecord) -> Fact:
         rows = ("spread", _spread(analysis)), ("levels", _levels(analysis))
         return step("level", f"{text}{why}", *rows)
     if statistic_of(statistic)[0] == "quantile":
-        rank = "uncertain by the long-run variance of lying below; the ends are readings, too"
-        text = f"The {statistic} is the reading below which that share of those that count lies."
+        share = percent(statistic_of(statistic)[1])
+        value = show_value(estimate.value, analysis.metric.unit)
+        rank = "how far this share is off by chance gives the ends, which are readings, too"
+        text = f"{share} of the readings that count are below {value}: the {statistic}."
         return step("level", text, ("rank", rank))
     value, spans = show_value(estimate.value, analysis.metric.unit), ""
     if len(analysis.fits) == 1 and analysis.fits[0].transients:
-        spans = " and ".join(f"{each:.3g}" for each in analysis.fits[0].transients)
-        spans = f"of {spans} readings, fitted: what is left of a warm-up too small to be seen"
+        spans = " and ".join(f"{each:.3g}" for each in analysis.fits[0].transients if each > 0.0)
+        spans = f"a fading start, over {spans or 'few'} readings, too small to be cut"
+    beside = ", beside what is left of a warm-up" * bool(spans)
     return step(
         "level",
-        f"The {statistic} of those that count is {value}.",
+        f"The {statistic} of those that count is {value}{beside}.",
         ("kind", meaning(analysis)),
         ("transients", spans),
     )
@@ -263,6 +282,8 @@ def _resemblance(analysis: Analysis) -> str:
     if estimate is None or analysis.kind in (Kind.PIECES, Kind.INVOCATIONS):
         return ""
     n, effective = counted(analysis.n_kept), counted(estimate.n_effective)
+    if analysis.n_kept < MIN_FOR_AUTOCORRELATION:
+        return "Too few readings to see whether successive ones are alike: each counts in full."
     if estimate.n_effective > _IN_FULL * analysis.n_kept:
         return "Successive readings hardly resemble each other: each counts in full."
     return (
@@ -279,10 +300,10 @@ def _inflation(analysis: Analysis) -> _Rows:
         if fit.method != _BY_MODEL:
             how = fit.method.replace("-", " ")
         rows += [("variance", f"{fit.inflation:.3g} times that of independent readings, by {how}")]
-    if merged is not None:
-        size = "however" if merged.size is None else f"by {counted(merged.size)}"
+    if merged is not None and analysis.n_kept >= MIN_FOR_AUTOCORRELATION:
+        size = "however many are" if merged.size is None else f"with {counted(merged.size)}"
         limit = f"{merged.autocorrelation:.2f} (limit {merged.limit:g})"
-        rows += [("neighbours", f"merged {size}, they correlate by {limit}")]
+        rows += [("neighbours", f"{size} merged, they correlate by {limit}")]
     return tuple(rows)
 
 

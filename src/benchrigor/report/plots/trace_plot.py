@@ -82,7 +82,7 @@ def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | Non
         title=record.name,
         level=_level(analysis.estimate),
         words=words or (no_number(analysis.notices) if analysis.notices else ""),
-        delayed=left_out_for_delay(analysis),
+        delayed=left_out_for_delay(analysis, record),
     )
     return draw(trace, axes)
 

@@ -22,7 +22,7 @@ from benchrigor.model.checks import attempt
 from benchrigor.protocols import Clock, DelayMeter, Store, Workload
 from benchrigor.session.engine import Engine, Turn, seed_of
 from benchrigor.session.loop import Hooks, drive, ended_by_errors
-from benchrigor.session.pairs.ratio import Ratio
+from benchrigor.session.pairs.ratio import Ratio, values_of
 from benchrigor.session.session import Session, meter_for
 from benchrigor.session.stored_runs import AGAIN, BASELINE, CANDIDATE, PAIR
 from benchrigor.stats.readings.analysis import warn_of_batches
@@ -521,6 +521,8 @@ class _Processes:
                 finished = self._round(name, started.get(name) or size(name), since_ns)
             if finished.cut:
                 break
+            with naming(name):
+                values_of(finished)  # before others run, if it has none
             rounds[name].append(finished)
             notices |= {(name, notice.code): notice for notice in finished.notices}
         pairs = [*zip(rounds[BASELINE], rounds[CANDIDATE], strict=False)]

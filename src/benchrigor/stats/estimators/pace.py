@@ -55,7 +55,8 @@ _REAL = 0.05  # share of the ends of segments, from which on they tell the faste
 _FOLLOWS, _FOLLOWS_SD, _NEARLY = 0.6, 0.3, 0.15
 _EXTREME = 0.1  # minimum share of segments that count as fast, and as slow
 _SLOW = math.log(1.4)  # log of the reference over the fastest
-_FEWEST_TELLING = 20  # segments near the fastest level that show the level of readings
+_FEWEST_FAST = 10  # segments near the fastest level that show the sensitivity
+_FEWEST_TELLING = 20  # and that show the level of readings
 # Below this log contrast between slow and fast segments the jitter of the reference makes up much
 # of the contrast, and the sensitivity comes out too small.
 _LEAST_CONTRAST = 0.1
@@ -370,7 +371,9 @@ def _contrast(log_level: Floats, log_ends: Floats) -> tuple[float, float] | None
     if log_level.size < _ENOUGH:
         return None
     worse, better = log_ends.max(axis=0), log_ends.min(axis=0)
-    fast = worse <= max(NEAR, float(np.quantile(worse, _EXTREME)))
+    fast = worse <= NEAR
+    if fast.sum() < _FEWEST_FAST:
+        fast = worse <= max(NEAR, float(np.quantile(worse, _EXTREME)))
     slow = better >= min(_SLOW, float(np.quantile(better, 1.0 - _EXTREME)))
     around = log_ends.mean(axis=0)
     share, apart = _share_inside(log_ends), float(around[slow].mean() - around[fast].mean())

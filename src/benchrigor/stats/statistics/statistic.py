@@ -613,7 +613,7 @@ def rough_figure(
     def level(start: int, stop: int) -> float:
         sides = [readings[start:stop] for readings in (values, baseline) if readings is not None]
         own, *other = map(statistic.value_of, sides)
-        return own / other[0] if other else own
+        return float(np.divide(own, other[0])) if other else own
 
     n = values.size
     edges = np.linspace(0, n, min(n, _BATCHES) + 1).astype(int).tolist()
