@@ -101,7 +101,7 @@ def measure_choice(
     with _hosts(run, store, began) as (submit, at_once):
         carry_out(
             lambda turn: submit(run.samples_of(turn), first=turn.host),
-            at_once=2 * at_once,  # a turn that waits for its host holds up no other
+            at_once=at_once,
         )
 
 

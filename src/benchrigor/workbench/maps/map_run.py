@@ -310,6 +310,8 @@ class ChoiceRun:
             options=Options(budget_s=math.inf),
             **header,
         )
+        self._busy: set[str] = set()  # hosts
+        self._waiting: list[Turn] = []  # of busy hosts
 
     @classmethod
     def after(cls, record: RunRecord, file: MapFile, store: Store) -> ChoiceRun:
@@ -361,13 +363,29 @@ class ChoiceRun:
         ]
 
     def ask(self) -> Turn | None:
-        """Return the next turn, of those before the next look at the results."""
-        return self.choice.ask()
+        """Return the next turn of a free host: a host measures one turn at a time.
 
-    def tell(self, _turn: Turn, done: TurnDone, took_s: float, /) -> Round:
+        Turns that wait for their hosts do not count for the budget.
+        """
+        turn = next((turn for turn in self._waiting if turn.host not in self._busy), None)
+        if turn is not None:
+            self._waiting.remove(turn)
+        while turn is None and (asked := self.choice.ask()) is not None:
+            if asked.host in self._busy:
+                self._waiting.append(asked)
+            else:
+                turn = asked
+        self._busy.update([] if turn is None else [turn.host])
+        return turn
+
+    def tell(self, turn: Turn, done: TurnDone, took_s: float, /) -> Round:
         """Take the result of a turn; return it as it is stored."""
         done = replace(done, cost_s=done.cost_s or took_s)
         done.tell(self.choice, self.choice.tell)
+        self._busy.remove(turn.host)
+        for own in [own for own in self._waiting if done.lost and own.host == turn.host]:
+            self._waiting.remove(own)
+            self.choice.withdraw(own)
         return Round(
             plan=RoundPlan(index=len(self.campaign.rounds)),
             elapsed_ns=round(done.cost_s * 1e9),
