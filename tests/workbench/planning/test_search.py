@@ -93,6 +93,18 @@ def test_trials_are_as_long_as_was_asked_for(policy: str):
     assert {each.asked.duration_s for each in found.trials} == {7.0}
 
 
+def test_many_trials_at_once_are_spread_over_loads_that_servers_may_serve():
+    """None is asked for where another is under way."""
+    search = PeakSearch(threshold_s=LIMIT_S)
+    first, *pending = [each for _ in range(16) if (each := search.ask()) is not None]
+    loads = [first.load, *(each.load for each in pending)]
+    assert len(set(loads)) == 16
+    assert loads[:4] == [50.0, 200.0, 800.0, 3200.0]
+    assert (min(loads), max(loads)) == (50.0, 3200.0)
+    search.tell(first, br.LoadResult(mean_response_s=0.01))
+    assert search.ask().load not in loads[1:]
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 def test_what_never_or_always_saturates_has_no_peak(policy: str):
     rng = np.random.default_rng(1)

@@ -18,10 +18,11 @@ from benchrigor.model.series import Floats
 from benchrigor.stats.series.interval import student_t
 from benchrigor.workbench.arithmetic import peaks
 from benchrigor.workbench.arithmetic.peaks import PeakPosterior
-from benchrigor.workbench.data import PeakStatus, Trial, estimate_of
+from benchrigor.workbench.data import LoadTrial, PeakStatus, Trial, estimate_of
 from benchrigor.workbench.planning.steps import Ending, Goal, Step
 
 _STRIDE = 4.0  # from load to load, until one saturates
+_MOST_AHEAD, _SPREAD = 3, 0.618  # strides at once; multiples of the golden ratio are spread evenly
 _STRIDE_UP = 3.0  # above a server that is slow with little to do: smaller than what a hump leaves
 _PROBES_UP = 4  # such strides
 _LONGEST, _LONGEST_ROUGH = 10.0, 3.0  # times the shortest trial
@@ -99,7 +100,7 @@ class _Tried:
         return _Tried(*(column[those] for column in astuple(self)))
 
 
-def adaptive(trials: Sequence[Trial], goal: Goal) -> Step | Ending:
+def adaptive(trials: Sequence[Trial], pending: Sequence[LoadTrial], goal: Goal) -> Step | Ending:
     """Bracket the peak by short trials, then run trials near its likely place.
 
     The distribution of the peak (`workbench.arithmetic.peaks`) determines both: the next load is
@@ -111,10 +112,11 @@ def adaptive(trials: Sequence[Trial], goal: Goal) -> Step | Ending:
     tried = _Tried.of(trials)
     shortest = goal.shortest_s
     if not trials:
-        return Step(goal.within(goal.seed_load), shortest, "first probe", is_rough=True)
+        seed_load = goal.seed_load * _STRIDE ** _ahead(len(pending))
+        return Step(goal.within(seed_load), shortest, "first probe", is_rough=True)
     bad = tried.contradicted
     counted = tried.only(~bad)
-    load = _bracket(counted, tried, goal)
+    load = _bracket(counted, tried, goal, _ahead(1 + len(pending)))
     if isinstance(load, Ending):
         return load
     if load is not None:
@@ -126,7 +128,7 @@ def adaptive(trials: Sequence[Trial], goal: Goal) -> Step | Ending:
     estimate = _estimate(found, goal)
     half = math.log(found.quantile(_upper(goal)) / found.quantile(1.0 - _upper(goal))) / 2.0
     is_narrow = half <= math.log1p(goal.accuracy) or estimate.half_width == 0.0
-    is_narrow &= len(trials) >= _FEWEST
+    is_narrow &= len(trials) + len(pending) >= _FEWEST
     if notices and bad.sum() <= _FEW_BAD:
         # Trials do not contradict each other, but deviate from the curve: do not use it.
         fitting = [trial for trial, is_bad in zip(trials, bad, strict=True) if not is_bad]
@@ -134,11 +136,11 @@ def adaptive(trials: Sequence[Trial], goal: Goal) -> Step | Ending:
     if notices:
         return Ending(PeakStatus.UNSTABLE, None, notices)
     if is_narrow:
-        load = _load_to_confirm(found, trials)
+        load = _load_to_confirm(found, trials, pending)
         if load is None:
             return _finish(estimate, tried, bad)
         return Step(goal.within(load), shortest, _CONFIRM)
-    load = found.quantile(_PLACES[len(trials) % len(_PLACES)])
+    load = found.quantile(_PLACES[(len(trials) + len(pending)) % len(_PLACES)])
     is_rough = half > _ROUGHLY
     if is_rough:
         reason, wanted, most = "to find the peak roughly", _seconds_to_settle(found), _LONGEST_ROUGH
@@ -185,15 +187,27 @@ def _posterior(counted: _Tried, goal: Goal) -> PeakPosterior:
     )
 
 
-def _bracket(counted: _Tried, tried: _Tried, goal: Goal) -> float | Ending | None:
-    """Return the next load while all trials are on one side of the peak; else None."""
+def _ahead(n: int) -> float:
+    """Return the number of steps to take at once: one more per trial under way, up to a maximum.
+
+    Loads many steps ahead may be far beyond any server. So further trials are spread over the loads
+    between.
+    """
+    return float(n) if n <= _MOST_AHEAD else _MOST_AHEAD * (n * _SPREAD % 1.0)
+
+
+def _bracket(counted: _Tried, tried: _Tried, goal: Goal, steps: float) -> float | Ending | None:
+    """Return the next load while all trials are on one side of the peak; else None.
+
+    ``steps`` are taken at once; the number depends on the trials under way.
+    """
     saturated = counted.ratio >= 1.0
     if not saturated.any():
         top = float(counted.load.max())
         is_last = top == goal.max_load and np.count_nonzero(counted.load == top) > 1
         if is_last or top > _WITHOUT_END:
             return Ending(status=PeakStatus.NOT_SATURATED)
-        return goal.within(top * _STRIDE)
+        return goal.within(top * _STRIDE**steps)
     if not saturated.all():
         return None
     load, log_ratio = tried.load, tried.log_ratio
@@ -202,10 +216,10 @@ def _bracket(counted: _Tried, tried: _Tried, goal: Goal) -> float | Ending | Non
     # server that is slow with little to do is not, and may be faster at greater loads.
     is_overloaded = bool(log_ratio[load.argmin()] > _CLEARLY_FAR)
     if lowest > goal.min_load and (is_overloaded or lowest == first):
-        return goal.within(lowest / _STRIDE)
+        return goal.within(lowest / _STRIDE**steps)
     is_far = is_overloaded or log_ratio[load.argmax()] > _CLEARLY_FAR
     if not is_far and top != goal.max_load and top < first * _STRIDE_UP**_PROBES_UP:
-        return goal.within(_STRIDE_UP * top)
+        return goal.within(_STRIDE_UP**steps * top)
     if lowest > goal.min_load:
         return goal.min_load
     if np.count_nonzero(load == lowest) > 1:
@@ -318,7 +332,9 @@ def _behind(counted: _Tried, goal: Goal) -> float | None:
     return load if load > top else None
 
 
-def _load_to_confirm(found: PeakPosterior, trials: Sequence[Trial]) -> float | None:
+def _load_to_confirm(
+    found: PeakPosterior, trials: Sequence[Trial], pending: Sequence[LoadTrial]
+) -> float | None:
     """Return a load just above an abrupt peak, to exclude bad luck there; None if confirmed.
 
     If trials are either far below or far above their limits, a server with good and bad times looks
@@ -328,7 +344,7 @@ def _load_to_confirm(found: PeakPosterior, trials: Sequence[Trial]) -> float | N
     near = (trial for trial in trials if abs(math.log(trial.asked.load / peak)) < _NEAR)
     if any(abs(math.log(trial.ratio or 1e-9)) < _AT_LIMIT for trial in near):
         return None
-    done = (trial.asked for trial in trials)
+    done = [*(trial.asked for trial in trials), *pending]
     times = sum(asked.reason == _CONFIRM and asked.load > peak for asked in done)
     return peak * _WELL_ABOVE if times < _CONFIRMED else None
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from benchrigor.model import Code, Notice
 from benchrigor.stats.series.interval import StandardError, student_t
-from benchrigor.workbench.data import PeakStatus, Trial, estimate_of
+from benchrigor.workbench.data import LoadTrial, PeakStatus, Trial, estimate_of
 from benchrigor.workbench.planning.steps import Ending, Goal, Policy, Step
 
 INCREMENT = 20.0  # "small, fixed" in the paper, which does not give it
@@ -132,7 +132,12 @@ def find_policy(policy: str) -> Policy:
     return partial(_strawman if policy == "strawman" else _search, PICKERS[policy])
 
 
-def _search(picker: Callable[[Goal], Picker], trials: Sequence[Trial], goal: Goal) -> Step | Ending:
+def _search(
+    picker: Callable[[Goal], Picker],
+    trials: Sequence[Trial],
+    _pending: Sequence[LoadTrial],
+    goal: Goal,
+) -> Step | Ending:
     """Follow Algorithm 2 through the trials so far, to the next one or the end.
 
     A load is rejected if the interval of its mean response lies outside of the region around the
@@ -162,7 +167,10 @@ def _search(picker: Callable[[Goal], Picker], trials: Sequence[Trial], goal: Goa
 
 
 def _strawman(
-    picker: Callable[[Goal], Picker], trials: Sequence[Trial], goal: Goal
+    picker: Callable[[Goal], Picker],
+    trials: Sequence[Trial],
+    _pending: Sequence[LoadTrial],
+    goal: Goal,
 ) -> Step | Ending:
     """Run ten long trials at each load in turn; the peak is the last load before one saturates."""
     told = _by_load(trials)

@@ -245,7 +245,8 @@ class PeakSearch:
         most = _MOST_TRIALS if self._is_adaptive else _MOST_PUBLISHED
         if len(self._trials) + len(self._pending) >= most:
             return self._out_of_budget()
-        step = self._policy(self._valid(), self.goal.by_now(self._trials))
+        pending = [*self._pending.values()]
+        step = self._policy(self._valid(), pending, self.goal.by_now(self._trials))
         if isinstance(step, Step):
             wanted = max(step.duration_s, self._least_s(step))
             step = replace(step, duration_s=self.goal.trial_s or wanted)

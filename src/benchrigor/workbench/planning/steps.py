@@ -132,8 +132,8 @@ class Ending:
     notices: tuple[Notice, ...] = ()
 
 
-Policy = Callable[[Sequence[Trial], Goal], Step | Ending]
-"""Maps the trials that count, in the order of results, to the next step."""
+Policy = Callable[[Sequence[Trial], Sequence[LoadTrial], Goal], Step | Ending]
+"""Maps the trials that count, in the order of results, and those under way to the next step."""
 
 
 def highest_kept(trials: Sequence[Trial]) -> float | None:
