@@ -133,3 +133,19 @@ def test_no_rate_is_below_0_nor_minus_0(guards: bool) -> None:
         found = rate.estimate.value, rate.estimate.low, rate.estimate.high
         assert all(math.copysign(1.0, each) > 0.0 for each in found)
         assert "-0" not in str(rate)
+
+
+def test_how_many_periods_to_join_is_decided_anew_in_new_windows_also_without_a_doubt() -> None:
+    rng = np.random.default_rng(1)
+    waits = (rng.random(12_000) < 0.3) & (np.arange(12_000) < 6_000)
+    est = ServiceRateEstimator("quantile")
+    est.tell_many(rng.poisson(40.0, 12_000), 0.01, 0.0, waits)
+    assert max(each.period_s for each in est.rates[:10]) <= 0.03
+    assert est.rates[-1].period_s == pytest.approx(0.16)
+
+
+def test_where_no_number_of_periods_will_do_it_is_decided_again_after_2048_of_them() -> None:
+    est = ServiceRateEstimator("quantile")
+    est.tell_many(drawn(1, 40.0), 0.01, 0.0, np.arange(N) < 2_300)
+    rate = est.rates[-1]
+    assert (rate.start_s, rate.period_s) == (pytest.approx(20.48), pytest.approx(0.64))

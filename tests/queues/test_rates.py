@@ -87,6 +87,15 @@ def test_rates_are_the_same_however_periods_are_told(
         assert method == "quantile" or found == at_once  # to the last bit
 
 
+def test_observations_of_rare_items_are_as_long_as_their_moments_need() -> None:
+    rng = np.random.default_rng(1)
+    est = ServiceRateEstimator()
+    est.tell_many(rng.poisson(0.05, 300_000), 0.01, rng.random(300_000) * 0.005)
+    moments = only(est).moments
+    assert moments is not None
+    assert (moments.n, moments.process) == (147, "exponential")  # of 2,048 periods each
+
+
 @pytest.mark.alone
 @pytest.mark.parametrize("method", METHODS)
 def test_memory_does_not_grow_with_the_stream(method: str) -> None:

@@ -51,7 +51,8 @@ class BusyTime:
         # Periods of a batch, and of an observation of items and busy time.
         self._size = self._unit = 1
         self._open: Floats | None = None
-        # Parts of the batch that is not full: observations, and single periods.
+        self._begun = np.zeros((Row.COUNT, 1))
+        # Parts of the batch that is not full: observations, the next one, and single periods.
         self._loose = np.zeros((Row.COUNT, 0))
 
     def add(self, periods: Floats) -> None:
@@ -78,13 +79,13 @@ class BusyTime:
 
     def _take(self, periods: Floats) -> None:
         """Take whole batches, or a piece of the open one."""
-        units = _sum_up(periods, self._unit)
         if periods.shape[1] >= self._size:
+            units = _sum_up(periods, self._unit)
             starts = np.arange(0, units.shape[1], self._size // self._unit, dtype=np.int64)
             batches = units if self._unit == self._size else pool(units, starts)
         else:
-            self._open = pool(units if self._open is None else np.hstack([self._open, units]), _ALL)
-            if self._open[Row.PERIODS, 0] < self._size:
+            self._join(periods)
+            if self._open is None or self._open[Row.PERIODS, 0] < self._size:
                 return
             batches, self._open = self._open, None
         self._batches = np.hstack([self._batches, batches])
@@ -92,6 +93,18 @@ class BusyTime:
             self._end_shifted_phase()
         if self._batches.shape[1] >= _BATCHES:
             self._pool()
+
+    def _join(self, piece: Floats) -> None:
+        """Add a piece to the open batch, or to an observation that is longer."""
+        if self._unit > _PIECE:
+            self._begun = self._begun + piece.sum(axis=1, keepdims=True)
+            if self._begun[Row.PERIODS, 0] < self._unit:
+                return
+            units = as_observations(batches_of(self._begun))
+            self._begun = np.zeros_like(self._begun)
+        else:
+            units = _sum_up(piece, self._unit)
+        self._open = pool(units if self._open is None else np.hstack([self._open, units]), _ALL)
 
     def _until_next_check(self) -> int:
         """Return after how many batches the end of the phase is sought, or they are pooled."""
@@ -123,7 +136,7 @@ class BusyTime:
         starts = np.arange(0, self._batches.shape[1], 2, dtype=np.int64)
         self._batches = pool(self._batches, starts)
         self._size *= 2
-        if not ripe and self._size <= _PIECE:
+        if not ripe:
             self._batches = as_observations(self._batches)
             self._unit = self._size
 
@@ -134,9 +147,9 @@ class BusyTime:
     def _now(self) -> Floats:
         """Return all batches of the phase under way; an unfinished one joins the last full one."""
         rest = [] if self._open is None else [self._open]
-        if self._loose.shape[1]:
-            loose = self._loose.sum(axis=1, keepdims=True)
-            rest.append(as_observations(batches_of(loose)))
+        begun = self._begun + self._loose.sum(axis=1, keepdims=True)
+        if begun[Row.PERIODS, 0]:
+            rest.append(as_observations(batches_of(begun)))
         batches = np.hstack([self._batches, *rest])
         full = max(self._batches.shape[1], min(batches.shape[1], 1))
         return pool(batches, np.arange(full, dtype=np.int64)) if full else batches

@@ -33,11 +33,14 @@ from benchrigor.queues.arithmetic.service_rate import QUANTILE, Asked, has_moved
 from benchrigor.queues.data.service import RateReason, ServiceRate
 from benchrigor.stats.series.interval import student_t
 
-# Fewest and most periods that decide how many of them to join.
-_SOUGHT, _MOST_SOUGHT = 128, 2048
+# Fewest periods that decide how many of them to join; and the same per joined one.
+_SOUGHT, _SOUGHT_EACH = 128, 50
+_MOST_SOUGHT = 2048
+_SELDOM = 4  # a new window may decide again after this multiple of the periods that decided
 _PIECE = 256  # most joined periods that are worked off together
 _BLOCKS = 16  # of these, whose periods are kept one by one
-_PATIENCE = 400  # joined periods after which it decides again, if the rate is in doubt
+_LATER = 4096  # joined periods after which nothing is decided where their number is fixed
+_TRIED = 400  # joined periods after which it decides again, if the rate is in doubt
 # Relative deviation from the period wanted from which on a realised one does not count.
 _WIDTH = 0.01
 _MOST = 64  # most periods joined into one
@@ -79,7 +82,7 @@ class NonBlocking:
         self._rates: deque[Callable[[], ServiceRate]] = deque(maxlen=most)
         self._waiting = np.zeros((Row.COUNT, 0))
         self._number, self._sought = 0 if self._widening else 1, _SOUGHT
-        self._tried, self._final = 0, False
+        self._since, self._tried, self._final = 0.0, 0, False
         self._reason: RateReason | None = None
         self._began_s = 0.0
         self._restart()
@@ -120,7 +123,7 @@ class NonBlocking:
         if not self._number and not self._seek():
             return False
         number = self._number
-        whole = min(self._waiting.shape[1] // number, _PATIENCE - self._tried, _PIECE)
+        whole = min(self._waiting.shape[1] // number, self._patience - self._tried, _PIECE)
         if not whole:
             return False
         used = self._collect(join_periods(self._waiting[:, : whole * number], number))
@@ -144,7 +147,8 @@ class NonBlocking:
         period_s = float(np.sort(sought[Row.WALL])[sought.shape[1] // 2]) * number
         if self._reason is not None or period_s != self._period_s:
             self._end_window()  # without a rate
-        self._number, self._reason, self._period_s, self._tried = number, None, period_s, 0
+        self._number, self._reason, self._period_s = number, None, period_s
+        self._since, self._tried = 0.0, 0
         return True
 
     def _collect(self, periods: Floats) -> int:
@@ -165,7 +169,7 @@ class NonBlocking:
         self._tried += periods.shape[1]
         if last is not None:
             self._converge()
-        if self._tried >= _PATIENCE:
+        if self._tried >= self._patience:
             self._tried = 0
             if self._widening and self._doubt(self._sums) is not None:
                 self._number = 0
@@ -197,9 +201,20 @@ class NonBlocking:
         self._end_window()
 
     def _end_window(self) -> None:
-        """End the window."""
+        """End the window; let a number of periods to join be decided anew, after enough of them."""
         self._began_s += float(self._seen[Row.WALL, 0])
+        self._since += float(self._seen[Row.PERIODS, 0]) * self._number
+        if self._widening and self._since >= _SELDOM * self._sought:
+            self._sought = max(_SOUGHT, _SOUGHT_EACH * self._number)
+            self._number = 0
         self._restart()
+
+    @property
+    def _patience(self) -> int:
+        """Joined periods after which others may do better."""
+        if not self._widening:
+            return _LATER
+        return _MOST_SOUGHT if self._reason is not None else _TRIED
 
     def _doubt(self, sums: Floats) -> RateReason | None:
         """Return why the converged rate is not reliable, or None."""
