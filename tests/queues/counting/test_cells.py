@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from benchrigor.queues import Page
 from benchrigor.queues.counting.cells import keep_whole
+from benchrigor.queues.counting.writers import Writer
 
 WORD = 2**64
 BOOT_NS = 40 * 24 * 3600 * 10**9
@@ -162,3 +163,25 @@ def test_where_threads_run_at_once_they_are_kept_apart() -> None:
     assert tally.items == 400
     assert count(tally, amount=3) == 403
     assert count.__name__ == "count"
+
+
+def test_a_wait_runs_nothing_but_what_counts_it() -> None:
+    writer = Writer(Page.create(cells=1), "work.head")
+    writer.count()
+    ran: list[str] = []
+
+    def wait() -> None:
+        with writer.waiting():
+            pass
+
+    def look(frame: Any, event: str, _: object) -> None:
+        if event == "call":
+            ran.append(frame.f_globals["__name__"])
+
+    sys.setprofile(look)
+    try:
+        wait()
+    finally:
+        sys.setprofile(None)
+    counting = {f"benchrigor.queues.counting.{module}" for module in ("cells", "writers")}
+    assert set(ran) == {__name__, *counting}

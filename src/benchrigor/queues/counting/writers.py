@@ -13,7 +13,7 @@ import select
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -265,14 +265,9 @@ class Writer:
         if begun is self.cell:  # else it ended when the cell was closed, or is another process's
             begun.end_wait(at_ns)
 
-    @contextlib.contextmanager
-    def waiting(self) -> Iterator[None]:
+    def waiting(self) -> _Wait:
         """Return a context manager; the time inside of it is a wait."""
-        begun = self.begin_wait()
-        try:
-            yield
-        finally:
-            self.end_wait(begun)
+        return _Wait(self)
 
     def close(self) -> None:
         """Count no more; waits under way end now."""
@@ -325,6 +320,21 @@ def is_size(value: Any) -> bool:
     """Whether it is a number of bytes."""
     number = value if isinstance(value, Real) and not isinstance(value, bool) else None
     return number is not None and bool(0 <= number < _LARGEST)  # type: ignore[operator]
+
+
+class _Wait:
+    """A wait of the program: a generator would make it dearer by half."""
+
+    __slots__ = ("_begun", "_writer")
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    def __enter__(self) -> None:
+        self._begun = self._writer.begin_wait()
+
+    def __exit__(self, *error: object) -> None:
+        self._writer.end_wait(self._begun)
 
 
 # All of them, for the one hook at forks: Python cannot take hooks back.
