@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import queue
@@ -19,7 +20,7 @@ import pytest
 from tests.texts.causes.queues import end_of
 
 from benchrigor.model import ServiceRate
-from benchrigor.queues import Monitor, Page, Recording, Stage, Tap
+from benchrigor.queues import Monitor, MonitorReport, Page, Recording, Stage, Tap
 from benchrigor.queues.watching import process_watch
 from benchrigor.queues.watching.sampler import Sampler
 from benchrigor.queues.watching.threads import FullQueue
@@ -348,3 +349,9 @@ def test_a_queue_is_full_after_three_periods_of_waiting() -> None:
     waited = [0, 9, 18, 27, 36, 45, 54, 60, 69, 78]  # one period of six
     full = [seen.is_full(10 * (n + 1), each) for n, each in enumerate(waited)]
     assert [n for n, each in enumerate(full) if each] == [3, 6]
+
+
+def test_a_monitor_names_what_advice_asks_for_as_its_report_does() -> None:
+    asked = inspect.signature(MonitorReport.advice)
+    assert inspect.signature(Monitor.advice) == asked
+    assert [*asked.parameters][1:] == ["source_rate", "utilisation", "blocked_share", "processors"]

@@ -6,11 +6,12 @@ import math
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import attempt, is_number, refuse, wrong_choice, wrong_values
 from benchrigor.model.codec import is_there
+from benchrigor.model.estimate import Quantity
 from benchrigor.model.series import short
 from benchrigor.queues.arithmetic.service_rate import Asked
 from benchrigor.queues.data.pipeline import PipelineAdvice
@@ -149,9 +150,21 @@ class Monitor:
         failure = report.failure or growth.failure
         return replace(report, growths=growth.growths, fixed=growth.fixed, failure=failure)
 
-    def advice(self, **options: Any) -> PipelineAdvice:
-        """Suggest replicas and queue sizes; the options are those of `MonitorReport.advice`."""
-        return self.report().advice(**options)
+    def advice(
+        self,
+        *,
+        source_rate: Quantity | None = None,
+        utilisation: float = 0.8,
+        blocked_share: float = 0.01,
+        processors: int | None = None,
+    ) -> PipelineAdvice:
+        """Suggest replicas and queue sizes, as `MonitorReport.advice` does."""
+        return self.report().advice(
+            source_rate=source_rate,
+            utilisation=utilisation,
+            blocked_share=blocked_share,
+            processors=processors,
+        )
 
     def __enter__(self) -> Self:
         return self.start()
