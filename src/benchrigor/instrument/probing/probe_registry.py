@@ -252,8 +252,8 @@ class ProbeRegistry:
         ...     points = range(1000)
         ...     with assign.work:       # the purpose of the kernel
         ...         _ = sum(points)
-        >>> assign.read().count
-        1
+        >>> assign.read().count > 0
+        True
         """
         found = self._probes.get(name) if isinstance(name, str) else None
         if found is None or {clock, samples, half_life_s, deadline_s} != {None}:
