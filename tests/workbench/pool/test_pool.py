@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from signalled import until
 
 from benchrigor.errors import WorkloadFailed
 from benchrigor.testing import FakeExecutor
-from benchrigor.workbench.pool.on_host import HOLD, HostBusy, Job, Outcome
+from benchrigor.workbench.pool.on_host import FREE, HOLD, HostBusy, Job, Outcome
 from benchrigor.workbench.pool.pool import Pool
 
 CALL = "builtins:dict"
@@ -57,6 +58,57 @@ def test_a_host_that_lost_two_in_a_row_is_left_out() -> None:
         done = [pool.submit(CALL, {}).result() for _ in range(6)]
         assert pool.hosts == ("oak",)
     assert {each.failure for each in done} == {""}
+
+
+def test_a_gang_does_not_starve_and_what_it_waits_for_stays_held(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Later jobs do not take hosts that it may need."""
+    monkeypatch.setattr("benchrigor.workbench.pool.on_host.BEAT_S", 0.02)
+    executor, begun, going_on = Holding(["elm", "oak"]), [], threading.Event()
+
+    def instead(job: Job) -> None:
+        begun.append(job.arguments["x"])
+        if job.arguments["x"] == 1:
+            going_on.wait(60.0)
+
+    executor._instead = instead  # noqa: SLF001
+    with Pool(executor, owner="a") as pool:
+        pool.submit(CALL, {"x": 0}, first="elm").result()
+        pool.submit(CALL, {"x": 1}, first="oak")
+        until(lambda: begun == [0, 1])
+        gang = pool.submit(CALL, {"x": 2}, n_hosts=2)
+        until(lambda: 2 in map(len, pool._waiting.values()))  # noqa: SLF001
+        later = pool.submit(CALL, {"x": 3})
+        executor.log.clear()
+        executor.idle = ["elm"]
+        executor.twice.clear()
+        assert executor.twice.wait(60.0)
+        assert begun == [0, 1]
+        going_on.set()
+        assert later.result(60.0).failure == gang.result(60.0).failure == ""
+    assert begun == [0, 1, 2, 3]
+
+
+def test_a_host_that_is_being_held_at_the_end_is_freed_after_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("benchrigor.workbench.pool.on_host.BEAT_S", 0.02)
+    monkeypatch.setattr("benchrigor.workbench.pool.pool._LOOK_S", 0.02)
+    holding, ended = threading.Event(), []
+
+    class Slow(FakeExecutor):
+        def run(self, host: str, job: Job) -> Outcome:
+            if job.call == HOLD:
+                holding.set()
+                time.sleep(0.1)
+            ended.append(job.call)
+            return Outcome()
+
+    with Pool(Slow(["elm"]), owner="a") as pool:
+        pool.submit(CALL, {}).result()
+        assert holding.wait(60.0)
+    assert ended == [CALL, HOLD, FREE]
 
 
 def test_without_any_host_left_it_ends_and_does_not_hang() -> None:

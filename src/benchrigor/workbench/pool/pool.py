@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from threading import Condition, Event, Thread
 from typing import Any, Self
 
@@ -82,6 +83,7 @@ class Pool:
         self._hosts = list(executor.hosts)
         self._used: dict[str, Token] = {}
         self._lost_in_a_row = Counter[str]()
+        self._waiting: dict[object, Collection[str]] = {}  # the hosts they may need, in order
         self._changed = Condition()  # what is used or lost
         self._held_s = dict.fromkeys(executor.hosts if self._is_within else (), -math.inf)  # since
         self._closed = Event()
@@ -147,7 +149,11 @@ class Pool:
             if token is None:
                 said = "; ".join(["no host is left, or too few", *map(str, attempts[-1:])])
                 if first is not None:
-                    return Outcome(kind=LOST, failure=said, host=first)
+                    spent_s = sum(attempt.elapsed_s for attempt in attempts)
+                    earlier = (*map(str, attempts),)
+                    return Outcome(
+                        kind=LOST, failure=said, host=first, earlier=earlier, spent_s=spent_s
+                    )
                 raise WorkloadFailed(said)
             try:
                 if self._closed.is_set():
@@ -178,22 +184,32 @@ class Pool:
     ) -> Token | None:
         """Wait for all hosts of a job at once: so two jobs never wait for each other.
 
-        Return None after the time limit, or if too few hosts are left. Hosts of ``rather_not``,
-        apart from ``first``, are avoided if there are enough others.
+        The longest waiting job is served first: later ones do not take hosts that it may need,
+        except those that do not wait. Return None after the time limit, or if too few hosts are
+        left. Hosts of ``rather_not``, apart from ``first``, are avoided if there are enough others.
         """
+        me = object()
 
         def lease() -> tuple[Token | None, ...]:
             others = [name for name in self._hosts if name == first or name not in rather_not]
             wanted = others if len(others) >= n else self._hosts
             if len(wanted) < n or first not in {None, *wanted}:
                 return (None,)
-            free = [name for name in wanted if name not in self._used]
+            before_me = [*takewhile(lambda waiting: waiting is not me, self._waiting)]
+            kept = () if timeout_s == 0.0 else [self._waiting[waiting] for waiting in before_me]
+            free = [name for name in wanted if name not in {*self._used}.union(*kept)]
             free.sort(key=lambda name: name != first)
             is_enough = len(free) >= n and first in {None, free[0]}
             return (self._lease(tuple(free[:n])),) if is_enough else ()
 
         with self._changed:
-            return next(iter(self._changed.wait_for(lease, timeout_s)), None)
+            is_one = first is not None and n == 1
+            self._waiting[me] = [str(first)] if is_one else self._executor.hosts
+            try:
+                return next(iter(self._changed.wait_for(lease, timeout_s)), None)
+            finally:
+                del self._waiting[me]
+                self._changed.notify_all()
 
     def _lease(self, names: tuple[str, ...]) -> Token:
         """Lease hosts; numbers within an outer lease are smaller than those of later outer ones."""
@@ -280,16 +296,18 @@ class Pool:
                 break
         self._threads.shutdown(wait=True)
         self._holder.join()
+        self._executor.stop()  # also what holds idle hosts
         if not self._is_within:
             self._free()
-        self._locks.shutdown(wait=False, cancel_futures=True)
+        self._executor.stop()
+        self._locks.shutdown(wait=True, cancel_futures=True)  # else it might lock them again
         self._executor.close()
 
     def _free(self) -> None:
         """Free the hosts, whose jobs have ended."""
         freed = []
         for host in self._held_s:
-            if (token := self._acquire(first=host, timeout_s=_LOOK_S)) is not None:
+            if (token := self._acquire(first=host, timeout_s=_FREED_S)) is not None:
                 given = {"host": host, "owner": self._owner, "folder": self._lock_folder}
                 job = replace(self._job(on_host.FREE, given, token), watched=False)
                 freed.append(self._locks.submit(self._executor.run, host, job))
