@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 from simulated.lines import CURVES, EXPONENTS, WORK
-from statsmodels.regression.linear_model import OLS, WLS
 
 from benchrigor.model import Code, WpsFit
 from benchrigor.stats import fit_wps
@@ -44,6 +43,12 @@ def test_rounds_without_which_there_is_no_line_are_but_noted() -> None:
 ESTIMATORS = ("ols", "weighted", "robust")
 
 
+@pytest.fixture
+def linear_model():
+    """Return that of statsmodels, which the smallest environments of tests lack."""
+    return pytest.importorskip("statsmodels.regression.linear_model")
+
+
 def design_of(work: np.ndarray) -> np.ndarray:
     return np.column_stack([np.ones(work.size), work])
 
@@ -60,9 +65,9 @@ def independent(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("n", [5, 12, 40])
-def test_of_independent_noise_the_errors_are_hc3(n: int) -> None:
+def test_of_independent_noise_the_errors_are_hc3(linear_model, n: int) -> None:
     work, duration = independent(n, n)
-    known = OLS(duration, design_of(work)).fit(cov_type="HC3")
+    known = linear_model.OLS(duration, design_of(work)).fit(cov_type="HC3")
     fit = fit_wps(work, duration)
     assert (fit.overhead.value, fit.slope.value) == pytest.approx(tuple(known.params))
     assert (fit.overhead.standard_error, fit.slope.standard_error) == pytest.approx(
@@ -70,10 +75,10 @@ def test_of_independent_noise_the_errors_are_hc3(n: int) -> None:
     )
 
 
-def test_a_weighted_fit_weights_by_the_inverse_square_of_the_fitted_values() -> None:
+def test_a_weighted_fit_weights_by_the_inverse_square_of_the_fitted_values(linear_model) -> None:
     work, duration = independent(0, 30)
-    fitted = OLS(duration, design_of(work)).fit().fittedvalues
-    known = WLS(duration, design_of(work), weights=fitted**-2.0).fit(cov_type="HC3")
+    fitted = linear_model.OLS(duration, design_of(work)).fit().fittedvalues
+    known = linear_model.WLS(duration, design_of(work), weights=fitted**-2.0).fit(cov_type="HC3")
     found = fit_wps(work, duration, estimator="weighted").slope
     assert found.value == pytest.approx(known.params[1])
     assert found.standard_error is not None
