@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -40,6 +41,22 @@ def test_what_the_first_call_returned_is_taken(apart: bool) -> None:
     assert taken == [1]
     assert func.calls == 6 + apart
     assert finished.unit_readings["time"].tolist() == [1e-6] * 3
+
+
+@pytest.mark.parametrize(
+    ("apart", "inner", "bare"), [(False, 3, 9), (False, 1, 2), (True, 3, 9), (True, 1, 3)]
+)
+def test_nothing_is_between_a_counting_reading_of_several_calls_and_the_function(
+    apart: bool, inner: int, bare: int
+) -> None:
+    callers: list[str] = []
+
+    def func() -> None:
+        callers.append(inspect.stack(0)[1].function)
+
+    run(CallableWorkload(func, clock=FakeClock(), inner=inner, first_call_apart=apart), 3)
+    assert len(callers) == 3 * inner + apart
+    assert callers[-bare:] == ["time_loops" if inner > 1 else "time_calls"] * bare
 
 
 @pytest.mark.parametrize(
