@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import sys
 import time
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -81,6 +83,27 @@ def test_no_request_waits_for_the_answer_to_another_unless_a_cap_holds_it_back()
     assert found.response_s[2] >= 0.14
 
 
+def test_a_faster_event_loop_is_used_where_it_is_installed(monkeypatch: pytest.MonkeyPatch):
+    made: list[asyncio.AbstractEventLoop] = []
+
+    def new_event_loop() -> asyncio.AbstractEventLoop:
+        made.append(asyncio.new_event_loop())
+        return made[0]
+
+    monkeypatch.setitem(sys.modules, "uvloop", SimpleNamespace(new_event_loop=new_event_loop))
+    assert not at_times(lambda: asyncio.sleep(0.0), [0.0]).failures
+    assert len(made) == 1
+
+
+def test_of_many_kinds_of_failures_some_are_named():
+    async def request() -> None:
+        raise ValueError(time.monotonic())
+
+    found = at_times(request, [0.0] * 50)
+    assert found.failures["failed otherwise"] == 40
+    assert len(found.failures) == 11
+
+
 def test_failures_are_named_and_count_at_the_timeout():
     kinds = iter([asyncio.sleep(60.0), ConnectionRefusedError(), ValueError(), asyncio.sleep(0.0)])
 
@@ -105,3 +128,16 @@ def test_sending_ends_when_far_too_many_wait():
     assert found.gave_up
     assert 50 <= found.at_s.size <= 20_000
     assert found.elapsed_s < 100.0
+
+
+def test_sending_ends_when_what_waits_takes_far_too_long_by_the_rate_of_answers():
+    one_by_one = asyncio.Lock()
+
+    async def request() -> None:
+        async with one_by_one:
+            await asyncio.sleep(0.02)
+
+    found = at_times(request, np.linspace(0.0, 2.0, 2_000), give_up_s=0.5)
+    assert found.gave_up
+    assert 20 <= found.left < 500  # as many as arrive in that time
+    assert found.backlog_s >= 0.02 * found.left

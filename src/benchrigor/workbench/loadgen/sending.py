@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, fields
+from importlib import import_module
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -32,7 +33,11 @@ from benchrigor.workloads.processes.time_limits import CallOverran
 # An event loop wakes at the next whole millisecond: wake it earlier, and then poll the clock.
 _EARLY_S = 0.0005
 _LEAD_S = 0.01  # until the first time
+_MOST_KINDS, _OTHERS = 10, "failed otherwise"  # of failures with a count of their own
 _LEAST_GIVEN_UP = 50  # requests waiting, also at a low load
+# By the rate of answers fewer are enough, from a tenth of the trial and a quarter of the time on
+# for which they may wait: a stall as long as that breaks the limits, too.
+_LEAST_LEFT, _TENTH, _QUARTER = 20, 0.1, 0.25
 
 Send = Callable[[], Awaitable[object]]
 
@@ -158,15 +163,24 @@ def send_requests(
 
     The times begin at ``start_s`` by `time.monotonic`, which all processes share; None for as soon
     as the shared resources are open. Up to ``most_waiting`` requests are under way; others are held
-    back, and late. Sending ends when more requests wait than arrive within ``give_up_s``: by
-    Little's law they would take that long on average.
+    back, and late. Sending ends when more requests wait than arrive, or are answered, within
+    ``give_up_s``: by Little's law they would take that long on average.
     """
     sender = _Sender(at_s, timeout_s, most_waiting, give_up_s)
     try:
-        with measuring(), asyncio.Runner() as runner:
+        with measuring(), asyncio.Runner(loop_factory=_loop_factory()) as runner:
             return runner.run(sender.run(requests, start_s))
     except _LoopLeft as error:
         raise CallOverran from error
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return the faster factory of event loops, of uvloop, if installed; else None."""
+    try:
+        found: Callable[[], asyncio.AbstractEventLoop] = import_module("uvloop").new_event_loop
+    except ImportError:
+        return None
+    return found
 
 
 class _Sender:
@@ -175,7 +189,9 @@ class _Sender:
         self._at_s = at_s
         self._timeout_s = timeout_s
         rate = n / at_s[-1] if n and at_s[-1] > 0.0 else 0.0
-        self._give_up_at = max(rate * give_up_s, _LEAST_GIVEN_UP)
+        self._give_up_s, self._give_up_at = give_up_s, max(rate * give_up_s, _LEAST_GIVEN_UP)
+        self._hopeful_s = max(_TENTH * at_s[-1] if n else 0.0, _QUARTER * give_up_s)
+        self._ended = 0  # requests
         self._slots = asyncio.Semaphore(most_waiting)
         self._s = {name: np.full(n, np.nan) for name in TIMES}
         self._failed = np.zeros(n, dtype=np.bool_)
@@ -217,7 +233,7 @@ class _Sender:
             await asyncio.sleep(0)  # take answers in between, also if requests are dense
             while time.monotonic() < at_s:
                 await asyncio.sleep(0)
-            if len(self._waiting) >= self._give_up_at:
+            if self._is_hopeless(after_s):
                 return False
             await self._slots.acquire()
             task = asyncio.create_task(self._request(send, index, at_s))
@@ -225,7 +241,15 @@ class _Sender:
             task.add_done_callback(self._end)
         return True
 
+    def _is_hopeless(self, elapsed_s: float) -> bool:
+        """Return whether requests wait for too long, by the rate of arrivals or of answers."""
+        waiting = len(self._waiting)
+        if waiting >= self._give_up_at or elapsed_s < self._hopeful_s or waiting < _LEAST_LEFT:
+            return waiting >= self._give_up_at
+        return waiting * elapsed_s >= max(self._ended, 1) * self._give_up_s
+
     def _end(self, task: asyncio.Task[None]) -> None:
+        self._ended += 1
         self._waiting.discard(task)
         if not task.cancelled():
             task.exception()  # else asyncio logs an exception that was never retrieved
@@ -251,6 +275,8 @@ class _Sender:
         finally:
             self._slots.release()
         if failure:
+            if failure not in self._failures and len(self._failures) >= _MOST_KINDS:
+                failure = _OTHERS
             self._failed[index] = True
             self._failures[failure] += 1
             self._leave(index, lag_s + self._timeout_s)
