@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from benchrigor.errors import WorkloadFailed
 from benchrigor.testing import FakeExecutor
 from benchrigor.workbench import PeakSearch
 from benchrigor.workbench.loadgen import HostSenders, HttpRequest, HttpRequests, OpenLoop
+from benchrigor.workbench.loadgen.senders import send_part
 from benchrigor.workbench.pool.on_host import HostBusy, Job, Outcome
 from benchrigor.workbench.pool.pool import Pool
 
@@ -83,11 +85,11 @@ def test_each_request_is_sent_once_whatever_the_number_of_hosts(n, requests):
     assert max(sizes) - min(sizes) <= 1
 
 
-def test_all_hosts_start_as_long_after_their_processes_began():
+def test_all_hosts_are_given_the_same_start():
     hosts = Hosts("elm", "oak", "fir")
     hosts.send(np.arange(9.0))
     hosts.senders.close()
-    assert len({each["lead_s"] for each in hosts.parts.values()}) == 1
+    assert len({each["start_s"] for each in hosts.parts.values()}) == 1
 
 
 def test_each_host_sends_independent_users_not_every_nth_request():
@@ -144,14 +146,22 @@ def test_a_trial_of_a_lost_host_is_repeated_and_never_saturation(monkeypatch):
 def test_a_host_that_is_ready_too_late_is_given_more_time():
     hosts = Hosts("elm", "oak")
     hosts.senders.check(REQUESTS)
-    hosts.spare_s = -20.0
+    hosts.spare_s, before_s = -20.0, time.monotonic()
     with pytest.raises(WorkloadFailed):
         hosts.send(np.arange(3.0))
-    assert hosts.parts["elm"]["lead_s"] < 20.0  # unless this machine hung
-    hosts.spare_s = 1.0
+    assert hosts.parts["elm"]["start_s"] < before_s + 20.0  # unless this machine hung
+    hosts.spare_s, before_s = 1.0, time.monotonic()
     assert hosts.send(np.arange(3.0)).at_s.size == 3
-    assert hosts.parts["elm"]["lead_s"] > 30.0
+    assert hosts.parts["elm"]["start_s"] > before_s + 30.0
     hosts.senders.close()
+
+
+def test_a_host_whose_start_has_passed_sends_nothing():
+    given = {"requests": {"kinds": [], "seed": 1}, "at_s": pack(np.arange(3.0))}
+    start_s = time.monotonic() - 1.0
+    found = send_part(**given, start_s=start_s, timeout_s=1.0, give_up_s=1.0)
+    assert [*found] == ["spare_s"]
+    assert found["spare_s"] < -0.9
 
 
 @pytest.mark.parametrize(

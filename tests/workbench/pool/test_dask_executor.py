@@ -5,15 +5,18 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from signalled import until
 
 from benchrigor.errors import InvalidInput, MissingExtra
+from benchrigor.workbench.pool import executors
 from benchrigor.workbench.pool.executors import DaskExecutor
 from benchrigor.workbench.pool.on_host import Job, Token
 from benchrigor.workbench.pool.pool import Pool
@@ -108,3 +111,18 @@ def test_without_the_extra_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "distributed", None)
     with pytest.raises(MissingExtra, match="cluster"):
         DaskExecutor("tcp://127.0.0.1:9")
+
+
+def test_a_start_is_the_same_moment_by_the_clock_of_a_worker(
+    executor: DaskExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock of the asker is an hour ahead."""
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + 3600.0, sleep=time.sleep)
+    monkeypatch.setattr(executors, "time", clock)
+    own = {"host": "0", "token": Token(owner="a", number=1), "lock_folder": str(tmp_path)}
+    start_s = time.monotonic() + 9.0
+    given = {"start_s": start_s + 3600.0}
+    job = Job(call="builtins:dict", arguments=given, alone=False, watched=False, **own)
+    outcome = executor.run("0", job)
+    assert outcome.failure == ""
+    assert 0.0 <= outcome.value["start_s"] - start_s < 2.0  # the way through the scheduler

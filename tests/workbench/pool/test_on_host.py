@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,6 +26,7 @@ from benchrigor.workbench.pool.pool import Pool
 
 SHELL = "subprocess:getoutput"
 MINE, OTHER = Token(owner="a", number=5), Token(owner="b", number=1)
+CLOCK = Path(__file__).parents[2] / "simulations" / "clock_ahead.py"
 VERSION = r'sed -u "s/\"version\": \"[^\"]*/\"version\": \"99.0/" | "$0" "$@"'
 
 
@@ -150,8 +152,34 @@ def test_what_is_no_outcome_is_lost(tmp_path: Path, said: str) -> None:
 def test_a_job_that_does_not_end_in_time_is_lost_although_it_gives_signs_of_life(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It reads its job, and gives signs of life for ever."""
-    said = "read job; while :; do echo; sleep 0.05; done"
+    """It says that it has begun, reads its job, and gives signs of life for ever."""
+    said = "echo begun; read job; while :; do echo; sleep 0.05; done"
     monkeypatch.setattr("benchrigor.workbench.pool.executors._GRACE_S", 0.01)
     job = replace(job_of("builtins:dict", tmp_path), limit_s=0.05)
     assert run(job, "sh", "-c", said).kind == "lost"
+
+
+@pytest.mark.parametrize("said", ["", "echo begun; "])
+def test_a_long_job_that_nobody_reads_is_lost_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    monkeypatch.setattr("benchrigor.workbench.pool.executors._GRACE_S", 0.01)
+    job = replace(job_of("builtins:dict", tmp_path, x="x" * 200_000), limit_s=0.05)
+    outcome = run(job, "sh", "-c", f"{said}exec sleep 30")
+    assert (outcome.kind, "within" in outcome.failure) == ("lost", True)
+
+
+def test_a_host_of_another_version_is_named_whichever_side_is_newer(tmp_path: Path) -> None:
+    """Hosts of all versions say first that they have begun, and read the job only then."""
+    said = """echo begun; read job; echo '{"kind": "refused", "failure": "elm has 0.1"}'; cat"""
+    assert run(job_of("builtins:dict", tmp_path), "sh", "-c", said).failure == "elm has 0.1"
+
+
+def test_a_start_is_the_same_moment_by_the_clock_of_a_host(tmp_path: Path) -> None:
+    """It is an hour ahead, begins late, and then receives its job slowly."""
+    slow = 'sleep 0.5; { dd bs=1 count=1 2> /dev/null; sleep 0.5; cat; } | exec "$0" "$@"'
+    start_s = time.monotonic() + 9.0
+    job = replace(job_of("builtins:dict", tmp_path, start_s=start_s), host="oak")
+    outcome = run(job, "sh", "-c", slow, sys.executable, str(CLOCK), "oak")
+    assert (outcome.kind, outcome.failure) == ("done", "")
+    assert 0.0 <= outcome.value["start_s"] - start_s - 3600.0 < 0.4  # without its own start

@@ -32,7 +32,7 @@ from benchrigor.workbench.loadgen.sending import (
     merge,
     send_requests,
 )
-from benchrigor.workbench.pool.on_host import BEGAN_S, LOST, Outcome
+from benchrigor.workbench.pool.on_host import LOST, Outcome
 from benchrigor.workbench.pool.pool import Pool
 from benchrigor.workloads.processes.kinship import kill_when_closed
 
@@ -173,9 +173,8 @@ _SPARE_S, _TIMES = 0.3, 1.5  # lead of the start: the slowest host so far, times
 class HostSenders:
     """Sends from n hosts of a pool; a host sends an n-th of one schedule, drawn at random.
 
-    Hosts start a while after their processes began, which is enough for the slowest. A lost host
-    spoils the trial, and later trials continue without it. All hosts are held from the check until
-    the end.
+    Before a trial all hosts receive its start, with a lead for the slowest. A lost host spoils the
+    trial, and later trials continue without it. All hosts are held from the check until the end.
 
     Requests of independent users stay so when hosts do not start quite together, since parts drawn
     at random are independent, too. If hosts took turns, a start 50 ms too early or late would make
@@ -232,11 +231,11 @@ class HostSenders:
             "requests": {**asdict(requests), "kinds": [asdict(kind) for kind in requests.kinds]},
             "timeout_s": timeout_s,
             "give_up_s": min(give_up_s, 1e9),
-            "lead_s": self._lead_s,
         }
         whose = np.random.default_rng(at_s.size).permutation(at_s.size) % len(hosts)
         parts = {host: at_s[whose == index] for index, host in enumerate(hosts)}
         self.shares = {host: part.size for host, part in parts.items()}
+        shared["start_s"] = time.monotonic() + self._lead_s
         given = {host: shared | {"at_s": _pack(part)} for host, part in parts.items()}
         found = self._all_done("send_part", given)
         lost = [host for host, done in found.items() if done.kind == LOST]
@@ -295,11 +294,11 @@ def send_part(
     *,
     requests: Mapping[str, Any],
     at_s: str,
-    lead_s: float,
+    start_s: float,
     timeout_s: float,
     give_up_s: float,
 ) -> dict[str, Any]:
-    """Send requests on this host, from ``lead_s`` after the beginning of this process on.
+    """Send requests on this host, from ``start_s`` by its monotonic clock on.
 
     Returns
     -------
@@ -307,7 +306,7 @@ def send_part(
         The seconds between readiness and start, and the results of requests unless it was too late.
     """
     kinds = [HttpRequest(**kind) for kind in requests["kinds"]]
-    most, start_s = get_ready(), BEGAN_S + lead_s
+    most = get_ready()
     spare_s = start_s - time.monotonic()
     if spare_s < 0.0:
         return {"spare_s": spare_s}

@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import IO, Any, Protocol
 from weakref import WeakSet
 
@@ -24,11 +25,12 @@ from benchrigor.errors import InvalidInput, MissingExtra
 from benchrigor.model import codec
 from benchrigor.model.series import short
 from benchrigor.units import show_duration
-from benchrigor.workbench.pool.on_host import KINDS, LOST, STALE_S, Job, Outcome
+from benchrigor.workbench.pool.on_host import BEGUN, KINDS, LOST, STALE_S, Job, Outcome
 
 MODULE = ("-m", "benchrigor.workbench.pool.on_host")
 _END = 500  # last characters of the output of a lost process
 _LOOK_S = 1.0  # between two checks whether an outcome is still wanted
+_FULL_S = 1e-3  # for a process to read from its full input
 _GRACE_S = 10.0  # for an unwanted process to end
 RESOURCE = "host"  # a worker has one of it, and a job needs one
 _ANSWER_S = 10.0  # for the scheduler
@@ -129,11 +131,12 @@ def run_job(
     for reader in readers:
         reader.start()
     try:
-        assert process.stdin is not None  # noqa: S101  # it is a pipe
-        with suppress(OSError):  # the process has ended already
-            process.stdin.write(f"{json.dumps(codec.encode(job))}\n")
-            process.stdin.flush()
         line = _await_words(lines, is_wanted, job.limit_s)
+        if line == BEGUN:  # now the job arrives at once
+            words = json.dumps(codec.encode(replace(job, asked_s=time.monotonic())))
+            to = (process.stdin, f"{words}\n".encode())
+            threading.Thread(target=_write, args=to, daemon=True).start()
+            line = _await_words(lines, is_wanted, job.limit_s)
         if line:
             return _outcome_of(line)
         code = process.wait()
@@ -148,6 +151,18 @@ def run_job(
         end(process)
         for reader in readers:  # they close the pipes
             reader.join(_LOOK_S)
+
+
+def _write(stdin: Any, rest: bytes) -> None:
+    """Write to a process that may not read, until its input is closed, which never has to wait."""
+    with suppress(OSError, ValueError):  # the process has ended, or is to end
+        os.set_blocking(stdin.fileno(), False)
+        while rest:
+            written = stdin.buffer.raw.write(rest)
+            if written is None:
+                time.sleep(_FULL_S)
+            else:
+                rest = rest[written:]
 
 
 def _outcome_of(line: str) -> Outcome:
@@ -269,7 +284,8 @@ class DaskExecutor:
             return Outcome(kind=LOST, failure=f"{host} has no worker of Dask")
         try:
             own = {"workers": [address], "allow_other_workers": False, "resources": {RESOURCE: 1}}
-            future = self._client.submit(_on_worker, job, **own, retries=0, pure=False)
+            sent = replace(job, asked_s=time.monotonic())
+            future = self._client.submit(_on_worker, sent, **own, retries=0, pure=False)
             self._futures.add(future)
             try:
                 return self._await_outcome(host, address, future)
@@ -323,6 +339,7 @@ def _on_worker(job: Job) -> Any:
     """Run a job on a worker, until it is cancelled, or its client has gone."""
     from distributed import get_worker  # noqa: PLC0415  # an extra
 
+    job = job.arrived(time.monotonic())
     worker = get_worker()
     key = worker.get_current_task()
 

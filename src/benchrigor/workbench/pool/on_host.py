@@ -1,8 +1,8 @@
 """Runs one job on a host, alone, as ``python -m benchrigor.workbench.pool.on_host``.
 
-It reads the job as a line of JSON from standard input, and writes the outcome as a line to standard
-output. Until then it writes an empty line now and then as a sign of life. If standard input ends
-before, the asking process has died, and the job ends, too.
+It prints a line when it has begun. Then it reads the job as a line of JSON from standard input, and
+writes the outcome as a line to standard output. Until then it writes an empty line now and then as
+a sign of life. If standard input ends before, the asking process has died, and the job ends, too.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ except ImportError:  # Windows
 
 KINDS = ("done", "failed", "refused", "lost", "busy", "late")
 DONE, FAILED, REFUSED, LOST, BUSY, LATE = KINDS
-BEGAN_S = time.monotonic()  # of this process, before its job
+BEGUN = "begun\n"  # the first line of output
 FREE = "benchrigor.workbench.pool.on_host:free"
 HOLD = "benchrigor.workbench.pool.on_host:hold"
 _FOREIGN = 0.5  # processors that others may use during a job
@@ -90,7 +90,8 @@ class Job(OneLine):
     call
         "module:function", which takes and returns plain data.
     arguments
-        By name.
+        By name. ``start_s`` among them is a time by the clock of the asker, and becomes one by that
+        of the host.
     host, token
         The host, and the token of the lease.
     lock_folder
@@ -101,6 +102,8 @@ class Job(OneLine):
         Whether the job waits for a quiet host, and the load of others is measured meanwhile.
     limit_s
         Seconds after which it is ended; None without a limit.
+    asked_s
+        When it was sent, by the monotonic clock of the asker.
     version
         The version of the asker; the host must have the same.
     """
@@ -113,7 +116,18 @@ class Job(OneLine):
     alone: bool = True
     watched: bool = True
     limit_s: float | None = None
+    asked_s: float = 0.0
     version: str = __version__
+
+    def arrived(self, now_s: float) -> Job:
+        """Return the job with its start by the clock of the host, at which it has just arrived.
+
+        Whatever clocks say, hosts start apart by as much as the ways of their jobs differ.
+        """
+        if "start_s" not in self.arguments:
+            return self
+        start_s = self.arguments["start_s"] + now_s - self.asked_s
+        return replace(self, arguments={**self.arguments, "start_s": start_s})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,9 +347,11 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # the output of the job is not its outcome
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background of a shell
-    asked = json.loads(sys.stdin.readline())
+    print(BEGUN, end="", file=out, flush=True)
+    first, came_s = sys.stdin.read(1), time.monotonic()  # the rest of a long job takes a while
+    asked = json.loads(first + sys.stdin.readline())
     try:
-        outcome = _outcome_of(asked, lambda: print(file=out, flush=True))
+        outcome = _outcome_of(asked, came_s, lambda: print(file=out, flush=True))
     except KeyboardInterrupt:
         os.killpg(0, signal.SIGKILL)  # with what the job has started
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is over
@@ -352,14 +368,15 @@ def _end_with_asker() -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def _outcome_of(asked: Mapping[str, Any], alive: Any) -> Outcome:
+def _outcome_of(asked: Mapping[str, Any], came_s: float, alive: Any) -> Outcome:
     """Do a job of this version; jobs of other versions may have other fields."""
     if asked.get("version") != __version__:
         host, version = (escaped(str(asked.get(name))) for name in ("host", "version"))
         said = f"{host} has benchrigor {__version__}, expected {version} as here"
         return Outcome(kind=REFUSED, failure=said)
+    job = codec.decode(Job, asked).arrived(came_s)
     threading.Thread(target=_end_with_asker, daemon=True).start()
-    return carry_out_job(codec.decode(Job, asked), alive)
+    return carry_out_job(job, alive)
 
 
 def carry_out_job(job: Job, alive: Any) -> Outcome:
