@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, ServiceRate
 from benchrigor.queues import ServiceRateEstimator
 from benchrigor.testing import SyntheticStage
@@ -174,6 +175,24 @@ def test_unknown_times_may_be_told_in_any_way() -> None:
     assert [each.value for each in shares if each] == pytest.approx(
         [only(est).cpu_rate.value] * len(columns)  # type: ignore[union-attr]
     )
+
+
+def test_times_of_other_kinds_are_numbers_in_every_column_or_in_none() -> None:
+    seconds = np.array([1, 2] * 60, dtype="m8[s]")
+    cpu_rates = []
+    for column in (seconds, [1, 2] * 60):
+        est = ServiceRateEstimator()
+        est.tell_many([50, 51] * 60, np.full(120, 4.0), cpu_s=column)
+        cpu_rates.append(only(est).cpu_rate)
+    assert cpu_rates[0] == cpu_rates[1] is not None
+    for wrong in (
+        np.array([1, "NaT"], dtype="m8[s]"),
+        [1 + 0j, 1.0],
+        [None, 1.0],
+        [[1.0], [1.0, 2.0]],
+    ):
+        with pytest.raises(InvalidInput, match="cpu_s"):
+            ServiceRateEstimator().tell_many([1, 1], [0.1, 0.1], cpu_s=wrong)
 
 
 def test_no_more_delay_counts_than_has_room_in_the_busy_time() -> None:

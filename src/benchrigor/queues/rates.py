@@ -281,7 +281,10 @@ def _with_gaps(name: str, values: Any) -> Floats:
     """Return numbers as `as_series` does, but NaN if unknown."""
     values = list(values) if isinstance(values, Iterator) else values
     try:
-        gaps = np.isnan(values)
-    except (TypeError, ValueError):  # of other things than numbers, or of rows of several lengths
+        array = np.asarray(values)
+    except ValueError:  # of rows of different lengths
+        array = np.zeros(0)
+    gaps = np.isnan(array) if array.dtype.kind == "f" else np.zeros(array.shape, dtype=bool)
+    if not gaps.any():
         return as_series(values, name=name)
-    return np.where(gaps, np.nan, as_series(np.where(gaps, 0.0, values), name=name))
+    return np.where(gaps, np.nan, as_series(np.where(gaps, 0.0, array), name=name))
