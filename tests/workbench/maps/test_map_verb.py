@@ -91,7 +91,7 @@ def test_the_output_of_a_command_may_have_several_responses(folder):
 [response]
 command = "{sys.executable} printing.py {{threads}}"
 read = ["rate:op/s=regex:rate (\\\\S+)", "p99:ms=regex:p99 (\\\\d+)"]
-budget = "200ms"
+budget = "500ms"
 """
     result = folder.map(text, "--json")
     assert result.exit_code == 0, result.stderr
