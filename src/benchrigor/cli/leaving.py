@@ -37,7 +37,7 @@ def left_clean() -> Iterator[None]:
             if kinship.kill_descendants(spared=before):
                 _spared.append(before)
             kinship.kill_orphans()
-            if escaped := kinship.escapees(os.getpid()):
+            if escaped := kinship.escapees():  # of any number: those of processes begin anew
                 remark(f"still running: {first_few(escaped, _MOST_NAMED)}")
             kinship.adopt_orphans(False)
             os.environ.pop(kinship.MARK, None)  # a function may have cleared them

@@ -285,15 +285,6 @@ def left_behind(script: str) -> Iterator[str]:
     yield done.stderr.replace(f"{pid}", "NUMBER")
 
 
-def escaped(script: str) -> list[str]:
-    """Return what is said of a process that escapes: three tries, if it is not named."""
-    for _ in range(3):
-        lines = [*left_behind(script)]
-        if "still running" in lines[-1]:
-            break
-    return lines
-
-
 CAUSES: dict[str, Callable[[], object]] = {
     line: partial(refused, *shlex.split(line)) for line in REFUSED
 }
@@ -303,7 +294,7 @@ CAUSES |= {
         "echo >> n; [ $(wc -l < n) -lt 3 ] || for _ in 1 2; do kill -INT $PPID; sleep .3; done"
     ),
     "a child that outlives its command": lambda: left_behind("sleep 99"),
-    "a child in a session of its own": lambda: escaped("setsid sleep 99"),
+    "a child in a session of its own": lambda: left_behind("setsid sleep 99"),
     "a module that raises": lambda: run(
         "run", "text_broken:f", files={"text_broken.py": "def f(): pass\nraise ValueError(3)\n"}
     ),
