@@ -192,8 +192,10 @@ def _command_of(verb: str) -> click.Command:
     functions that are measured in this process.
     """
     package = SIDE_SYSTEMS.get(verb, "cli")
+    gc.disable()
     module = import_module(f"benchrigor.{package}.{verb.replace('-', '')}_verb")
     gc.freeze()
+    gc.enable()
     commands = (var for var in vars(module).values() if isinstance(var, click.Command))
     return next(command for command in commands if command.name == verb)
 
