@@ -17,6 +17,7 @@ from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Notice
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.pace import Pace
+from benchrigor.model.readings import Round, readings_of
 from benchrigor.model.selection import Reason, Selection, without_margins
 from benchrigor.model.series import Floats, Ints
 
@@ -66,14 +67,22 @@ class ChangePoints(OneLine):
 
 
 class Kind(enum.StrEnum):
-    """How the readings of a metric arise, which sets the unit of inference."""
+    """How the readings of a metric arise, the unit of inference, and what is counted."""
 
-    UNIT_READINGS = "unit readings"  # Many per round, continuing one series
-    INVOCATIONS = "invocations"  # Many per round, and every round has its own warm-up
-    PIECES = "pieces"  # Many per round, in parts of one run that may lie minutes apart
-    READINGS = "readings"  # One per round
-    # One pair of work amount and duration per round: the unit of inference is the round.
-    WORK = "work amounts"
+    noun: str
+    counted: str
+
+    def __new__(cls, value: str, noun: str, counted: str = "reading") -> Kind:
+        """Return it with its words."""
+        kind = str.__new__(cls, value)
+        kind._value_, kind.noun, kind.counted = value, noun, counted
+        return kind
+
+    UNIT_READINGS = "unit readings", "reading"  # Many per round, continuing one series
+    INVOCATIONS = "invocations", "invocation"  # Many per round; each has its own warm-up
+    PIECES = "pieces", "piece"  # Many per round, in parts of one run that may lie minutes apart
+    READINGS = "readings", "reading"  # One per round
+    WORK = "work amounts", "round", "round"  # A pair of work amount and duration per round
 
 
 class PhaseLabel(enum.StrEnum):
@@ -566,18 +575,48 @@ class Analysis(OneLine):
         """Readings so far, disturbed ones included."""
         return self.n if self.disturbed is None else self.disturbed.n
 
-    def select(self, sizes: Sequence[int]) -> Selection | None:
+    @property
+    def is_combined(self) -> bool:
+        """Whether its number is of the levels of several units, not of readings."""
+        return self.kind.noun not in ("reading", "round")
+
+    def statistic(self, asked: str) -> str:
+        """Return which statistic it is of, if this one was asked for; a line has none."""
+        return "" if self.kind is Kind.WORK else asked
+
+    def readings_of(self, finished: Round) -> Floats | None:
+        """Return the readings of a round: of various work its amount over its duration, if any."""
+        if self.kind is not Kind.WORK:
+            return readings_of(finished, self.metric.name)
+        work, took_s = finished.plan.work, finished.duration_s
+        if work is None or finished.cut:
+            return None
+        return np.array([work / took_s] if took_s > 0.0 else [])
+
+    def series_sizes(self, by_round: Sequence[int]) -> list[int]:
+        """Return how many readings each series has that was cut, from their numbers by round.
+
+        These include disturbed readings, and the series do not.
+        """
+        sizes = [*by_round] if self.kind is Kind.INVOCATIONS else [sum(by_round)]
+        if self.disturbed is not None:
+            sizes = self.disturbed.sizes(sizes)
+        if len(self.phases) > 1 and len(sizes) == 1:  # the pieces of a run
+            return [phase.change_points.n for phase in self.phases]
+        return sizes
+
+    def select(self, by_round: Sequence[int]) -> Selection | None:
         """Return which readings count, from the phases and what was disturbed.
 
-        ``sizes`` are the numbers of readings by series, disturbed ones included. None if they are
-        not those that were analysed, and if only notices say which amounts of work count.
+        ``by_round`` has the numbers of readings, disturbed ones included. None if they are not
+        those that were analysed, and if only notices say which rounds count.
         """
-        n, chosen = sum(sizes), np.arange(sum(sizes))
-        if self.kind is Kind.WORK and self.left_out:
+        n, chosen = sum(by_round), np.arange(sum(by_round))
+        if self.left_out:
             return None
         if self.disturbed is not None:
-            chosen, sizes = self.disturbed.indices, self.disturbed.sizes(sizes)
-        whys = np.concatenate([np.zeros(0, dtype=np.int8), *self._reasons(sizes)])
+            chosen = self.disturbed.indices
+        whys = np.concatenate([np.zeros(0, dtype=np.int8), *self._reasons(by_round)])
         if whys.size != chosen.size or n != self.taken:
             return None
         reasons = np.full(n, int(Reason.DISTURBED), dtype=np.int8)
@@ -586,13 +625,10 @@ class Analysis(OneLine):
         reasons[counts > 0] = Reason.KEPT
         return Selection.of(reasons, counts)
 
-    def _reasons(self, sizes: Sequence[int]) -> Iterator[npt.NDArray[np.int8]]:
+    def _reasons(self, by_round: Sequence[int]) -> Iterator[npt.NDArray[np.int8]]:
         """Yield by series why its readings count, or do not."""
-        if len(self.phases) > 1 and len(sizes) == 1:  # the pieces of a run
-            yield from (phase.reasons for phase in self.phases)
-            return
         phases = iter(self.phases)
-        for size in sizes:
+        for size in self.series_sizes(by_round):
             phase = next(phases, None) if size else None  # a round that was cut may be empty
             why = Reason.KEPT if self.n_kept else Reason.UNSTEADY
             yield np.full(size, int(why), dtype=np.int8) if phase is None else phase.reasons

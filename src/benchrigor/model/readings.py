@@ -313,11 +313,11 @@ class Round(OneLine):
         return max([*map(len, counted), int(bool(self.readings))])
 
 
-def readings_of(finished: Round, metric: str) -> Floats:
+def readings_of(finished: Round, metric: str) -> Floats | None:
     """Return the unit readings of a metric in a round, or its one reading of the whole round."""
-    single = [finished.readings[metric]] if metric in finished.readings else []
-    readings: Floats = finished.unit_readings.get(metric, np.array(single))
-    return readings
+    single = finished.readings.get(metric)
+    found = finished.unit_readings.get(metric)
+    return np.array([single]) if found is None and single is not None else found
 
 
 # Field of a round, its type, and the name that plain seconds get in it.

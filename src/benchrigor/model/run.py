@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from benchrigor.errors import InvalidInput
 from benchrigor.files import readable, write_whole
 from benchrigor.model import codec
-from benchrigor.model.analysis import Analysis, Kind
+from benchrigor.model.analysis import Analysis
 from benchrigor.model.decision import Decision
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.interference import Interference
@@ -23,7 +24,7 @@ from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Code, Notice
 from benchrigor.model.one_line import OneLine, Reported
 from benchrigor.model.options import Options
-from benchrigor.model.readings import Facts, Round
+from benchrigor.model.readings import Facts, Round, readings_of
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.selection import Selection
 from benchrigor.model.series import Floats
@@ -283,20 +284,9 @@ class RunRecord(Reported):
         """Return the rounds that measured a metric, each with its part of `readings`."""
         name = self._chosen(metric)
         analysis = self.analysis(name) if name else None
-        if analysis is None or analysis.kind is not Kind.WORK:
-            units = [(done, done.unit_readings.get(name)) for done in self.rounds]
-            found = [(done, values) for done, values in units if values is not None]
-            return found or [
-                (done, np.array([done.readings[name]], dtype=np.float64))
-                for done in self.rounds
-                if name in done.readings
-            ]
-        pairs = [(done, done.plan.work, done.duration_s) for done in self.rounds if not done.cut]
-        return [
-            (done, np.array([work / took] if took > 0.0 else [], dtype=np.float64))
-            for done, work, took in pairs
-            if work is not None
-        ]
+        read = partial(readings_of, metric=name) if analysis is None else analysis.readings_of
+        found = ((done, read(done)) for done in self.rounds)
+        return [(done, values) for done, values in found if values is not None]
 
     @property
     def omitted_rounds(self) -> tuple[int, ...]:
@@ -323,25 +313,24 @@ class RunRecord(Reported):
         """
         if (analysis := self.analysis(metric)) is None:
             return None
-        by_work, taken = analysis.kind is Kind.WORK, self.readings_by_round(analysis.metric.name)
+        taken = self.readings_by_round(analysis.metric.name)
         are_red = np.array([done.plan.index in self.red_rounds for done, _ in taken], dtype=bool)
-        sizes = np.array([1 if by_work else values.size for _, values in taken], dtype=np.int64)
-        selection = analysis.selection
-        if selection is None:
-            counted = sizes[~are_red]
-            in_rounds = analysis.kind is Kind.INVOCATIONS
-            selection = analysis.select(counted.tolist() if in_rounds else [int(counted.sum())])
+        given = np.array([values.size for _, values in taken], dtype=np.int64)
+        sizes = np.maximum(given, 1)  # a round of work that took no time is one, and has no speed
+        selection = analysis.selection or analysis.select(sizes[~are_red].tolist())
         if selection is None:
             return None
         counts = np.repeat(~are_red, sizes)
         places = np.where(counts, np.cumsum(counts) - 1, -1)
-        return selection.at(places[[values.size > 0 for _, values in taken]] if by_work else places)
+        return selection.at(places[np.repeat(given > 0, sizes)])
 
     def counted(self, metric: str | None = None) -> Floats:
         """Return the undisturbed readings of `counted_rounds`; phases hold indices into them."""
         readings = replace(self, rounds=self.counted_rounds).readings(metric)
         analysis = self.analysis(metric)
-        if analysis is None or analysis.disturbed is None or analysis.kind is Kind.WORK:
+        if analysis is None or analysis.disturbed is None:
+            return readings
+        if analysis.disturbed.n != readings.size:  # of rounds of work some took no time
             return readings
         return readings[analysis.disturbed.indices]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchrigor.model import Analysis, Round, RunRecord
-from benchrigor.model.analysis import Kind, PhaseLabel
+from benchrigor.model.analysis import PhaseLabel
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.readings import WARM_UP, readings_of
 from benchrigor.model.selection import Reason
@@ -31,15 +31,13 @@ def reading_rows(record: RunRecord) -> Iterator[Row]:
     """Yield a row per metric and reading, and whether the reading counts for the number."""
     yield ("metric", "unit", "round", "index", "value", "phase", "kept")
     for analysis in record.analyses:
-        if analysis.kind is not Kind.WORK:
-            yield from _of_metric(record, analysis)
+        yield from _of_metric(record, analysis)
 
 
 def round_rows(record: RunRecord) -> Iterator[Row]:
     """Yield a row per round; rounds of various work count if the line goes through them."""
     yield ("round", "work", "duration_s", "elapsed_s", "readings", "delay_s", "counts")
-    lines = (analysis for analysis in record.analyses if analysis.kind is Kind.WORK)
-    left_out = {place for line in lines for place in line.left_out}
+    left_out = {place for analysis in record.analyses for place in analysis.left_out}
     counted = (round_.plan.index for round_ in record.whole_rounds)
     counts = {index for place, index in enumerate(counted) if place not in left_out}
     for round_ in record.rounds:
@@ -60,13 +58,12 @@ def summary_rows(record: RunRecord) -> Iterator[Row]:
     fields = ("value", "low", "high", "confidence", "n", "n_effective", "method")
     yield ("metric", "unit", "kind", "statistic", *fields, "notices")
     for analysis in record.analyses:
-        is_speed = analysis.kind is Kind.WORK
         notices = (*record.session_notices, *analysis.notices)
         yield (
             analysis.metric.name,
             analysis.metric.unit,
             str(analysis.kind),
-            "mean" if is_speed else record.options.statistic,
+            analysis.statistic(record.options.statistic) or "mean",
             *_number(analysis, fields, record.options.statistic),
             " ".join(dict.fromkeys(str(notice.code) for notice in notices)),
         )
@@ -123,6 +120,7 @@ def label_readings(record: RunRecord, analysis: Analysis) -> Iterator[Labelled]:
         words[[Reason.KEPT, Reason.UNSTEADY]] = ""
     for round_ in record.rounds:
         values = readings_of(round_, name)
+        values = np.empty(0) if values is None else values
         here = slice(start, start + values.size)
         phases, kept = [""] * values.size, [False] * values.size
         if reasons is not None:

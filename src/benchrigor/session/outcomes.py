@@ -36,7 +36,7 @@ def earlier_numbers(before: RunRecord) -> tuple[Notice, ...]:
         if estimate is None:
             continue
         kept = [notice for notice in kept if notice.evidence["metric"] != metric.name]
-        name = metric.name if analysis.kind is Kind.WORK else f"{statistic} of {metric.name}"
+        name = " of ".join(filter(None, (analysis.statistic(statistic), metric.name)))
         figures = {
             "metric": metric.name,
             "rounds": len(before.rounds),
@@ -97,7 +97,7 @@ def disagreement(rounds: Sequence[Round], analyses: Sequence[Analysis]) -> tuple
 
     The two are comparable if all rounds gave the same number of unit readings per work.
     """
-    line = next((analysis.estimate for analysis in analyses if analysis.kind is Kind.WORK), None)
+    line = next((analysis.estimate for analysis in analyses if analysis.wps), None)
     if line is None:
         return ()
     notices = []

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from benchrigor.control_characters import escaped
 from benchrigor.model import Analysis, Code, Estimate, RunRecord
-from benchrigor.model.analysis import Kind, Mode, Observed
+from benchrigor.model.analysis import Mode, Observed
 from benchrigor.model.notice import is_of_modes
 from benchrigor.model.text import (
     is_broken_off,
@@ -115,8 +115,8 @@ def show_number(analysis: Analysis, statistic: str) -> str:
     if headline is None:
         return "no number"
     shown = show_short(headline, metric.unit, is_share=metric.kind is Quantity.SHARE)
-    is_mean = statistic == "mean" or analysis.kind is Kind.WORK
-    return shown if is_mean else f"{statistic} {shown}"
+    estimated = analysis.statistic(statistic)
+    return shown if estimated in ("mean", "") else f"{estimated} {shown}"
 
 
 def notes_on(numbers: Iterable[str], *, corrected: str = "") -> list[str]:
@@ -176,9 +176,10 @@ def facts_of_number(analysis: Analysis, record: RunRecord) -> list[Fact]:
 
 def label_of(analysis: Analysis, record: RunRecord) -> str:
     """Name the number of an analysis: by its metric, or by its statistic if there is one metric."""
-    if len(record.analyses) > 1 or analysis.kind is Kind.WORK:
+    statistic = analysis.statistic(record.options.statistic)
+    if len(record.analyses) > 1 or not statistic:
         return analysis.metric.name
-    return record.options.statistic.split()[0]
+    return statistic.split()[0]
 
 
 def _without_number(analysis: Analysis, record: RunRecord, depth: Depth) -> list[Fact]:
@@ -234,7 +235,7 @@ def _typical(analysis: Analysis, record: RunRecord) -> str:
 def meaning(analysis: Analysis) -> str:
     """Say which way is better, except for plain times, and name the kind of mean."""
     metric, method = analysis.metric, analysis.estimate.method if analysis.estimate else ""
-    if analysis.kind is Kind.WORK:
+    if not analysis.statistic("mean"):
         return ""
     is_told = metric.direction is not None and metric.kind is not Quantity.TIME
     parts = [f"{metric.direction} is better"] if is_told else []
@@ -275,8 +276,7 @@ def _forecast(analysis: Analysis, record: RunRecord) -> str:
         estimate.half_width > _wanted(estimate, analysis, record)
     ):
         return ""
-    noun = "round" if analysis.kind is Kind.WORK else "reading"
-    text = f"about {many(required, noun)} in all are needed"
+    text = f"about {many(required, analysis.kind.counted)} in all are needed"
     if record.elapsed_s:  # readings that were recorded elsewhere took no time here
         took_s = record.elapsed_s * required / analysis.taken
         text += f", about {show_duration(took_s)} of measuring"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from benchrigor.layout import Part, table
-from benchrigor.model import Analysis, Code, Phase, RunRecord, StablePhase
+from benchrigor.model import Analysis, Code, Phase, Round, RunRecord, StablePhase
 from benchrigor.model.analysis import Kind, PhaseReason
 from benchrigor.model.selection import Reason
 from benchrigor.model.text import false_alarms, no_number, show_estimate
 from benchrigor.report.fact import Depth, Fact, known, step
 from benchrigor.report.facts.machine_facts import with_waiting
 from benchrigor.report.facts.number_facts import meaning, show_figures
+from benchrigor.report.facts.work_facts import facts_of_work, show_amounts, works_of
 from benchrigor.stats.series.interval import MIN_FOR_AUTOCORRELATION
 from benchrigor.units import (
     counted,
@@ -27,7 +28,13 @@ _IN_FULL = 0.95  # of the effective sample size of independent readings
 _Rows = tuple[tuple[str, ...], ...]
 
 
-def facts_of_readings(analysis: Analysis, record: RunRecord) -> list[Fact]:
+def facts_of_basis(analysis: Analysis, record: RunRecord) -> list[Fact]:
+    """Return what a number is made of: of readings, or of amounts of work and durations."""
+    basis = _facts_of_readings if analysis.statistic("mean") else facts_of_work
+    return basis(analysis, record)
+
+
+def _facts_of_readings(analysis: Analysis, record: RunRecord) -> list[Fact]:
     """Return which readings of a mean or quantile count, and the steps from them to its interval.
 
     A page has none of them: it has the data of the whole run.
@@ -55,10 +62,8 @@ def _used(analysis: Analysis, record: RunRecord) -> str:
     estimate, shown = analysis.estimate, _counting(analysis, record)
     if estimate is None:
         return shown
-    if analysis.kind is Kind.PIECES:
-        return f"{shown}, from {many(estimate.n, 'piece')}"
-    if analysis.kind is Kind.INVOCATIONS:
-        return f"{shown}, from {many(estimate.n, 'invocation')}"
+    if analysis.is_combined:
+        return f"{shown}, from {many(estimate.n, analysis.kind.noun)}"
     return f"{shown}, effective sample size {counted(estimate.n_effective)}"
 
 
@@ -94,8 +99,7 @@ def _cut(analysis: Analysis, record: RunRecord) -> str:
         return _as_asked(*record.options.cut_shares)
     if len(analysis.phases) > 1:
         share = 1.0 - analysis.n_kept / sum(each.phases[-1].stop for each in analysis.phases)
-        at_starts = "at the start of pieces, where caches are cold"
-        where = at_starts if analysis.kind is Kind.PIECES else _by_rounds(analysis)
+        where = _by_series(analysis)
         return f"{percent(share)} of the readings, {where}" if share else "none"
     if not analysis.phases or analysis.phases[0].reason is PhaseReason.WHOLE:
         cold = _first(analysis.n - analysis.n_kept)
@@ -136,8 +140,10 @@ def _is_measured(phase: Phase, stable: StablePhase) -> bool:
     return stable.start <= phase.start < stable.stop
 
 
-def _by_rounds(analysis: Analysis) -> str:
-    """Say how rounds were cut: all in the same way, or one by one."""
+def _by_series(analysis: Analysis) -> str:
+    """Say how pieces or rounds were cut: rounds all in the same way, or one by one."""
+    if analysis.kind is Kind.PIECES:
+        return "at the start of pieces, where caches are cold"
     stable = [phase for phase in analysis.phases if phase.start is not None]
     starts = {phase.start for phase in stable}
     ends = {phase.phases[-1].stop - (phase.stop or 0) for phase in stable}
@@ -175,6 +181,28 @@ def _pace(analysis: Analysis) -> str:
     low, high = (show_value(end, analysis.metric.unit) for end in (min(medians), max(medians)))
     changes = f"{many(len(medians) - 1, 'step')} between {low} and {high}"
     return f"{changes}; the interval is about this time, from blocks of it"
+
+
+def taken_of(analysis: Analysis, record: RunRecord) -> str:
+    """Say how much was measured."""
+    if not analysis.statistic("mean"):
+        shown, work = many(len(record.rounds), "round"), works_of(record)
+        return shown + f" of work {show_amounts(work, analysis.metric.unit)}" * bool(work)
+    shown = many(analysis.taken, "reading")
+    loop = record.facts.get("inner_loop")
+    shown += f" of {loop} calls each" if isinstance(loop, int) and loop > 1 else ""
+    if analysis.kind is Kind.INVOCATIONS:
+        return f"{shown} in {counted(len(record.rounds))} fresh processes"
+    if "startup_s" not in record.facts:
+        return shown
+    is_first = all(map(_is_first_call, record.rounds))
+    return f"{shown}, each {'the first call' if is_first else 'a call'} in a fresh process"
+
+
+def _is_first_call(finished: Round) -> bool:
+    """Whether a fresh process gave no reading but its first call, which is often slower."""
+    first = finished.facts.get("first_call_s")
+    return all(readings.tolist() == [first] for readings in finished.unit_readings.values())
 
 
 # The steps of an explanation
@@ -251,9 +279,9 @@ def _level(analysis: Analysis, record: RunRecord) -> Fact:
     estimate, statistic = analysis.estimate, record.options.statistic
     if estimate is None:
         return step("level", "")
-    if analysis.kind in (Kind.PIECES, Kind.INVOCATIONS) and estimate.n > 1:
-        what = many(estimate.n, "piece" if analysis.kind is Kind.PIECES else "invocation")
-        text = f"Each of {what} gives its {statistic}. The interval comes from the spread of these"
+    if analysis.is_combined and estimate.n > 1:
+        each = f"Each of {many(estimate.n, analysis.kind.noun)} gives its {statistic}"
+        text = f"{each}. The interval comes from the spread of these"
         why = ": inside one, readings know nothing of how much others differ."
         rows = ("spread", _spread(analysis)), ("levels", _levels(analysis))
         return step("level", f"{text}{why}", *rows)
@@ -279,7 +307,7 @@ def _level(analysis: Analysis, record: RunRecord) -> Fact:
 def _resemblance(analysis: Analysis) -> str:
     """Say what readings are worth that resemble the one before."""
     estimate = analysis.estimate
-    if estimate is None or analysis.kind in (Kind.PIECES, Kind.INVOCATIONS):
+    if estimate is None or analysis.is_combined:
         return ""
     n, effective = counted(analysis.n_kept), counted(estimate.n_effective)
     if analysis.n_kept < MIN_FOR_AUTOCORRELATION:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from benchrigor.layout import Line, Page, Part, page, wrapped
-from benchrigor.model import Analysis, Code, Notice, Round, RunRecord
-from benchrigor.model.analysis import Kind
+from benchrigor.model import Analysis, Code, Notice, RunRecord
 from benchrigor.model.notice import Severity
 from benchrigor.model.text import say_end, show_estimate
 from benchrigor.report.fact import (
@@ -20,11 +19,10 @@ from benchrigor.report.fact import (
 )
 from benchrigor.report.facts.machine_facts import facts_of_machine, facts_of_pace
 from benchrigor.report.facts.number_facts import facts_of_line, facts_of_number, target_of
-from benchrigor.report.facts.reading_facts import facts_of_readings
-from benchrigor.report.facts.work_facts import facts_of_work, show_amounts, works_of
+from benchrigor.report.facts.reading_facts import facts_of_basis, taken_of
 from benchrigor.report.notice_lines import chosen_of_run
 from benchrigor.session.conditions.red_rounds import is_disturbed
-from benchrigor.units import counted, many, show_duration, show_value
+from benchrigor.units import many, show_duration, show_value
 
 _MOST_METRICS = 3
 
@@ -134,10 +132,9 @@ def _rows(record: RunRecord, depth: Depth) -> list[Part]:
 
 def _of_metric(analysis: Analysis, record: RunRecord) -> list[Fact]:
     """Return the number of a metric, what it is made of, and the steps to it."""
-    basis = facts_of_work if analysis.kind is Kind.WORK else facts_of_readings
     return [
         *facts_of_number(analysis, record),
-        *basis(analysis, record),
+        *facts_of_basis(analysis, record),
         *facts_of_pace(analysis, record.options.statistic),
     ]
 
@@ -166,28 +163,11 @@ def _data(record: RunRecord) -> str:
     analysis = record.analysis()
     if analysis is None:
         return ""
-    if analysis.kind is Kind.WORK:
-        shown, work = many(len(record.rounds), "round"), works_of(record)
-        shown += f" of work {show_amounts(work, analysis.metric.unit)}" if work else ""
-    else:
-        shown = many(analysis.taken, "reading")
-        loop = record.facts.get("inner_loop")
-        shown += f" of {loop} calls each" if isinstance(loop, int) and loop > 1 else ""
-        if analysis.kind is Kind.INVOCATIONS:
-            shown += f" in {counted(len(record.rounds))} fresh processes"
-        elif "startup_s" in record.facts:
-            is_first = all(map(_is_first_call, record.rounds))
-            shown += f", each {'the first call' if is_first else 'a call'} in a fresh process"
+    shown = taken_of(analysis, record)
     if not record.elapsed_s:  # recorded elsewhere
         return shown
     here = next((notice.sentence for notice in record.session_notices if _is_here(notice)), "")
     return "; ".join(filter(None, (shown, show_duration(record.elapsed_s), here)))
-
-
-def _is_first_call(finished: Round) -> bool:
-    """Whether a fresh process gave no reading but its first call, which is often slower."""
-    first = finished.facts.get("first_call_s")
-    return all(readings.tolist() == [first] for readings in finished.unit_readings.values())
 
 
 def _is_here(notice: Notice) -> bool:

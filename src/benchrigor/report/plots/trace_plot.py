@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -71,7 +72,7 @@ def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | Non
     analysis, series = record.analysis(metric), record.counted(metric)
     if analysis is None or series.size == 0:
         raise NotEstimable(Notice.of(Code.NO_DATA, "picture", name_=record.name))
-    if analysis.kind is Kind.WORK:
+    if analysis in _lines(record):
         return draw_work(work_line(record, analysis), axes)
     words = _write_number(record.options.statistic, analysis.estimate, analysis.metric.unit)
     trace = Trace(
@@ -126,14 +127,19 @@ def plot_work(record: RunRecord, metric: str | None = None, *, axes: Axes | None
     ('work', 'duration (s)')
     """
     _check(record)
-    analyses = record.analyses if metric is None else [record.analysis(metric)]
-    analysis = next((found for found in analyses if found and found.kind is Kind.WORK), None)
-    if analysis is None or not record.rounds:
+    asked = None if metric is None else record.analysis(metric)
+    lines = [line for line in _lines(record) if metric is None or line is asked]
+    if not lines or not record.rounds:
         raise InvalidInput(
             f"{record.name!r} has no speed by work and duration, expected rounds of various work "
             "(for readings: plot_trace)"
         )
-    return draw_work(work_line(record, analysis), axes)
+    return draw_work(work_line(record, lines[0]), axes)
+
+
+def _lines(record: RunRecord) -> list[Analysis]:
+    """Return the analyses of a speed by work and duration."""
+    return [analysis for analysis in record.analyses if analysis.kind is Kind.WORK]
 
 
 def _check(record: object) -> None:
@@ -143,14 +149,8 @@ def _check(record: object) -> None:
 
 def _parts(record: RunRecord, analysis: Analysis, series: Floats) -> tuple[Part, ...]:
     """Divide readings into restarted rounds or pieces; other readings are one part."""
-    sizes = [series.size]
-    if analysis.kind == Kind.INVOCATIONS:
-        name = analysis.metric.name
-        rounds = [round_.unit_readings.get(name) for round_ in record.counted_rounds]
-        sizes = [readings.size for readings in rounds if readings is not None]
-        sizes = sizes if analysis.disturbed is None else analysis.disturbed.sizes(sizes)
-    elif analysis.kind is Kind.PIECES:
-        sizes = [phase.change_points.n for phase in analysis.phases]
+    by_round = replace(record, rounds=record.counted_rounds).readings_by_round(analysis.metric.name)
+    sizes = analysis.series_sizes([readings.size for _, readings in by_round])
     offsets = [0, *accumulate(sizes)]
     pieces = np.split(series, offsets[1:-1])
     phases = analysis.phases or (None,) * len(pieces)

@@ -15,7 +15,6 @@ from benchrigor.errors import InvalidInput
 from benchrigor.formats.fields import in_base_unit
 from benchrigor.formats.harnesses.pyperf import WARNINGS, warnings_as_text
 from benchrigor.model import Analysis, RunRecord
-from benchrigor.model.analysis import Kind
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.run import Provenance
 from benchrigor.report.csv_tables import Labelled, label_readings
@@ -83,7 +82,7 @@ def _unit(name: str, analysis: Analysis) -> tuple[str, float]:
     """Return pyperf's unit of readings, and the factor that converts to it."""
     metric = analysis.metric
     unit, factor = in_base_unit(metric.unit)
-    is_other = metric.direction is Direction.HIGHER or analysis.kind is Kind.WORK
+    is_other = metric.direction is Direction.HIGHER
     is_other |= unit == "s" and metric.kind is not Quantity.TIME
     if is_other or unit not in _UNITS:
         way = "" if metric.direction is None else f" ({metric.direction} is better)"

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from benchrigor.model import Analysis, Estimate, Pace, References, Round
 from benchrigor.model.analysis import Kind
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST, INTERPRETER
-from benchrigor.model.readings import readings_of
 from benchrigor.model.series import Floats
 from benchrigor.session.conditions.red_rounds import was_stopped
 from benchrigor.session.metric_readings import calls_per_reading
@@ -27,6 +26,7 @@ from benchrigor.stats.estimators.pace import (
     pieces_at_full_speed,
     reducible_share,
 )
+from benchrigor.stats.readings.inference_units import unit_of
 from benchrigor.stats.series.full_speed import fastest_level, full_speed
 from benchrigor.stats.series.interval import is_wide, scale
 from benchrigor.stats.series.undisturbed import groups_of
@@ -112,7 +112,7 @@ def _figure(
     analysis: Analysis, estimate: Estimate, pace: Pace, *, is_mean: bool
 ) -> Estimate | None:
     """Return the estimate as it would be at full speed."""
-    if analysis.kind is Kind.PIECES or (is_mean and pace.by_piece):
+    if analysis.levels or (is_mean and pace.by_piece):
         return pieces_at_full_speed(estimate, pace)
     if analysis.wps is not None:  # a speed is the reciprocal of a time per work
         speed = reciprocal(at_full_speed(reciprocal(estimate), pace))
@@ -334,7 +334,8 @@ def _values(analysis: Analysis, finished: Round) -> Floats:
     if (line := analysis.wps) is not None:
         expected = line.overhead.value + line.slope.value * (finished.plan.work or 0.0)
         return np.array([finished.duration_s / expected if expected > 0.0 else 0.0])
-    return readings_of(finished, analysis.metric.name)
+    found = analysis.readings_of(finished)
+    return np.empty(0) if found is None else found
 
 
 def _spans(analysis: Analysis, rounds: Sequence[Round]) -> list[tuple[float, float]]:
@@ -343,8 +344,7 @@ def _spans(analysis: Analysis, rounds: Sequence[Round]) -> list[tuple[float, flo
     Only a single series ends in a cool-down: what follows the first reading that counts is all of
     a round of its own, or of pieces.
     """
-    in_phases = analysis.kind in (Kind.UNIT_READINGS, Kind.INVOCATIONS, Kind.PIECES)
-    if not in_phases or not analysis.phases:
+    if not analysis.phases or not unit_of(analysis).many:
         return [(0, math.inf)] * len(rounds)
     chosen = analysis.disturbed
 
@@ -353,7 +353,7 @@ def _spans(analysis: Analysis, rounds: Sequence[Round]) -> list[tuple[float, flo
 
     if analysis.kind is not Kind.INVOCATIONS:
         first, stop = analysis.phases[0].start or 0, analysis.phases[0].stop
-        ends = analysis.kind is Kind.UNIT_READINGS and stop is not None
+        ends = len(analysis.phases) == 1 and stop is not None
         return [(place(first), place(stop - 1) + 1 if ends and stop else math.inf)] * len(rounds)
     sizes = [_values(analysis, round_).size for round_ in rounds]
     begun = np.cumsum([0, *(sizes if chosen is None else chosen.sizes(sizes))])
