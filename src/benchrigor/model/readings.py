@@ -305,6 +305,12 @@ class Round(OneLine):
         return (self.elapsed_ns if self.ran_ns is None else self.ran_ns) / 1e9
 
     @property
+    def calls_per_reading(self) -> int:
+        """How many calls each of its unit readings averages."""
+        calls = self.facts.get("inner_loop", 1)
+        return calls if isinstance(calls, int) else 1
+
+    @property
     def n_readings(self) -> int:
         """Number of readings of the metric with the most readings."""
         counted = (

@@ -14,11 +14,10 @@ from benchrigor.model.metric import A_DURATION
 from benchrigor.model.readings import WARM_UP
 from benchrigor.model.series import LARGEST, Floats
 from benchrigor.protocols import Detector
-from benchrigor.session.metric_readings import MetricReadings, first_pieces
+from benchrigor.session.metric_readings import MetricReadings
 from benchrigor.session.schedule.work_schedule import WorkSchedule
 from benchrigor.session.stop_rules import agrees
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator, as_detector, detector_named
-from benchrigor.stats.phases.stability_rules import may_move
 from benchrigor.stats.readings.analysis import look, observed_of, report
 from benchrigor.stats.readings.asked_readings import Readings, Unit, next_check
 from benchrigor.stats.readings.inference_units import (
@@ -27,19 +26,14 @@ from benchrigor.stats.readings.inference_units import (
     SINGLE,
     SUCCESSIVE,
     ByWork,
-    unit_of,
 )
 from benchrigor.stats.series.interval import MIN_FOR_VARIANCE
 from benchrigor.stats.statistics.statistic import (
-    MEAN,
-    MIN_PIECES,
-    latest,
     rough_figure,
     statistic_for,
 )
 from benchrigor.units import Direction, Quantity
 
-_ROUNDS_SHOWN = 100  # of restarted rounds, in the figure that is shown before there is an estimate
 SPEED = Metric(name="speed", unit="/s")  # by rounds of various work
 _BY_WORK = ByWork()
 
@@ -99,7 +93,7 @@ class MeasuredMetrics:
     def end_pieces(self, stop: int) -> None:
         """Take all pieces before this one for over."""
         for so_far in self.by_name.values():
-            so_far.pieces_over = len({one for one in so_far.pieces if one < stop})
+            so_far.pieces_over = len({piece for piece in so_far.series if piece < stop})
 
     def end(self) -> None:
         """Take the workload for over: analyse anew, since the last readings may be a cool-down."""
@@ -164,7 +158,7 @@ class MeasuredMetrics:
             spent: tuple[tuple[float | None, float, float], ...] = (
                 (self.options.budget_s, elapsed_s, finished.elapsed_ns / 1e9),
                 (self.options.budget_readings, readings, finished.n_readings),
-                (self.options.max_rounds, len(so_far.pieces), 1),
+                (self.options.max_rounds, len(so_far.timed), 1),
             )
             so_far.is_forced = any(
                 used + left * min(used / max(so_far.units, 1), last / so_far.last_units) > most
@@ -216,17 +210,13 @@ class MeasuredMetrics:
 
     def _open(self, name: str, unit: Unit) -> MetricReadings:
         metric = next(metric for metric in self.metrics if metric.name == name)
-        least = unit.evidence(self.options.preset)
-        first = least.first_check
-        look = unit.early_look or first
-        if unit is PIECES:
-            first, look = min(MIN_PIECES, self.options.pieces), first_pieces(self.options)
+        first, look = unit.first_looks(self.options)
         self.by_name[name] = MetricReadings(
             metric=metric,
             unit=unit,
             first_check=first,
             next_check=look,
-            fewest=min(least.fewest, first),
+            fewest=min(unit.evidence(self.options.preset).fewest, first),
             schedule=self.schedule if unit is _BY_WORK else None,
         )
         return self.by_name[name]
@@ -258,7 +248,7 @@ class MeasuredMetrics:
             so_far.analysis, so_far.analysed = look(self.arranged(so_far)), so_far.n
             stable = any(phase.n >= MIN_FOR_VARIANCE for phase in so_far.analysis.phases)
             are_enough = len(so_far.chunks) >= so_far.first_check
-            if unit_of(so_far.analysis) is INVOCATIONS and are_enough and not stable:
+            if so_far.analysis.kind is INVOCATIONS.kind and are_enough and not stable:
                 self.rejected = max(self.rejected, len(so_far.chunks))
 
     def _are_alike(self, so_far: MetricReadings) -> bool:
@@ -268,9 +258,7 @@ class MeasuredMetrics:
         known = None if so_far.analysis is None else so_far.analysis.estimate
         if so_far.is_full or known is None:
             return False
-        if so_far.unit is INVOCATIONS:
-            return True
-        return not may_move(self.arranged(so_far).series[0], known.n_effective)
+        return not so_far.unit.may_move(self.arranged(so_far), known.n_effective)
 
     def arranged(self, so_far: MetricReadings) -> Readings:
         """Return the readings of a metric so far, as they are analysed."""
@@ -324,11 +312,8 @@ class MeasuredMetrics:
         so_far = self.by_name.get(next(required, ""))
         if so_far is None or not so_far.n or so_far.schedule is not None:
             return None
-        statistic = statistic_for(self.options.statistic)
-        values = latest(so_far.chunks, most)
-        if so_far.now is INVOCATIONS:
-            rounds = (chunk[-most:] for chunk in so_far.chunks[-_ROUNDS_SHOWN:])
-            values, statistic = np.array([*map(statistic.value_of, rounds)]), MEAN
+        asked = statistic_for(self.options.statistic)
+        values, statistic = so_far.unit.latest(so_far.chunks, most, asked)
         return Analysis(
             metric=so_far.metric,
             kind=so_far.unit.kind,

@@ -24,33 +24,25 @@ from benchrigor.stats.readings.asked_readings import Readings, Unit, next_check,
 from benchrigor.stats.readings.inference_units import (
     INVOCATIONS,
     PIECES,
-    SINGLE,
-    SUCCESSIVE,
     ByWork,
     unit_of,
 )
 from benchrigor.stats.series.interval import MIN_FOR_VARIANCE
-from benchrigor.stats.series.undisturbed import Groups, groups_of, join_groups
+from benchrigor.stats.series.undisturbed import Groups, join_groups
 from benchrigor.stats.statistics.shares_and_quantiles import whole_of
-from benchrigor.stats.statistics.statistic import MIN_PIECES, few_pieces
 from benchrigor.units import Quantity
 
 T = TypeVar("T")
 
 
-def _by_piece(
-    pieces: Sequence[int], parts: Sequence[T], join: Callable[[Sequence[T]], T]
+def _by_series(
+    numbers: Sequence[int], parts: Sequence[T], join: Callable[[Sequence[T]], T]
 ) -> list[T]:
-    """Join the successive parts of every piece."""
+    """Join the successive parts of every series."""
     whole: dict[int, list[T]] = {}
-    for piece, part in zip(pieces, parts, strict=True):
-        whole.setdefault(piece, []).append(part)
+    for number, part in zip(numbers, parts, strict=True):
+        whole.setdefault(number, []).append(part)
     return [parts[0] if len(parts) == 1 else join(parts) for parts in whole.values()]
-
-
-def first_pieces(options: Options) -> int:
-    """Return from how many pieces on their levels make an interval: one look before the last."""
-    return min(MIN_PIECES - 1, max(2, options.pieces - 1))
 
 
 # Before it the pace of the readings is known too badly; one reading alone may be a cold one.
@@ -107,10 +99,10 @@ class MetricReadings:
     next_check: int
     fewest: int  # units that may suffice where an end is forced
     is_forced: bool = False  # whether the budgets end before the second full look
-    chunks: list[Floats] = field(default_factory=list)
-    groups: list[Groups] = field(default_factory=list)  # by round
-    timed: list[Timed] = field(default_factory=list)  # the same
-    pieces: list[int] = field(default_factory=list)  # by chunk
+    chunks: list[Floats] = field(default_factory=list)  # of rounds, later of series
+    groups: list[Groups] = field(default_factory=list)  # the same
+    series: list[int] = field(default_factory=list)  # the same: their numbers
+    timed: list[Timed] = field(default_factory=list)  # by round
     weights: list[float] = field(default_factory=list)
     phases: list[StablePhase] = field(default_factory=list)  # of restarted rounds, by a detector
     n: int = 0
@@ -137,9 +129,9 @@ class MetricReadings:
         DetectorFailed
             When the user's detector fails on a restarted round, which is not added then.
         """
-        calls = calls_per_reading(finished)
-        groups = groups_of_round(finished, values, self.metric, by_work=self.schedule is not None)
-        usable = values.size >= MIN_FOR_VARIANCE or self.unit is not INVOCATIONS
+        calls = finished.calls_per_reading
+        groups = self.unit.groups_of(finished, values, self.metric)
+        usable = self.unit.is_usable(values)
         if self.unit is INVOCATIONS and detector is not None:
             # Rounds of one reading each so far are taken for single readings, and a longer one
             # ends that.
@@ -150,18 +142,18 @@ class MetricReadings:
             self.schedule.tell(*values)
         self.chunks.append(values)
         self.groups.append(groups)
+        self.series.append(self.unit.series_of(finished.plan.piece, len(self.timed)))
         self.timed.append(timed_round(values, finished.references, calls))
-        self.pieces.append(finished.plan.piece)
         self.busy_s += float(values.sum()) * calls
         self.weights += weights_of(finished, self.metric)
-        self.n += 1 if self.schedule is not None else values.size
-        self.last_units = values.size if self.unit is SUCCESSIVE else 1
+        self.n += int(groups.sizes.sum())
+        self.last_units = max(self.unit.units_in([values]), 1)
         self.batch = max(self.batch, calls)
         return usable or self.is_single
 
     def arranged(self, options: Options, detector: Detector | None, *, ended: bool) -> Readings:
         """Return the readings so far, as they are analysed."""
-        unit, series, groups, notices = self._by_unit(options)
+        unit, series, groups, notices = self._at_look(options)
         is_one = len(series) == 1 and not self.is_single and self.metric.is_duration
         return Readings(
             series=series,
@@ -179,28 +171,21 @@ class MetricReadings:
             notices=notices,
         ).without_disturbed(groups)
 
-    def _by_unit(
+    def _at_look(
         self, options: Options
     ) -> tuple[Unit, tuple[Floats, ...], Sequence[Groups], tuple[Notice, ...]]:
-        """Return the unit, the series, the groups of each, and what is said of few pieces."""
+        """Return the unit, the series, the groups of each, and what is said of the unit."""
+        self.chunks = _by_series(self.series, self.chunks, np.concatenate)
+        self.groups = _by_series(self.series, self.groups, join_groups)
+        self.series = [*dict.fromkeys(self.series)]
         if (schedule := self.schedule) is not None:
-            unit = ByWork(reasons=schedule.reasons, beyond=schedule.beyond)
-            series = tuple(np.array(self.chunks).T)
-            return unit, series, [join_groups(self.groups)], schedule.notices
-        if self.unit is INVOCATIONS and not self.is_single:
-            return self.unit, tuple(self.chunks), self.groups, ()
-        if self.unit is PIECES:
-            self.chunks = _by_piece(self.pieces, self.chunks, np.concatenate)
-            self.groups = _by_piece(self.pieces, self.groups, join_groups)
-            self.pieces = [*dict.fromkeys(self.pieces)]
-            if len(self.chunks) >= first_pieces(options):
-                return self.unit, tuple(self.chunks), self.groups, ()
-            few = (few_pieces(len(self.chunks), options.pieces),)
-            return SUCCESSIVE, (np.concatenate(self.chunks),), [join_groups(self.groups)], few
-        if len(self.chunks) > 1 and self.unit is not INVOCATIONS:
-            self.chunks, self.groups = [np.concatenate(self.chunks)], [join_groups(self.groups)]
-        whole = self.chunks[0] if len(self.chunks) == 1 else np.concatenate(self.chunks)
-        return self.now, (whole,), [join_groups(self.groups)], ()
+            by_work = ByWork(reasons=schedule.reasons, beyond=schedule.beyond)
+            pairs = self.chunks[0].reshape(-1, 2)
+            return by_work, tuple(pairs.T), self.groups, schedule.notices
+        unit, notices = self.unit.at_look(self.chunks, options)
+        if unit is self.unit:
+            return unit, tuple(self.chunks), self.groups, notices
+        return unit, (np.concatenate(self.chunks),), [join_groups(self.groups)], notices
 
     def out_of_reach(self, options: Options, elapsed_s: float) -> float | None:
         """Return the relative half-width that the budget allows if the target cannot be reached.
@@ -236,14 +221,14 @@ class MetricReadings:
         return at_end / whole_of(known)[0]
 
     @property
-    def is_single(self) -> bool:
-        """Whether all restarted rounds gave a single unit reading, which has no phases to cut."""
-        return self.unit is INVOCATIONS and is_single(self.chunks)
-
-    @property
     def now(self) -> Unit:
         """What the readings so far are taken for."""
-        return SINGLE if self.is_single else self.unit
+        return self.unit.taken_for(self.chunks)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether rounds are taken for single readings, as each gave one."""
+        return self.now is not self.unit
 
     @property
     def units(self) -> int:
@@ -252,11 +237,9 @@ class MetricReadings:
             return self.schedule.sample
         if self.unit is PIECES:
             return self.pieces_over
-        if self.now is not INVOCATIONS:
-            return self.n
-        if self.phases:
+        if self.phases and not self.is_single:
             return sum(phase.n >= MIN_FOR_VARIANCE for phase in self.phases)
-        return sum(chunk.size >= MIN_FOR_VARIANCE for chunk in self.chunks)
+        return self.now.units_in(self.chunks)
 
     @property
     def disturbed(self) -> int:
@@ -264,7 +247,7 @@ class MetricReadings:
         analysis = self.analysis
         if analysis is None or analysis.disturbed is None or self.unit is PIECES:
             return 0
-        return 0 if unit_of(analysis) is INVOCATIONS else analysis.disturbed.left_out
+        return 0 if analysis.is_combined else analysis.disturbed.left_out
 
     def empty_analysis(self) -> Analysis:
         """Return an analysis without a look."""
@@ -308,11 +291,6 @@ class MetricReadings:
         return max(self.next_check, self.first_check) - self.n
 
 
-def is_single(rounds: Sequence[Floats]) -> bool:
-    """Return whether there are rounds, and all gave a single unit reading."""
-    return len(rounds) > 0 and all(round_.size == 1 for round_ in rounds)
-
-
 def weights_of(finished: Round, metric: Metric) -> list[float]:
     """Return the weight of a round's single reading in the mean; empty if all are equal."""
     if metric.name not in finished.readings or metric.averaging != "auto":
@@ -321,18 +299,3 @@ def weights_of(finished: Round, metric: Metric) -> list[float]:
     if weight is None and metric.kind is Quantity.RATE:
         weight = finished.duration_s
     return [weight] if weight else []
-
-
-def calls_per_reading(finished: Round) -> int:
-    """Return the calls per reading of a round."""
-    calls = finished.facts.get("inner_loop", 1)
-    return calls if isinstance(calls, int) else 1
-
-
-def groups_of_round(finished: Round, values: Floats, metric: Metric, *, by_work: bool) -> Groups:
-    """Return the groups of a round's readings of a metric; of various work it is one group."""
-    if by_work:
-        return groups_of(finished.delays, np.array([finished.duration_s]))
-    if metric.is_duration:
-        return groups_of(finished.delays, values * calls_per_reading(finished))
-    return groups_of(finished.delays, np.full(values.size, finished.duration_s / values.size))

@@ -37,7 +37,6 @@ from benchrigor.model.series import Floats, as_series
 from benchrigor.protocols import Detector, StopRule
 from benchrigor.session.engine import Engine
 from benchrigor.session.measured_metrics import MeasuredMetrics
-from benchrigor.session.metric_readings import calls_per_reading
 from benchrigor.session.outcomes import without_readings
 from benchrigor.session.subject import Subject
 from benchrigor.stats.changepoints.detector import detect_changes
@@ -153,7 +152,7 @@ def _of_run(run: RunRecord, metric: str | None) -> Readings:
             unit=ByWork(reasons=reasons),
             metric=asked,
             options=options,
-            batch=max(map(calls_per_reading, record.counted_rounds), default=1),
+            batch=max((done.calls_per_reading for done in record.counted_rounds), default=1),
             ended=ended,
         )
     taken = replace(options, detector="ranks")

@@ -13,7 +13,7 @@ from benchrigor.model.notice import Severity, weakening
 from benchrigor.model.sample_size import Plan
 from benchrigor.model.series import short
 from benchrigor.stats.planning.power import plan_sizes
-from benchrigor.stats.readings.inference_units import INVOCATIONS, PIECES, SUCCESSIVE, unit_of
+from benchrigor.stats.readings.inference_units import PIECES, unit_of
 from benchrigor.stats.statistics.statistic import MIN_PIECES
 
 
@@ -117,9 +117,7 @@ def _why_none(name: str, analysis: Analysis | None) -> Notice:
 def _add_prices(sizes: Plan, record: RunRecord, analysis: Analysis) -> Plan:
     """Add name and unit, wall times, and a warning of a single process."""
     # Every invocation pays for its warm-up, a series only once.
-    unit = unit_of(analysis)
-    once = unit not in (INVOCATIONS, PIECES)
-    cut = max(analysis.n - sizes.pilot.n, 0) if once else 0
+    cut = 0 if analysis.is_combined else max(analysis.n - sizes.pilot.n, 0)
     # Readings that were recorded elsewhere have no duration.
     spent = record.elapsed_s or None
 
@@ -127,7 +125,7 @@ def _add_prices(sizes: Plan, record: RunRecord, analysis: Analysis) -> Plan:
         return None if spent is None else spent * (size + cut) / (sizes.pilot.n + cut)
 
     notices = sizes.notices
-    if unit in (SUCCESSIVE, PIECES):
+    if unit_of(analysis).one_process:
         notices = (Notice.of(Code.THIS_PROCESS_ONLY, "plan"), *notices)
     known = {notice.code for notice in notices}
     of_run = (notice for notice in weakening(record.session_notices) if notice.code not in known)

@@ -58,7 +58,7 @@ from benchrigor.session.stop_rules import (
 )
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.readings.asked_readings import asked_half_width
-from benchrigor.stats.readings.inference_units import INVOCATIONS, unit_of
+from benchrigor.stats.readings.inference_units import INVOCATIONS
 from benchrigor.stats.statistics.shares_and_quantiles import whole_of
 
 _ROUNDING = 1e-6  # of a piece: rounds that add up to it may fall short by that much
@@ -166,7 +166,7 @@ class Subject:
     def _pace(self, elapsed_s: float) -> Pace:
         last = self.rounds[-1] if self.rounds else None
         many = [metric for metric in self._measured.by_name.values() if metric.unit.many]
-        restarted = [metric for metric in many if metric.unit is INVOCATIONS]
+        restarted = [metric for metric in many if not metric.unit.one_process]
         splits = [metric.analysis.split for metric in restarted if metric.analysis is not None]
         return Pace(
             readings=max((metric.n for metric in many), default=0),
@@ -207,11 +207,8 @@ class Subject:
         if self._measured.schedule is not None:
             return self._measured.schedule.shortest_round_s
         last = self.rounds[-1] if self.rounds else None
-        continuous = any(
-            metric.unit.many and metric.unit is not INVOCATIONS
-            for metric in self._measured.by_name.values()
-        )
-        if last is None or not last.n_readings or not (continuous or last.cut):
+        one_process = any(metric.unit.one_process for metric in self._measured.by_name.values())
+        if last is None or not last.n_readings or not (one_process or last.cut):
             return 0.0
         return last.elapsed_ns / 1e9 / last.n_readings
 
@@ -363,7 +360,7 @@ class Subject:
         estimate, metric, notices = analysis.estimate, analysis.metric, analysis.notices
         if estimate is None:
             return analysis
-        if unit_of(analysis) is INVOCATIONS:
+        if analysis.kind is INVOCATIONS.kind:
             only = [notice for notice in engine.notices if notice.code is Code.THIS_PROCESS_ONLY]
             others = [notice for notice in notices if not only or notice.code is not only[0].code]
             notices = tuple(others)

@@ -14,7 +14,6 @@ from benchrigor.model.analysis import Kind
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST, INTERPRETER
 from benchrigor.model.series import Floats
 from benchrigor.session.conditions.red_rounds import was_stopped
-from benchrigor.session.metric_readings import calls_per_reading
 from benchrigor.stats.estimators.command_pace import FEWEST_STARTS, Invocations, command_pace
 from benchrigor.stats.estimators.pace import (
     AT_FULL_SPEED,
@@ -320,7 +319,7 @@ def _spent(
 
     If hardly any are undisturbed, all readings of the round count, with their waiting.
     """
-    seconds = values * calls_per_reading(finished)
+    seconds = values * finished.calls_per_reading
     if analysis.wps is not None:
         seconds = np.array([finished.duration_s])
     groups = groups_of(finished.delays, seconds)

@@ -16,7 +16,6 @@ from benchrigor.model import Analysis, Code, Interference, Notice, Round
 from benchrigor.model.interference import ELSEWHERE, KNOWN_FROM, Light
 from benchrigor.model.notice import Severity
 from benchrigor.model.series import Floats
-from benchrigor.session.metric_readings import calls_per_reading
 from benchrigor.stats.interference.grouping import MIN_IN_GROUP
 from benchrigor.stats.interference.one_run import light_of, probability_high
 from benchrigor.stats.series.undisturbed import STOPPED, rest_of, stops_in
@@ -321,7 +320,7 @@ def segments_of(finished: Round, *, whole: bool = False) -> Segments:
 def _reading_seconds(finished: Round) -> Floats:
     """Return the wall time of a round by its readings, or as a whole if they do not show it."""
     whole_ns = finished.elapsed_ns if finished.ran_ns is None else finished.ran_ns
-    seconds: Floats = finished.unit_readings.get("time", np.zeros(0)) * calls_per_reading(finished)
+    seconds: Floats = finished.unit_readings.get("time", np.zeros(0)) * finished.calls_per_reading
     if not seconds.size and "time" in finished.readings:
         seconds = np.array([finished.readings["time"]])
     # Delay measured reading by reading fits the readings; recorded ones have no other time.

@@ -31,7 +31,6 @@ from benchrigor.model.series import Floats
 from benchrigor.protocols import StopRule
 from benchrigor.session.conditions.red_rounds import was_stopped
 from benchrigor.session.engine import Engine, Turn, check_seed
-from benchrigor.session.metric_readings import calls_per_reading
 from benchrigor.session.outcomes import warn_not_converged
 from benchrigor.session.schedule.pacing import INVOCATION, Pace, next_readings
 from benchrigor.session.stop_rules import (
@@ -357,7 +356,7 @@ class Ratio:
         for pair in finished.rounds:
             if self.by_round:
                 self._busy_s += sum(
-                    float(values_of(one).sum()) * calls_per_reading(one) for one in pair
+                    float(values_of(one).sum()) * one.calls_per_reading for one in pair
                 )
                 self._by_turns = any(map(is_by_turns, pair))
                 if any(map(was_stopped, pair)):

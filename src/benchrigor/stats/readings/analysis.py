@@ -198,7 +198,7 @@ def combine_several(cut: Cut, fitting: Fitting) -> Estimation:
         values=[value for _, value in counted],
         fits=estimation.fits,
         fitting=fitting,
-        unit=cut.readings.unit.noun,
+        unit=cut.readings.unit.kind.noun,
     )
     try:
         estimate = cut.readings.number(cut.readings.statistic.of_several(several))

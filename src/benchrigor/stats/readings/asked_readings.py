@@ -17,6 +17,7 @@ from benchrigor.model import (
     Metric,
     Notice,
     Options,
+    Round,
     StablePhase,
 )
 from benchrigor.model.analysis import Kind
@@ -24,9 +25,9 @@ from benchrigor.model.series import LARGEST, Floats
 from benchrigor.stats.changepoints.ruptures_adapter import takes_longest
 from benchrigor.stats.phases.stable_phase import STABLE_SHARE, FindChanges, ReferencesAlong, Search
 from benchrigor.stats.series.interval import MIN_FOR_AUTOCORRELATION, refuse_wide, student_t
-from benchrigor.stats.series.undisturbed import Groups
+from benchrigor.stats.series.undisturbed import Groups, groups_of
 from benchrigor.stats.statistics.shares_and_quantiles import are_outcomes, are_shares, whole_of
-from benchrigor.stats.statistics.statistic import MEAN, Statistic, statistic_for
+from benchrigor.stats.statistics.statistic import MEAN, Statistic, latest, statistic_for
 from benchrigor.units import Direction, Quantity
 
 # Factor from one look to the next. A session that looked after every reading would stop when the
@@ -137,8 +138,8 @@ class Unit(Protocol):
     """
 
     kind: Kind
-    noun: str  # the unit of inference
     many: bool = False  # readings per round
+    one_process: bool = False  # which goes on after a round
     early_look: int | None = None  # units at the first look, where the budgets may end soon
     is_line: bool = False  # whether a speed is fitted, which has one statistic
     is_foreseen: bool = True  # whether its number so far tells how many readings a width takes
@@ -146,6 +147,50 @@ class Unit(Protocol):
     def evidence(self, _preset: str | None) -> MinEvidence:
         """Return the least evidence before the metric may be satisfied."""
         return BY_ROUND
+
+    def first_looks(self, options: Options) -> tuple[int, int]:
+        """Return the units at the first full look, and at the first of all."""
+        first = self.evidence(options.preset).first_check
+        return first, self.early_look or first
+
+    def groups_of(self, finished: Round, values: Floats, metric: Metric) -> Groups:
+        """Return the groups of a round's readings."""
+        if metric.is_duration:
+            return groups_of(finished.delays, values * finished.calls_per_reading)
+        each_s = finished.duration_s / values.size
+        return groups_of(finished.delays, np.full(values.size, each_s))
+
+    def series_of(self, _piece: int, _rounds: int) -> int:
+        """Return the number of the series that a round of a piece is of, after so many rounds."""
+        return 0
+
+    def is_usable(self, _values: Floats) -> bool:
+        """Whether the readings of a round can add to an estimate."""
+        return True
+
+    def units_in(self, rounds: Sequence[Floats]) -> int:
+        """Return how many units rounds give that count: all their readings."""
+        return sum(values.size for values in rounds)
+
+    def taken_for(self, _series: Sequence[Floats]) -> Unit:
+        """Return what the series so far are taken for."""
+        return self
+
+    def at_look(
+        self, series: Sequence[Floats], _options: Options
+    ) -> tuple[Unit, tuple[Notice, ...]]:
+        """Return what a look takes the series for, and what it says of that."""
+        return self.taken_for(series), ()
+
+    def may_move(self, _readings: Readings, _n_effective: float) -> bool:
+        """Whether few readings climb or fall: of rounds nothing tells."""
+        return False
+
+    def latest(
+        self, rounds: list[Floats], most: int, statistic: Statistic
+    ) -> tuple[Floats, Statistic]:
+        """Return the last readings, and the statistic of these for a rough figure."""
+        return latest(rounds, most), statistic
 
     def inferred(self, analysis: Analysis) -> int:
         """Return how many units an analysis infers from."""

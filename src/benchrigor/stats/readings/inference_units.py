@@ -10,7 +10,18 @@ from typing import Any, Protocol
 import numpy as np
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Analysis, ChangePoints, Code, Disturbed, Notice, StablePhase, WpsFit
+from benchrigor.model import (
+    Analysis,
+    ChangePoints,
+    Code,
+    Disturbed,
+    Metric,
+    Notice,
+    Options,
+    Round,
+    StablePhase,
+    WpsFit,
+)
 from benchrigor.model.analysis import Kind, PhaseLabel
 from benchrigor.model.notice import one_each
 from benchrigor.model.selection import Reason, Selection
@@ -27,6 +38,7 @@ from benchrigor.stats.phases.rounds_cut import (
     phase_by_shares,
     whole_piece,
 )
+from benchrigor.stats.phases.stability_rules import may_move
 from benchrigor.stats.phases.stable_phase import (
     STABLE_SHARE,
     Search,
@@ -57,6 +69,7 @@ from benchrigor.stats.series.interval import (
     COMPLETE,
     LONG_RUN_VARIANCE,
     MIN_FOR_AUTOCORRELATION,
+    MIN_FOR_VARIANCE,
     TRANSIENTS,
 )
 from benchrigor.stats.series.subsessions import MERGED, SUBSESSIONS, merge_subsessions
@@ -64,11 +77,19 @@ from benchrigor.stats.series.undisturbed import (
     LEAST_SHARE,
     Groups,
     choose_undisturbed,
+    groups_of,
     hardly_any,
     hardly_any_of,
     together,
 )
-from benchrigor.stats.statistics.statistic import Fitting, split_variance
+from benchrigor.stats.statistics.statistic import (
+    MEAN,
+    MIN_PIECES,
+    Fitting,
+    Statistic,
+    few_pieces,
+    split_variance,
+)
 from benchrigor.stats.wps.lack_of_fit import diagnose_further
 from benchrigor.stats.wps.work_line import check_fit, fit_wps
 
@@ -78,6 +99,7 @@ _OF_PRESETS = {
     "strict": MinEvidence(first_check=1000, effective=200.0, fewest=1000),
 }
 _RESTARTED = replace(BY_ROUND, fewest=6)  # show a warm-up that they share
+_ROUNDS_SHOWN = 100  # of restarted rounds, in the figure that is shown before there is an estimate
 
 
 class _Values(Unit, Protocol):
@@ -148,12 +170,16 @@ class _Series(_Values, Protocol):
 class _Successive(_Series):
     """Readings that continue one series, many per round."""
 
-    kind, noun, many, early_look = Kind.UNIT_READINGS, "reading", True, 10
+    kind, many, one_process, early_look = Kind.UNIT_READINGS, True, True, 10
     fewest = MIN_FOR_CHANGES
 
     def evidence(self, preset: str | None) -> MinEvidence:
         """Return that of the preset."""
         return _OF_PRESETS[preset or "normal"]
+
+    def may_move(self, readings: Readings, n_effective: float) -> bool:
+        """Whether few readings climb or fall."""
+        return may_move(readings.series[0], n_effective)
 
     def caution(self, analysis: Analysis, share: float) -> float:
         """Return the factor for few readings; there is none at a full look."""
@@ -204,7 +230,7 @@ class _Successive(_Series):
 class _Single(_Series):
     """One reading per round."""
 
-    kind, noun = Kind.READINGS, "reading"
+    kind = Kind.READINGS
     fewest = MIN_FOR_AUTOCORRELATION
 
     def combine(self, cut: Cut) -> Estimation:
@@ -220,7 +246,27 @@ class _Single(_Series):
 class _Pieces(_Values):
     """Many readings per round, in parts of one run that may lie minutes apart."""
 
-    kind, noun, many, is_foreseen = Kind.PIECES, "piece", True, False
+    kind, many, one_process, is_foreseen = Kind.PIECES, True, True, False
+
+    def first_looks(self, options: Options) -> tuple[int, int]:
+        """Return from how many pieces on their levels make an interval, and one look before."""
+        return min(MIN_PIECES, options.pieces), min(MIN_PIECES - 1, max(2, options.pieces - 1))
+
+    def series_of(self, piece: int, _rounds: int) -> int:
+        """Return the piece."""
+        return piece
+
+    def units_in(self, rounds: Sequence[Floats]) -> int:
+        """Return their number: that of pieces is known where they are over."""
+        return len(rounds)
+
+    def at_look(
+        self, series: Sequence[Floats], options: Options
+    ) -> tuple[Unit, tuple[Notice, ...]]:
+        """Return a single series where too few pieces make an interval."""
+        if len(series) >= self.first_looks(options)[1]:
+            return self, ()
+        return SUCCESSIVE, (few_pieces(len(series), options.pieces),)
 
     def cut(self, readings: Readings) -> tuple[StablePhase, ...]:
         """Cut pieces as asked, or take those after the first whole: the first had the warm-up."""
@@ -247,7 +293,32 @@ class _Pieces(_Values):
 class _Invocations(_Values):
     """Many readings per round, and every round has its own warm-up."""
 
-    kind, noun, many, early_look = Kind.INVOCATIONS, "invocation", True, 4
+    kind, many, early_look = Kind.INVOCATIONS, True, 4
+
+    def series_of(self, _piece: int, rounds: int) -> int:
+        """Return the number of the round."""
+        return rounds
+
+    def is_usable(self, values: Floats) -> bool:
+        """Whether its readings have a variance."""
+        return values.size >= MIN_FOR_VARIANCE
+
+    def units_in(self, rounds: Sequence[Floats]) -> int:
+        """Return how many rounds are usable."""
+        return sum(map(self.is_usable, rounds))
+
+    def taken_for(self, series: Sequence[Floats]) -> Unit:
+        """Return single readings if each round gave one, which has no phases to cut."""
+        return SINGLE if series and all(values.size == 1 for values in series) else self
+
+    def latest(
+        self, rounds: list[Floats], most: int, statistic: Statistic
+    ) -> tuple[Floats, Statistic]:
+        """Return the statistic of each of the last rounds, of which the mean is shown."""
+        if self.taken_for(rounds) is not self:
+            return super().latest(rounds, most, statistic)
+        ends = (values[-most:] for values in rounds[-_ROUNDS_SHOWN:])
+        return np.array([*map(statistic.value_of, ends)]), MEAN
 
     def evidence(self, _preset: str | None) -> MinEvidence:
         """Return that of rounds, of which six show a warm-up that they share."""
@@ -350,10 +421,17 @@ class ByWork(Unit):
     reasons: Any = None
     beyond: tuple[int, ...] = ()
     kind: Kind = Kind.WORK
-    noun: str = "round"
     is_line: bool = True
     many: bool = False
     is_foreseen: bool = False
+
+    def groups_of(self, finished: Round, _values: Floats, _metric: Metric) -> Groups:
+        """Return the round as one group."""
+        return groups_of(finished.delays, np.array([finished.duration_s]))
+
+    def units_in(self, rounds: Sequence[Floats]) -> int:
+        """Return their number: which of them count, the schedule of work knows."""
+        return len(rounds)
 
     @property
     def left_out(self) -> tuple[int, ...]:
