@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from benchrigor.errors import BenchrigorError
 from benchrigor.model import Analysis, Decision, Round, RunRecord, StopReason
 from benchrigor.protocols import Store
 
-A = TypeVar("A")
+A = ParamSpec("A")
 T = TypeVar("T")
 Submit = Callable[[Any], Future[Any]]
 
@@ -163,12 +163,12 @@ def telling_what_was_cut(campaign: Campaign, tell: Callable[[], object]) -> Iter
         raise
 
 
-def here(measure: Callable[[A], T]) -> Callable[[A], Future[T]]:
+def here(measure: Callable[A, T]) -> Callable[A, Future[T]]:
     """Return a function that has a plan carried out here, and returns a finished future."""
 
-    def submit(plan: A) -> Future[T]:
+    def submit(*plan: A.args, **how: A.kwargs) -> Future[T]:
         future: Future[T] = Future()
-        future.set_result(measure(plan))
+        future.set_result(measure(*plan, **how))
         return future
 
     return submit

@@ -46,6 +46,10 @@ _OF = (RESPONSE, FIRST_BYTE, CHUNK_GAP)
 _AND, _BELOW = re.compile(r"\s+and\s+"), re.compile(r"\s*([^\s<]+)\s*<\s*([^\s<=].*?)\s*")
 _ARE_CONDITIONS = re.compile(rf"\s*({'|'.join(_OF)})\s*<")
 _DIGITS = 12  # of the difference to 100 %
+# Of a result: values by name, numbers, and counts.
+_BY_NAME = ("metrics", "failures", "spent_s", "shares")
+_NUMBERS = ("mean_response_s", "p95_response_s", "lag_p99_s", "cpu_share")
+_COUNTS = ("scheduled", "sent", "completed", "within_limits", "failed")
 # Maximum requests of a trial: times the expected number, and further ones by chance.
 _MOST_SENT, _SPREAD, _FEW = 1.2, 4.0, 5
 
@@ -103,10 +107,7 @@ class Limit(OneLine):
     @property
     def quantile(self) -> float | None:
         """The share of responses below it: .99 for "p99"; None if it is not a quantile."""
-        try:
-            return quantile_named(self.metric)
-        except InvalidInput:
-            return None
+        return _quantile(self.metric)
 
     @property
     def is_of_time(self) -> bool:
@@ -176,12 +177,6 @@ def limit_of(metric: str, text: str, unit: str = "") -> Limit:
     if is_time:
         return Limit(metric=metric, at_most=positive_seconds_of(text, bare_s=None))
     raise ValueError(f"{metric} is {text!r}, expected a number such as 40")
-
-
-def limit_of_good(text: str) -> Limit:
-    """Read a limit of the share of good requests; InvalidInput with all that is wrong."""
-    metric, at_most = read_slo(text)
-    return Limit(metric=metric, at_most=at_most)
 
 
 def scale_of(unit: str) -> float:
@@ -308,34 +303,24 @@ class LoadResult(OneLine):
     shares: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        names = ("metrics", "failures", "spent_s", "shares")
-        by_name = {name: getattr(self, name) for name in names}
+        by_name = {name: getattr(self, name) for name in _BY_NAME}
         refuse(
-            f"{name} is {short(value)}, expected values by name"
-            for name, value in by_name.items()
-            if not isinstance(value, Mapping)
+            wrong_values(
+                (name, values, isinstance(values, Mapping), "values by name")
+                for name, values in by_name.items()
+            )
         )
-        numbers = {
-            name: getattr(self, name)
-            for name in ("mean_response_s", "p95_response_s", "lag_p99_s", "cpu_share")
-        }
+        numbers = {name: getattr(self, name) for name in (*_NUMBERS, *_COUNTS)}
         for name, values in by_name.items():
             numbers |= {f"{name}[{key!r}]": value for key, value in values.items()}
-        counts = {
-            name: getattr(self, name)
-            for name in ("scheduled", "sent", "completed", "within_limits")
-        }
         refuse(
             *(
-                wrong_number(name, value, zero=True)
+                wrong_whole(name, value, least=0)
+                if name in _COUNTS
+                else wrong_number(name, value, zero=True)
                 for name, value in numbers.items()
                 if value is not None
-            ),
-            *(
-                wrong_whole(name, count, least=0)
-                for name, count in (*counts.items(), ("failed", self.failed))
-                if count is not None
-            ),
+            )
         )
         refuse(_wrong_counts(self))
         if self.sent is not None and self.completed is None:
@@ -543,8 +528,8 @@ def conditions_of(metric: str) -> Mapping[str, float]:
     return {of: positive_seconds_of(time, bare_s=None) for of, time in _read(metric, None).items()}
 
 
-def read_slo(text: str) -> tuple[str, float]:
-    """Return metric and greatest value of a limit from a text such as response<200ms: 99%.
+def limit_of_good(text: str) -> Limit:
+    """Read a limit of the share of good requests from a text such as response<200ms: 99%.
 
     With a share of 99 %, p99<200ms means response<200ms: both are equivalent.
 
@@ -555,7 +540,8 @@ def read_slo(text: str) -> tuple[str, float]:
 
     Examples
     --------
-    >>> read_slo("p99 < 200ms and first-byte<50ms: 99%")
+    >>> found = limit_of_good("p99 < 200ms and first-byte<50ms: 99%")
+    >>> found.metric, found.at_most
     ('response<200ms and first-byte<50ms', 0.01)
     """
     conditions, colon, percentage = text.rpartition(":")
@@ -577,8 +563,8 @@ def read_slo(text: str) -> tuple[str, float]:
     except InvalidInput as error:
         problems += [f"--slo {text!r}: {problem}" for problem in error.problems]
     refuse(problems)
-    missing = round(1.0 - (share or 0.0), _DIGITS)
-    return " and ".join(f"{of}<{time}" for of, time in found.items()), missing
+    metric = " and ".join(f"{of}<{time}" for of, time in found.items())
+    return Limit(metric=metric, at_most=round(1.0 - (share or 0.0), _DIGITS))
 
 
 def _read(conditions: str, share: float | None) -> dict[str, str]:
@@ -601,12 +587,17 @@ def _read(conditions: str, share: float | None) -> dict[str, str]:
     return found
 
 
+def _quantile(metric: str) -> float | None:
+    """Return the share of responses below a quantile; None if it is not a quantile."""
+    try:
+        return quantile_named(metric)
+    except InvalidInput:
+        return None
+
+
 def _is_quantile(of: str, share: float | None) -> bool:
     """Return whether a word is the quantile that is equivalent to a share of requests."""
-    try:
-        q = quantile_named(of)
-    except InvalidInput:
-        return False
+    q = _quantile(of)
     return q is not None and share is not None and abs(q - share) < 10.0**-_DIGITS
 
 

@@ -276,14 +276,9 @@ class Server:
             self._run("clean")
 
     def _server_done(self, code: int | None) -> StepDone:
-        argv = self._now.start or ()
-        return StepDone(
-            name="start",
-            how="" if code is None else CommandLine(argv).failure(code) or "",
-            code=code,
-            seconds=(self._clock.now_ns() - self._begun_ns) / 1e9,
-            end=() if self._running is None else tuple(last_lines(self._running[1].end(), argv)),
-        )
+        output = None if self._running is None else self._running[1]
+        elapsed_ns = self._clock.now_ns() - self._begun_ns
+        return _done("start", self._now.start or (), code, elapsed_ns, output)
 
     @property
     def _awaited(self) -> str:
@@ -315,14 +310,9 @@ class Server:
     def _run_command(self, name: str, argv: Sequence[str], limit_s: float) -> StepDone:
         with OutputFile(keeps_end=True) as output:
             ended = self._start_process(name, argv, output, timeout_s=limit_s).wait(None)
-            how = f"took longer than {show_duration(limit_s)} and was killed"
-            return StepDone(
-                name=name,
-                how=how if ended.limit_s else CommandLine(argv).failure(ended.code) or "",
-                code=ended.code,
-                seconds=ended.elapsed_ns / 1e9,
-                end=tuple(last_lines(output.end(), argv)),
-            )
+            done = _done(name, argv, ended.code, ended.elapsed_ns, output)
+            late = f"took longer than {show_duration(limit_s)} and was killed"
+            return replace(done, how=late) if ended.limit_s else done
 
     def _start_process(
         self, name: str, argv: Sequence[str], output: OutputFile, **limits: float
@@ -334,6 +324,19 @@ class Server:
             output.file.close()
             self.steps.append(StepDone(name=name, how=str(error)))
             raise WorkloadFailed(f"{name}: {error}") from None
+
+
+def _done(
+    name: str, argv: Sequence[str], code: int | None, elapsed_ns: int, output: OutputFile | None
+) -> StepDone:
+    """Return the step of a command that ended with a code, or still runs."""
+    return StepDone(
+        name=name,
+        how="" if code is None else CommandLine(argv).failure(code) or "",
+        code=code,
+        seconds=elapsed_ns / 1e9,
+        end=() if output is None else tuple(last_lines(output.end(), argv)),
+    )
 
 
 def _request(url: str, limit_s: float) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -88,34 +87,14 @@ def measure_choice(
             attempts=job.remarks,
         )
 
-    carry_out = partial(run.campaign.carry_out, read=read, deadline_s=file.deadline_s, after=after)
-    if not file.has_pool:
-        shared = _arguments(run, store)
-
-        def measure_turn(turn: Turn) -> Outcome:
-            own = {"samples": codec.encode(run.samples_of(turn)), "hosts": [turn.host]}
-            return Outcome(value=measure(**shared | own))
-
-        carry_out(here(measure_turn))
-        return
     with _hosts(run, store, began) as (submit, at_once):
-        carry_out(
+        run.campaign.carry_out(
             lambda turn: submit(run.samples_of(turn), first=turn.host),
+            read=read,
             at_once=at_once,
+            deadline_s=file.deadline_s,
+            after=after,
         )
-
-
-def _arguments(run: MapRun | ChoiceRun, store: Journal) -> dict[str, Any]:
-    """Return the arguments of all jobs of a run; the pool fills in the hosts and lease."""
-    hosts = run.file.hosts
-    return {
-        "document": dict(run.file.document),
-        "cwd": hosts.cwd or run.subject["cwd"],
-        "map_id": run.campaign.begin(),
-        "store": str(store.path) if hosts.is_here else None,
-        "hosts": [],
-        "lease": 0,
-    }
 
 
 @contextmanager
@@ -124,10 +103,27 @@ def _hosts(
 ) -> Iterator[tuple[Callable[..., Future[Outcome]], int]]:
     """Hold the hosts of a map; give what measures samples on one, and the number of jobs at once.
 
-    A job may take as long as the whole map.
+    A job may take as long as the whole map. Without hosts it is measured here.
     """
-    file, shared = run.file, _arguments(run, store)
+    file = run.file
     n_hosts, call = 1 + file.hosts.generators, f"{__name__}:{measure.__name__}"
+    # Arguments of all jobs; the pool fills in the hosts and lease.
+    shared: dict[str, Any] = {
+        "document": dict(file.document),
+        "cwd": file.hosts.cwd or run.subject["cwd"],
+        "map_id": run.campaign.begin(),
+        "store": str(store.path) if file.hosts.is_here else None,
+        "hosts": [],
+        "lease": 0,
+    }
+    if not file.has_pool:
+
+        def measure_here(samples: Sequence[Sample], *, first: str) -> Outcome:
+            own = {"samples": codec.encode(samples), "hosts": [first]}
+            return Outcome(value=measure(**shared | own))
+
+        yield here(measure_here), 1
+        return
     with Pool(
         executor_for(file.hosts),
         owner=str(shared["map_id"]),

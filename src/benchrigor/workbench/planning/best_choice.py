@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import scipy
 
-from benchrigor.errors import PlanMismatch
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.checks import attempt, listed, refuse, wrong_number, wrong_settings
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import Floats, short
 from benchrigor.stats.series.interval import StandardError, exponential, student_t, t_interval
+from benchrigor.workbench.planning.asked import Asked
 from benchrigor.workbench.settings import CHOICE, wrong_hosts
 from benchrigor.workbench.surfaces.factors import Point, show_point
 from benchrigor.workbench.surfaces.samples import Answer, read_answer, relative_error
@@ -160,9 +160,7 @@ class BestChoice:
         self._race = list(range(len(self._points)))
         self._failed: set[int] = set()
         self._bounded: set[int] = set()  # only known to be better than a bound, in some turn
-        self._pending: dict[int, Turn] = {}
-        self._asked = 0
-        self._unfinished: set[int] = set()  # turns that an earlier process had asked for
+        self._asked = Asked[Turn]("turn")
         self._where: list[str] = []  # the hosts of finished turns
         self._logs: list[Floats] = []  # by configuration, the greater the better; NaN without one
         self._errors: list[Floats] = []
@@ -175,24 +173,21 @@ class BestChoice:
 
     def ask(self) -> Turn | None:
         """Return the next turn; None if the results so far call for no further one."""
-        if self._verdict != UNDECIDED or (
-            self._pending and self._asked - len(self._unfinished) >= self._next
-        ):
+        is_waiting = bool(self._asked.under_way)
+        if self._verdict != UNDECIDED or (is_waiting and self._begun >= self._next):
             return None
         if not self._may_go_on():
-            if not self._pending and self._seen < len(self._where):
+            if not is_waiting and self._seen < len(self._where):
                 self._look()
             return None
-        number = min(self._unfinished, default=self._asked)
+        number = min(self._asked.skipped, default=self._asked.next)
         order = np.random.default_rng([self._seed, number]).permutation(self._race)
         turn = Turn(
             id=number,
             host=self._hosts[number % len(self._hosts)],
             points=tuple(self._points[index] for index in order),
         )
-        self._count(turn)
-        self._pending[turn.id] = turn
-        return turn
+        return self._asked.add(turn)
 
     def tell(
         self,
@@ -225,11 +220,7 @@ class BestChoice:
             For a wrong number of estimates, or those that are not above 0 or not in their interval;
             for a bound of a point with an estimate.
         """
-        if not isinstance(turn, Turn) or self._pending.get(turn.id) != turn:
-            raise PlanMismatch(
-                f"{short(turn)} was never asked for, or has been told already; "
-                "tell each turn that ask() returned, once"
-            )
+        self._asked.check(turn)
         problems = wrong_number("cost_s", cost_s, zero=True)
         answers = attempt(problems, listed, estimates, "estimates", "Estimate") or []
         if answers and len(answers) != len(turn.points):
@@ -252,7 +243,7 @@ class BestChoice:
             if read is not None:
                 logs[index], errors[index] = math.log(read.value), relative_error(read)
         refuse(problems)
-        del self._pending[turn.id]
+        self._asked.end(turn)
         self._where.append(turn.host)
         self._logs.append(self._sign * logs)
         self._errors.append(errors)
@@ -269,21 +260,17 @@ class BestChoice:
 
         Unfinished turns with smaller numbers are asked again.
         """
-        self._count(turn)
-        self._pending[turn.id] = turn
-        self.tell(turn, estimates, **rest)
+        self.tell(self._asked.add(turn), estimates, **rest)
 
     def withdraw(self, turn: Turn) -> None:
         """Forget a turn with a lost host, and ask for no further turn on that host."""
-        self._count(turn)
-        self._pending.pop(turn.id, None)
+        self._asked.recall(turn)
         self._hosts = [host for host in self._hosts if host != turn.host]
 
-    def _count(self, turn: Turn) -> None:
-        """Mark this turn as asked for, and the turns skipped before it as unfinished."""
-        self._unfinished |= {*range(self._asked, turn.id)}
-        self._unfinished.discard(turn.id)
-        self._asked = max(self._asked, turn.id + 1)
+    @property
+    def _begun(self) -> int:
+        """The number of turns that are under way or told."""
+        return self._asked.next - len(self._asked.skipped)
 
     @property
     def spent_s(self) -> float:
@@ -325,9 +312,9 @@ class BestChoice:
         if len(self._race) < 2 or not self._hosts or self._is_stuck() or self._is_futile:
             return False
         if self._budget_s is None or self._spent_s == 0.0:
-            return self._asked - len(self._unfinished) < _MOST_TURNS * len(self._hosts)
+            return self._begun < _MOST_TURNS * len(self._hosts)
         each_s = self._spent_s / sum(np.isfinite(logs).sum() for logs in self._logs)
-        more = len(self._race) + sum(len(turn.points) for turn in self._pending.values())
+        more = len(self._race) + sum(len(turn.points) for turn in self._asked.under_way)
         return bool(self._spent_s + more * each_s <= self._budget_s)
 
     def _is_stuck(self) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from benchrigor.errors import InvalidInput, PlanMismatch
+from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.checks import attempt, refuse, wrong_number
 from benchrigor.model.series import short
@@ -25,6 +25,7 @@ from benchrigor.workbench.data import (
 )
 from benchrigor.workbench.fakes import SimulatedServer
 from benchrigor.workbench.planning import adaptive_search, steps
+from benchrigor.workbench.planning.asked import Asked
 from benchrigor.workbench.planning.judging import Judge
 from benchrigor.workbench.planning.published_search import find_policy
 from benchrigor.workbench.planning.steps import Ending, Step
@@ -144,8 +145,7 @@ class PeakSearch:
             adaptive_search.adaptive if self._is_adaptive else find_policy(policy)
         )
         self._trials: list[Trial] = []
-        self._pending: dict[int, LoadTrial] = {}
-        self._asked = 0
+        self._asked = Asked[LoadTrial]("trial")
         self._again: list[Step] = []  # invalid trials to repeat
         self._limited = ""  # why a greater load could not be offered
         self._ending: Ending | None = None
@@ -174,24 +174,21 @@ class PeakSearch:
             When the result lacks all limited values, or its counts of requests are impossible at
             such a rate.
         """
-        if not isinstance(trial, LoadTrial) or self._pending.get(trial.id) != trial:
-            known = isinstance(trial, LoadTrial) and any(one.asked == trial for one in self._trials)
-            what = "has been told already" if known else "was never asked for"
-            raise PlanMismatch(f"{short(trial)} {what}; tell each trial that ask() returned, once")
+        self._asked.check(trial)
         self._judge.refuse_wrong_counts(trial, result)
         counted = self._judge.judge(trial, result)
-        del self._pending[trial.id]
+        self._asked.end(trial)
         self._take(counted)
 
     def recall(self, trial: LoadTrial, result: LoadResult) -> None:
         """Add a trial of an earlier search with the same limits, to continue that search."""
         self._take(self._judge.judge(trial, result))
-        self._asked = max(self._asked, trial.id + 1)
+        self._asked.recall(trial)
         self._again = [step for step in self._again if step.load != trial.load]
 
     def cut(self, trial: LoadTrial, sentence: str) -> None:
         """End the search, as the budget was spent during a trial, which does not count."""
-        del self._pending[trial.id]
+        self._asked.end(trial)
         ending = self._out_of_budget()
         notice = Notice.of(Code.CUT_ROUND, "trial", why_=sentence)
         self._ending = replace(ending, notices=(*ending.notices, notice))
@@ -243,9 +240,9 @@ class PeakSearch:
 
     def _next_step(self) -> Step | Ending:
         most = _MOST_TRIALS if self._is_adaptive else _MOST_PUBLISHED
-        if len(self._trials) + len(self._pending) >= most:
+        pending = self._asked.under_way
+        if len(self._trials) + len(pending) >= most:
             return self._out_of_budget()
-        pending = [*self._pending.values()]
         step = self._policy(self._valid(), pending, self.goal.by_now(self._trials))
         if isinstance(step, Step):
             wanted = max(step.duration_s, self._least_s(step))
@@ -265,16 +262,14 @@ class PeakSearch:
 
     def _plan(self, step: Step) -> LoadTrial:
         trial = LoadTrial(
-            id=self._asked, load=step.load, duration_s=step.duration_s, reason=step.reason
+            id=self._asked.next, load=step.load, duration_s=step.duration_s, reason=step.reason
         )
-        self._asked += 1
-        self._pending[trial.id] = trial
-        return trial
+        return self._asked.add(trial)
 
     def _affordable(self, step: Step) -> Step | None:
         """Return the step, shortened if necessary, if it fits into the budget; else None."""
         goal = self.goal.by_now(self._trials)
-        left_s = goal.left_s(self._trials, [*self._pending.values()])
+        left_s = goal.left_s(self._trials, self._asked.under_way)
         if left_s >= step.duration_s:
             return step
         is_enough = left_s >= max(goal.shortest_s, self._least_s(step))

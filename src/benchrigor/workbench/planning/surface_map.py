@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.errors import PlanMismatch
 from benchrigor.model import Estimate, StopReason
 from benchrigor.model.checks import (
     attempt,
@@ -19,13 +18,14 @@ from benchrigor.model.checks import (
     wrong_settings,
     wrong_values,
 )
-from benchrigor.model.series import Floats, short
+from benchrigor.model.series import Floats
+from benchrigor.workbench.planning.asked import Asked
 from benchrigor.workbench.settings import ADAPTIVE, MAP
 from benchrigor.workbench.surfaces import designs
 from benchrigor.workbench.surfaces.factors import Factor, Level, Point, Space
 from benchrigor.workbench.surfaces.models import AUTO
 from benchrigor.workbench.surfaces.samples import Answer, Measured, Sample, read_answer
-from benchrigor.workbench.surfaces.surface import Surface, fit_surface
+from benchrigor.workbench.surfaces.surface import OPTIONS, Surface, fit_surface
 
 D_OPTIMAL, FULL = "d-optimal", "full"
 RESPONSE = "response"  # the name of an answer without one
@@ -133,17 +133,15 @@ class SurfaceMap:
             designs.wrong_samples(self.space, samples) if design == D_OPTIMAL else [],
         )
         self.design, self.samples, self.budget_s = design, samples, budget_s
-        self._target, self._confidence = target, confidence
-        self._direction, self._seed = direction, seed
-        self._interchangeable, self._model = interchangeable, model
+        self._target, self._seed = target, seed
+        self._of_surface = {name: given[name] for name in OPTIONS}
         self._responses = tuple(responses or ())
         self._grid = self.space.grid()
         self._first = designs.snake(self.space, self._first_design())
         self._queue = list(self._first)
-        self._pending: dict[int, Sample] = {}
+        self._asked = Asked[Sample]("sample")
         self._measured: list[Measured] = []
         self._own: list[Measured] = []  # without samples of earlier maps
-        self._asked = 0
         self._known: tuple[int, Surface] | None = None
 
     def _first_design(self) -> list[Point]:
@@ -166,20 +164,17 @@ class SurfaceMap:
         if point is None:
             return None
         sample = Sample(
-            id=self._asked,
+            id=self._asked.next,
             point=dict(point),
             seed_load=designs.seed_of(self.space, self._answers(), point),
             accuracy=self._target,
         )
-        self._asked += 1
-        self._pending[sample.id] = sample
-        return sample
+        return self._asked.add(sample)
 
     def take_up(self, sample: Sample) -> None:
         """Take up a sample that an earlier process asked for and did not finish."""
         refuse(self.space.wrong_point(sample.point))
-        self._leave_out([sample])
-        self._pending[sample.id] = sample
+        self._leave_out([self._asked.add(sample)])
 
     def tell(
         self,
@@ -216,12 +211,7 @@ class SurfaceMap:
         InvalidInput
             For an estimate that is not above 0, or not in its interval.
         """
-        if not isinstance(sample, Sample) or self._pending.get(sample.id) != sample:
-            known = any(measured.sample == sample for measured in self._measured)
-            what = "has been told already" if known else "was never asked for"
-            raise PlanMismatch(
-                f"{short(sample)} {what}; tell each sample that ask() returned, once"
-            )
+        self._asked.check(sample)
         answers = self._read_answers(estimate)
         limits = [("at_least", at_least), ("at_most", at_most)]
         refuse(
@@ -230,7 +220,7 @@ class SurfaceMap:
             ["an estimate and a limit are told, expected one of them"]
             * (bool(answers) and (at_least is not None or at_most is not None)),
         )
-        del self._pending[sample.id]
+        self._asked.end(sample)
         measured = Measured(
             sample=sample,
             estimates=answers,
@@ -257,13 +247,14 @@ class SurfaceMap:
         refuse(*(self.space.wrong_point(one.sample.point) for one in measured))
         self._measured += measured
         self._own += list(measured) if own else []
+        for one in measured:
+            self._asked.recall(one.sample)
         self._leave_out([one.sample for one in measured])
 
     def _leave_out(self, samples: Sequence[Sample]) -> None:
-        """Drop samples from the first design, and continue numbering after them."""
+        """Drop samples from the first design."""
         known = {self.space.key(sample.point) for sample in samples}
         self._queue = [point for point in self._queue if self.space.key(point) not in known]
-        self._asked = max([self._asked, *(sample.id + 1 for sample in samples)])
 
     @property
     def own(self) -> Sequence[Measured]:
@@ -279,7 +270,7 @@ class SurfaceMap:
     def left(self) -> int | None:
         """The maximum number of further samples; None if it depends on their answers."""
         if self.design != ADAPTIVE:
-            return len(self._queue) + len(self._pending)
+            return len(self._queue) + len(self._asked.under_way)
         return None if self.samples is None else self.samples - self.done
 
     def planned(self) -> list[Sample]:
@@ -316,16 +307,7 @@ class SurfaceMap:
         return bool(np.all(high <= value * (1.0 + self._target)))
 
     def _fit(self, measured: Sequence[Measured], responses: Sequence[str]) -> Surface:
-        return fit_surface(
-            self.space,
-            measured,
-            responses=responses or None,
-            confidence=self._confidence,
-            direction=self._direction,
-            seed=self._seed,
-            interchangeable=self._interchangeable,
-            model=self._model,
-        )
+        return fit_surface(self.space, measured, responses=responses or None, **self._of_surface)
 
     def _read_answers(self, estimate: Answer | Mapping[str, Answer] | None) -> dict[str, Estimate]:
         """Return the answers by response; raise unless they are estimates of positive numbers."""
@@ -337,7 +319,7 @@ class SurfaceMap:
         problems = wrong_values([("responses", sorted(by_name), {*by_name} <= {*known}, expected)])
         answers = {}
         for name, answer in by_name.items():
-            read = attempt(problems, read_answer, name, answer, self._confidence)
+            read = attempt(problems, read_answer, name, answer, self._of_surface["confidence"])
             if read is not None:
                 answers[name] = read
         refuse(problems)
@@ -354,13 +336,13 @@ class SurfaceMap:
 
     def _is_full(self) -> bool:
         """Whether there is no sample or time left."""
-        begun = len(self._own) + len(self._pending)
+        begun = len(self._own) + len(self._asked.under_way)
         if self.samples is not None and begun >= self.samples:
             return True
         if self.budget_s is None or not self._own:
             return False
         spent_s = sum(measured.cost_s for measured in self._own)
-        return spent_s + spent_s / len(self._own) * (len(self._pending) + 1) > self.budget_s
+        return spent_s + spent_s / len(self._own) * (len(self._asked.under_way) + 1) > self.budget_s
 
     def _next_point(self) -> Point | None:
         if self._queue:
@@ -377,8 +359,8 @@ class SurfaceMap:
         if surface.model is None:
             return self._farthest()
         response = self._steering()
-        if self._pending:
-            believed = [self._assume(sample, response) for sample in self._pending.values()]
+        if self._asked.under_way:
+            believed = [self._assume(sample, response) for sample in self._asked.under_way]
             surface = self._fit([*self._measured, *believed], [response])
         if self._is_certain(surface):
             return None
@@ -411,7 +393,7 @@ class SurfaceMap:
         return self._grid[best] if nearest[best] > 0.0 else None
 
     def _all_samples(self) -> list[Sample]:
-        return [*(measured.sample for measured in self._measured), *self._pending.values()]
+        return [*(measured.sample for measured in self._measured), *self._asked.under_way]
 
     def _candidates(self) -> npt.NDArray[np.bool_]:
         """Return the points of the grid that may be sampled: not too often, and not if failed."""

@@ -18,7 +18,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import IO, Any, Protocol
-from weakref import WeakSet
 
 from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput, MissingExtra
@@ -81,33 +80,28 @@ class LocalExecutor:
         self.hosts, self._prefix = tuple(hosts), tuple(prefix)
         self.alone = bool(prefix) or len(hosts) == 1
         self._python = python or sys.executable
-        self._running: WeakSet[subprocess.Popen[str]] = WeakSet()
+        self._stopped = threading.Event()  # of the jobs that have begun so far
 
     def run(self, host: str, job: Job) -> Outcome:
         """Run a job in a process, and wait for its outcome."""
-        prefix = [word.replace("{host}", host) for word in self._prefix]
-        return run_job([*prefix, self._python, *MODULE], job, began=self._running.add)
+        prefix, stopped = [word.replace("{host}", host) for word in self._prefix], self._stopped
+        argv = [*prefix, self._python, *MODULE]
+        return run_job(argv, job, is_wanted=lambda: not stopped.is_set())
 
     def stop(self) -> None:
-        """End all running jobs."""
-        for process in [*self._running]:
-            end(process)
+        """Let all running jobs be ended."""
+        self._stopped, stopped = threading.Event(), self._stopped
+        stopped.set()
 
     def close(self) -> None:
         """Release all resources."""
         self.stop()
 
 
-def run_job(
-    argv: Sequence[str],
-    job: Job,
-    *,
-    began: Callable[[subprocess.Popen[str]], object] = lambda _: None,
-    is_wanted: Callable[[], bool] = lambda: True,
-) -> Outcome:
+def run_job(argv: Sequence[str], job: Job, *, is_wanted: Callable[[], bool]) -> Outcome:
     """Run a job in a process, and wait for its outcome; a silent job is lost.
 
-    ``began`` is called with the process; it ends when its outcome is no longer wanted.
+    The process ends when its outcome is no longer wanted.
     """
     try:
         process = subprocess.Popen(  # noqa: S603  # the command is the user's own
@@ -121,7 +115,6 @@ def run_job(
         )
     except OSError as error:
         return Outcome(kind=LOST, failure=f"{argv[0]} cannot be started: {error}")
-    began(process)
     lines: queue.Queue[str] = queue.Queue()
     ends: deque[str] = deque(maxlen=20)
     readers = [
@@ -148,7 +141,7 @@ def run_job(
     except ValueError as error:
         return Outcome(kind=LOST, failure=f"{job.host} sent no outcome: {error}")
     finally:
-        end(process)
+        _end(process)
         for reader in readers:  # they close the pipes
             reader.join(_LOOK_S)
 
@@ -198,7 +191,7 @@ def _read_lines(said: IO[str], take: Callable[[str], object]) -> None:
     take("")
 
 
-def end(process: subprocess.Popen[str]) -> None:
+def _end(process: subprocess.Popen[str]) -> None:
     """End a process: closing its input first makes it end its own children."""
     with suppress(OSError):
         if process.stdin is not None:

@@ -148,17 +148,13 @@ class Pool:
             token = self._acquire(n_hosts, first=first, rather_not=before)
             if token is None:
                 said = "; ".join(["no host is left, or too few", *map(str, attempts[-1:])])
-                if first is not None:
-                    spent_s = sum(attempt.elapsed_s for attempt in attempts)
-                    earlier = (*map(str, attempts),)
-                    return Outcome(
-                        kind=LOST, failure=said, host=first, earlier=earlier, spent_s=spent_s
-                    )
-                raise WorkloadFailed(said)
+                if first is None:
+                    raise WorkloadFailed(said)
+                return _together([*attempts, Outcome(kind=LOST, failure=said, host=first)])
             try:
                 if self._closed.is_set():
-                    earlier = (*map(str, attempts),)
-                    return Outcome(kind=LOST, failure="the pool is closed", earlier=earlier)
+                    closed = Outcome(kind=LOST, failure="the pool is closed")
+                    return _together([*attempts, closed])
                 attempts.append(self._try(token, call, arguments))
             finally:
                 self._release(token)
@@ -171,8 +167,7 @@ class Pool:
                 raise WorkloadFailed(f"{outcome.failure}: another process goes on with this run")
             is_again = outcome.kind == LOST or (outcome.kind == DONE and outcome.disturbed)
             if not is_again or len(attempts) > 1 or self._timed or self._closed.is_set():
-                spent_s = sum(attempt.elapsed_s for attempt in attempts)
-                return replace(outcome, earlier=(*map(str, attempts[:-1]),), spent_s=spent_s)
+                return _together(attempts)
 
     def _acquire(
         self,
@@ -312,6 +307,12 @@ class Pool:
                 job = replace(self._job(on_host.FREE, given, token), watched=False)
                 freed.append(self._locks.submit(self._executor.run, host, job))
         wait(freed, timeout=_FREED_S)
+
+
+def _together(attempts: Sequence[Outcome]) -> Outcome:
+    """Return the last outcome, with the earlier attempts and the seconds of all."""
+    spent_s = sum(attempt.elapsed_s for attempt in attempts)
+    return replace(attempts[-1], earlier=(*map(str, attempts[:-1]),), spent_s=spent_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
