@@ -13,7 +13,8 @@ from simulated.rounds import run
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Round, RoundPlan
 from benchrigor.testing import FakeClock
-from benchrigor.workloads import RoundRecorder, StatementWorkload, StepwiseWorkload, timing
+from benchrigor.workloads import RoundRecorder, StatementWorkload, StepwiseWorkload
+from benchrigor.workloads.processes import worker
 from benchrigor.workloads.statement import _compile
 from benchrigor.workloads.timing import Stopwatch
 
@@ -106,7 +107,7 @@ def test_what_an_ended_generator_gave_is_kept_and_its_end_is_told() -> None:
 def test_a_generator_that_has_no_more_says_so_before_recording(
     chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(timing, "CHUNK", chunk)
+    monkeypatch.setattr(worker, "CHUNK", chunk)
     clock = FakeClock()
     workload = StepwiseWorkload(Steps(clock, length=6), clock=clock)
     assert run(workload, 6).n_readings == 6
@@ -119,7 +120,7 @@ def test_a_generator_that_has_no_more_says_so_before_recording(
 
 
 def test_a_generator_may_end_at_the_border_of_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing, "CHUNK", 3)
+    monkeypatch.setattr(worker, "CHUNK", 3)
     clock = FakeClock()
     finished = run(StepwiseWorkload(Steps(clock, length=6), clock=clock), 10)
     assert microseconds(finished) == [100, 101, 102, 103, 104, 105]

@@ -20,13 +20,11 @@ from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.processes.worker import (
     FEW_CALLS,
     HEADROOM,
-    NO_HICCUP,
-    calls_per_reading,
+    NEVER,
+    WrongClock,
     time_readings,
 )
-from benchrigor.workloads.reading_delays import ReadingDelays
 from benchrigor.workloads.timing import (
-    NEVER,
     TimedWorkload,
     awaits,
     collector_kept,
@@ -57,7 +55,6 @@ _MOST_GIVEN, _MOST_GIVEN_BYTES = 10_000, 64 * 2**20  # of the states that a batc
 # A round after readings that last less than this share of what the clock needs chooses the calls
 # per reading again: the first calls were slow. So many of the latest readings tell.
 _TOO_SHORT, _TELLING = 0.25, 11
-_MANY_CALLS = 2**20  # enough calls for a step of a coarse clock
 
 
 class CallableWorkload(TimedWorkload):
@@ -132,8 +129,7 @@ class CallableWorkload(TimedWorkload):
 
     _is_new = True  # until the first call
     _amount: tuple[float, ...] = ()  # of work, in a round of one call
-    _is_chosen = False  # whether readings told how many calls they need
-    _latest_ns: Sequence[int] = ()  # readings
+    _earlier = 0  # readings of earlier rounds of one call
 
     def __init__(
         self,
@@ -167,37 +163,34 @@ class CallableWorkload(TimedWorkload):
                 sync=sync,
             ),
         )
+        self._one_by_one = self.takes_amount or any((setup, teardown, sync))
+        alone = self.takes_amount or teardown is not None
+        # The first setup shows whether it gives the arguments of calls; otherwise it is of one.
+        most = 0 if setup is not None else _MOST_GIVEN if self._one_by_one else NEVER
         super().__init__(func, clock=clock, meter=meter, timeout_s=timeout_s)
+        self._calls.inner, self._calls.most = 1 if alone else inner or 0, most
         self._limit.calls = inner or 1
         self._gc, self._metric = gc, metric
         self._is_first_round = first_call_apart
         self._take_first = take_first
-        self._calls = 0  # finished before the readings under way
+        self._finished = 0  # calls before the readings under way
         self._setup, self._teardown = setup, teardown
         self._sync, self._memory, self._instructions = sync, memory, instructions
-        self._one_by_one = self.takes_amount or any((setup, teardown, sync))
-        self._is_given = False  # whether setup returns the arguments of a call
-        self._most_given = _MOST_GIVEN
-        alone = self.takes_amount or teardown is not None
-        self.inner = 1 if alone else inner or 0
         self._is_coroutine = awaits(func)
         self._loop_factory = loop_factory
         self._carry_out: Callable[[Coroutine[Any, Any, Any]], Any] | None = None
-        self._kept_ns: list[int] = []  # of single calls that are readings, still to be recorded
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
         """Take ``plan.readings`` readings; WorkloadFailed names the one at which a call failed."""
-        with self._limit_calls(plan, recorder), self.awaiting(), collector_kept(self._gc):
-            _ = self._stopwatch  # measured before the first call
+        with self._limit_calls(plan, recorder), self.awaiting(), self._timing():
             deadline = self._deadline(plan)
             if self._is_first_round:
-                first_call_ns = self._time_first_call(plan.seconds)
-                first_call_s = float(in_seconds([first_call_ns])[0])
+                first_call_s = float(in_seconds([self._time_first_call(plan.seconds)])[0])
                 self._limit.typical_s = first_call_s
                 recorder.fact("first_call_s", first_call_s)
             if self._are_too_short():
-                self.inner = 0
-            self._record(recorder, self._metric, plan.readings, self._next_chunk, deadline=deadline)
+                self._calls.inner = 0
+            self._record(recorder, self._metric, plan.readings, deadline=deadline)
             recorder.fact("gc", "on" if collector.isenabled() else "off")
             if self._memory and self._is_first_round:
                 recorder.fact("peak_traced_memory", self._trace_peak())
@@ -205,6 +198,21 @@ class CallableWorkload(TimedWorkload):
                 self._tell_instructions(recorder, self._instructions)
         recorder.fact("inner_loop", self.inner or 1)
         self._is_first_round = False
+
+    @contextmanager
+    def _timing(self) -> Iterator[None]:
+        """Have the clock known before the first call, and the garbage collector as asked for."""
+        self._calls.enough_ns = HEADROOM * self._stopwatch.shortest_ns
+        try:
+            with collector_kept(self._gc):
+                yield
+        except WrongClock as error:
+            elapsed_ns, calls = error.args
+            in_seconds([elapsed_ns])  # raises if the clock went backwards
+            raise ClockFailed(
+                f"the clock stood still: {elapsed_ns} ns passed during {calls} calls of "
+                f"{self.name}, expected at least {calls} ns; use another clock"
+            ) from None
 
     @contextmanager
     def awaiting(self) -> Iterator[None]:
@@ -230,23 +238,22 @@ class CallableWorkload(TimedWorkload):
 
     def settle(self, seconds: float | None) -> None:
         """Make the first call, and choose the calls per reading unless it is a reading itself."""
-        with collector_kept(self._gc):
-            _ = self._stopwatch  # measured before the first call
+        with self._timing():
             if self._is_first_round:
                 self._time_first_call(seconds)
                 self._is_first_round = False
-            if not self._kept_ns:
-                self.inner = self.inner or self._calibrate(0)
+            if not (self._calls.kept_ns or self.inner):
+                self._calls.choose(0)
 
     def lasting_ns(self) -> int:
         """Return how long a reading lasts, from one that is still to be recorded if there is."""
-        return self._kept_ns[0] if self._kept_ns else self.time_once(0)
+        return self._calls.kept_ns[0] if self._calls.kept_ns else self.time_once(0)
 
     def put_together(self, calls: int) -> None:
         """Let readings hold more calls than chosen; a single call is not a reading then."""
         if calls > max(self.inner, 1):
-            self.inner = calls
-            self._kept_ns.clear()
+            self._calls.inner = calls
+            self._calls.kept_ns.clear()
 
     def time_once(self, done: int) -> int:
         """Return the nanoseconds of one reading after ``done`` others, for readings in turn.
@@ -254,9 +261,9 @@ class CallableWorkload(TimedWorkload):
         A reading is one call until `settle` has chosen how many. The garbage collector is left
         as it is.
         """
-        if self._kept_ns:
-            return self._kept_ns.pop(0)
-        (elapsed_ns,) = self._time(1, done, inner=self.inner or 1)
+        if self._calls.kept_ns:
+            return self._calls.kept_ns.pop(0)
+        (elapsed_ns,) = self._calls.time(1, done, self.inner or 1)
         return elapsed_ns
 
     @contextmanager
@@ -287,135 +294,64 @@ class CallableWorkload(TimedWorkload):
                 self._take_first(result)
 
     def _time_first_call(self, seconds: float | None) -> int:
-        """Time the first call, which pays for all that is done once.
-
-        It is a reading if few calls are to be had in that many seconds.
-        """
-        (first_call_ns,) = self._time(1, None, delays=self._delays)
-        if self.inner <= 1 and seconds is not None and first_call_ns > seconds * 1e9 / FEW_CALLS:
-            self._kept_ns.append(first_call_ns)
-        elif self._delays is not None:
-            self._delays.forget(0)
-            self._delays.expect(first_call_ns)
-        return first_call_ns
-
-    def _next_chunk(self, n: int, done: int, until_ns: int) -> list[int]:
-        """Return up to ``n`` readings until then, after ``done`` others; kept ones first."""
-        if not (self.inner or self._kept_ns):
-            self.inner, self._is_chosen = self._calibrate(done), True
-        if self._kept_ns:
-            return [self._kept_ns.pop(0)]
-        elapsed_ns = self._time(n, done, inner=self.inner, delays=self._delays, until_ns=until_ns)
-        self._latest_ns = elapsed_ns[-_TELLING:]
-        return elapsed_ns
+        """Time the first call; it is a reading if few calls are to be had in that many seconds."""
+        return self._calls.first(NEVER if seconds is None else seconds * 1e9 / FEW_CALLS)
 
     def _are_too_short(self) -> bool:
         """Return whether the latest readings lasted much less than the clock needs."""
-        if not self._is_chosen or len(self._latest_ns) < _TELLING:
+        latest_ns = self._latest_ns[-_TELLING:]
+        if not self._calls.is_chosen or len(latest_ns) < _TELLING:
             return False
-        median_ns = sorted(self._latest_ns)[_TELLING // 2]
+        median_ns = sorted(latest_ns)[_TELLING // 2]
         return median_ns < _TOO_SHORT * HEADROOM * self._stopwatch.shortest_ns
 
-    def _calibrate(self, done: int) -> int:
-        """Return the calls that a reading needs to last long enough for the clock.
-
-        A single call that is plainly long enough is kept, as a reading after ``done`` others.
-        """
-        if self._setup is not None and not self._is_given:
-            return 1
-        enough_ns = HEADROOM * self._stopwatch.shortest_ns
-        (elapsed_ns,) = self._time(1, done, delays=self._delays)
-        if elapsed_ns >= NO_HICCUP * enough_ns:
-            self._kept_ns.append(elapsed_ns)
-            return 1
-        if self._delays is not None:
-            self._delays.forget(done)
-
-        def time_reading(inner: int) -> int:
-            given = min(inner, self._most_given) if self._one_by_one else inner
-            (elapsed_ns,) = self._time(1, None, inner=given)
-            elapsed_ns = elapsed_ns * inner // given
-            in_seconds([elapsed_ns])  # raises if the clock went backwards
-            # No call takes less than a nanosecond.
-            if inner >= _MANY_CALLS and elapsed_ns < inner:
-                raise ClockFailed(
-                    f"the clock stood still: {elapsed_ns} ns passed during {inner} calls of "
-                    f"{self.name}, expected at least {inner} ns; use another clock"
-                )
-            return elapsed_ns
-
-        in_seconds([elapsed_ns])
-        inner, elapsed_ns = calls_per_reading(elapsed_ns, enough_ns, time_reading)
-        if self._delays is not None:
-            self._delays.expect(elapsed_ns)
-        return min(inner, self._most_given) if self._one_by_one else inner
-
-    def _time(
-        self,
-        n: int,
-        done: int | None,
-        *,
-        inner: int = 1,
-        delays: ReadingDelays | None = None,
-        until_ns: int = NEVER,
-    ) -> list[int]:
-        """Return ``n`` readings of ``inner`` calls, in ns; the last one begins by ``until_ns``."""
+    def _take(self, timing: Timing) -> None:
+        """Take readings, and look at the first call."""
+        now_ns, append, n, until_ns, loop = timing
+        inner, elapsed_ns, done = length_hint(loop[0]), self._calls.elapsed_ns, self._calls.done
         if self._is_new:
             self._is_new = False
             # A reading of several calls would be slower for it, and it counts.
             if inner == 1 or self._take_first is not None:
                 with self._first_call():
-                    return self._time(1, done, inner=inner, delays=delays, until_ns=until_ns)
-        elapsed_ns: list[int] = []
-        taken = elapsed_ns.append
-        if delays is not None:
-            taken = delays.begin(elapsed_ns, done=0 if self._amount else done or 0, readings=n)
+                    self._take((now_ns, append, 1, until_ns, loop))
+                return
+        done = None if done is None else done + self._earlier
         if self._one_by_one:
             with self._left_if_late(elapsed_ns):
                 for _ in repeat(None, n):
-                    taken(self._time_alone(inner, elapsed_ns, done, delays))
-                    if until_ns < NEVER and self._clock.now_ns() >= until_ns:
+                    append(self._time_alone(inner, elapsed_ns, done))
+                    if until_ns < NEVER and now_ns() >= until_ns:
                         break
-            return elapsed_ns
-        loop = [repeat(None, inner)]  # the calls of the reading under way
+            return
 
         def call() -> int:
             begun = 1 if inner == 1 else inner - length_hint(loop[0])
-            return self._calls + len(elapsed_ns) * inner + begun
+            return self._finished + len(elapsed_ns) * inner + begun
 
-        with (
-            self._left_if_late(elapsed_ns),
-            failures_of(self.name, elapsed_ns, done, call),
-            self._limit.watching(elapsed_ns, done),
-        ):
-            self._take_readings((self._now_ns, taken, n, until_ns, loop))
-        self._calls += len(elapsed_ns) * inner
-        return elapsed_ns
+        with self._left_if_late(elapsed_ns), self._watched(self.name, elapsed_ns, done, call):
+            self._take_readings(timing)
+        self._finished += len(elapsed_ns) * inner
 
     def _take_readings(self, timing: Timing) -> None:
         time_readings(self._func, timing, self._carry_out)
 
-    def _time_alone(
-        self,
-        inner: int,
-        elapsed_ns: Sequence[int],
-        done: int | None,
-        delays: ReadingDelays | None,
-    ) -> int:
+    def _time_alone(self, inner: int, elapsed_ns: Sequence[int], done: int | None) -> int:
         """Take one reading, with setup and teardown around it; return its nanoseconds.
 
         ``elapsed_ns`` and ``done`` give its place for messages.
         """
         name = "".join((self.name, *(f"({amount})" for amount in self._amount)))
+        timer = self._calls.measured
         given = self._made_ready(inner, name, elapsed_ns, done)
         try:
-            if delays is not None:
-                delays.resume()
-            with failures_of(name, elapsed_ns, done), self._limit.watching(elapsed_ns, done):
+            if timer is not None:
+                timer.resume()
+            with self._watched(name, elapsed_ns, done):
                 calls = [((*self._amount, *args), kwargs) for args, kwargs in given]
                 reading = self._time_given(calls)
-            if delays is not None:
-                delays.pause()
+            if timer is not None:
+                timer.pause()
             return reading
         finally:
             if self._teardown is not None:
@@ -434,21 +370,23 @@ class CallableWorkload(TimedWorkload):
             with failures_of(f"setup of {name}", elapsed_ns, done):
                 returned = self._setup()
             given = _arguments(returned, name)
-            self._is_given = given is not None
-            if not self._is_given and inner > 1:
+            if given is not None:
+                self._calls.most = self._calls.most or _MOST_GIVEN
+            elif inner > 1:
                 raise InvalidInput(
                     f"a reading of {inner} calls needs a setup of each, and that of {name} "
                     "returned nothing, expected (args, kwargs); or let a reading hold 1 call"
                 )
             ready.append(given or ((), {}))
         if done is None and (grown := _resident_bytes() - before) > 0:
-            self._most_given = max(1, min(self._most_given, _MOST_GIVEN_BYTES * inner // grown))
+            most = _MOST_GIVEN_BYTES * inner // grown
+            self._calls.most = min(self._calls.most, max(1, most))
         return ready
 
     def _time_given(self, calls: Sequence[Arguments]) -> int:
         """Return the nanoseconds of calls with these arguments."""
         func: Any = self._func
-        now = self._now_ns
+        now = self._calls.now_ns
         if self._carry_out is None:
             start = now()
             for args, kwargs in calls:
@@ -498,11 +436,11 @@ class CallableWorkload(TimedWorkload):
 
     def _count(self, read: Callable[[], int], inner: int) -> int:
         """Return how far a counter moves during a reading: it takes the place of the clock."""
-        self._now_ns = read
+        self._calls.now_ns = read
         try:
-            return self._time(1, None, inner=inner)[0]
+            return self._calls.time(1, None, inner, apart=True)[0]
         finally:
-            self._now_ns = self._clock.now_ns
+            self._calls.now_ns = self._now_ns
 
 
 def _resident_bytes() -> int:

@@ -39,7 +39,7 @@ from benchrigor.workloads.processes.process_group import (
     missing_for_processes,
 )
 from benchrigor.workloads.reading_delays import ReadingDelays
-from benchrigor.workloads.timing import NEVER, Stopwatch, hash_in, misfits
+from benchrigor.workloads.timing import Stopwatch, hash_in, misfits
 
 INHERITED = (
     *("HOME", "LANG", "LANGUAGE", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "PYTHONPATH", "TEMP"),
@@ -306,13 +306,12 @@ class InterpreterWorkload:
             "given": self._given,
             "path": self._path,
             "readings": plan.readings,
-            "seconds_ns": NEVER if self._whole_s is None else 1e9 * self._whole_s,
-            "until_ns": NEVER if plan.seconds is None else began_ns + plan.seconds * 1e9,
-            "longest_ns": NEVER,
+            "seconds_ns": worker.NEVER if self._whole_s is None else 1e9 * self._whole_s,
+            "until_ns": worker.NEVER if plan.seconds is None else began_ns + plan.seconds * 1e9,
+            "longest_ns": worker.NEVER,
             "enough_ns": enough_ns,
             "reference": self._is_paced,
             "began_ns": began_ns,
-            "carry_out": None,
         }
         if plan.index == 0 and plan.seconds is not None:
             task["longest_ns"] = _FIRST_SHARE * plan.seconds * 1e9

@@ -5,9 +5,7 @@ from __future__ import annotations
 import gc as collector
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
-from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchrigor.errors import ClockFailed
 from benchrigor.model import Code, Notice, RoundPlan
@@ -25,6 +23,9 @@ from benchrigor.workloads.timing import (
     takes_amount,
     wrong_time_limit,
 )
+
+if TYPE_CHECKING:
+    from benchrigor.workloads.processes.worker import Timing
 
 
 class StepwiseWorkload(TimedWorkload):
@@ -84,7 +85,8 @@ class StepwiseWorkload(TimedWorkload):
         self._make = make
         self._metric = metric
         self._fresh = fresh or self.takes_amount
-        self._steps: Iterator[object] | None = None
+        self._steps: Iterator[object] = iter(())
+        self._is_begun = False
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
         """Take up to ``plan.readings`` readings, or all readings of a work amount.
@@ -94,17 +96,15 @@ class StepwiseWorkload(TimedWorkload):
         amount = (amount_of(plan, self.name),) if self.takes_amount else ()
         _ = self._stopwatch  # measured before the first step
         deadline = self._deadline(plan)
-        if self._fresh or self._steps is None:
+        if self._fresh or not self._is_begun:
             with failures_of(self.name, (), None):
-                self._steps = iter(self._make(*amount))
+                self._steps, self._is_begun = iter(self._make(*amount)), True
         try:
             wanted = sys.maxsize if self.takes_amount else plan.readings
-            time_chunk = partial(self._time, self._steps)
             taken, cut = 0, True
             with self._limit_calls(plan, recorder):
-                taken, cut = self._record(
-                    recorder, self._metric, wanted, time_chunk, deadline=deadline
-                )
+                taken = self._record(recorder, self._metric, wanted, deadline=deadline)
+                cut = self._calls.is_cut
             if not (taken or cut or self.takes_amount):  # an amount may be too small for one step
                 raise StopIteration
         finally:
@@ -114,19 +114,10 @@ class StepwiseWorkload(TimedWorkload):
             figures = {"taken": taken, "wanted": plan.readings}
             recorder.notice(Notice.of(Code.EXHAUSTED, name_=self.name, **figures))
 
-    def _time(self, steps: Iterator[object], n: int, done: int, until_ns: int) -> list[int]:
-        """Return the nanoseconds of ``n`` steps until ``until_ns``, fewer if the generator ends."""
-        elapsed_ns: list[int] = []
-        taking = elapsed_ns.append
-        if self._delays is not None:
-            taking = self._delays.begin(elapsed_ns, done=done, readings=n)
-        with (
-            self._left_if_late(elapsed_ns),
-            failures_of(self.name, elapsed_ns, done),
-            self._limit.watching(elapsed_ns, done),
-        ):
-            time_steps(steps, (self._clock.now_ns, taking, n, until_ns, [repeat(None, 1)]))
-        return elapsed_ns
+    def _take(self, timing: Timing) -> None:
+        elapsed_ns, done = self._calls.elapsed_ns, self._calls.done
+        with self._left_if_late(elapsed_ns), self._watched(self.name, elapsed_ns, done):
+            time_steps(self._steps, timing)
 
     def _close(self, steps: Iterator[object]) -> None:
         """Let a generator that is left before its end clean up."""
@@ -180,10 +171,10 @@ class AmountWorkload(CallableWorkload):
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
         """Call the function once, with ``plan.work``; WorkloadFailed names a call that failed."""
         amount = amount_of(plan, self.name)
-        self._amount, taken = (amount,), list[int]()
+        self._amount, self._earlier, taken = (amount,), plan.index, list[int]()
         with self._limit_calls(plan, recorder), collector_kept(self._gc):
             stopwatch = self._stopwatch  # measured before the call
-            taken = self._time(1, plan.index, delays=self._delays)
+            taken = self._calls.time(1, 0)
             recorder.fact("gc", "on" if collector.isenabled() else "off")
         if not taken:  # it hung and was left
             return

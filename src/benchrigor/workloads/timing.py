@@ -11,14 +11,13 @@ import math
 import os
 import signal
 import statistics
-import sys
 import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,16 +31,16 @@ from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.units import counted, show_value
 from benchrigor.workloads.processes.own_signals import end_copy
 from benchrigor.workloads.processes.time_limits import CallLimit, CallOverran, place_of
-from benchrigor.workloads.processes.worker import Reference
+from benchrigor.workloads.processes.worker import NEVER, Calls, Reference
 from benchrigor.workloads.reading_delays import ReadingDelays
 
-# Readings held as Python integers before they are handed over: bounds memory at a few MB.
-CHUNK = 65_536
+if TYPE_CHECKING:
+    from benchrigor.workloads.processes.worker import Timing
+
 _RESOLUTIONS = 1_000
 _FUNCTION = "a function without arguments"
 _SHORTEST_NS = 20_000
 _COST_ALLOWED = 0.01  # share of a reading that reading the clock may take without a Notice
-NEVER = sys.maxsize  # later than any clock
 _TYPICAL = 1_000  # last readings of a round, after any warm-up: their median is typical
 
 
@@ -49,7 +48,7 @@ class TimedWorkload:
     """A function or generator that is timed."""
 
     takes_amount = False  # whether rounds must have a work amount
-    inner = 1  # calls per reading; 0 until chosen
+    _latest_ns: Sequence[int] = ()  # readings
 
     def __init__(
         self,
@@ -65,16 +64,24 @@ class TimedWorkload:
         self._meter = meter
         # Simulated time has no processor time.
         self._busy_ns = time.thread_time_ns if isinstance(clock, WallClock) else None
-        self._delays = None if meter is None else self._timer()
-        self._pace_ns = 0.0  # mean wall time of the last readings
+        self._delays: ReadingDelays | None = None
+        self._calls = Calls(self._take, self._now_ns)
+        if meter is not None:
+            self._measure_between()
+
+    @property
+    def inner(self) -> int:
+        """Calls per reading; 0 until chosen."""
+        return self._calls.inner
 
     def take_turns(self) -> None:
         """Time a reference in turn with the readings."""
-        self._delays = self._timer(Reference(self._now_ns))
+        self._measure_between(Reference(self._now_ns))
 
-    def _timer(self, reference: Reference | None = None) -> ReadingDelays:
+    def _measure_between(self, reference: Reference | None = None) -> None:
         delay_ns = None if self._meter is None else self._meter.delay_ns
-        return ReadingDelays(delay_ns, self._now_ns, reference, self._busy_ns)
+        self._delays = ReadingDelays(delay_ns, self._now_ns, reference, self._busy_ns)
+        self._calls.timer = self._delays
 
     @functools.cached_property
     def name(self) -> str:
@@ -125,53 +132,52 @@ class TimedWorkload:
             if not (self._limit.is_over and is_any_taken):
                 raise
 
-    def _record(
-        self,
-        recorder: Recorder,
-        metric: str,
-        wanted: int,
-        time_chunk: Callable[[int, int, int], list[int]],
-        *,
-        deadline: tuple[int, int],
-    ) -> tuple[int, bool]:
-        """Record readings in chunks; return how many there were, and whether the time was up.
+    def _take(self, timing: Timing) -> None:
+        """Take readings, see `Calls`."""
+        raise NotImplementedError
 
-        ``time_chunk`` takes how many readings it should give, after how many others, and when to
-        give no more.
-        """
-        taken, cut, elapsed_ns = 0, False, list[int]()
-        now_ns, (until_ns, latest_ns) = self._now_ns(), deadline
-        while taken < wanted:
-            # From two readings on, none begins that would end too late.
-            is_late = taken >= 2 and now_ns + self._pace_ns > latest_ns
-            if taken and (is_late or now_ns >= until_ns):
-                recorder.cut()
-                cut = True
-                break
-            # Soon enough for readings that might end too late.
-            look_ns = min(until_ns, now_ns + latest_ns - until_ns)
-            chunk: list[int] = []
-            with self._left_if_late(taken > 0):
-                chunk = time_chunk(min(CHUNK, wanted - taken), taken, look_ns)
-            if not chunk:
-                break
-            elapsed_ns, inner = chunk, self.inner or 1
-            if self._delays is not None:
-                self._delays.close(taken + len(elapsed_ns))
+    def _record(
+        self, recorder: Recorder, metric: str, wanted: int, *, deadline: tuple[int, int]
+    ) -> int:
+        """Record readings in chunks; return how many there were."""
+        sizes: list[int] = []
+        self._latest_ns = ()
+
+        def keep(elapsed_ns: list[int]) -> None:
+            self._latest_ns, inner, taken = elapsed_ns[-_TYPICAL:], self.inner or 1, sum(sizes)
             readings_s = in_seconds(elapsed_ns, done=taken, inner=inner)
             recorder.unit_readings(metric, self._stopwatch.without_cost(readings_s, inner))
             if self._delays is not None:
                 recorder.starts_ns(self._delays.starts_ns(readings_s * inner, taken))
-            taken += len(elapsed_ns)
-            began_ns, now_ns = now_ns, self._now_ns()
-            self._pace_ns = (now_ns - began_ns) / len(elapsed_ns)
-            self._limit.typical_s = self._pace_ns / 1e9
+            sizes.append(len(elapsed_ns))
+
+        with self._left_if_late(sizes):
+            self._calls.take_round(wanted, keep, *deadline)
+        if self._calls.is_cut:
+            recorder.cut()
         self._limit.end()
-        if taken:
+        if sizes:
             if self._delays is not None:
                 self._delays.report(recorder)
-            self._stopwatch.report(recorder, elapsed_ns)
-        return taken, cut
+            self._stopwatch.report(recorder, self._latest_ns)
+        return sum(sizes)
+
+    @contextmanager
+    def _watched(
+        self,
+        part: str,
+        elapsed_ns: Sequence[int],
+        done: int | None,
+        call: Callable[[], int] | None = None,
+    ) -> Iterator[None]:
+        """Name the failures of calls inside, and end one that hangs; see `failures_of`."""
+        if self._calls.pace_ns:
+            self._limit.typical_s = self._calls.pace_ns / 1e9
+        with (
+            failures_of(part, elapsed_ns, done, call),
+            self._limit.watching(elapsed_ns, done),
+        ):
+            yield
 
     def _deadline(self, plan: RoundPlan) -> tuple[int, int]:
         """Return when the time of a round that begins now is up, and when it must have ended."""

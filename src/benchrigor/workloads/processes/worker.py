@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     Timing = tuple[Callable[[], int], Callable[[int], object], int, float, list[repeat[None]]]
 
 VERSION = 2  # of the reference: every change of it changes the times
+NEVER = sys.maxsize  # later than any clock
+CHUNK = 65_536  # readings held as Python integers, before others are taken: a few MB
 
 # --- the hot loops: all names are local, and only the call lies between two reads of the clock.
 # Calls may become far slower at any time, so every reading is followed by a check of the time.
@@ -82,20 +84,17 @@ def time_readings(
             if stop >= until_ns:
                 break
 
-    try:
-        if carry_out is not None:
-            carry_out(await_calls())
-        else:
-            (time_calls if inner == 1 else time_loops)(func, timing)
-    except Enough:
-        return
+    if carry_out is not None:
+        carry_out(await_calls())
+    else:
+        (time_calls if inner == 1 else time_loops)(func, timing)
 
 
 def time_steps(steps: Iterator[object], timing: Timing) -> None:
     """Time steps until they end."""
     try:
         time_calls(steps.__next__, timing)
-    except (StopIteration, Enough):
+    except StopIteration:
         return
 
 
@@ -105,10 +104,15 @@ def time_steps(steps: Iterator[object], timing: Timing) -> None:
 HEADROOM = 2
 _GROWTH = 16  # the maximum growth of the loop in one step, lest a first guess overshoot
 NO_HICCUP = 1_000  # no interruption makes a loop look this many times longer than needed
+_MANY_CALLS = 2**20  # enough calls for a step of a coarse clock
 FEW_CALLS = 30  # if only this number fits, the first call counts: no warm-up is visible
 # By its second call a fresh process tells whether the first does more than others, as when it
 # compiles or fills a cache: by the ratio of both, if the first took at most that share of the time.
 _APART, _ONCE = 2.0, 0.25
+
+
+class WrongClock(Exception):
+    """The clock went back or stood still: nanoseconds that calls took, and their number."""
 
 
 def calls_per_reading(
@@ -123,10 +127,151 @@ def calls_per_reading(
         if enough_ns <= elapsed_ns < NO_HICCUP * enough_ns:
             # An interruption can make few calls look long enough: they must show it twice.
             elapsed_ns = min(elapsed_ns, time_reading(inner))
+        # No call takes less than a nanosecond.
+        if elapsed_ns < 0 or (inner >= _MANY_CALLS and elapsed_ns < inner):
+            raise WrongClock(elapsed_ns, inner)
         if elapsed_ns >= enough_ns:
             return inner, elapsed_ns
         inner *= min(max(2, math.ceil(enough_ns / max(elapsed_ns, 1))), _GROWTH)
         elapsed_ns = time_reading(inner)
+
+
+class Calls:
+    """Takes the readings of rounds, and chooses how many calls each of them holds.
+
+    Parameters
+    ----------
+    take
+        Takes readings as a `Timing` says; the attributes say where they are in the round.
+    now_ns
+        Reads the clock.
+    timer
+        Measures delay and reference between readings that count; None for nothing.
+    inner
+        Calls per reading; 0 to choose it.
+
+    Attributes
+    ----------
+    most
+        The maximum number of calls per reading; up to 1 if they need no choice.
+    enough_ns
+        How long a reading must last for the clock.
+    elapsed_ns, done
+        The readings under way, and the number before them; None if they do not count.
+    measured
+        The timer, if it measures between the readings under way.
+    kept_ns
+        Single calls that are readings, still to be given.
+    pace_ns
+        Mean wall time of the last readings.
+    is_chosen, is_cut
+        Whether the number of calls was chosen, and whether the time of a round was up.
+    """
+
+    def __init__(
+        self,
+        take: Callable[[Timing], object],
+        now_ns: Callable[[], int],
+        timer: SegmentTimer | None = None,
+        inner: int = 1,
+    ) -> None:
+        self._take, self.now_ns, self.timer = take, now_ns, timer
+        self.inner, self.most, self.enough_ns = inner, NEVER, 0.0
+        self.kept_ns, self.elapsed_ns = list[int](), list[int]()
+        self.done: int | None = None
+        self.measured: SegmentTimer | None = None
+        self.pace_ns = 0.0
+        self.is_chosen = self.is_cut = self._is_enough = False
+
+    def time(
+        self, n: int, done: int | None, calls: int = 1, until_ns: float = NEVER, apart: bool = False
+    ) -> list[int]:
+        """Return ``n`` readings after ``done`` others, in ns; the last begins by ``until_ns``.
+
+        Nothing is measured between those that are taken apart.
+        """
+        self.elapsed_ns, self.done, self.measured = [], done, None if apart else self.timer
+        append = self.elapsed_ns.append
+        if self.measured is not None:
+            append = self.measured.begin(self.elapsed_ns, done=done or 0, readings=n)
+        try:
+            self._take((self.now_ns, append, n, until_ns, [repeat(None, calls)]))
+        except Enough:
+            self._is_enough = True
+        return self.elapsed_ns
+
+    def first(self, few_ns: float) -> int:
+        """Time the first call, which pays for all that is done once.
+
+        It is a reading if it lasts so long that few calls are to be had.
+        """
+        (first_ns,) = self.time(1, None)
+        if self.inner <= 1 and first_ns > few_ns:
+            self.kept_ns.append(first_ns)
+        else:
+            self.forget(0, first_ns * max(self.inner, 1))
+        return first_ns
+
+    def choose(self, done: int) -> None:
+        """Choose the calls that a reading needs to last long enough for the clock.
+
+        A single call that is plainly long enough is kept, as a reading after ``done`` others.
+        """
+        self.inner, self.is_chosen = 1, True
+        if self.most <= 1:
+            return
+        (single_ns,) = self.time(1, done)
+        if single_ns >= NO_HICCUP * self.enough_ns:
+            self.kept_ns.append(single_ns)
+            return
+        inner, lasting_ns = calls_per_reading(single_ns, self.enough_ns, self._time_apart)
+        self.inner = min(inner, self.most)
+        self.forget(done, lasting_ns)
+
+    def _time_apart(self, calls: int) -> int:
+        """Return the time of calls that are no reading."""
+        given = min(calls, self.most)
+        (elapsed_ns,) = self.time(1, None, given, apart=True)
+        return elapsed_ns * calls // given
+
+    def forget(self, readings: int, expected_ns: float) -> None:
+        """Forget measurements after this number of readings; further ones last so long."""
+        if self.timer is not None:
+            self.timer.forget(readings)
+            self.timer.expect(expected_ns)
+
+    def take_round(
+        self, n: int, keep: Callable[[list[int]], object], until_ns: float, latest_ns: float
+    ) -> None:
+        """Have the readings of a round kept in chunks, up to that many, until its time is up.
+
+        From two readings on, none begins that would end after ``latest_ns``.
+        """
+        taken, self.is_cut, now_ns = 0, False, self.now_ns()
+        while taken < n and not self._is_enough:
+            is_late = taken >= 2 and now_ns + self.pace_ns > latest_ns
+            if taken and (is_late or now_ns >= until_ns):
+                self.is_cut = True
+                return
+            # Soon enough for readings that might end too late.
+            look_ns = min(until_ns, now_ns + latest_ns - until_ns)
+            chunk = self._next(min(CHUNK, n - taken), taken, look_ns)
+            if not chunk:
+                return
+            taken += len(chunk)
+            if self.timer is not None:
+                self.timer.close(taken)
+            keep(chunk)
+            began_ns, now_ns = now_ns, self.now_ns()
+            self.pace_ns = (now_ns - began_ns) / len(chunk)
+
+    def _next(self, n: int, done: int, until_ns: float) -> list[int]:
+        """Return up to that many readings, after ``done`` others; kept ones first."""
+        if not (self.inner or self.kept_ns):
+            self.choose(done)
+        if self.kept_ns:
+            return [self.kept_ns.pop(0)]
+        return self.time(n, done, self.inner, until_ns)
 
 
 # --- the reference
@@ -636,22 +781,11 @@ def _measure(
     task["last_ns"] = task["until_ns"]
     task["until_ns"] = min(task["last_ns"], now() + task["longest_ns"])
     timer = SegmentTimer(_meter(), now, reference, time.thread_time_ns, turns)
+    calls = _calls_of(func, task, timer, facts)
     elapsed_ns: list[int] = []
-    inner_func = getattr(func, "func", func)
-    code = getattr(inner_func, "__code__", None) or getattr(inner_func.__call__, "__code__", None)
-    flags = getattr(code, "co_flags", 0)
-    if flags & _GENERATOR:
-        append = timer.begin(elapsed_ns, done=0, readings=task["readings"])
-        loop = [repeat(None, 1)]
-        time_steps(iter(func()), (now, append, task["readings"], task["until_ns"], loop))
-        inner = 1
-    else:
-        if flags & _COROUTINE:
-            import asyncio
-
-            task["carry_out"] = asyncio.new_event_loop().run_until_complete
-        inner = _Calls(func, task, timer, elapsed_ns).time_all(facts)
-    timer.close(len(elapsed_ns))
+    calls.take_round(task["readings"], elapsed_ns.extend, task["until_ns"], 2 * NEVER)
+    timer.forget(len(elapsed_ns))  # a second call may have been needed for the first one only
+    inner = calls.inner
     if turns is not None:
         facts["by_turns"] = True
         turns.end()
@@ -668,95 +802,54 @@ def _measure(
     return {name: array("d", values) for name, values in lists.items()}
 
 
-class _Calls:
-    """Times calls of a function, and adds them to the readings of a round."""
+def _calls_of(func: Any, task: dict[str, Any], timer: SegmentTimer, facts: dict[str, Any]) -> Calls:
+    """Return what times a function after its first call, or the steps of a generator."""
+    inner_func = getattr(func, "func", func)
+    code = getattr(inner_func, "__code__", None) or getattr(inner_func.__call__, "__code__", None)
+    flags, now, carry_out = getattr(code, "co_flags", 0), time.perf_counter_ns, None
+    if flags & _GENERATOR:
+        steps = iter(func())
+        return Calls(lambda timing: time_steps(steps, timing), now, timer)
+    if flags & _COROUTINE:
+        import asyncio
 
-    def __init__(
-        self,
-        func: Callable[[], object],
-        task: dict[str, Any],
-        timer: SegmentTimer,
-        elapsed_ns: list[int],
-    ) -> None:
-        self._func, self._task, self._timer, self._elapsed_ns = func, task, timer, elapsed_ns
+        carry_out = asyncio.new_event_loop().run_until_complete
+    look, returned = carry_out is None, list[object]()
 
-    def time_all(self, facts: dict[str, Any]) -> int:
-        """Add all readings, and return the calls per reading."""
-        task, inner, enough_ns = self._task, self._task["inner"] or 0, self._task["enough_ns"]
-        first_ns = self._add_first()
-        facts["first_call_s"] = first_ns / 1e9
-        if inner <= 1 and self._is_reading(first_ns):
-            inner = 1
-        else:
-            self._keep(0)
-        expected_ns = first_ns * inner
-        if not inner:
-            expected_ns, inner = self._add(1, 1), 1
-            if expected_ns < NO_HICCUP * enough_ns:
-                self._keep(0)
-                inner, expected_ns = calls_per_reading(expected_ns, enough_ns, self._time)
-        self._timer.expect(expected_ns)
-        left = task["readings"] - len(self._elapsed_ns)
-        if left > 0 and (time.perf_counter_ns() < task["until_ns"] or not self._elapsed_ns):
-            self._add(left, inner)
-        return inner
+    def take(timing: Timing) -> None:
+        call = (lambda: returned.append(func())) if look else func
+        time_readings(call, timing, carry_out)
 
-    def _add_first(self) -> int:
-        """Add the first call, refuse one that only makes a coroutine, and return its time."""
-        func, returned = self._func, list[object]()
-        if self._task["carry_out"] is None:
-            self._func = lambda: returned.append(func())
-        first_ns = self._add(1, 1)
-        self._func = func
-        if any(type(value).__name__ == "coroutine" for value in returned):
-            raise Refused(
-                f"{self._task['target']} returned a coroutine: nothing awaits it; name a coroutine "
-                "function, which is awaited"
-            )
-        return first_ns
+    calls = Calls(take, now, timer, task["inner"] or 0)
+    calls.enough_ns = task["enough_ns"]
+    facts["first_call_s"] = calls.first(task["seconds_ns"] / FEW_CALLS) / 1e9
+    look = False
+    if any(type(value).__name__ == "coroutine" for value in returned):
+        raise Refused(
+            f"{task['target']} returned a coroutine: nothing awaits it; name a coroutine "
+            "function, which is awaited"
+        )
+    returned.clear()
+    if calls.kept_ns:
+        _confirm_first(calls, task)
+    return calls
 
-    def _is_reading(self, first_ns: int) -> bool:
-        """Return whether the first call is one: few fit, and a second one takes about as long.
 
-        If it takes less than half, the time of the round begins again.
-        """
-        task, now, whole_ns = self._task, time.perf_counter_ns, self._task["seconds_ns"]
-        if first_ns <= whole_ns / FEW_CALLS:
-            return False
-        if task["readings"] < 2 or first_ns > _ONCE * whole_ns:
-            return True
-        if first_ns > _APART * self._add(1, 1):
-            task["until_ns"] = min(task["last_ns"], now() + task["longest_ns"])
-            return False
-        if now() >= task["until_ns"]:  # it was needed for no more than that
-            self._keep(1)
-        return True
+def _confirm_first(calls: Calls, task: dict[str, Any]) -> None:
+    """Have a second call tell whether the first one is a reading: it takes about as long.
 
-    def _add(self, readings: int, calls: int) -> int:
-        """Add up to that many readings, at least one, and return the time of the first."""
-        more, done = list[int](), len(self._elapsed_ns)
-        append = self._timer.begin(more, done=done, readings=readings)
-        self._take(append, readings, calls, self._task["until_ns"])
-        self._timer.close(done + len(more))
-        self._elapsed_ns.extend(more)
-        return more[0]
-
-    def _keep(self, readings: int) -> None:
-        """Forget the readings after this number."""
-        del self._elapsed_ns[readings:]
-        self._timer.forget(readings)
-
-    def _time(self, calls: int) -> int:
-        """Return the time of calls that are no reading."""
-        taken: list[int] = []
-        self._take(taken.append, 1, calls, math.inf)
-        return taken[0]
-
-    def _take(
-        self, append: Callable[[int], None], readings: int, calls: int, until_ns: float
-    ) -> None:
-        timing = time.perf_counter_ns, append, readings, until_ns, [repeat(None, calls)]
-        time_readings(self._func, timing, self._task["carry_out"])
+    If it takes less than half, the time of the round begins again.
+    """
+    (first_ns,) = calls.kept_ns
+    calls.inner = 1
+    if task["readings"] < 2 or first_ns > _ONCE * task["seconds_ns"]:
+        return
+    calls.kept_ns += calls.time(1, 1)
+    if first_ns > _APART * calls.kept_ns[1]:
+        calls.kept_ns.clear()
+        calls.inner = task["inner"] or 0
+        calls.forget(0, first_ns)
+        task["until_ns"] = min(task["last_ns"], calls.now_ns() + task["longest_ns"])
 
 
 def _open_or_none(path: str) -> int | None:
