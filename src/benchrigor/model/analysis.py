@@ -611,13 +611,14 @@ class Analysis(OneLine):
         ``by_round`` has the numbers of readings, disturbed ones included. None if they are not
         those that were analysed, and if only notices say which rounds count.
         """
-        n, chosen = sum(by_round), np.arange(sum(by_round))
-        if self.left_out:
+        n = sum(by_round)
+        if self.left_out or n != self.taken:
             return None
-        if self.disturbed is not None:
-            chosen = self.disturbed.indices
         whys = np.concatenate([np.zeros(0, dtype=np.int8), *self._reasons(by_round)])
-        if whys.size != chosen.size or n != self.taken:
+        if self.disturbed is None:
+            return Selection.of(whys, whys == Reason.KEPT) if whys.size == n else None
+        chosen = self.disturbed.indices
+        if whys.size != chosen.size:
             return None
         reasons = np.full(n, int(Reason.DISTURBED), dtype=np.int8)
         reasons[chosen[::-1]] = whys[::-1]

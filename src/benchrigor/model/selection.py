@@ -70,7 +70,8 @@ class Selection(OneLine):
     @classmethod
     def of(cls, reasons: npt.NDArray[Any], counts: npt.NDArray[Any]) -> Selection:
         """Return it from a reason and a count for each reading."""
-        changes = np.flatnonzero((np.diff(reasons) != 0) | (np.diff(counts) != 0)) + 1
+        alike = (reasons[1:] == reasons[:-1]) & (counts[1:] == counts[:-1])
+        changes = np.flatnonzero(~alike) + 1
         starts = np.append(0, changes)[: reasons.size]
         return cls(
             reason=reasons[starts],

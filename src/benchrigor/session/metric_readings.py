@@ -35,6 +35,13 @@ from benchrigor.units import Quantity
 T = TypeVar("T")
 
 
+def _joined(parts: Sequence[Floats]) -> Floats:
+    """Join readings; no array that is frozen is checked, and copied, again."""
+    whole = np.concatenate(parts)
+    whole.flags.writeable = False
+    return whole
+
+
 def _by_series(
     numbers: Sequence[int], parts: Sequence[T], join: Callable[[Sequence[T]], T]
 ) -> list[T]:
@@ -175,7 +182,7 @@ class MetricReadings:
         self, options: Options
     ) -> tuple[Unit, tuple[Floats, ...], Sequence[Groups], tuple[Notice, ...]]:
         """Return the unit, the series, the groups of each, and what is said of the unit."""
-        self.chunks = _by_series(self.series, self.chunks, np.concatenate)
+        self.chunks = _by_series(self.series, self.chunks, _joined)
         self.groups = _by_series(self.series, self.groups, join_groups)
         self.series = [*dict.fromkeys(self.series)]
         if (schedule := self.schedule) is not None:
@@ -185,7 +192,7 @@ class MetricReadings:
         unit, notices = self.unit.at_look(self.chunks, options)
         if unit is self.unit:
             return unit, tuple(self.chunks), self.groups, notices
-        return unit, (np.concatenate(self.chunks),), [join_groups(self.groups)], notices
+        return unit, (_joined(self.chunks),), [join_groups(self.groups)], notices
 
     def out_of_reach(self, options: Options, elapsed_s: float) -> float | None:
         """Return the relative half-width that the budget allows if the target cannot be reached.

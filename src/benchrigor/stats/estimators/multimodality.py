@@ -139,9 +139,15 @@ def find_modes(series: Floats, level: float) -> tuple[Mode, ...]:
 def _modes_between(borders: list[int], ordered: Floats) -> tuple[Mode, ...]:
     n = ordered.size
     return tuple(
-        Mode(value=float(np.median(ordered[start:stop])), share=(stop - start) / n)
+        Mode(value=_middle(ordered[start:stop]), share=(stop - start) / n)
         for start, stop in pairwise([0, *borders, n])
     )
+
+
+def _middle(ordered: Floats) -> float:
+    """Return the median of sorted readings."""
+    half = ordered.size // 2
+    return float((ordered[-half - 1] + ordered[half]) / 2.0)
 
 
 def _modes_of_few(ordered: Floats) -> tuple[Mode, ...]:

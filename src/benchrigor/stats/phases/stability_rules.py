@@ -270,7 +270,7 @@ def steps_beyond_noise(series: Floats, places: Sequence[int]) -> tuple[tuple[int
     """
     ranks = _ranks(series)
     m, left, inflation = ranks.size, tuple(places), 1.0
-    clear = _clear_steps(series, left) if len(left) <= _MAX_STEPS else set()
+    clear = _clear_steps(series, left) if 0 < len(left) <= _MAX_STEPS else set()
     while left:
         borders = np.array([0, *(place * m // series.size for place in left), m])
         counts = np.diff(borders)

@@ -109,8 +109,10 @@ def merge_subsessions(
         check_items(series, series > 0.0, "a number above 0 for a harmonic mean")
     averaged = 1.0 / series if harmonic else series
     size: int | None
-    sums = np.cumsum(np.append(0.0, averaged - averaged[0]))
+    sums = np.empty(0)
     for size in _sizes(series.size // _MIN_READINGS):
+        if size > 1 and not sums.size:
+            sums = np.cumsum(np.append(0.0, averaged - averaged[0]))
         means = averaged if size == 1 else averaged[0] + np.diff(sums[::size]) / size
         merged = 1.0 / means if harmonic else means
         correlation = _autocorrelation(merged)
