@@ -276,9 +276,8 @@ class Code(enum.StrEnum):
       ! [escaped] {also_}{name_} left processes in sessions of their own, which go on: {which_}.
       > A command left a process running, which disturbs others. Let it wait for its children."""
     WPS_DOUBTFUL = """wps-model-doubtful
-      ! The line predicts a round to {prediction_error:.1%} (10% wanted){speed_}, the largest amount
-        of work is {spread:.3g} times the smallest: duration may not be linear in work, or the
-        overhead not steady, or the amounts too similar.
+      ! The line {unmet_}: duration may not be linear in work, or the overhead not steady, or the
+        amounts too similar.
       > Time grows unevenly with work. Run more rounds, or a larger range (--work 1000:1e6)."""
     NO_SPEED = """no-speed
       ✗ Whether duration grows with work is open (the slope is less than its half-width): more
@@ -468,10 +467,9 @@ class Code(enum.StrEnum):
         {length_s_:.3g} s so far: the rate keeps changing, and this is its present value. Take all
         phases together, or watch in longer periods."""
     SATURATED = """saturated-stage
-      ✗ The utilisation is {utilisation:percent}: a queue of any size fills up{blocked_}. Use faster
-        service, or more replicas where processors are left for them.
-      ! [perhaps] The utilisation may be {utilisation:percent}: a queue of any size fills
-        up{blocked_}. Use faster service, or more replicas where processors are left for them.
+      ✗ The utilisation {is_} {utilisation:percent}: a queue of any size fills up{blocked_}. Use
+        faster service, or more replicas if processors are left for them.
+      ! [perhaps]
       ! [unknown] The interval of the service rate reaches 0: too few periods to size this."""
     SOURCE_STOPPED = """source-stopped
       · Nothing has arrived at {stage_!r} for {silent_s:.3g} s: advice is for what came before."""
@@ -482,11 +480,9 @@ class Code(enum.StrEnum):
       · Assumed ({models}): random arrivals, independent service times, one server for each queue,
         and {full_}. Bursts need more room."""
     HUGE_BUFFER = """huge-buffer
-      ✗ The utilisation is {utilisation:percent}: even a queue for {most:,.0f} items would be full
-        for more than {blocked_share:percent} of arrivals. Use more replicas or faster service.
-      ! [perhaps] The utilisation may be {utilisation:percent}: even a queue for {most:,.0f} items
-        would be full for more than {blocked_share:percent} of arrivals. Use more replicas or faster
-        service."""
+      ✗ The utilisation {is_} {utilisation:percent}: even a queue for {most:,.0f} items would be
+        full for more than {blocked_share:percent} of arrivals. Use more replicas or faster service.
+      ! [perhaps]"""
     UNEVEN_SERVICE = """uneven-service
       ! Service times have {variation:.3g} times the variance of exponential ones: the size depends
         on their tail, which is assumed to be that of a gamma distribution. Allow for 30% more, and

@@ -128,9 +128,11 @@ def row(label: str, parts: Iterable[str], *, width: int = _LABEL, style: str = "
 def table(
     rows: Iterable[Sequence[str]], sides: str, *, has_names: bool = True, indent: int = 0
 ) -> list[Part]:
-    """Return a table with columns aligned to their sides, "<" or ">"."""
-    cells = tuple(map(tuple, rows))
-    return [Table(cells, sides, has_names, indent)] if cells else []
+    """Return a table with columns aligned to their sides, "<" or ">"; empty ones are left out."""
+    columns = zip(sides, *rows, strict=True)
+    filled = [column for column in columns if any(column[1 + has_names :])]
+    kept, *cells = zip(*filled, strict=True) if filled else [()]
+    return [Table(tuple(cells), "".join(kept), has_names, indent)] if cells else []
 
 
 def _laid_out(parts: Sequence[Part], width: int, *, coloured: bool = False) -> str:

@@ -64,7 +64,8 @@ def test_fresh_interpreters_take_turns_and_are_kept(cli, job, strict, kept):
     assert ratio is None or ratio["value"] > 2.0
     assert told["comparison"]["paired"]
     assert told["baseline"] == "ab_job:quick"
-    assert sorted(record.name for record in kept()) == sorted(TWO)
+    sides = zip(told["run_ids"], TWO, strict=True)
+    assert {(record.run_id, record.name) for record in kept()} == {*sides}
     assert "ab_job" not in sys.modules
 
 

@@ -96,6 +96,7 @@ def ab(words: tuple[str, ...], **given: Any) -> None:
     _check(words, given)
     chosen = ("margin", "target", "confidence", "statistic", "detector")
     options = {name: given[name] for name in (*chosen, "budget_s", "preset", "seed")}
+    goals = list[Ratio]()
     with (
         _label_sides(words, given) as (named, make),
         live_line() as line,
@@ -105,13 +106,14 @@ def ab(words: tuple[str, ...], **given: Any) -> None:
         labels = [hide_secrets(name) for name in named]
 
         def began(pairs: Engine[Ratio]) -> None:
+            goals.append(pairs.goal)
             pairs.goal.command_line = shared.command_line()
             stack.enter_context(gentle_interrupt([pairs], None, line))
 
         options["began"] = began
         line.follow(" / ".join(labels), Options(budget_s=given["budget_s"]))
         comparison = make(line, options)
-    _tell(comparison, labels, given)
+    _tell(comparison, labels, [run for goal in goals for run in goal.runs], given)
 
 
 def _check(words: Sequence[str], given: dict[str, Any]) -> None:
@@ -209,9 +211,12 @@ def _in_turn(made: Sequence[Any]) -> _Make:
     return measure
 
 
-def _tell(comparison: Comparison, labels: Sequence[str], given: dict[str, Any]) -> None:
-    """Print the comparison, and leave with the exit code of its verdict."""
+def _tell(
+    comparison: Comparison, labels: Sequence[str], runs: Sequence[str], given: dict[str, Any]
+) -> None:
+    """Print the comparison and the ids of its runs; leave with the exit code of its verdict."""
     sides = dict(zip((BASELINE, CANDIDATE), labels, strict=True))
-    print_comparison(comparison, labels, **sides)
+    kept = {"run_ids": list(runs)} if runs and all(runs) else {}
+    print_comparison(comparison, labels, "compare --paired", **sides, **kept)
     missed = shared.is_given("target") and comparison.reason is not StopReason.SATISFIED
     leave(code_of(comparison, given["fail_on"], target_missed=missed))

@@ -431,7 +431,7 @@ def _answers(compared: Mapping[str, Comparison], verdicts: Mapping[str, Verdict]
 def _show_detail(records: Mapping[str, RunRecord], notices: Sequence[Notice]) -> Iterator[Part]:
     """Show the warnings of the commands, or with --details their whole reports."""
     if not wants_details():
-        yield from warnings(chosen(notices))
+        yield from warnings(chosen(notices), in_turn=True)
         for record in records.values():
             analysis = record.analysis()
             if analysis is not None and analysis.estimate is None and analysis.notices:

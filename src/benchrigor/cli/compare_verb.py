@@ -284,12 +284,15 @@ def _unit(sides: Sequence[_Side]) -> str:
     return next((side.origin["unit"] for side in sides if side.origin["unit"]), "")
 
 
-def print_comparison(comparison: Comparison, labels: Sequence[str], **fields: Any) -> None:
+def print_comparison(
+    comparison: Comparison, labels: Sequence[str], next_verb: str = "", **fields: Any
+) -> None:
     """Print the page of a comparison of two sides with these names, or all that is known."""
     named = replace(comparison, names=tuple(labels))
     print_result(
         lambda: comparison_page(named, whole=wants_details()),
         figures=lambda: figures_of_pair(comparison, labels),
+        next_verb=next_verb,
         comparison=comparison,
         **fields,
     )

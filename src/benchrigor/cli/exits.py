@@ -20,6 +20,7 @@ from benchrigor.errors import (
     NotEstimable,
     StoreFailed,
     WorkloadFailed,
+    WorkTooShort,
     without_our_frames,
 )
 from benchrigor.model import Analysis, Comparison, Options, RunRecord, StopReason, Verdict
@@ -48,7 +49,7 @@ class ExitCode(enum.IntEnum):
 _BY_ERROR: tuple[tuple[Any, ExitCode], ...] = (
     (KeyboardInterrupt, ExitCode.INTERRUPTED),
     ((WorkloadFailed, ClockFailed), ExitCode.WORKLOAD_FAILED),
-    (NotEstimable, ExitCode.NOTHING_MEASURED),
+    ((NotEstimable, WorkTooShort), ExitCode.NOTHING_MEASURED),
     (StoreFailed, ExitCode.STORE_FAILED),
     (NotComparable, ExitCode.NOT_COMPARABLE),
     (BenchrigorError, ExitCode.BAD_INPUT),
@@ -136,9 +137,10 @@ def _say_how_to_go_on(unfinished: Sequence[RunRecord]) -> Iterator[str]:
         return
     for run in unfinished:
         rounds = f"{many(len(run.rounds), 'finished round')} "
-        is_side = PAIR in run.subject
-        rounds += f"of {run.name} " if len(unfinished) > 1 or is_side else ""
-        yield f"{rounds}kept: {hint('show' if is_side else 'resume', str(run.run_id))}"
+        is_short = run.decision is not None and run.decision.reason is StopReason.WORK_TOO_SHORT
+        is_over = PAIR in run.subject or is_short
+        rounds += f"of {run.name} " if len(unfinished) > 1 or is_over else ""
+        yield f"{rounds}kept: {hint('show' if is_over else 'resume', str(run.run_id))}"
 
 
 def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> int:

@@ -12,6 +12,7 @@ from benchrigor.cli.record_kinds import is_special, module_for
 from benchrigor.cli.recordings import recorded_run, stored_run
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
+from benchrigor.layout import page, wrapped
 from benchrigor.model.codec import is_there
 from benchrigor.report import explain as explanation
 from benchrigor.report.reading_text import explain_reading
@@ -53,7 +54,7 @@ def explain(
         return
     if reading is not None:
         told = explain_reading(record, reading, metric)
-        print_result(lambda: told["sentence"], run_id=record.run_id, **told)
+        print_result(lambda: page(wrapped(told["sentence"])), run_id=record.run_id, **told)
         return
     chosen = record.analysis(metric)
     print_result(

@@ -23,7 +23,6 @@ from benchrigor.errors import BenchrigorError
 from benchrigor.layout import Page, Part, page
 from benchrigor.model import Analysis, Notice, Options, Progress, Round, RunRecord, codec
 from benchrigor.model.analysis import Kind
-from benchrigor.model.sentence import say_no_comparison
 from benchrigor.model.text import show_interval
 from benchrigor.stats.readings.asked_readings import asked_half_width
 from benchrigor.units import counted, many, percent, shortened, show_duration, show_value
@@ -77,16 +76,16 @@ def print_result(
     """Print a result, or its fields as JSON with the versions of its layout and arithmetic.
 
     ``figures`` go to the files of `tables.table_options`; ``next_verb`` goes on with the run of a
-    field ``run_id``, if it is kept.
+    field ``run_id``, or both of ``run_ids``, if kept.
     """
     if wants_json():
         print_json({**codec.versions(), **fields})
     elif figures is None or not tables.is_replaced():
         shown = show()
         say(shown if isinstance(shown, str) else str(shown))
-        if next_verb and fields["run_id"]:
-            run_id = str(fields["run_id"])
-            _say_hint(f"kept as {run_id}", hint(next_verb, run_id))
+        both: Any = fields.get("run_ids") or (fields.get("run_id"),)
+        if next_verb and all(both):
+            _say_hint(f"kept as {', '.join(both)}", hint(*next_verb.split(), *both))
     if figures is not None:
         tables.write_tables(figures, say)
 
@@ -133,7 +132,7 @@ def print_records(records: Mapping[str, RunRecord]) -> None:
     if wants_details():
         parts += [part for record in records.values() for part in ("", render(record))]
     else:
-        parts.append(tabulate([*records.values()]))
+        parts.append(tabulate([*records.values()], in_turn=True))
     kept = [record.run_id for record in records.values() if record.run_id]
     say(page(parts))
     if kept:
@@ -141,6 +140,7 @@ def print_records(records: Mapping[str, RunRecord]) -> None:
 
 
 def _show_ratio(baseline: RunRecord, candidate: RunRecord) -> str:
+    from benchrigor.report.facts.comparison_line import say_no_comparison  # noqa: PLC0415  # likewise
     from benchrigor.session.pairs.run_comparison import compare_runs  # noqa: PLC0415  # slow to load
 
     try:

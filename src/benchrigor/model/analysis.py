@@ -191,6 +191,9 @@ class StablePhase(OneLine):
             if measured is not None or part.label in (PhaseLabel.WARM_UP, PhaseLabel.COOL_DOWN):
                 reasons[part.start : part.stop] = why
         if measured is not None:
+            reasons[self.start : self.stop] = (
+                Reason.MARGIN
+            )  # of any level, if it is a mean over time
             reasons[measured] = Reason.KEPT
         return reasons
 

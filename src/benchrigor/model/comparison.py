@@ -9,13 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from benchrigor.model.analysis import Observed
-from benchrigor.model.decision import Decision, StopReason
+from benchrigor.model.change import show_change
+from benchrigor.model.decision import StopReason
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice
 from benchrigor.model.one_line import OneLine, Reported
-from benchrigor.model.sentence import fit_names, say_no_comparison, sentence, show_change
-from benchrigor.model.text import no_number, say_end, show_estimate
-from benchrigor.units import Direction, many, show_values
+from benchrigor.units import Direction, many
 
 
 class Verdict(enum.StrEnum):
@@ -37,7 +36,7 @@ THESE_RUNS = "these two runs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison(OneLine):
+class Comparison(Reported):
     """A candidate compared with a baseline; ``print(comparison)`` is one line.
 
     Parameters
@@ -104,6 +103,8 @@ class Comparison(OneLine):
     the candidate is 3.1% higher than the baseline [2.0%, 4.2%]
     """
 
+    _page = "benchrigor.report.facts.comparison_line:line_of_comparison"
+
     statistic: str
     direction: Direction | None
     margin: float
@@ -126,27 +127,6 @@ class Comparison(OneLine):
     observed: Mapping[str, Observed] = field(default_factory=dict)
     names: tuple[str, ...] = ()
     scope: str = ""
-
-    def __str__(self) -> str:
-        if self.ratio is not None and self.p_value is not None:
-            return sentence(
-                self.names,
-                self.ratio,
-                self.verdict,
-                self.margin,
-                unit=self.readings_in,
-                direction=self.direction,
-                ending=_broken_off(self.reason),
-                median=self.median_ratio,
-                scope=self.scope,
-            )
-        broken = _broken_off(self.reason)
-        ending = f" ({broken})" if broken else ""
-        if self.difference is not None and self.p_value is not None:
-            form = f"{{1}} minus {{0}}: {show_difference(self)}, {self.verdict}{ending}; no ratio"
-            return fit_names(f"{form}{_show_pairs(self)}", self.names)
-        observed = f"{_show_pairs(self)}{ending}"
-        return say_no_comparison(no_number(self.notices), self.names, observed)
 
     def fails(self, fail_on: str | None) -> bool:
         """Return whether the verdict is one to fail on, "worse" by default.
@@ -253,32 +233,6 @@ class Ranked(OneLine):
     name: str
     estimate: Estimate
     place: int
-
-
-def show_difference(comparison: Comparison) -> str:
-    """Show candidate minus baseline with its sign, unit and interval; empty if there is none."""
-    difference = comparison.difference
-    if difference is None:
-        return ""
-    sign = "+" if difference.value > 0.0 else ""
-    return f"{sign}{show_estimate(difference, comparison.readings_in)}"
-
-
-def _broken_off(reason: StopReason | None) -> str:
-    """Say why a comparison ended without the result that was asked for; empty if it did not."""
-    ending = "" if reason is None else say_end(Decision(stop=True, reason=reason))
-    return ending if ending.startswith("not converged") else ""
-
-
-def _show_pairs(comparison: Comparison) -> str:
-    """Show the observed pairs: both medians, and the range of their ratios."""
-    if not comparison.observed:
-        return ""
-    both = (comparison.observed[name].median for name in ("baseline", "candidate"))
-    shown = f"observed: {' and '.join(show_values(both, comparison.readings_in))}"
-    if (ratio := comparison.observed.get("ratio")) is not None:
-        shown += f", ratio {' to '.join(show_values((ratio.least, ratio.greatest), ''))}"
-    return f" ({shown})"
 
 
 def is_alone(summary: Estimate) -> bool:

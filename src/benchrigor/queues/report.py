@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import chain
 
 from benchrigor.layout import Part, Title, page, row, table
 from benchrigor.model.text import show_estimate, show_scaled
 from benchrigor.queues.arithmetic.periods import FEWEST_COUNTS, share_of_waits
 from benchrigor.queues.arithmetic.service_rate import BUSY_TIME, has_moved
 from benchrigor.queues.data.service import RateReason, ServiceMoments, ServiceProcess, ServiceRate
+from benchrigor.report.fact import Depth, Fact, known, rows_of
 from benchrigor.report.notice_lines import marked_all
 from benchrigor.units import Scale, many, percent, scale_for, shortened, show_value
 
@@ -83,20 +85,29 @@ def render_rates(
     title: list[Part] = [Title(name)] if name else []
     if not rates:
         return page([*title, *row("rate", ["no number: there is no period"])])
-    now, speed = rates[-1], speed_unit(unit)
-    return page(
-        [
-            *title,
-            *row("rate", [_number(now, speed)]),
-            *row("", [_evidence(now)]),
-            *row("", [_why_not_converged(now, target)]),
-            *row("service", _service(now)),
-            *row("processor", _processor(now, speed)),
-            *row("bytes", _bytes(now, item_bytes)),
-            *row("served", _show_throughput(now, speed, served_per_s)),
-            *_phases(rates, speed),
-            *_notices(rates, whole=whole),
-        ]
+    speed = speed_unit(unit)
+    facts = facts_of_rate(rates[-1], speed, served_per_s, item_bytes, target)
+    found = (rows_of(facts, Depth.PAGE), _phases(rates, speed), _notices(rates, whole=whole))
+    return page([*title, *chain(*found)])
+
+
+def facts_of_rate(
+    rate: ServiceRate,
+    speed: str,
+    served_per_s: float | None,
+    item_bytes: float | None,
+    target: float | None,
+) -> list[Fact]:
+    """Return the rate of a stage in a unit of speed, the evidence for it, and its use."""
+    served = "" if served_per_s is None else _show_throughput(rate, speed, served_per_s)
+    return known(
+        Fact("rate", Depth.PAGE, "rate", _number(rate, speed), rate.estimate),
+        Fact("evidence", Depth.PAGE, "rate", _evidence(rate)),
+        Fact("converged", Depth.PAGE, "rate", _why_not_converged(rate, target), rate.reason),
+        Fact("service", Depth.PAGE, "service", _service(rate), rate.moments),
+        Fact("processor", Depth.PAGE, "processor", _processor(rate, speed), rate.cpu_rate),
+        Fact("bytes", Depth.PAGE, "bytes", _bytes(rate, item_bytes), item_bytes),
+        Fact("served", Depth.PAGE, "served", served, served_per_s),
     )
 
 
@@ -177,18 +188,17 @@ def _too_short(rate: ServiceRate, target: float | None) -> str:
     )
 
 
-def _service(rate: ServiceRate) -> list[str]:
+def _service(rate: ServiceRate) -> str:
     moments = rate.moments
     if moments is None:
-        unknown = f"variance not known: it needs {FEWEST_COUNTS} counts"
-        return [] if rate.estimate is None else [unknown]
+        return f"variance not known: it needs {FEWEST_COUNTS} counts" * bool(rate.estimate)
     variation = moments.variation
     other = f"{'more' if variation > 1.0 else 'less'} variable than exponential service"
     process = _PROCESSES.get(moments.process, other)
     if moments.process is not ServiceProcess.DETERMINISTIC:
         process += _doubt(moments, rate.delay_share)
     mean = f"{show_value(moments.mean_s, 's')} each"
-    return [mean, f"squared coefficient of variation {variation:.3g}: {process}"]
+    return f"{mean}; squared coefficient of variation {variation:.3g}: {process}"
 
 
 def _doubt(moments: ServiceMoments, delay_share: float | None) -> str:
@@ -200,32 +210,30 @@ def _doubt(moments: ServiceMoments, delay_share: float | None) -> str:
     return ", or steadier: it waited for a processor"
 
 
-def _processor(rate: ServiceRate, speed: str) -> list[str]:
+def _processor(rate: ServiceRate, speed: str) -> str:
     parts = []
     if rate.cpu_rate is not None:
         parts.append(f"{show_estimate(rate.cpu_rate, speed)} of processor time")
     if rate.delay_share is not None:
         parts.append(f"waited {percent(rate.delay_share)} of the busy time for a processor")
-    return parts
+    return "; ".join(parts)
 
 
-def _bytes(rate: ServiceRate, item_bytes: float | None) -> list[str]:
+def _bytes(rate: ServiceRate, item_bytes: float | None) -> str:
     if item_bytes is None or rate.estimate is None:
-        return []
+        return ""
     speed = show_value(rate.estimate.value * item_bytes, "B/s")
-    return [f"{speed} at {show_value(item_bytes, 'B')} each"]
+    return f"{speed} at {show_value(item_bytes, 'B')} each"
 
 
-def _show_throughput(rate: ServiceRate, speed: str, served_per_s: float | None) -> list[str]:
+def _show_throughput(rate: ServiceRate, speed: str, served_per_s: float) -> str:
     """Return the throughput, and its share of the service rate."""
-    if served_per_s is None:
-        return []
     shown = show_value(served_per_s, speed)
     if rate.estimate is None or rate.estimate.value <= 0.0:
-        return [shown]
+        return shown
     used = served_per_s / rate.estimate.value
-    full = "more may arrive than it can serve" if used >= _FULL else ""
-    return [f"{shown}: utilisation {percent(used)}", full]
+    full = "; more may arrive than it can serve" if used >= _FULL else ""
+    return f"{shown}: utilisation {percent(used)}{full}"
 
 
 def _phases(rates: Sequence[ServiceRate], speed: str) -> list[Part]:

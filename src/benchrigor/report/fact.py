@@ -128,7 +128,7 @@ def _below(fact: Fact, indent: str) -> list[Part]:
 
 
 def advice_on(
-    notices: Sequence[Notice], *, of_pairs: bool = False, reason: StopReason | None = None
+    notices: Sequence[Notice], *, in_turn: bool = False, reason: StopReason | None = None
 ) -> list[Part]:
     """Return the one advice of a page, of its weightiest Notice, and how many more there are.
 
@@ -145,7 +145,7 @@ def advice_on(
     more = len(others) - 1
     rest = f"{many(more, 'more warning')}: --details" if more > 0 else ""
     told = [*failed, *others[:1]]
-    return [*warnings(told, of_pairs=of_pairs, reason=reason), *wrapped(rest, "    ")]
+    return [*warnings(told, in_turn=in_turn, reason=reason), *wrapped(rest, "    ")]
 
 
 def deeper(facts: Iterable[Fact]) -> list[Fact]:

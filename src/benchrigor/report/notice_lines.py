@@ -33,6 +33,8 @@ _OUT_OF_REACH = (
     "More readings would not narrow this: how far runs on this machine differ remains. To compare "
     "versions, measure them in turn (benchrigor ab)."
 )
+# What has no use for those who measured in turn already.
+_TURNS = re.compile(r", or in turn \(benchrigor ab\)| To compare versions, measure them in turn.*")
 
 
 def marked(notice: Notice, name: str = "", *, with_code: bool = True) -> list[Part]:
@@ -90,21 +92,21 @@ def by_sentence(said: Iterable[tuple[str, str]], total: int) -> Iterator[str]:
 
 
 def warnings(
-    chosen: Iterable[Notice], *, of_pairs: bool = False, reason: StopReason | None = None
+    chosen: Iterable[Notice], *, in_turn: bool = False, reason: StopReason | None = None
 ) -> list[Part]:
     """Return the lines of a page about its Notices; ``reason`` is why what was measured ended."""
     sentences = dict.fromkeys(
-        sentence_of(notice, of_pairs=of_pairs, reason=reason) for notice in chosen
+        sentence_of(notice, in_turn=in_turn, reason=reason) for notice in chosen
     )
     return [part for sentence in sentences for part in wrapped(sentence, "  ! ", style="yellow")]
 
 
-def sentence_of(notice: Notice, *, of_pairs: bool = False, reason: StopReason | None = None) -> str:
+def sentence_of(notice: Notice, *, in_turn: bool = False, reason: StopReason | None = None) -> str:
     """Return the sentence of a page about a Notice; empty if the page omits it.
 
-    A larger budget does not lengthen a run that ended before its budget, or by itself. For files
-    without raw readings, the cure depends on the tool. What failed, why runs are not compared, and
-    modes that are far apart are told in full.
+    A larger budget does not lengthen a run that ended before its budget, or by itself. What was
+    measured in turn is not advised to do so. For files without raw readings, the cure depends on
+    the tool. What failed, why runs are not compared, and modes that are far apart are said in full.
     """
     if notice.code is Code.NO_RAW_READINGS:
         return str(notice.evidence.get("cure", ""))
@@ -122,6 +124,6 @@ def sentence_of(notice: Notice, *, of_pairs: bool = False, reason: StopReason | 
         usual = _OUT_OF_REACH if is_width else usual.replace(_LONGER, _OTHER_RUNS)
     if notice.severity is Severity.REFUSAL:
         usual = notice.code.advice.get("refused", usual)
-    elif of_pairs:
-        usual = notice.code.advice.get("pairs", usual)
+    elif in_turn:
+        usual = _TURNS.sub("", notice.code.advice.get("pairs", usual))
     return _OPTIONS.sub("", usual) if reason is None else usual

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from benchrigor.layout import Page, Part, page, row, table, wrapped
+from benchrigor.layout import Page, Part, page, table, wrapped
 from benchrigor.model.sample_size import Plan
 from benchrigor.model.text import show_estimate
 from benchrigor.model.track_record import Standing, TrackRecord
-from benchrigor.report.notice_lines import marked
+from benchrigor.report.fact import Depth, Fact, rows_of, told_by
 from benchrigor.units import counted, many, percent, show_duration
 
 _NEARLY_CERTAIN = 0.999
@@ -17,8 +17,16 @@ _FEWEST_MISSES = 0.999
 def plan_page(plan: Plan) -> Page:
     """Return the pilot of a plan, the size that it needs, and the cost of narrower intervals."""
     name = f"{plan.name}: " if plan.name else ""
-    size = many(plan.pilot.n, plan.counted_in)
     spent = "" if plan.pilot_seconds is None else f" in {show_duration(plan.pilot_seconds)}"
+    pilot = f"{show_estimate(plan.pilot, plan.unit)} from {many(plan.pilot.n, plan.counted_in)}"
+    facts = facts_of_plan(plan)
+    rows = [*rows_of(facts, Depth.PAGE), *_price_list(plan)]
+    notices = rows_of(told_by(facts, plan.notices), Depth.DETAILS)
+    return page([*wrapped(f"{name}{pilot}{spent}"), *rows, *notices])
+
+
+def facts_of_plan(plan: Plan) -> list[Fact]:
+    """Return the change that a plan is to show, the size that takes, and what the pilot shows."""
     beyond = f" beyond a margin of {percent(plan.margin)}" if plan.margin else ""
     wanted = f"a change of {percent(plan.change)}{beyond} with power {percent(plan.power)}"
     needed = f"{many(plan.n, plan.counted_in)} a side"
@@ -29,17 +37,13 @@ def plan_page(plan: Plan) -> Page:
     power = f"above {percent(_NEARLY_CERTAIN)}"
     if plan.power_now < _NEARLY_CERTAIN:
         power = percent(plan.power_now)
+    size = many(plan.pilot.n, plan.counted_in)
     now = f"{size} a side: power {power}, smallest change seen {percent(plan.change_now)}"
-    return page(
-        [
-            *wrapped(f"{name}{show_estimate(plan.pilot, plan.unit)} from {size}{spent}"),
-            *row("to see", [wanted]),
-            *row("takes", [needed]),
-            *row("so far", [now]),
-            *_price_list(plan),
-            *(line for notice in plan.notices for line in marked(notice)),
-        ]
-    )
+    return [
+        Fact("change", Depth.PAGE, "to see", wanted, plan.change),
+        Fact("size", Depth.PAGE, "takes", needed, plan.n),
+        Fact("pilot", Depth.PAGE, "so far", now, plan.power_now),
+    ]
 
 
 def _price_list(plan: Plan) -> list[Part]:

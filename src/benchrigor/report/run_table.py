@@ -25,6 +25,7 @@ def tabulate(
     *,
     places: Sequence[int] = (),
     groups: Sequence[str] = (),
+    in_turn: bool = False,
     worded: Callable[[str], str] = str,
 ) -> Page:
     """Return a table of runs: name, number, readings, and how the run ended.
@@ -40,6 +41,8 @@ def tabulate(
         Of a ranking, one per record: they stand before the names.
     groups
         That the records are of, one per record: they have a column if any has a name.
+    in_turn
+        Whether the runs took turns.
     worded
         Puts the names of options into sentences as the reader gives them.
 
@@ -55,16 +58,14 @@ def tabulate(
     rows = [("name", statistic, "just now", "readings", "ended"), *map(_row, records)]
     for index, place in enumerate(places, start=1):
         rows[index] = (f"{place}. {rows[index][0]}", *rows[index][1:])
-    sides, corrected = "<<<><", statistic
-    if not any(row[2] for row in rows[1:]):
-        rows, sides, corrected = [(*row[:2], *row[3:]) for row in rows], "<<><", ""
-    notes = notes_on((row[1] for row in rows), corrected=corrected)
+    is_corrected = any(row[2] for row in rows[1:])
+    notes = notes_on((row[1] for row in rows), corrected=statistic * is_corrected)
     if any(row[1].startswith(_MARK) for row in rows):
         notes.append(f"{_MARK} observed median, no interval")
-    if any(groups):
-        named = zip(rows, ("group", *groups), strict=True)
-        rows, sides = [(row[0], group, *row[1:]) for row, group in named], f"<{sides}"
-    return page([*table(rows, sides), *_warnings(records, worded), *notes])
+    grouped = zip(rows, ("group", *(groups or [""] * len(records))), strict=True)
+    rows = [(name, group, *cells) for (name, *cells), group in grouped]
+    warnings = _warnings(records, worded, in_turn=in_turn)
+    return page([*table(rows, "<<<<><"), *notes, *warnings])
 
 
 def ranking_page(runs: Mapping[str, RunRecord]) -> Page:
@@ -80,8 +81,9 @@ def ranking_page(runs: Mapping[str, RunRecord]) -> Page:
         ranked = rank_runs(known, Question())[0] if known else ()
         places = {one.name: one.place for one in ranked}
     others = [run for name, run in runs.items() if name not in places]
-    ordered = tabulate([*(runs[name] for name in places), *others], places=[*places.values()])
-    return page([*_sentences(runs, [*places]), ordered])
+    ordered = [*(runs[name] for name in places), *others]
+    shown = tabulate(ordered, places=[*places.values()], in_turn=True)
+    return page([*_sentences(runs, [*places]), shown])
 
 
 def _sentences(runs: Mapping[str, RunRecord], ranked: Sequence[str]) -> Iterator[Part]:
@@ -98,29 +100,28 @@ def _row(record: RunRecord) -> tuple[str, ...]:
     analysis = record.analysis()
     is_recorded = record.subject.get("kind") == FILE and record.decision is None
     ending = "recorded" if is_recorded else say_end(record.decision)
-    if analysis is None:
+    observed = None if analysis is None else analysis.observed
+    if analysis is None or not (analysis.headline or observed):
         return record.name, "no number", "", "", ending
-    unit, observed = analysis.metric.unit, analysis.observed
-    if analysis.headline is not None:
+    unit = analysis.metric.unit
+    if analysis.headline is not None or observed is None:
         now = just_now(analysis)
         shown = "" if now is None else show_value(now.value, unit)
         return record.name, show_number(analysis, "mean"), shown, counted(analysis.n), ending
-    if observed is None:
-        return record.name, "no number", "", "", ending
     if record.options.statistic == "min":
         return record.name, show_value(observed.least, unit), "", counted(observed.n), ending
     shown = f"{_MARK}{show_value(observed.median, unit)}"
     return record.name, shown, "", counted(observed.n), ending
 
 
-def _warnings(records: Sequence[RunRecord], worded: Callable[[str], str]) -> list[Part]:
+def _warnings(
+    records: Sequence[RunRecord], worded: Callable[[str], str], *, in_turn: bool
+) -> list[Part]:
     """Say once what weakens numbers, but for what their endings say, and which they are."""
+    ends = (run.decision.reason if run.decision else None for run in records)
     said = (
-        (
-            worded(sentence_of(notice, reason=run.decision.reason if run.decision else None)),
-            run.name,
-        )
-        for run in records
+        (worded(sentence_of(notice, in_turn=in_turn, reason=reason)), run.name)
+        for run, reason in zip(records, ends, strict=True)
         for notice in chosen_of_run(run)
         if notice.code is not Code.NOT_CONVERGED
     )

@@ -340,7 +340,8 @@ def _wrong_rates(arrival: Any, service: Any) -> Iterator[list[str]]:
 
 def _no_size(load: float, case: str, blocked_share: float) -> Notice:
     """Say why no size is enough at a utilisation that is known, or only possible ("perhaps")."""
-    figures = {"utilisation": load, "blocked_share": blocked_share}
+    figures = {"is_": "may be" if case else "is", "utilisation": load}
+    figures |= {"blocked_share": blocked_share}
     if load < 1.0:
         return Notice.of(Code.HUGE_BUFFER, case, most=MOST_PLACES, **figures)
     least = 1.0 - 1.0 / load

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from benchrigor.layout import Line, Page, Part, page, table, wrapped
+from benchrigor.layout import WIDTH, Line, Page, Part, page, table, wrapped
 from benchrigor.model import Code, Comparison, Decision, Estimate, Verdict
-from benchrigor.model.comparison import Family, is_alone, mean_change, show_difference
-from benchrigor.model.sentence import show_change
+from benchrigor.model.change import show_change
+from benchrigor.model.comparison import Family, is_alone, mean_change
 from benchrigor.model.text import no_number, say_end, show_chance, show_estimate
 from benchrigor.report.fact import Depth, Fact, advice_on, known, rows_of, told_by
+from benchrigor.report.facts.comparison_line import line_of_comparison, show_difference
 from benchrigor.report.notice_lines import chosen, marked
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
 from benchrigor.units import counted, many, percent, show_duration
 
+_HEAD = 2 * WIDTH - 8  # Columns of the head of a page, which may be broken
 _VERDICTS = {
     Verdict.BETTER: "better: by more than the margin of {}",
     Verdict.WORSE: "worse: by more than the margin of {}",
@@ -62,8 +64,9 @@ def comparison_page(comparison: Comparison, *, whole: bool = False) -> Page:
     # More readings would not change a clear verdict.
     if comparison.verdict is not Verdict.UNDECIDED:
         told = [notice for notice in told if notice.code is not Code.NOT_CONVERGED]
-    head = Line(str(comparison), hanging=2, style="bold")
-    return page([head, *rows, *advice_on(told, of_pairs=comparison.paired)])
+    head = Line(line_of_comparison(comparison, _HEAD), hanging=2, style="bold")
+    advice = advice_on(told, in_turn=comparison.paired, reason=comparison.reason)
+    return page([head, *rows, *advice])
 
 
 def family_page(family: Family) -> Page:

@@ -41,7 +41,6 @@ from benchrigor.units import (
 LONGEST = 100  # Columns of the line
 AT_FULL_SPEED = "at the full speed of this machine"
 _SHORTEST_NAME, _LONGEST_NAME = 20, 40
-_NO_NUMBER = "no number: "
 _FEWEST_TO_FORESEE = 10  # from fewer readings nobody can say how many more it takes
 _FEW_FOR_TAIL = 10  # Fewer readings have no tenth percentile to speak of
 _MEANS = {
@@ -55,18 +54,28 @@ _MEANS = {
 def line_of(record: RunRecord) -> str:
     """Compose the line of a run, up to 100 columns wide; what it has no room for is left out."""
     number, *asides = [fact.text for fact in facts_of_line(record)]
-    analysis = record.analysis()
-    if analysis is not None and number.startswith(_NO_NUMBER):
+    if _is_missing(record):
         return _short_of_number(record.name, number, asides)
     return _fitting(record.name, number, asides)
 
 
+def head_of(record: RunRecord) -> str:
+    """Compose the head of a page: its line, but why there is no number, which has its own row."""
+    number, *asides = [text for _, text in _of_line(record, with_reason=False)]
+    return _fitting(record.name, number, asides[:1]) if _is_missing(record) else line_of(record)
+
+
+def _is_missing(record: RunRecord) -> bool:
+    analysis = record.analysis()
+    return analysis is not None and analysis.headline is None and record.options.statistic != "min"
+
+
 def facts_of_line(record: RunRecord) -> list[Fact]:
-    """Return the number of a run in short, and what is to be said beside it."""
+    """Return the number of a run in short, and what is to be said next to it."""
     return known(*(Fact(key, Depth.LINE, "", text) for key, text in _of_line(record)))
 
 
-def _of_line(record: RunRecord) -> Iterator[tuple[str, str]]:
+def _of_line(record: RunRecord, *, with_reason: bool = True) -> Iterator[tuple[str, str]]:
     analysis, statistic = record.analysis(), record.options.statistic
     is_told = bool(record.rounds or "tool" in record.subject) and not record.elapsed_s
     ended = is_told and record.decision is None  # elsewhere, which took no time here
@@ -78,8 +87,8 @@ def _of_line(record: RunRecord) -> Iterator[tuple[str, str]]:
     if statistic == "min" and observed is not None:
         yield from (("short", f"min {show_value(observed.least, unit)}"), ("width", "no interval"))
     elif analysis.headline is None:
-        why = within_sentence(no_number(analysis.notices)).removesuffix(".")
-        yield "short", f"{_NO_NUMBER}{f'{broken}: ' * bool(broken)}{why}"
+        why = within_sentence(no_number(analysis.notices)).removesuffix(".") * with_reason
+        yield "short", ": ".join(filter(None, ("no number", broken, why)))
         if observed is not None:
             yield "observed", show_observed(observed, unit)
             yield "observed median", f"median {show_value(observed.median, unit)}"
@@ -143,7 +152,7 @@ def _short_of_number(name: str, why: str, observed: Sequence[str]) -> str:
     """Say why there is no number, and show as much of what was observed as there is room for."""
     name = shortened(name, _LONGEST_NAME)
     room, seen = LONGEST - len(name) - 2, [f" ({text})" for text in observed] or [""]
-    least = _LONGEST_NAME + len(_NO_NUMBER)
+    least = _LONGEST_NAME + len("no number: ")
     shown = next((text for text in seen if room - len(text) >= least), seen[-1])
     return escaped(
         f"{name}  {textwrap.shorten(why, max(room - len(shown), 1), placeholder='…')}{shown}"
@@ -189,15 +198,11 @@ def _without_number(analysis: Analysis, record: RunRecord, depth: Depth) -> list
     why, codes = f"no number: {no_number(analysis.notices)}", (refusal.code,) if refusal else ()
     if record.options.statistic == "min" and observed is not None:
         why, codes = f"{show_value(observed.least, unit)}, no interval", ()
+    modes = "" if observed is None else _modes(observed.levels, unit)
     return known(
         Fact("no number", Depth.PAGE, label_of(analysis, record), why, codes=codes),
         Fact("observed", depth, "observed", show_figures(observed, unit), observed),
-        Fact(
-            "modes",
-            Depth.DETAILS,
-            "modes",
-            _modes(() if observed is None else observed.levels, unit),
-        ),
+        Fact("modes", Depth.DETAILS, "modes", modes),
     )
 
 

@@ -211,10 +211,8 @@ def _is_first_call(finished: Round) -> bool:
 def _taken(analysis: Analysis, record: RunRecord) -> str:
     red = len(record.rounds) - len(record.counted_rounds)
     more = f"; {red} more, with too much interference, are left out" if red else ""
-    rounds, delayed = (
-        many(len(record.counted_rounds), "round"),
-        left_out_for_delay(analysis, record),
-    )
+    rounds = many(len(record.counted_rounds), "round")
+    delayed = left_out_for_delay(analysis, record)
     text = f"{many(analysis.taken, 'reading')} in {rounds}{more}."
     return f"{text} Left out: {delayed}, as other programs made them longer." if delayed else text
 

@@ -18,7 +18,7 @@ from benchrigor.report.fact import (
     told_by,
 )
 from benchrigor.report.facts.machine_facts import facts_of_machine, facts_of_pace
-from benchrigor.report.facts.number_facts import facts_of_line, facts_of_number, target_of
+from benchrigor.report.facts.number_facts import facts_of_line, facts_of_number, head_of, target_of
 from benchrigor.report.facts.reading_facts import facts_of_basis, taken_of
 from benchrigor.report.notice_lines import chosen_of_run
 from benchrigor.session.conditions.red_rounds import is_disturbed
@@ -126,7 +126,7 @@ def explain(record: RunRecord, metric: str | None = None) -> str:
 
 
 def _rows(record: RunRecord, depth: Depth) -> list[Part]:
-    head = Line(str(record), hanging=2, style="bold")
+    head = Line(head_of(record), hanging=2, style="bold")
     return [head, *rows_of(facts_of(record), depth)]
 
 

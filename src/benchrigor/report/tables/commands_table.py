@@ -58,13 +58,10 @@ def command_table(
             failed = f"{record.facts['failed_runs']} runs, after {typical}"
         place = f"{index}." if places is None else places.get(name, "-")
         rows.append((place, name, headline, shown, *seconds, memory, failed))
-    columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
-    cells = [
-        (f"{place} {name}".strip(), *others) for place, name, *others in zip(*columns, strict=True)
-    ]
+    cells = [(f"{place} {name}".strip(), *others) for place, name, *others in rows]
     corrected = statistic if any(line[2] and line[3] for line in rows[1:]) else ""
     return [
-        *table(cells, "<" * (len(columns) - 1)),
+        *table(cells, "<" * len(cells[0])),
         *_target(records, estimates),
         *notes_on((cell for line in rows[1:] for cell in line[2:4]), corrected=corrected),
     ]

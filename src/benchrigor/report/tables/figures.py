@@ -125,9 +125,9 @@ def _digits(figure: Figure) -> dict[str, object]:
     }
 
 
-def _below(rows: Iterable[Figure], notices: Iterable[Notice], *, of_pairs: bool = False) -> Figures:
+def _below(rows: Iterable[Figure], notices: Iterable[Notice], *, in_turn: bool = False) -> Figures:
     """Return rows, and the sentences of a page about its Notices as notes."""
-    said = (sentence_of(notice, of_pairs=of_pairs) for notice in notices)
+    said = (sentence_of(notice, in_turn=in_turn) for notice in notices)
     return Figures(rows=tuple(rows), notes=tuple(dict.fromkeys(said)))
 
 
@@ -139,7 +139,7 @@ def figures_of_pair(comparison: Comparison, labels: Sequence[str]) -> Figures:
         replace(side, estimate=comparison.baseline),
         replace(new, estimate=comparison.candidate, verdict=str(comparison.verdict)),
     )
-    return _below(rows, chosen(comparison.notices), of_pairs=comparison.paired)
+    return _below(rows, chosen(comparison.notices), in_turn=comparison.paired)
 
 
 def figures_of_ranking(
@@ -174,7 +174,7 @@ def figures_of_commands(
         )
         for name in ordered
     )
-    return _below(rows, chosen(notices))
+    return _below(rows, chosen(notices), in_turn=True)
 
 
 def figures_of_run(record: RunRecord) -> Figures:

@@ -87,8 +87,8 @@ def _cells(suites: SuiteComparison, file: str, name: str) -> tuple[str, str]:
     if family is not None and name in family.comparisons:
         return family.comparisons[name].show_change(), str(family.verdicts[name])
     if name in suites.refused[file]:
-        return held_in(suites, file, name), "no verdict"
-    return "", "-"
+        return held_in(suites, file, name) or "-", "no verdict"
+    return "-", ""
 
 
 def _say_rule(suites: SuiteComparison) -> Iterator[str]:

@@ -278,7 +278,7 @@ def _as_runs(
     for session in sessions.values():
         if engine.decision is not None and engine.decision.reason is not None:
             session.engine.end(engine.decision.reason)
-        session.result()
+    ratio.runs = tuple(session.result().run_id or "" for session in sessions.values())
 
 
 def _names_of(workloads: Mapping[str, Workload]) -> tuple[str, ...]:

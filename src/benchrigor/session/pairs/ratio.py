@@ -287,6 +287,7 @@ class Ratio:
         self.options, self.by_round = checked, by_round
         self.command_line = ""  # measures both sides again; kept with both runs
         self.names: tuple[str, ...] = ()  # of both sides for people
+        self.runs: tuple[str, ...] = ()  # ids of both sides where they are kept, from the end on
         self._question = Question(
             statistic=checked.statistic,
             confidence=checked.confidence,

@@ -217,11 +217,17 @@ def _doubtful_model(
 ) -> Iterator[Notice]:
     spread = float(work.max() / max(work.min(), _TINY))
     width = 0.0 if speed is None else speed.relative_half_width
-    if prediction_error > _POOR_PREDICTION or width > _WIDE or spread < MIN_RANGE:
-        known = "" if speed is None else f", the speed is known to {width:.1%} (25% wanted)"
+    unmet = [
+        f"predicts a round to {prediction_error:.1%} (10% wanted)"
+        * (prediction_error > _POOR_PREDICTION),
+        f"gives the speed to {width:.1%} (25% wanted)" * (width > _WIDE),
+        f"covers amounts up to {spread:.3g} times the smallest ({MIN_RANGE:g} times wanted)"
+        * (spread < MIN_RANGE),
+    ]
+    if any(unmet):
         yield Notice.of(
             Code.WPS_DOUBTFUL,
-            speed_=known,
+            unmet_=", and ".join(filter(None, unmet)),
             prediction_error=prediction_error,
             relative_half_width=width,
             spread=spread,

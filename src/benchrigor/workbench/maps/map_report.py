@@ -194,10 +194,9 @@ def _samples(surface: Surface, units: Mapping[str, str]) -> list[Part]:
         levels = (str(measured.sample.point[name]) for name in names)
         took = show_duration(measured.cost_s) if measured.cost_s else ""
         rows.append((str(measured.sample.id), *levels, *found, took, why))
-    used = rows if any(cells[-1] for cells in rows[1:]) else [cells[:-1] for cells in rows]
     sides = "".join([">", *("<" if factor.is_category else ">" for factor in surface.factors)])
     sides += "<" * len(units) + "><"
-    return ["", *table(used, sides[: len(used[0])], indent=2)]
+    return ["", *table(rows, sides, indent=2)]
 
 
 def progress_line(
