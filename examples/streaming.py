@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from benchrigor import queues
 from benchrigor.errors import BenchrigorError
-from benchrigor.queues.data.service import ServiceRate
+from benchrigor.queues.data import ServiceRate
 
 Work = dict[str, tuple[Any, ...]]
 """What each process does, by its name: a function, and what it is given."""

@@ -23,7 +23,7 @@ from benchrigor.instrument.advice import partition_kernels
 from benchrigor.instrument.data.batches import KernelPartition
 from benchrigor.model.series import Floats
 from benchrigor.queues import ServiceRateEstimator, Tap
-from benchrigor.queues.data.service import ServiceRate
+from benchrigor.queues.data import ServiceRate
 from benchrigor.queues.fakes import StagePeriods, SyntheticStage
 from shared.running import Bar, Interval, Run, Script, by_turns, of, tally
 

@@ -21,9 +21,9 @@ from tests.texts.causes.queues import end_of
 
 from benchrigor.model import ServiceRate
 from benchrigor.queues import Monitor, MonitorReport, Page, Recording, Stage, Tap
-from benchrigor.queues.watching import process_watch
-from benchrigor.queues.watching.sampler import Sampler
-from benchrigor.queues.watching.threads import FullQueue
+from benchrigor.queues import monitor as monitors
+from benchrigor.queues.monitor import FullQueue
+from benchrigor.queues.sampler import Sampler
 
 LONG_S = 120.0
 THREAD, PROCESS = {"period_s": 0.02}, {"period_s": 0.005}
@@ -186,7 +186,7 @@ def test_an_error_ends_the_watching_and_no_more(
 def watchers(program: int | None = None) -> list[psutil.Process]:
     """Return the processes that watch for a program."""
     children = psutil.Process(program).children()
-    return [each for each in children if "process_watch" in " ".join(each.cmdline())]
+    return [each for each in children if "queues.monitor" in " ".join(each.cmdline())]
 
 
 def test_a_watcher_that_is_killed_takes_nothing_with_it(tap: Tap) -> None:
@@ -249,10 +249,10 @@ def test_a_process_that_cannot_watch_is_told_of_and_made_to_end(
     tap: Tap, monkeypatch: pytest.MonkeyPatch, code: str | None, ends: str
 ) -> None:
     command = (sys.executable, "-S", "-c", code) if code else (str(tap.page.path),)
-    monkeypatch.setattr(process_watch, "COMMAND", command)
+    monkeypatch.setattr(monitors, "COMMAND", command)
     if code and "sleep" in code:
-        monkeypatch.setattr(process_watch, "PATIENCE_S", 0.1)
-        monkeypatch.setattr(process_watch, "LOADING_S", 0.1)
+        monkeypatch.setattr(monitors, "PATIENCE_S", 0.1)
+        monkeypatch.setattr(monitors, "LOADING_S", 0.1)
     began_s = time.monotonic()
     with Monitor(tap, **PROCESS) as monitor:
         feed(tap)

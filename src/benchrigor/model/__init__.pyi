@@ -33,8 +33,8 @@ from benchrigor.model.run import RunRecord as RunRecord
 from benchrigor.model.segments import SegmentProfile as SegmentProfile
 from benchrigor.model.selection import Reason as Reason
 from benchrigor.model.selection import Selection as Selection
-from benchrigor.queues.data.pipeline import PipelineStage as PipelineStage
-from benchrigor.queues.data.service import ServiceRate as ServiceRate
+from benchrigor.queues.data import PipelineStage as PipelineStage
+from benchrigor.queues.data import ServiceRate as ServiceRate
 from benchrigor.workbench.data import Limit as Limit
 from benchrigor.workbench.data import LoadResult as LoadResult
 from benchrigor.workbench.data import LoadTrial as LoadTrial

@@ -1,11 +1,10 @@
 """Queues between the stages of a program: how fast a stage could go if it never had to wait.
 
-Taps (`tapping`) count in cells that other processes see (`counting`). A sampler copies the cells
-(`watching`), and a reader makes one table of periods of the copies (`stages.stage_figures`,
-`periods`). The estimator (`rates`) turns such a table into rates: `arithmetic.service_rate` has the
-formulas. The figures of a stage (`stages`) come from the same table, and so do recordings, which
-are written and read in `recording`, and pictures. Names are resolved on first use, so that a
-program loads only the parts that it uses.
+A tap (`tap`, `tapping`) counts in cells that other processes see (`counting`). The `monitor` lets a
+`sampler` copy the cells. `stage_figures` makes one table of periods of the copies
+(`arithmetic.periods`); the estimator (`rates`) turns such a table into rates by `busy_time` or
+`nonblocking`. The figures of a stage come from the same table, and so do `recordings` and pictures.
+Names are resolved on first use, so that a program loads only the parts that it uses.
 """
 
 from __future__ import annotations
@@ -19,10 +18,8 @@ __getattr__, __dir__ = lazy_names(
         "monitor": "Monitor",
         "period_calibrator": "PeriodCalibrator",
         "rates": "ServiceRateEstimator",
-        "recording.recorded_rates": "rate_recording",
-        "recording.recordings": "Recording RecordingWriter",
-        "stages.monitor_report": "MonitorReport WatchedStage",
-        "stages.stage": "Stage",
+        "recordings": "Recording RecordingWriter rate_recording",
+        "stages": "MonitorReport Stage WatchedStage",
         "tap": "Tap",
     },
 )

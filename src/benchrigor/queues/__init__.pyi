@@ -3,10 +3,10 @@ from benchrigor.queues.counting.cells import Page as Page
 from benchrigor.queues.monitor import Monitor as Monitor
 from benchrigor.queues.period_calibrator import PeriodCalibrator as PeriodCalibrator
 from benchrigor.queues.rates import ServiceRateEstimator as ServiceRateEstimator
-from benchrigor.queues.recording.recorded_rates import rate_recording as rate_recording
-from benchrigor.queues.recording.recordings import Recording as Recording
-from benchrigor.queues.recording.recordings import RecordingWriter as RecordingWriter
-from benchrigor.queues.stages.monitor_report import MonitorReport as MonitorReport
-from benchrigor.queues.stages.monitor_report import WatchedStage as WatchedStage
-from benchrigor.queues.stages.stage import Stage as Stage
+from benchrigor.queues.recordings import Recording as Recording
+from benchrigor.queues.recordings import RecordingWriter as RecordingWriter
+from benchrigor.queues.recordings import rate_recording as rate_recording
+from benchrigor.queues.stages import MonitorReport as MonitorReport
+from benchrigor.queues.stages import Stage as Stage
+from benchrigor.queues.stages import WatchedStage as WatchedStage
 from benchrigor.queues.tap import Tap as Tap

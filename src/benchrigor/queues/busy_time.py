@@ -15,7 +15,9 @@ from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.series import Floats
 from benchrigor.queues.arithmetic.periods import (
     BORDERS,
+    BUSY_TIME,
     RIPE,
+    Asked,
     Row,
     as_observations,
     batches_of,
@@ -23,9 +25,9 @@ from benchrigor.queues.arithmetic.periods import (
     rates_of,
     ripen,
     service_moments,
+    service_rate,
 )
-from benchrigor.queues.arithmetic.service_rate import BUSY_TIME, Asked, service_rate
-from benchrigor.queues.data.service import RateReason, ServiceRate
+from benchrigor.queues.data import RateReason, ServiceRate
 from benchrigor.stats.series.interval import scale, student_t
 from benchrigor.stats.statistics.statistic import estimate_rate
 

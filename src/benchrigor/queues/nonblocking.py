@@ -22,15 +22,18 @@ from benchrigor.model import Estimate
 from benchrigor.model.series import Floats
 from benchrigor.queues.arithmetic.periods import (
     BORDERS,
+    QUANTILE,
+    Asked,
     Row,
     as_observations,
     batches_of,
     dispersion,
+    has_moved,
     pool,
     service_moments,
+    service_rate,
 )
-from benchrigor.queues.arithmetic.service_rate import QUANTILE, Asked, has_moved, service_rate
-from benchrigor.queues.data.service import RateReason, ServiceRate
+from benchrigor.queues.data import RateReason, ServiceRate
 from benchrigor.stats.series.interval import student_t
 
 # Fewest periods that decide how many of them to join; and the same per joined one.

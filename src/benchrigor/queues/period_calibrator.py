@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from benchrigor.model import Code, Notice
 from benchrigor.model.checks import refuse, wrong_number, wrong_whole
 from benchrigor.model.one_line import OneLine
-from benchrigor.queues.data.service import RateReason
+from benchrigor.queues.data import RateReason
 
 _START_S = 0.001
 _MOST_COST = 0.01  # share of a processor that sampling may take

@@ -10,8 +10,8 @@ import numpy as np
 
 from benchrigor.model.series import Floats
 from benchrigor.model.text import show_estimate
-from benchrigor.queues.data.service import ServiceRate
-from benchrigor.queues.recording.recorded_rates import Stretches
+from benchrigor.queues.data import ServiceRate
+from benchrigor.queues.recordings import Stretches
 from benchrigor.queues.report import convergence, phases_of, speed_unit
 from benchrigor.report.plots.drawing import (
     CHANGE,

@@ -10,8 +10,8 @@ from benchrigor.layout import Page, Part, page, table, wrapped
 from benchrigor.model import Estimate, Notice
 from benchrigor.model.notice import Severity
 from benchrigor.model.text import show_scaled
-from benchrigor.queues.data.pipeline import PipelineAdvice, StageAdvice
-from benchrigor.queues.stages.monitor_report import MonitorReport, QueueGrowth, WatchedStage
+from benchrigor.queues.data import PipelineAdvice, StageAdvice
+from benchrigor.queues.stages import MonitorReport, QueueGrowth, WatchedStage
 from benchrigor.units import counted, percent, scale_for, shortened, show_value
 
 _LONGEST_NAME = 32

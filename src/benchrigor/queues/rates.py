@@ -20,10 +20,18 @@ from benchrigor.model.checks import (
     wrong_whole,
 )
 from benchrigor.model.series import Floats, as_series, short
-from benchrigor.queues.arithmetic.periods import NOTHING, PeriodTable, sums_of, table_of
-from benchrigor.queues.arithmetic.service_rate import BUSY_TIME, METHODS, QUANTILE, Asked
+from benchrigor.queues.arithmetic.periods import (
+    BUSY_TIME,
+    METHODS,
+    NOTHING,
+    QUANTILE,
+    Asked,
+    PeriodTable,
+    sums_of,
+    table_of,
+)
 from benchrigor.queues.busy_time import BusyTime
-from benchrigor.queues.data.service import ServiceRate
+from benchrigor.queues.data import ServiceRate
 from benchrigor.queues.nonblocking import NonBlocking
 from benchrigor.stats.series.interval import check_confidence, scale
 

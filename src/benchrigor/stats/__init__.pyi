@@ -3,9 +3,9 @@ from benchrigor.instrument.advice import partition_kernels as partition_kernels
 from benchrigor.interference.composite import composite_profile as composite_profile
 from benchrigor.interference.process_merge import merge_processes as merge_processes
 from benchrigor.interference.process_merge import quantise as quantise
-from benchrigor.queues.arithmetic.bottleneck import find_bottleneck as find_bottleneck
-from benchrigor.queues.arithmetic.capacity import suggest_buffer as suggest_buffer
-from benchrigor.queues.arithmetic.capacity import suggest_replicas as suggest_replicas
+from benchrigor.queues.arithmetic.pipelines import find_bottleneck as find_bottleneck
+from benchrigor.queues.arithmetic.pipelines import suggest_buffer as suggest_buffer
+from benchrigor.queues.arithmetic.pipelines import suggest_replicas as suggest_replicas
 from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio as filter_ratio
 from benchrigor.queues.arithmetic.rate_arithmetic import sum_rates as sum_rates
 from benchrigor.queues.arithmetic.rate_arithmetic import (

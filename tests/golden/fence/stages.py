@@ -8,8 +8,8 @@ import numpy as np
 
 from benchrigor.model import Estimate, PipelineStage
 from benchrigor.queues import PeriodCalibrator, Recording, ServiceRateEstimator, rate_recording
-from benchrigor.queues.arithmetic.bottleneck import advise_pipeline, stage_of
-from benchrigor.queues.data.service import ServiceProcess
+from benchrigor.queues.arithmetic.pipelines import advise_pipeline, stage_of
+from benchrigor.queues.data import ServiceProcess
 from benchrigor.queues.fakes import StagePeriods
 from benchrigor.stats import (
     filter_ratio,

@@ -17,7 +17,7 @@ from tests.queues.benches import MS, Bench, stage_of
 from benchrigor.model import ServiceRate
 from benchrigor.queues import Page
 from benchrigor.queues.counting.writers import Owners
-from benchrigor.queues.watching.threads import keep_sampling
+from benchrigor.queues.monitor import keep_sampling
 from benchrigor.testing import FakeClock
 
 

@@ -12,7 +12,7 @@ from tests.texts.rendering import tried
 
 from benchrigor.model import Code, Notice
 from benchrigor.queues import PeriodCalibrator, ServiceRateEstimator
-from benchrigor.queues.data.service import RateReason, ServiceMoments, ServiceProcess
+from benchrigor.queues.data import RateReason, ServiceMoments, ServiceProcess
 from benchrigor.queues.report import render_rates
 from benchrigor.testing import SyntheticStage
 

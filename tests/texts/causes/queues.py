@@ -17,7 +17,7 @@ from tests.texts.rendering import tried
 
 from benchrigor.model import ServiceRate
 from benchrigor.queues import Monitor, MonitorReport, Page, Stage, Tap, WatchedStage
-from benchrigor.queues.stages.monitor_report import QueueGrowth
+from benchrigor.queues.stages import QueueGrowth
 
 
 def tap_of(source: Any = None, **options: Any) -> Tap:

@@ -22,24 +22,29 @@ _AT_ONCE, _PEEK = int(getattr(socket, "MSG_DONTWAIT", 0)), int(socket.MSG_PEEK)
 _RECORD_BYTES = 1 << 14
 
 
-class _TappedSocket(Wrapper):
+class TappedSocket(Wrapper):
     """Counts ``recv``, ``recv_into``, ``send`` and ``sendall``, but no other methods."""
+
+    counts_bytes = True
 
     def __init__(self, source: socket.socket, head: Writer, tail: Writer) -> None:
         super().__init__(source, head, tail)
         self._encrypted = hasattr(source, "pending")
 
     def recv(self, bufsize: int, flags: int = 0) -> bytes:
+        """Receive as the source does."""
         data: bytes = self._receive(self._source.recv, bufsize, flags)
         self._count_bytes(len(data), flags)
         return data
 
     def recv_into(self, buffer: Any, nbytes: int = 0, flags: int = 0) -> int:
+        """Receive into a buffer as the source does."""
         size: int = self._receive(partial(self._source.recv_into, buffer), nbytes, flags)
         self._count_bytes(size, flags)
         return size
 
     def send(self, data: Any, flags: int = 0) -> int:
+        """Send as the source does."""
         view = _bytes_of(data)
         sent = 0
         for piece in self._pieces(view) if self._source.gettimeout() is None else (view,):
@@ -56,6 +61,7 @@ class _TappedSocket(Wrapper):
         return sent
 
     def sendall(self, data: Any, flags: int = 0) -> None:
+        """Send all as the source does."""
         view = _bytes_of(data)
         if self._source.gettimeout() == 0.0:
             self._source.sendall(view, flags)

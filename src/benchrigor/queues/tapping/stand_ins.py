@@ -22,6 +22,7 @@ class Wrapper:
     """Stands in for a source, which provides all other methods, uncounted."""
 
     is_local = False  # whether the source belongs to this process, and cannot be sent to another
+    counts_bytes = False  # as they pass, so that nobody needs to give the size of an item
 
     def __init__(self, source: Any, head: Writer, tail: Writer) -> None:
         self._source = source
@@ -189,25 +190,29 @@ def time_wait(work: Awaitable[_T], writer: Writer) -> Generator[Any, Any, _T]:
         given = None  # a thrown error holds this frame: breaks the cycle between them
 
 
-class _AwaitedQueue(Wrapper):
+class AwaitedQueue(Wrapper):
     """Stands in for a queue whose ``get`` and ``put`` are coroutines."""
 
     async def put(self, *args: Any, **options: Any) -> Any:
+        """Put an item, as the source does."""
         done = await time_wait(self._source.put(*args, **options), self._tail)
         self._tail.count(*args[:1] or [*options.values()][:1])
         return done
 
     async def get(self, *args: Any, **options: Any) -> Any:
+        """Get an item, as the source does."""
         item = await time_wait(self._source.get(*args, **options), self._head)
         self._head.count(item)
         return item
 
     def put_nowait(self, *args: Any, **options: Any) -> Any:
+        """Put an item if there is room."""
         done = self._source.put_nowait(*args, **options)
         self._tail.count(*args[:1] or [*options.values()][:1])
         return done
 
     def get_nowait(self, *args: Any, **options: Any) -> Any:
+        """Get an item if there is one."""
         item = self._source.get_nowait(*args, **options)
         self._head.count(item)
         return item
@@ -224,9 +229,10 @@ def _reading(name: str) -> Any:
     return read
 
 
-class _StreamHead(Wrapper):
+class StreamHead(Wrapper):
     """Stands in for a `asyncio.StreamReader`, which is the head of a queue."""
 
+    counts_bytes = True
     read, readline = _reading("read"), _reading("readline")
     readexactly, readuntil = _reading("readexactly"), _reading("readuntil")
 
@@ -240,19 +246,24 @@ class _StreamHead(Wrapper):
         return line
 
 
-class _StreamTail(Wrapper):
+class StreamTail(Wrapper):
     """Stands in for a `asyncio.StreamWriter`, the tail of a queue; draining is its wait."""
 
+    counts_bytes = True
+
     def write(self, data: Any) -> None:
+        """Write, and count the bytes."""
         self._source.write(data)
         self._tail.count_bytes(memoryview(data).nbytes)
 
     def writelines(self, data: Iterable[Any]) -> None:
+        """Write pieces, and count their bytes together."""
         pieces = list(data)
         self._source.writelines(pieces)
         self._tail.count_bytes(sum(memoryview(piece).nbytes for piece in pieces))
 
     async def drain(self) -> None:
+        """Wait for room, as the source does."""
         await time_wait(self._source.drain(), self._tail)
 
 

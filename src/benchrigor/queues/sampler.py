@@ -11,23 +11,28 @@ from typing import Any
 
 import numpy as np
 
-from benchrigor.queues.arithmetic.periods import PeriodTable, PooledPeriods, table_of
+from benchrigor.queues.arithmetic.periods import (
+    BUSY_TIME,
+    Asked,
+    PeriodTable,
+    PooledPeriods,
+    table_of,
+)
 from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio
-from benchrigor.queues.arithmetic.service_rate import BUSY_TIME, Asked
-from benchrigor.queues.counting.counter_samples import (
+from benchrigor.queues.counting.writers import Owner, Owners
+from benchrigor.queues.data import RateReason
+from benchrigor.queues.period_calibrator import CalibratedPeriod, PeriodCalibrator
+from benchrigor.queues.stage_figures import (
     Cells,
     Copies,
     Sample,
     Span,
+    StageFigures,
+    if_estimable,
     owners_of,
     spans_of,
 )
-from benchrigor.queues.counting.writers import Owner, Owners
-from benchrigor.queues.data.service import RateReason
-from benchrigor.queues.period_calibrator import CalibratedPeriod, PeriodCalibrator
-from benchrigor.queues.stages.monitor_report import MonitorReport, WatchedStage
-from benchrigor.queues.stages.stage import Stage
-from benchrigor.queues.stages.stage_figures import StageFigures, if_estimable
+from benchrigor.queues.stages import MonitorReport, Stage, WatchedStage
 
 _SAMPLES = 256  # samples that are worked off together
 _SOUGHT = 5  # the same during the search for a period, which needs five in a row

@@ -1,1 +1,0 @@
-"""The service rate of a stage, and the advice for a pipeline that follows from rates."""

@@ -1,1 +1,0 @@
-"""Recorded periods of stages: reading them, writing them, and their rates."""
