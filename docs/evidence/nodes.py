@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 from statistics import median
 
 from benchrigor.instrument import Agent, Hub, Probe, ProbeRegistry
-from benchrigor.instrument.data.node import NodeCondition
+from benchrigor.instrument.data import NodeCondition
 from benchrigor.machine import StatusReader
 from benchrigor.testing import FakeSampler
 from shared.running import Run, Script

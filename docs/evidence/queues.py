@@ -19,8 +19,7 @@ from itertools import product, repeat
 
 import numpy as np
 
-from benchrigor.instrument.advice import partition_kernels
-from benchrigor.instrument.data.batches import KernelPartition
+from benchrigor.instrument.advice import KernelPartition, partition_kernels
 from benchrigor.model.series import Floats
 from benchrigor.queues import ServiceRateEstimator, Tap
 from benchrigor.queues.data import ServiceRate

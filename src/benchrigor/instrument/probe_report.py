@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from benchrigor.instrument.data.batches import BATCH_ABOVE, KernelPartition, NodeLoad
-from benchrigor.instrument.data.probe_reading import ProbeReading, ProbeReadings, ProbeRow
+from benchrigor.instrument.advice import BATCH_ABOVE, KernelPartition, NodeLoad
+from benchrigor.instrument.data import ProbeReading, ProbeReadings, ProbeRow
 from benchrigor.layout import Page, Part, page, table, wrapped
 from benchrigor.model.checks import refuse, wrong_share
 from benchrigor.report.notice_lines import marked

@@ -20,7 +20,7 @@ from benchrigor.cli.options import json_option, note_json, wants_json
 from benchrigor.cli.output import say
 from benchrigor.cli.verb_help import Verb
 from benchrigor.control_characters import escaped
-from benchrigor.instrument.data.node import NodeCondition, NodeView
+from benchrigor.instrument.data import NodeCondition, NodeView
 from benchrigor.instrument.node_options import token_option
 from benchrigor.instrument.nodes.hub import Hub
 from benchrigor.model import codec

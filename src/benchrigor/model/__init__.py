@@ -8,8 +8,8 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "analysis": "Analysis ChangePoints Disturbed Observed Phase StablePhase Subsessions WpsFit",
-        "benchrigor.instrument.data.batches": "Kernel",
-        "benchrigor.instrument.data.probe_reading": "ProbeReading",
+        "benchrigor.instrument.advice": "Kernel",
+        "benchrigor.instrument.data": "ProbeReading",
         "benchrigor.queues.data": "PipelineStage ServiceRate",
         "benchrigor.workbench.data": "Limit LoadResult LoadTrial PeakRate PeakStatus",
         "comparison": "Comparison Verdict",

@@ -1,5 +1,5 @@
-from benchrigor.instrument.data.batches import Kernel as Kernel
-from benchrigor.instrument.data.probe_reading import ProbeReading as ProbeReading
+from benchrigor.instrument.advice import Kernel as Kernel
+from benchrigor.instrument.data import ProbeReading as ProbeReading
 from benchrigor.model.analysis import Analysis as Analysis
 from benchrigor.model.analysis import ChangePoints as ChangePoints
 from benchrigor.model.analysis import Disturbed as Disturbed

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from benchrigor.errors import InvalidInput, MissingExtra
-from benchrigor.instrument.data.node import NodeCondition, NodeView
+from benchrigor.instrument.data import NodeCondition, NodeView
 from benchrigor.instrument.nodes.loop_thread import LoopThread
 from benchrigor.instrument.nodes.node_board import Answer, NodeBoard, Question, wrong_token
 from benchrigor.machine.thresholds import Threshold, tables_of

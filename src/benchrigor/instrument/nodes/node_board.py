@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from benchrigor.errors import InvalidInput
-from benchrigor.instrument.data.node import NodeCondition, NodeReport, NodeView
+from benchrigor.instrument.data import NodeCondition, NodeReport, NodeView
 from benchrigor.model.checks import is_number, wrong_values
 from benchrigor.model.codec import decode
 from benchrigor.model.series import LARGEST, short

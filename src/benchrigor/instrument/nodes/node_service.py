@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 from benchrigor.errors import InvalidInput, StoreFailed
 from benchrigor.files import make_private_folder, write_whole
-from benchrigor.instrument.data.node import NodeReport
-from benchrigor.instrument.data.probe_reading import ProbeReadings
+from benchrigor.instrument.data import NodeReport, ProbeReadings
 from benchrigor.instrument.probing.probe_registry import ProbeReader, ProbeRegistry
 from benchrigor.machine.alarms import Alarms
 from benchrigor.machine.host import capabilities

@@ -19,7 +19,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from benchrigor.errors import InvalidInput
-from benchrigor.instrument.data.probe_reading import ProbeReading, ProbeReadings
+from benchrigor.instrument.data import ProbeReading, ProbeReadings
 from benchrigor.instrument.probing.probe_cell import (
     NOTHING,
     Bounds,

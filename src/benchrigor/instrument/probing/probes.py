@@ -37,7 +37,7 @@ from benchrigor.instrument.probing.probe_cell import (
 )
 
 if TYPE_CHECKING:
-    from benchrigor.instrument.data.probe_reading import ProbeReading
+    from benchrigor.instrument.data import ProbeReading
 
 Now: TypeAlias = Callable[[], int]
 

@@ -1,1 +1,0 @@
-"""Readings of probes, a hub's views of nodes, and advice."""
