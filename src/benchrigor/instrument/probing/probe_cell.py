@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from math import exp, expm1, log, log1p
 from numbers import Integral
+from operator import add
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 from benchrigor.errors import MissingExtra
@@ -143,15 +144,32 @@ _CROWDED, _WAIT_S = 256, 0.01
 _LOCKS = 64
 
 
-class Taken(NamedTuple):
-    """The sums of a cell since the last reading."""
+class Book(NamedTuple):
+    """Events of a probe: those of a cell since the last reading, or all that count for a reader."""
 
-    sums: Sums
-    nested_ns: int
-    rejected: int
-    samples: list[Entry]
-    samples_lost: int
+    sums: Sums = NOTHING
+    nested_ns: int = 0
+    rejected: int = 0
     missed: int = 0
+    kept: int = 0  # in the sample of their durations, and those that are not in it
+    lost: int = 0
+    sketch: DDSketch | None = None  # of the sample's quantiles
+
+    def plus(self, other: Book) -> Book:
+        """Return both together."""
+        sketch = self.sketch if other.sketch is None else other.sketch
+        if self.sketch is not None and other.sketch is not None:
+            sketch = new_sketch()
+            sketch.merge(self.sketch)
+            sketch.merge(other.sketch)
+        sums, counts = merge_sums(self.sums, other.sums), map(add, self[1:6], other[1:6])
+        nested_ns, rejected, missed, kept, lost = counts
+        return Book(sums, nested_ns, rejected, missed, kept, lost, sketch)
+
+    def quantile_s(self, q: float) -> float | None:
+        """Return a quantile of the sample in seconds; None without a sample."""
+        quantile_ns = None if self.sketch is None else self.sketch.get_quantile_value(q)
+        return None if quantile_ns is None else quantile_ns * 1e-9
 
 
 class Bounds:
@@ -246,8 +264,8 @@ class Cell(list[int]):
         if parent is not None:
             parent.fold()
 
-    def take(self, until_ns: int = 0) -> Taken | None:
-        """Return the sums since the last call; None if there are no events.
+    def take(self, until_ns: int = 0) -> tuple[Book, list[Entry]] | None:
+        """Return the events since the last call, and their sample; None if there are none.
 
         If the lock is not free by ``until_ns``, the events are left for the next call.
         """
@@ -260,15 +278,16 @@ class Cell(list[int]):
             self._fold()
             if self.blank:
                 return None
-            seen, samples = 0, list[Entry]()
+            samples, seen = list[Entry](), 0
             if self._reservoir is not None:
-                seen, samples = self._reservoir.seen, self._reservoir.entries()
-            lost = seen - len(samples)
-            taken = Taken(self._sums, self._nested_ns, self._rejected, samples, lost, self._missed)
+                samples, seen = self._reservoir.entries(), self._reservoir.seen
+            kept, lost = len(samples), seen - len(samples)
+            counts = self._nested_ns, self._rejected, self._missed
+            book = Book(self._sums, *counts, kept, lost)
             self._clear()
         finally:
             lock.release()
-        return taken
+        return book._replace(sketch=new_sketch(samples, lost) if samples else None), samples
 
     def _fold(self) -> None:
         values = self[:]

@@ -16,24 +16,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from heapq import nsmallest
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument.data import ProbeReading, ProbeReadings
 from benchrigor.instrument.probing.probe_cell import (
-    NOTHING,
+    Book,
     Bounds,
-    Sums,
-    Taken,
     durations_of,
-    merge_sums,
-    new_sketch,
 )
 from benchrigor.instrument.probing.probes import CLOCKS, Probe, ThreadsProbe
 from benchrigor.model.notice import Code, Notice
-
-if TYPE_CHECKING:
-    from ddsketch import DDSketch
 
 _BATCHES, _EVENTS = 21, 50
 _MUCH = 0.01  # of the run time
@@ -93,64 +86,6 @@ _LN2_NS = math.log(2.0) * _NS
 _SHORTEST_S = 1e-9  # half-life, and deadline
 _READ_NS = 1_000_000_000  # a signal's handler that reads may itself have stopped who adds up
 _OFF = {"0", "off", "false", "no"}
-
-
-class Book(NamedTuple):
-    """The events of a probe that count for one reader."""
-
-    sums: Sums = NOTHING
-    nested_ns: int = 0
-    rejected: int = 0
-    kept: int = 0
-    lost: int = 0
-    missed: int = 0
-    sketch: DDSketch | None = None
-
-    def plus(self, taken: Taken, sketch: DDSketch | None) -> Book:
-        """Return it with the sums from a cell, and the sketch of its samples."""
-        if sketch is not None and self.sketch is not None:
-            both = new_sketch()
-            both.merge(self.sketch)
-            both.merge(sketch)
-            sketch = both
-        return Book(
-            merge_sums(self.sums, taken.sums),
-            self.nested_ns + taken.nested_ns,
-            self.rejected + taken.rejected,
-            self.kept + len(taken.samples),
-            self.lost + taken.samples_lost,
-            self.missed + taken.missed,
-            sketch or self.sketch,
-        )
-
-    def reading(
-        self, name: str, clock: str, own_cost_s: float, deadline_s: float | None
-    ) -> ProbeReading:
-        """Return its content as a reading, in seconds."""
-        count, total_ns, least_ns, greatest_ns, squares = self.sums
-        return ProbeReading(
-            name=name,
-            clock=clock,
-            count=count,
-            total_s=total_ns * _NS,
-            self_s=min(max(total_ns - self.nested_ns, 0), total_ns) * _NS,
-            min_s=least_ns * _NS if count else None,
-            max_s=greatest_ns * _NS if count else None,
-            mean_s=total_ns / count * _NS if count else None,
-            variance_s2=squares / (count - 1) * _NS**2 if count > 1 else None,
-            p50_s=self._quantile_s(0.5),
-            p99_s=self._quantile_s(0.99),
-            samples=self.kept,
-            samples_lost=self.lost,
-            rejected=self.rejected,
-            own_cost_s=own_cost_s,
-            deadline_s=deadline_s,
-            missed=self.missed,
-        )
-
-    def _quantile_s(self, q: float) -> float | None:
-        quantile_ns = self.sketch.get_quantile_value(q) if self.sketch else None
-        return None if quantile_ns is None else quantile_ns * _NS
 
 
 class ProbeRegistry:
@@ -257,14 +192,8 @@ class ProbeRegistry:
         """
         found = self._probes.get(name) if isinstance(name, str) else None
         if found is None or {clock, samples, half_life_s, deadline_s} != {None}:
-            problems = [*_wrong_name(name), *_wrong_clock(clock, found), *_wrong_samples(samples)]
-            problems += _wrong_seconds("deadline_s", deadline_s)
-            problems += (
-                _wrong_seconds("half_life_s", half_life_s)
-                if samples or half_life_s is None
-                else [f"half_life_s is {half_life_s!r}, expected one only with samples"]
-            )
-            if problems:
+            seconds = {"deadline_s": deadline_s, "half_life_s": half_life_s}
+            if problems := [*_wrong_probe(found, name, clock, samples, seconds)]:
                 raise InvalidInput(problems)
             with self.lock:
                 found = self._probes.get(name) or self._made(name, clock or "wall")
@@ -327,11 +256,10 @@ class ProbeRegistry:
         for probe in probes:
             for cell in probe.cells:
                 if taken := cell.take(until_ns):
-                    samples, lost = taken.samples, taken.samples_lost
-                    sketch = new_sketch(samples, lost) if samples else None
+                    book, samples = taken
                     for reader in readers:
                         books = reader.books
-                        books[probe.name] = books.get(probe.name, Book()).plus(taken, sketch)
+                        books[probe.name] = books.get(probe.name, Book()).plus(book)
                     probe.latest = nsmallest(probe.kept.samples, probe.latest + samples)
 
     def readings(self, books: Mapping[str, Book], since_ns: int) -> ProbeReadings:
@@ -345,7 +273,26 @@ class ProbeRegistry:
         costs_s = _own_costs_s(probe.clock, self._per_thread)
         own_cost_s = max(costs_s[form] for form in probe.forms())
         book = books.get(probe.name, Book())
-        return book.reading(probe.name, probe.clock, own_cost_s, probe.kept.deadline_s)
+        count, total_ns, least_ns, greatest_ns, squares = book.sums
+        return ProbeReading(
+            name=probe.name,
+            clock=probe.clock,
+            count=count,
+            total_s=total_ns * _NS,
+            self_s=min(max(total_ns - book.nested_ns, 0), total_ns) * _NS,
+            min_s=least_ns * _NS if count else None,
+            max_s=greatest_ns * _NS if count else None,
+            mean_s=total_ns / count * _NS if count else None,
+            variance_s2=squares / (count - 1) * _NS**2 if count > 1 else None,
+            p50_s=book.quantile_s(0.5),
+            p99_s=book.quantile_s(0.99),
+            samples=book.kept,
+            samples_lost=book.lost,
+            rejected=book.rejected,
+            own_cost_s=own_cost_s,
+            deadline_s=probe.kept.deadline_s,
+            missed=book.missed,
+        )
 
     def reading_of(self, probe: Probe) -> ProbeReading:
         """Return the reading of a probe since the registry began."""
@@ -431,32 +378,29 @@ def _own_costs_s(clock: str, per_thread: bool) -> dict[str, float]:
     return calibrate(ProbeRegistry(per_thread=per_thread).probe("own cost", clock=clock))
 
 
-def _wrong_name(name: object) -> Iterator[str]:
+def _wrong_probe(
+    found: Probe | None, name: object, clock: object, samples: Any, seconds: dict[str, Any]
+) -> Iterator[str]:
+    """Name the problems with what is asked of a probe, which may be there already."""
     if not isinstance(name, str):
         yield f"name is {name!r}, expected a string"
     elif not 1 <= len(name) <= _LONGEST:
         yield f"name has {len(name)} characters, expected 1 to {_LONGEST}"
-    elif found := [character for character in name if unicodedata.category(character) in _UNSHOWN]:
-        yield f"name is {name!r}, which has {found[0]!r} in it, expected text of one line"
-
-
-def _wrong_clock(clock: object, found: Probe | None) -> Iterator[str]:
+    elif shown := [character for character in name if unicodedata.category(character) in _UNSHOWN]:
+        yield f"name is {name!r}, which has {shown[0]!r} in it, expected text of one line"
     if clock is not None and not (isinstance(clock, str) and clock in CLOCKS):
         yield f"clock is {clock!r}, expected 'wall' or 'cpu'"
     elif found is not None and clock not in (None, found.clock):
         yield f"clock is {clock!r}, but {found.name} has the clock {found.clock!r} already"
-
-
-def _wrong_samples(samples: Any) -> Iterator[str]:
     whole = isinstance(samples, int) and not isinstance(samples, bool)
     if samples is not None and not (whole and 0 <= samples <= _MOST_SAMPLES):
         yield f"samples is {samples!r}, expected a whole number from 0 to {_MOST_SAMPLES:,}"
-
-
-def _wrong_seconds(name: str, seconds: Any) -> Iterator[str]:
-    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if seconds is not None and not (number and _SHORTEST_S <= seconds < math.inf):
-        yield f"{name} is {seconds!r}, expected seconds from {_SHORTEST_S:g} on"
+    for key, value in seconds.items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if key == "half_life_s" and value is not None and not samples:
+            yield f"half_life_s is {value!r}, expected one only with samples"
+        elif value is not None and not (number and _SHORTEST_S <= value < math.inf):
+            yield f"{key} is {value!r}, expected seconds from {_SHORTEST_S:g} on"
 
 
 # All of them, for the one hook at forks: Python cannot take hooks back.

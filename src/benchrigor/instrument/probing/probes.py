@@ -441,14 +441,11 @@ def time_function(probe: Probe, func: Any) -> Any:
         inspect.isasyncgenfunction: _timed_async_generator,
         inspect.isgeneratorfunction: _timed_generator,
     }
-    wrap = next((wrap for is_kind, wrap in kinds.items() if is_kind(func)), _timed_function)
+    plain = _wrapper_of_function(probe.clock)
+    wrap = next((wrap for is_kind, wrap in kinds.items() if is_kind(func)), plain)
     wrapper = wraps(func)(wrap(probe, func))
     wrapper.__probe__ = probe  # type: ignore[attr-defined]  # marks it as timed, and by which probe
     return wrapper
-
-
-def _timed_function(probe: Probe, func: Callable[..., Any]) -> Callable[..., Any]:
-    return _wrapper_of_function(probe.clock)(probe, func)
 
 
 @cache
