@@ -24,7 +24,7 @@ TOKEN = "a-token-of-the-tests"  # noqa: S105  # for this test alone
 def agent():
     with agent_of(FakeSampler({"cpu busy": 7.0, "memory available": 4e9})) as made:
         last_s = time.monotonic() + LONG_S
-        while made.service.status is None:
+        while made.service.state("status")["status"] is None:
             assert time.monotonic() < last_s
             time.sleep(0.01)
         yield made

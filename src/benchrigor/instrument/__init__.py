@@ -19,8 +19,7 @@ __getattr__, __dir__ = lazy_names(
         "benchrigor.machine.thresholds": "read_thresholds",
         "nodes.agent": "Agent",
         "nodes.hub": "Hub",
-        "probing.module_probes": "probe_module",
-        "probing.probe_registry": "PROBES ProbeReader ProbeRegistry probe",
+        "probing.probe_registry": "PROBES ProbeReader ProbeRegistry probe probe_module",
         "probing.probes": "Probe",
     },
 )

@@ -1,10 +1,10 @@
 from benchrigor.instrument.nodes.agent import Agent as Agent
 from benchrigor.instrument.nodes.hub import Hub as Hub
-from benchrigor.instrument.probing.module_probes import probe_module as probe_module
 from benchrigor.instrument.probing.probe_registry import PROBES as PROBES
 from benchrigor.instrument.probing.probe_registry import ProbeReader as ProbeReader
 from benchrigor.instrument.probing.probe_registry import ProbeRegistry as ProbeRegistry
 from benchrigor.instrument.probing.probe_registry import probe as probe
+from benchrigor.instrument.probing.probe_registry import probe_module as probe_module
 from benchrigor.instrument.probing.probes import Probe as Probe
 from benchrigor.interference.recording.communicator import process_of as process_of
 from benchrigor.interference.recording.communicator import traced as traced

@@ -40,7 +40,7 @@ def test_all_is_told_that_is_known(sampler):
     registry = ProbeRegistry()
     count(registry)
     with agent_of(sampler, registry=registry) as agent:
-        until(lambda: agent.service.health)
+        until(lambda: agent.service.state("health")["health"])
         assert {each["name"] for each in ask(agent.url + "/capabilities")[1]} > {"cpu model", "ram"}
         status, told = ask(agent.url + "/status")
         assert status == 200
@@ -105,7 +105,7 @@ def test_prometheus_reads_its_metrics(sampler):
     frame.stop(frame.start() - 5_000)
     sampler.values["disk \udcff"] = 1.0  # a name that is not UTF-8
     with agent_of(sampler, registry=registry) as agent:
-        until(lambda: agent.service.status)
+        until(lambda: agent.service.state("status")["status"])
         agent.service.alarms.raise_("queue-full")
         with urllib.request.urlopen(agent.url + "/metrics") as answer:  # noqa: S310
             assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
@@ -283,12 +283,12 @@ def test_who_sends_slowly_holds_up_no_end(sent):
 
 def test_a_reading_that_fails_is_tried_again(monkeypatch):
     with agent_of() as agent:
-        until(lambda: agent.service.status)
+        until(lambda: agent.service.state("status")["status"])
         monkeypatch.setattr(agent.service.alarms, "tell", lambda *_: 1 / 0)
         for _ in range(2):
-            before = agent.service.status
-            until(lambda before=before: agent.service.status is not before)
-        assert agent.service.age_s < LONG_S
+            before = agent.service.state("status")["status"]
+            until(lambda before=before: agent.service.state("status")["status"] is not before)
+        assert agent.service.state("status")["age_s"] < LONG_S
 
 
 def test_a_health_check_that_hangs_delays_no_status(monkeypatch):
@@ -296,9 +296,9 @@ def test_a_health_check_that_hangs_delays_no_status(monkeypatch):
     monkeypatch.setattr("benchrigor.instrument.nodes.node_service.health", ended.wait)
     with agent_of() as agent:
         for _ in range(2):
-            before = agent.service.status
-            until(lambda before=before: agent.service.status is not before)
-        assert agent.service.health is None
+            before = agent.service.state("status")["status"]
+            until(lambda before=before: agent.service.state("status")["status"] is not before)
+        assert agent.service.state("health")["health"] is None
         ended.set()
 
 
@@ -307,7 +307,7 @@ def test_it_ends_and_leaves_nothing_behind():
     before = threading.active_count()
     agent = agent_of()
     url = agent.url
-    until(lambda: agent.service.status)
+    until(lambda: agent.service.state("status")["status"])
     agent.close()
     agent.close()
     until(lambda: threading.active_count() <= before)

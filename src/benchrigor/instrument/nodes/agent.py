@@ -161,14 +161,8 @@ class Agent:
         application = web.Application(middlewares=[self._guard], client_max_size=_MOST_BODY_BYTES)
         get: dict[str, Callable[[web.Request], object]] = {
             "/capabilities": lambda _: self.service.capabilities(),
-            "/status": lambda _: {
-                "age_s": self.service.age_s,
-                "status": encode(self.service.status),
-            },
-            "/health": lambda _: {
-                "age_s": self.service.health_age_s,
-                "health": encode(self.service.health),
-            },
+            "/status": lambda _: encode(self.service.state("status")),
+            "/health": lambda _: encode(self.service.state("health")),
             "/probes": lambda request: self.service.probes(request.query.get("cursor")),
             "/alarms": lambda _: {"alarms": encode(self.service.alarms.standing())},
             "/config": lambda _: self.service.configuration(),
@@ -345,7 +339,8 @@ class _NodeCollector:
         states = GaugeMetricFamily(
             "benchrigor_state", "Samples of status and health.", labels=["sample", "unit"]
         )
-        for state in (service.status, service.health):
+        for kind in ("status", "health"):
+            state = service.state(kind)[kind]
             for sample in state.samples if state else ():
                 if isinstance(sample.value, int | float):
                     # A name of a disk may hold bytes that are not UTF-8.
@@ -353,7 +348,9 @@ class _NodeCollector:
                     states.add_metric([name, sample.unit], float(sample.value))
         yield states
         yield GaugeMetricFamily(
-            "benchrigor_state_age_seconds", "Since the status was read.", value=service.age_s
+            "benchrigor_state_age_seconds",
+            "Since the status was read.",
+            value=service.state("status")["age_s"],
         )
         alarms = GaugeMetricFamily("benchrigor_alarm", "Whether an alarm stands.", labels=["code"])
         standing = {alarm.code for alarm in service.alarms.standing()}

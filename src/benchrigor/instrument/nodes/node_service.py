@@ -6,6 +6,7 @@ What probes counted since a reader far away has acknowledged.
 from __future__ import annotations
 
 import json
+import math
 import platform
 import secrets
 import threading
@@ -126,40 +127,32 @@ class NodeService:
     ) -> None:
         self.registry, self.alarms = registry, alarms
         self.node, self.name = uuid.uuid4().hex, platform.node()
-        self.status: Status | None = None
-        self.health: Health | None = None
+        # The last status and health, and when they were read.
+        self.states: dict[str, tuple[Status | Health, float]] = {}
         self._reader, self._config = reader, config
         self._cursors = ProbeCursors(registry)
         self._lock = threading.Lock()
         self._sequence = 0
-        self._read_at_s = self._checked_at_s = -float("inf")
         self._capabilities: Any = None
         if config is not None:
             self._restore(config)
 
-    @property
-    def age_s(self) -> float | None:
-        """Seconds since the status was read; None before the first reading."""
-        return None if self.status is None else time.monotonic() - self._read_at_s
-
-    @property
-    def health_age_s(self) -> float | None:
-        """Seconds since the health was checked; None before the first check."""
-        return None if self.health is None else time.monotonic() - self._checked_at_s
+    def state(self, kind: str) -> dict[str, Any]:
+        """Return the last status or health, and its age in seconds; None before the first."""
+        state, read_s = self.states.get(kind, (None, math.nan))
+        return {"age_s": None if state is None else time.monotonic() - read_s, kind: state}
 
     def read(self) -> None:
         """Read the status, and tell the alarms."""
-        status = self._reader.read()
-        self._read_at_s = time.monotonic()
-        self.status = status
-        self.alarms.tell(status, self._read_at_s)
+        self._tell("status", self._reader.read())
 
     def check(self) -> None:
         """Check the health, which may take seconds, and tell the alarms."""
-        found = health()
-        self._checked_at_s = time.monotonic()
-        self.health = found
-        self.alarms.tell(found, self._checked_at_s)
+        self._tell("health", health())
+
+    def _tell(self, kind: str, found: Status | Health) -> None:
+        self.states[kind] = found, time.monotonic()
+        self.alarms.tell(*self.states[kind])
 
     def capabilities(self) -> Any:
         """Return the capabilities of the machine; read once."""
@@ -186,9 +179,8 @@ class NodeService:
                 place=place,
                 sequence=self._sequence,
                 at_s=time.time(),
-                age_s=self.age_s,
-                status=self.status,
-                health=self.health,
+                health=self.state("health")["health"],
+                **self.state("status"),
                 alarms=self.alarms.standing(),
                 cursor=part.cursor,
                 from_start=part.from_start,
