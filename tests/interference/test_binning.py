@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchrigor.interference import quantise
-from benchrigor.interference.process_merge import Quantiser
+from benchrigor.interference.profiles import Quantiser
 
 
 def streamed(values: npt.ArrayLike, bins: int = 256) -> np.ndarray:

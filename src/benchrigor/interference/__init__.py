@@ -10,9 +10,8 @@ from benchrigor.lazy_names import lazy_names
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "composite": "composite_profile",
         "picture": "plot_interference",
-        "process_merge": "merge_processes quantise",
+        "profiles": "composite_profile merge_processes quantise",
         "recording.communicator": "process_of traced",
         "recording.segment_recorder": "Segments segments",
         "report": "render_interference",

@@ -1,7 +1,7 @@
-from benchrigor.interference.composite import composite_profile as composite_profile
 from benchrigor.interference.picture import plot_interference as plot_interference
-from benchrigor.interference.process_merge import merge_processes as merge_processes
-from benchrigor.interference.process_merge import quantise as quantise
+from benchrigor.interference.profiles import composite_profile as composite_profile
+from benchrigor.interference.profiles import merge_processes as merge_processes
+from benchrigor.interference.profiles import quantise as quantise
 from benchrigor.interference.recording.communicator import process_of as process_of
 from benchrigor.interference.recording.communicator import traced as traced
 from benchrigor.interference.recording.segment_recorder import Segments as Segments

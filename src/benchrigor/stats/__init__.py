@@ -8,8 +8,7 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "benchrigor.instrument.advice": "advise_batching partition_kernels",
-        "benchrigor.interference.composite": "composite_profile",
-        "benchrigor.interference.process_merge": "merge_processes quantise",
+        "benchrigor.interference.profiles": "composite_profile merge_processes quantise",
         "benchrigor.queues.arithmetic.pipelines": "find_bottleneck suggest_buffer suggest_replicas",
         "benchrigor.queues.arithmetic.rate_arithmetic": (
             "filter_ratio sum_rates unblocked_read_probability unblocked_write_probability"

@@ -1,8 +1,8 @@
 from benchrigor.instrument.advice import advise_batching as advise_batching
 from benchrigor.instrument.advice import partition_kernels as partition_kernels
-from benchrigor.interference.composite import composite_profile as composite_profile
-from benchrigor.interference.process_merge import merge_processes as merge_processes
-from benchrigor.interference.process_merge import quantise as quantise
+from benchrigor.interference.profiles import composite_profile as composite_profile
+from benchrigor.interference.profiles import merge_processes as merge_processes
+from benchrigor.interference.profiles import quantise as quantise
 from benchrigor.queues.arithmetic.pipelines import find_bottleneck as find_bottleneck
 from benchrigor.queues.arithmetic.pipelines import suggest_buffer as suggest_buffer
 from benchrigor.queues.arithmetic.pipelines import suggest_replicas as suggest_replicas

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from benchrigor.clocks import cpu_ns_with_children
 from benchrigor.errors import InvalidInput
-from benchrigor.interference.process_merge import Quantiser
+from benchrigor.interference.profiles import Quantiser
 from benchrigor.interference.recording.thread_counters import (
     EVIDENCE,
     FLOATING_POINT,
