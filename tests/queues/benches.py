@@ -12,7 +12,7 @@ from tests.texts.causes.queues import end_of
 
 from benchrigor.queues import Page, Stage, WatchedStage
 from benchrigor.queues.arithmetic.periods import Asked
-from benchrigor.queues.sampler import Sampler
+from benchrigor.queues.watching.sampler import Sampler
 
 MS = 1_000_000
 

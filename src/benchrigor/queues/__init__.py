@@ -1,8 +1,8 @@
 """Queues between the stages of a program: how fast a stage could go if it never had to wait.
 
 A tap (`tap`, `tapping`) counts in cells that other processes see (`counting`). The `monitor` lets a
-`sampler` copy the cells. `stage_figures` makes one table of periods of the copies
-(`arithmetic.periods`); the estimator (`rates`) turns such a table into rates by `busy_time` or
+sampler copy the cells (`watching`), of which `watching.stage_figures` makes one table of periods
+(`arithmetic.periods`). The estimator (`rates`) turns such a table into rates by `busy_time` or
 `nonblocking`. The figures of a stage come from the same table, and so do `recordings` and pictures.
 Names are resolved on first use, so that a program loads only the parts that it uses.
 """

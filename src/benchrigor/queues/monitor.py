@@ -35,9 +35,9 @@ from benchrigor.queues.counting.writers import Double, End, Owners
 from benchrigor.queues.data import PipelineAdvice, ServiceRate
 from benchrigor.queues.rates import estimator_of
 from benchrigor.queues.recordings import RecordingWriter
-from benchrigor.queues.sampler import Record, Sampler
 from benchrigor.queues.stages import MonitorReport, QueueGrowth, Stage, stages_of
 from benchrigor.queues.tap import Tap
+from benchrigor.queues.watching.sampler import Record, Sampler
 from benchrigor.secret_texts import hide_in_text
 
 PATIENCE_S = 5.0  # longest wait for the end of a thread, or a process, that samples

@@ -22,7 +22,8 @@ from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio
 from benchrigor.queues.counting.writers import Owner, Owners
 from benchrigor.queues.data import RateReason
 from benchrigor.queues.period_calibrator import CalibratedPeriod, PeriodCalibrator
-from benchrigor.queues.stage_figures import (
+from benchrigor.queues.stages import MonitorReport, Stage, WatchedStage
+from benchrigor.queues.watching.stage_figures import (
     Cells,
     Copies,
     Sample,
@@ -32,7 +33,6 @@ from benchrigor.queues.stage_figures import (
     owners_of,
     spans_of,
 )
-from benchrigor.queues.stages import MonitorReport, Stage, WatchedStage
 
 _SAMPLES = 256  # samples that are worked off together
 _SOUGHT = 5  # the same during the search for a period, which needs five in a row

@@ -1,0 +1,1 @@
+"""From the counters of stages, sampled while they run, to their periods and rates."""
