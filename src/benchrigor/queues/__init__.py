@@ -2,9 +2,9 @@
 
 A tap (`tap`, `tapping`) counts in cells that other processes see (`counting`). The `monitor` lets a
 sampler copy the cells (`watching`), of which `watching.stage_figures` makes one table of periods
-(`arithmetic.periods`). The estimator (`rates`) turns such a table into rates by `busy_time` or
-`nonblocking`. The figures of a stage come from the same table, and so do `recordings` and pictures.
-Names are resolved on first use, so that a program loads only the parts that it uses.
+(`arithmetic.periods`). An estimator (`estimating`) turns such a table into rates. The figures of a
+stage come from the same table, and so do `recordings` and pictures. Names are resolved on first
+use, so that a program loads only the parts that it uses.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ __getattr__, __dir__ = lazy_names(
     {
         "counting.cells": "Counts Page",
         "monitor": "Monitor",
-        "period_calibrator": "PeriodCalibrator",
-        "rates": "ServiceRateEstimator",
+        "estimating.period_calibrator": "PeriodCalibrator",
+        "estimating.rates": "ServiceRateEstimator",
         "recordings": "Recording RecordingWriter rate_recording",
         "stages": "MonitorReport Stage WatchedStage",
         "tap": "Tap",

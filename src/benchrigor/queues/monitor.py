@@ -33,7 +33,7 @@ from benchrigor.model.series import short
 from benchrigor.queues.arithmetic.periods import Asked, PeriodTable
 from benchrigor.queues.counting.writers import Double, End, Owners
 from benchrigor.queues.data import PipelineAdvice, ServiceRate
-from benchrigor.queues.rates import estimator_of
+from benchrigor.queues.estimating.rates import estimator_of
 from benchrigor.queues.recordings import RecordingWriter
 from benchrigor.queues.stages import MonitorReport, QueueGrowth, Stage, stages_of
 from benchrigor.queues.tap import Tap

@@ -71,7 +71,12 @@ from benchrigor.queues.arithmetic.periods import (
     table_of,
 )
 from benchrigor.queues.data import ServiceRate
-from benchrigor.queues.rates import LARGEST, ServiceRateEstimator, estimator_of, tell_periods
+from benchrigor.queues.estimating.rates import (
+    LARGEST,
+    ServiceRateEstimator,
+    estimator_of,
+    tell_periods,
+)
 
 _TITLE, _VERSION = "benchrigor queue recording", "1"
 _COUNTERS = ("delta", "cumulative")

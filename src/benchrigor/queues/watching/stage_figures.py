@@ -24,7 +24,7 @@ from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio, sum_rates
 from benchrigor.queues.counting.cells import CELL_WORDS, Page, blocked_until
 from benchrigor.queues.counting.writers import End, EndKey, Owner, Used
 from benchrigor.queues.data import ServiceRate
-from benchrigor.queues.rates import (
+from benchrigor.queues.estimating.rates import (
     MOST_RATES,
     ServiceRateEstimator,
     estimator_of,

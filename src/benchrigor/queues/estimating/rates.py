@@ -30,9 +30,9 @@ from benchrigor.queues.arithmetic.periods import (
     sums_of,
     table_of,
 )
-from benchrigor.queues.busy_time import BusyTime
 from benchrigor.queues.data import ServiceRate
-from benchrigor.queues.nonblocking import NonBlocking
+from benchrigor.queues.estimating.busy_time import BusyTime
+from benchrigor.queues.estimating.nonblocking import NonBlocking
 from benchrigor.stats.series.interval import check_confidence, scale
 
 MOST_RATES = 1000  # rates that are kept, the newest ones

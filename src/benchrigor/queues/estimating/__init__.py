@@ -1,0 +1,1 @@
+"""Service rates from periods: the two methods, and the sampling period that they need."""
