@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 
 from benchrigor.testing import FakeClock, FakeMeter
-from benchrigor.workloads.reading_delays import ReadingDelays
+from benchrigor.workloads.processes.worker import SegmentTimer
 
 settings.register_profile("steady", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("steady")
@@ -181,7 +181,7 @@ def clock() -> FakeClock:
 @pytest.fixture
 def meter(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> FakeMeter:
     """Return a meter of what a test loses, where the real threads of the test process are idle."""
-    monkeypatch.setattr(ReadingDelays, "spent_ns", lambda _: (0, 0, 0))
+    monkeypatch.setattr(SegmentTimer, "spent_ns", lambda _: (0, 0, 0))
     return FakeMeter(clock)
 
 

@@ -18,7 +18,8 @@ from benchrigor.workloads import (
     RoundRecorder,
     StepwiseWorkload,
 )
-from benchrigor.workloads.reading_delays import ReadingDelays, delay_by_others
+from benchrigor.workloads.processes.worker import SegmentTimer
+from benchrigor.workloads.reading_delays import Segments, delay_by_others
 
 MS = 1_000_000
 
@@ -58,14 +59,14 @@ def test_long_readings_are_a_segment_each_and_have_their_own_delay(
 
 @pytest.mark.parametrize(("by_turns", "stopped_s"), [(False, 0.7), (True, 0.0)])
 def test_a_gap_between_segments_is_a_stop_unless_it_was_the_turn_of_another_process(
-    clock: FakeClock, meter: FakeMeter, by_turns: bool, stopped_s: float
+    by_turns: bool, stopped_s: float
 ) -> None:
-    timer, recorder = ReadingDelays(meter.delay_ns, clock.now_ns), RoundRecorder()
-    n, timer.by_turns = 100, by_turns
-    timer.stops, timer.delays_ns, timer.durations_ns = [*range(1, n + 1)], [0] * n, [MS] * n
-    timer.began_ns = [place * MS + (700 * MS if place > 50 else 0) for place in range(n)]
+    n, recorder = 100, RoundRecorder()
+    began_ns = [place * MS + (700 * MS if place > 50 else 0) for place in range(n)]
+    segments = [(place + 1, began_ns[place], 0, MS, MS) for place in range(n)]
+    used_ns = [100 * MS, 0, 800 * MS]
     recorder.unit_readings("time", [1e-3] * n)
-    timer.report(recorder, [100 * MS, 0, 800 * MS])
+    Segments(segments, [], used_ns, is_metered=True, by_turns=by_turns).report(recorder)
     delays = delays_of(recorder.finish(RoundPlan(index=0, readings=n), elapsed_ns=800 * MS))
     assert sum(delays.seconds.get("stopped", [0.0])) == pytest.approx(stopped_s)
 
@@ -152,14 +153,14 @@ def test_delay_between_rounds_counts_for_no_reading(clock: FakeClock, meter: Fak
 
 def test_work_of_others_between_rounds_counts_for_no_round(clock: FakeClock) -> None:
     meter = FakeMeter(clock)  # beside the real threads of this process
-    delays, plan = ReadingDelays(meter.delay_ns, WallClock.now_ns), RoundPlan(index=0, readings=1)
+    timer, plan = SegmentTimer(meter.delay_ns, WallClock.now_ns), RoundPlan(index=0, readings=1)
     for _ in range(2):
         code = "import time\nwhile time.process_time() < 0.1: pass"
         subprocess.run([sys.executable, "-S", "-c", code], check=True)
         recorder = RoundRecorder()
         recorder.unit_readings("time", [1.0])
-        delays.begin([], done=0, readings=1)(1_000_000_000)
-        delays.report(recorder)
+        timer.begin([], done=0, readings=1)(1_000_000_000)
+        Segments(**timer.measured()).report(recorder)
         assert recorder.finish(plan, elapsed_ns=0).delays is not None
 
 
@@ -249,7 +250,7 @@ def test_what_own_threads_may_have_taken_is_told_apart(
     clock = FakeClock()
     meter = FakeMeter(clock)
     used = iter([(0, 0, 0), (0, 0, 0), (50 * MS, siblings_ms * MS, wall_ms * MS)])
-    monkeypatch.setattr(ReadingDelays, "spent_ns", lambda _: next(used))
+    monkeypatch.setattr(SegmentTimer, "spent_ns", lambda _: next(used))
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
 
     def function() -> None:

@@ -12,7 +12,6 @@ import struct
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import cached_property, partial
@@ -38,7 +37,7 @@ from benchrigor.workloads.processes.process_group import (
     ProcessGroup,
     missing_for_processes,
 )
-from benchrigor.workloads.reading_delays import ReadingDelays
+from benchrigor.workloads.reading_delays import Segments
 from benchrigor.workloads.timing import Stopwatch, hash_in, misfits
 
 INHERITED = (
@@ -254,10 +253,10 @@ class InterpreterWorkload:
         if ended.code == worker.EXIT_TOOK_LONG:
             left = Notice.of(Code.CUT_ROUND, "exit", name_=self.name, seconds_=worker.EXIT_S)
             recorder.notice(left)
-        self._record(facts, arrays, recorder)
         over_s = (self._clock.now_ns() - began_ns) / 1e9
         if arrays["readings"].size < plan.readings and over_s >= (plan.seconds or math.inf):
             recorder.cut()
+        self._record(facts, arrays, recorder)
 
     @contextmanager
     def _answering(
@@ -351,21 +350,14 @@ class InterpreterWorkload:
             failure = f"{self.name}: the fresh interpreter {how} before it told its readings"
         raise WorkloadFailed(*with_stderr(failure, stderr))
 
-    def _record(self, facts: dict[str, Any], arrays: dict[str, Floats], recorder: Recorder) -> None:
+    def _record(self, facts: dict[str, Any], arrays: dict[str, Any], recorder: Recorder) -> None:
         """Record the readings of a round, its facts, delays and references."""
-        readings_s = arrays["readings"]
+        readings_s = arrays.pop("readings")
         if not readings_s.size:
             raise WorkloadFailed(f"{self.name} ended before its first step")
-        timer = ReadingDelays(None, self._clock.now_ns, None, time.thread_time_ns)
-        timer.is_metered, timer.by_turns = facts.pop("metered"), "by_turns" in facts
-        for name in worker.COLUMNS:
-            setattr(timer, name, arrays[name].astype(np.int64).tolist())
-        references = arrays["reference_stops"], arrays["reference_ns"]
-        timer.references = [(int(stop), int(ns)) for stop, ns in zip(*references, strict=True)]
+        inner, measured = facts["inner_loop"], {**arrays, "is_metered": facts.pop("is_metered")}
         recorder.unit_readings("time", readings_s)
-        inner = facts["inner_loop"]
-        recorder.starts_ns(timer.starts_ns(readings_s * inner, 0))
-        timer.report(recorder, arrays["used_ns"].astype(np.int64).tolist())
+        Segments(**measured, by_turns="by_turns" in facts).report(recorder, readings_s * inner)
         self._stopwatch.report(recorder, (readings_s * inner * 1e9).astype(np.int64).tolist())
         for name, fact in facts.items():
             recorder.fact(name, fact)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from operator import sub
 
 import numpy as np
+import numpy.typing as npt
 
-from benchrigor.clocks import cpu_ns_with_children, processors
+from benchrigor.clocks import processors
 from benchrigor.model import Code, Delays, Notice, References
 from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Floats, Ints
 from benchrigor.protocols import Recorder
 from benchrigor.stats.series.undisturbed import STOPPED, stops_in
 from benchrigor.workloads.processes import own_signals
-from benchrigor.workloads.processes.worker import SegmentTimer
 
 # Share of the wall time that others may use without being the measured work, such as progress.
 _MOST_ELSEWHERE = 0.1
@@ -23,39 +22,55 @@ _LEAST_STOP_S = 1e-3  # a shorter stop is not reported
 _NEGLIGIBLE = 0.01  # share of the wall time; siblings that ran less caused no run delay
 
 
-class ReadingDelays(SegmentTimer):
-    """Records the measurements of a `SegmentTimer` in a round.
+class Segments:
+    """What a `SegmentTimer` measured between the readings of a round, to be recorded.
 
     Delay by other programs is separated from delay by other threads of the process, see
     `delay_by_others`. If those threads did most of the work, a Notice replaces the delays.
+
+    Parameters
+    ----------
+    segments, references
+        As of the timer, one after the other.
+    used_ns
+        Processor time of the thread and of all others, and the wall time, since the round began.
+    is_metered, is_busy_known
+        As of the timer.
+    by_turns
+        Whether another process was timed between segments.
     """
 
-    by_turns = False  # whether another process was timed between segments
-    _busy_s: Floats | None = None  # by segment of the reported round
+    def __init__(
+        self,
+        segments: npt.ArrayLike,
+        references: npt.ArrayLike,
+        used_ns: npt.ArrayLike,
+        *,
+        is_metered: bool,
+        is_busy_known: bool = True,
+        by_turns: bool = False,
+    ) -> None:
+        columns = np.array(segments, dtype=np.int64).reshape(-1, 5).T
+        self._stops, self._began_ns, self._delays_ns, self._durations_ns, self._busy_ns = columns
+        self._references = np.array(references, dtype=np.int64).reshape(-1, 2).T
+        self._used_ns = np.array(used_ns, dtype=np.int64).tolist()
+        self._is_metered, self._by_turns = is_metered, by_turns
+        self._busy_s = self._with_others(self._used_ns[1]) if is_busy_known else None
 
-    def _cpu_ns(self) -> int:
-        return cpu_ns_with_children()  # finer than what every interpreter has
-
-    def report(self, recorder: Recorder, used_ns: Sequence[int] | None = None) -> None:
-        """Record the delays of a round, or a Notice if other threads did most of the work.
-
-        ``used_ns`` is the processor time of the thread and of all others, and the wall time; None
-        takes all three since the round began.
-        """
-        now_ns = self.spent_ns()
-        used_ns = used_ns or [*map(sub, now_ns, self.used_ns or now_ns)]
-        self._busy_s = self._with_others(used_ns[1]) if self.is_busy_known else None
-        if self.references:
-            stops, times_ns = zip(*self.references, strict=True)
-            seconds = {INTERPRETER: [ns / 1e9 for ns in times_ns]}
+    def report(self, recorder: Recorder, lasting_s: Floats | None = None) -> None:
+        """Record references, delays, and the starts of readings of these durations, if given."""
+        stops, times_ns = self._references
+        if stops.size:
             busy = None
             if self._busy_s is not None:
-                so_far_s = np.cumsum(self._busy_s)[np.searchsorted(self.stops, stops)]
+                so_far_s = np.cumsum(self._busy_s)[np.searchsorted(self._stops, stops)]
                 busy = np.diff(so_far_s, prepend=0.0)
+            seconds = {INTERPRETER: times_ns / 1e9}
             recorder.references(References(stops=stops, seconds=seconds, busy=busy))
-        if self.is_metered:
-            self._report_delays(recorder, used_ns)
-        self.clear()
+        if self._is_metered:
+            self._report_delays(recorder)
+        if lasting_s is not None:
+            recorder.starts_ns(self._starts_ns(lasting_s))
 
     def _stopped_between(self) -> Floats:
         """Return the time for which the process was stopped between segments.
@@ -63,19 +78,18 @@ class ReadingDelays(SegmentTimer):
         It lengthens no reading, but a run that lost time should say so. With turns it is unknown,
         since the other process ran between segments.
         """
-        if self.by_turns:
-            return np.zeros(len(self.stops))
-        durations_ns = np.array(self.durations_ns, dtype=np.float64)
-        ended_ns = np.array(self.began_ns) + durations_ns
-        between_s = np.append(np.maximum(self.began_ns[1:] - ended_ns[:-1], 0.0), 0.0) / 1e9
+        if self._by_turns:
+            return np.zeros(self._stops.size)
+        ended_ns = self._began_ns + self._durations_ns
+        between_s = np.append(np.maximum(self._began_ns[1:] - ended_ns[:-1], 0.0), 0.0) / 1e9
         return stops_in(between_s, np.full(between_s.size, np.inf))
 
     def _stopped_inside(self) -> Floats:
         """Return the time for which a signal stopped the process, by segment."""
         if self._busy_s is None:
-            return np.zeros(len(self.stops))
-        duration_s, delay_s = np.array(self.durations_ns) / 1e9, np.array(self.delays_ns) / 1e9
-        return stopped_inside(self.began_ns, duration_s - delay_s - self._busy_s)
+            return np.zeros(self._stops.size)
+        working_s = (self._durations_ns - self._delays_ns) / 1e9
+        return stopped_inside(self._began_ns.tolist(), working_s - self._busy_s)
 
     def _with_others(self, others_ns: int) -> Floats:
         """Return processor time by segment, including other threads and children.
@@ -83,23 +97,22 @@ class ReadingDelays(SegmentTimer):
         Their time is known only for the whole round. They ran while this thread did not, so it is
         divided among the segments in proportion to the time in which this thread did not run.
         """
-        busy_ns = np.array(self.busy_ns, dtype=np.float64)
-        free_ns = np.maximum(np.subtract(self.durations_ns, busy_ns) - self.delays_ns, 0.0)
+        free_ns = np.maximum(self._durations_ns - self._busy_ns - self._delays_ns, 0.0)
         share = min(others_ns / max(free_ns.sum(), 1.0), 1.0)
-        busy_s: Floats = np.maximum(busy_ns + share * free_ns, 0.0) / 1e9
+        busy_s: Floats = np.maximum(self._busy_ns + share * free_ns, 0.0) / 1e9
         return busy_s
 
-    def _report_delays(self, recorder: Recorder, used_ns: Sequence[int]) -> None:
+    def _report_delays(self, recorder: Recorder) -> None:
         """Record the delays; the bounds of what other programs caused hold for the whole round."""
-        own_ns, others_ns, wall_ns = used_ns
+        own_ns, others_ns, wall_ns = self._used_ns
         if others_ns > _MOST_ELSEWHERE * wall_ns:
             recorder.fact("other_cpu_s", others_ns / 1e9)
         if others_ns > max(own_ns, _MOST_ELSEWHERE * wall_ns):
             figures = {"own_cpu_s": own_ns / 1e9, "other_cpu_s": others_ns / 1e9}
             recorder.notice(Notice.of(Code.DELAY_NOT_MEASURED, **figures))
             return
-        delay_s, duration_s = np.array(self.delays_ns) / 1e9, np.array(self.durations_ns) / 1e9
-        whole_ns = sum(self.delays_ns)
+        delay_s, duration_s = self._delays_ns / 1e9, self._durations_ns / 1e9
+        whole_ns = int(self._delays_ns.sum())
         bounds = delay_by_others(whole_ns, own_ns, others_ns, wall_ns, processors())
         least, most, whole = (part_ns / max(whole_ns, 1) for part_ns in (*bounds, whole_ns))
         by_others, known, own = delay_s, None, None
@@ -112,7 +125,7 @@ class ReadingDelays(SegmentTimer):
             duration_s = between_s + duration_s
         recorder.delays(
             Delays(
-                stops=self.stops,
+                stops=self._stops,
                 seconds=seconds,
                 duration_s=duration_s,
                 known=known,
@@ -121,17 +134,16 @@ class ReadingDelays(SegmentTimer):
             )
         )
 
-    def starts_ns(self, readings_s: Floats, done: int) -> Ints:
-        """Return the start times of readings with these durations, after ``done`` others.
+    def _starts_ns(self, lasting_s: Floats) -> Ints:
+        """Return the start times of readings.
 
         Within a segment, a reading is assumed to begin at the end of the one before it.
         """
-        first = bisect_right(self.stops, done)
-        begun = np.array([done, *self.stops[first:-1]]) - done
-        lasting_ns = np.rint(readings_s * 1e9).astype(np.int64)
+        begun = np.append(0, self._stops[:-1])
+        lasting_ns = np.rint(lasting_s * 1e9).astype(np.int64)
         before_ns = np.cumsum(lasting_ns) - lasting_ns
-        shifts_ns = np.array(self.began_ns[first:]) - before_ns[begun]
-        starts: Ints = before_ns + np.repeat(shifts_ns, np.diff(begun, append=readings_s.size))
+        shifts_ns = self._began_ns - before_ns[begun]
+        starts: Ints = before_ns + np.repeat(shifts_ns, np.diff(begun, append=lasting_s.size))
         return starts
 
 

@@ -13,6 +13,7 @@ from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.callable import CallableWorkload
 from benchrigor.workloads.processes.worker import time_steps
+from benchrigor.workloads.reading_delays import Segments
 from benchrigor.workloads.timing import (
     TimedWorkload,
     amount_of,
@@ -184,8 +185,8 @@ class AmountWorkload(CallableWorkload):
                 "expected it to move by 1 ns at least; use another clock"
             )
         recorder.reading(self._metric, float(in_seconds(taken, done=plan.index)[0]))
-        if self._delays is not None:
-            self._delays.report(recorder)
+        if self._calls.timer is not None:
+            Segments(**self._calls.timer.measured()).report(recorder)
         # A first short round only tries out which amounts are enough.
         stopwatch.report(recorder, taken if amount == self._before else [])
         self._before = amount

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchrigor.clocks import WallClock, clock_cost_ns
+from benchrigor.clocks import WallClock, clock_cost_ns, cpu_ns_with_children
 from benchrigor.errors import ClockFailed, InvalidInput, failed
 from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.model.checks import is_number, wrong_values
@@ -31,8 +31,8 @@ from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.units import counted, show_value
 from benchrigor.workloads.processes.own_signals import end_copy
 from benchrigor.workloads.processes.time_limits import CallLimit, CallOverran, place_of
-from benchrigor.workloads.processes.worker import NEVER, Calls, Reference
-from benchrigor.workloads.reading_delays import ReadingDelays
+from benchrigor.workloads.processes.worker import NEVER, Calls, Reference, SegmentTimer
+from benchrigor.workloads.reading_delays import Segments
 
 if TYPE_CHECKING:
     from benchrigor.workloads.processes.worker import Timing
@@ -64,7 +64,6 @@ class TimedWorkload:
         self._meter = meter
         # Simulated time has no processor time.
         self._busy_ns = time.thread_time_ns if isinstance(clock, WallClock) else None
-        self._delays: ReadingDelays | None = None
         self._calls = Calls(self._take, self._now_ns)
         if meter is not None:
             self._measure_between()
@@ -80,8 +79,9 @@ class TimedWorkload:
 
     def _measure_between(self, reference: Reference | None = None) -> None:
         delay_ns = None if self._meter is None else self._meter.delay_ns
-        self._delays = ReadingDelays(delay_ns, self._now_ns, reference, self._busy_ns)
-        self._calls.timer = self._delays
+        self._calls.timer = SegmentTimer(
+            delay_ns, self._now_ns, reference, self._busy_ns, cpu_ns=cpu_ns_with_children
+        )
 
     @functools.cached_property
     def name(self) -> str:
@@ -140,27 +140,28 @@ class TimedWorkload:
         self, recorder: Recorder, metric: str, wanted: int, *, deadline: tuple[int, int]
     ) -> int:
         """Record readings in chunks; return how many there were."""
-        sizes: list[int] = []
-        self._latest_ns = ()
+        lasting_s: list[Floats] = []
+        taken, self._latest_ns = 0, ()
 
         def keep(elapsed_ns: list[int]) -> None:
-            self._latest_ns, inner, taken = elapsed_ns[-_TYPICAL:], self.inner or 1, sum(sizes)
-            readings_s = in_seconds(elapsed_ns, done=taken, inner=inner)
-            recorder.unit_readings(metric, self._stopwatch.without_cost(readings_s, inner))
-            if self._delays is not None:
-                recorder.starts_ns(self._delays.starts_ns(readings_s * inner, taken))
-            sizes.append(len(elapsed_ns))
+            nonlocal taken
+            self._latest_ns, inner = elapsed_ns[-_TYPICAL:], self.inner or 1
+            lasting_s.append(in_seconds(elapsed_ns, done=taken))
+            readings_s = self._stopwatch.without_cost(lasting_s[-1] / inner, inner)
+            recorder.unit_readings(metric, readings_s)
+            taken += len(elapsed_ns)
 
-        with self._left_if_late(sizes):
+        with self._left_if_late(lasting_s):
             self._calls.take_round(wanted, keep, *deadline)
         if self._calls.is_cut:
             recorder.cut()
         self._limit.end()
-        if sizes:
-            if self._delays is not None:
-                self._delays.report(recorder)
+        if taken:
+            if self._calls.timer is not None:
+                segments = Segments(**self._calls.timer.measured())
+                segments.report(recorder, np.concatenate(lasting_s))
             self._stopwatch.report(recorder, self._latest_ns)
-        return sum(sizes)
+        return taken
 
     @contextmanager
     def _watched(

@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from array import array
-from itertools import repeat
+from itertools import chain, repeat
 from operator import length_hint
 
 TYPE_CHECKING = False  # `typing` would take milliseconds of every round
@@ -441,7 +441,6 @@ SEGMENT_NS = 500_000
 # Segments after which their length is adjusted, and again at every fourfold number. A length that
 # is near enough stays: only segments of equal length can be compared.
 _TRIED = 16
-COLUMNS = ("stops", "began_ns", "delays_ns", "durations_ns", "busy_ns")  # of a `SegmentTimer`
 
 
 class SegmentTimer:
@@ -463,13 +462,15 @@ class SegmentTimer:
         machine.
     turns
         Turns with another process, handed over between segments; None for none.
+    cpu_ns
+        Returns the processor time of this process and of the children that it has waited for; None
+        for what every interpreter has.
 
     Attributes
     ----------
-    stops
-        Number of readings at the end of a segment, by segment.
-    began_ns, delays_ns, durations_ns, busy_ns
-        Start, delay, sum of the readings and processor time, by segment.
+    segments
+        Number of readings at the end of a segment, its start, delay, sum of the readings and
+        processor time, by segment.
     references
         Pairs of a number of readings and the time of the reference after them, in nanoseconds.
     used_ns
@@ -483,10 +484,12 @@ class SegmentTimer:
         now_ns: Callable[[], int],
         reference: Reference | None = None,
         busy_ns: Callable[[], int] | None = None,
+        *,
         turns: Turns | None = None,
+        cpu_ns: Callable[[], int] | None = None,
     ) -> None:
-        self.reference, self._turns = reference, turns
-        self.is_metered, self.is_busy_known = delay_ns is not None, busy_ns is not None
+        self.reference, self._turns, self._cpu_ns = reference, turns, cpu_ns or _cpu_ns
+        self._known = {"is_metered": delay_ns is not None, "is_busy_known": busy_ns is not None}
         self._busy_so_far_ns = busy_ns or int
         self._now_ns = now_ns
         self._delay_so_far_ns = delay_ns or int
@@ -502,11 +505,7 @@ class SegmentTimer:
 
     def clear(self) -> None:
         """Begin a round."""
-        self.stops: list[int] = []
-        self.began_ns: list[int] = []
-        self.delays_ns: list[int] = []
-        self.durations_ns: list[int] = []
-        self.busy_ns: list[int] = []
+        self.segments: list[tuple[int, int, int, int, int]] = []
         self.references: list[tuple[int, int]] = []
         self.used_ns: tuple[int, ...] | None = None
 
@@ -554,16 +553,14 @@ class SegmentTimer:
 
     def forget(self, readings: int) -> None:
         """Forget the measurements after this number of readings of the round."""
-        kept = sum(stop <= readings for stop in self.stops)
-        for name in COLUMNS:
-            del getattr(self, name)[kept:]
+        self.segments = [segment for segment in self.segments if segment[0] <= readings]
         self.references = [reference for reference in self.references if reference[0] <= readings]
-        if not kept:
+        if not self.segments:
             self.used_ns = None
 
     def close(self, readings: int) -> None:
         """End the current segment, if any, after this number of readings of the round."""
-        if readings > (self.stops[-1] if self.stops else 0):
+        if readings > (self.segments[-1][0] if self.segments else 0):
             self.pause()
             self._keep(readings)
 
@@ -572,10 +569,17 @@ class SegmentTimer:
         own_ns = time.thread_time_ns()
         return own_ns, self._cpu_ns() - own_ns, time.monotonic_ns()
 
-    def _cpu_ns(self) -> int:
-        """Return the processor time of this process and of the children that it has waited for."""
-        children_s = sum(os.times()[2:4])
-        return time.process_time_ns() + int(1e9 * children_s)
+    def measured(self) -> dict[str, Any]:
+        """Return what was measured in the round, and begin another."""
+        measured = {"segments": self.segments, "references": self.references}
+        used_ns = self._used_so_far_ns()
+        self.clear()
+        return {**measured, "used_ns": used_ns, **self._known}
+
+    def _used_so_far_ns(self) -> list[int]:
+        """Return what was spent since the round began."""
+        spent_ns = self.spent_ns()
+        return [now - before for before, now in zip(self.used_ns or spent_ns, spent_ns)]
 
     def _next_length(self, readings: int) -> int:
         """Return the length of the next of equal segments of the readings to come."""
@@ -587,7 +591,7 @@ class SegmentTimer:
         if is_running:
             self.pause()
         is_cold, self._is_cold = self._is_cold, False
-        if is_cold and self._length > 1 and self.stops:
+        if is_cold and self._length > 1 and self.segments:
             del elapsed_ns[self._kept :]
             self._began_ns, self._delay_ns, self._busy_ns = None, 0, 0
             self.resume()
@@ -597,14 +601,14 @@ class SegmentTimer:
         if is_running:
             self.resume()
         if time_ns and (self._since_ns if is_running else self._delay_so_far_ns()) == before_ns:
-            self.references.append((self.stops[-1], time_ns))
+            self.references.append((self.segments[-1][0], time_ns))
         if is_running and self._turns is not None and self._turns.is_over(self._now_ns()):
             self.pause()
-            so_far_ns = [now - then for now, then in zip(self.spent_ns(), self.used_ns or ())]
+            so_far_ns = self._used_so_far_ns()
             self._turns.hand_over()
             self.used_ns = tuple(now - used for now, used in zip(self.spent_ns(), so_far_ns))
             self._began_ns, self._is_cold = None, True
-            if self._turns.is_alone and self.stops[-1] >= FEW_CALLS:
+            if self._turns.is_alone and self.segments[-1][0] >= FEW_CALLS:
                 raise Enough
             self.resume()
         self._closed += 1
@@ -622,16 +626,19 @@ class SegmentTimer:
         if reference is None or not reference.is_due(self._now_ns()):
             return 0, 0
         before_ns = self._paused_ns if is_paused else self._delay_so_far_ns()
-        return reference.measure(self.durations_ns[-1]), before_ns
+        return reference.measure(self.segments[-1][3]), before_ns
 
     def _keep(self, stop: int) -> None:
-        self.stops.append(stop)
-        self.began_ns.append(self._began_ns or 0)
-        self._began_ns = None
-        self.delays_ns.append(self._delay_ns)
-        self.durations_ns.append(sum(self._elapsed_ns[self._kept :]))
-        self.busy_ns.append(self._busy_ns)
-        self._delay_ns, self._busy_ns, self._kept = 0, 0, len(self._elapsed_ns)
+        duration_ns = sum(self._elapsed_ns[self._kept :])
+        segment = stop, self._began_ns or 0, self._delay_ns, duration_ns, self._busy_ns
+        self.segments.append(segment)
+        self._began_ns, self._kept = None, len(self._elapsed_ns)
+        self._delay_ns = self._busy_ns = 0
+
+
+def _cpu_ns() -> int:
+    children_s = sum(os.times()[2:4])
+    return time.process_time_ns() + int(1e9 * children_s)
 
 
 # --- the program of a fresh interpreter
@@ -780,7 +787,7 @@ def _measure(
         turns.begin()
     task["last_ns"] = task["until_ns"]
     task["until_ns"] = min(task["last_ns"], now() + task["longest_ns"])
-    timer = SegmentTimer(_meter(), now, reference, time.thread_time_ns, turns)
+    timer = SegmentTimer(_meter(), now, reference, time.thread_time_ns, turns=turns)
     calls = _calls_of(func, task, timer, facts)
     elapsed_ns: list[int] = []
     calls.take_round(task["readings"], elapsed_ns.extend, task["until_ns"], 2 * NEVER)
@@ -791,15 +798,13 @@ def _measure(
         turns.end()
     facts["inner_loop"], facts["python"] = inner, sys.version.split()[0]
     facts["gc"] = "on" if collector.isenabled() else "off"
-    facts["peak_memory"], facts["metered"] = _peak_memory(), timer.is_metered
-    lists: dict[str, list[float]] = {
-        "readings": [ns / (1e9 * inner) for ns in elapsed_ns],
-        **{name: [*getattr(timer, name)] for name in COLUMNS},
-        "reference_stops": [stop for stop, _ in timer.references],
-        "reference_ns": [ns for _, ns in timer.references],
-        "used_ns": [after - before for before, after in zip(timer.used_ns or (), timer.spent_ns())],
+    facts["peak_memory"], measured = _peak_memory(), timer.measured()
+    facts["is_metered"] = measured["is_metered"]
+    return {
+        "readings": array("d", [ns / (1e9 * inner) for ns in elapsed_ns]),
+        "used_ns": array("d", measured["used_ns"]),
+        **{name: array("d", chain(*measured[name])) for name in ("segments", "references")},
     }
-    return {name: array("d", values) for name, values in lists.items()}
 
 
 def _calls_of(func: Any, task: dict[str, Any], timer: SegmentTimer, facts: dict[str, Any]) -> Calls:
