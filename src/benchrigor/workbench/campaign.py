@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol
 
 from benchrigor.errors import BenchrigorError
 from benchrigor.model import Analysis, Decision, Round, RunRecord, StopReason
 from benchrigor.protocols import Store
+from benchrigor.workbench.pool.on_host import Outcome
 
 A = ParamSpec("A")
-T = TypeVar("T")
-Submit = Callable[[Any], Future[Any]]
+Submit = Callable[[Any], Future[Outcome]]
 
 
 class Carried(Protocol):
@@ -28,7 +28,7 @@ class Carried(Protocol):
     def ask(self) -> Any | None:
         """Return the next plan; None if there is none as long as others are under way."""
 
-    def tell(self, plan: Any, outcome: Any, took_s: float, /) -> Round | None:
+    def tell(self, plan: Any, outcome: Any, spent_s: float, /) -> Round | None:
         """Take the outcome of a plan; return the round to keep, None for nothing."""
 
     def result(self) -> Any:
@@ -55,7 +55,7 @@ class Campaign:
     store
         The store of rounds; None without one.
     now_ns
-        A clock, for the time that plans take, and for a deadline.
+        A clock, for a deadline.
     fields
         Further fields of the record: name, metrics, options, provenance.
     """
@@ -92,7 +92,7 @@ class Campaign:
         self,
         submit: Submit,
         *,
-        read: Callable[[Any, Any], Any] = lambda _, outcome: outcome,
+        read: Callable[[Any, Outcome], Any] = lambda _, outcome: outcome.value,
         at_once: int = 1,
         deadline_s: float = float("inf"),
         after: Callable[[], object] = lambda: None,
@@ -100,13 +100,13 @@ class Campaign:
         """Have plans carried out until the planner asks for no further one; return the result.
 
         ``submit`` begins a plan, up to ``at_once`` together; no plan begins after ``deadline_s``.
-        ``read`` makes the outcome of a plan of what its future returns.
+        ``read`` makes what the planner is told of a plan and its `Outcome`.
         ``after`` is called when a result is kept. Of plans that end together, those that raise come
         last. Errors and Ctrl-C have the run so far as ``record``.
         """
         self.begin()
         late_ns = self._now_ns() + 1e9 * deadline_s
-        running: dict[Future[Any], tuple[Any, int]] = {}
+        running: dict[Future[Outcome], Any] = {}
         try:
             while True:
                 while (
@@ -114,16 +114,13 @@ class Campaign:
                     and self._now_ns() < late_ns
                     and (plan := self._carried.ask()) is not None
                 ):
-                    begun_ns = self._now_ns()
-                    running[submit(plan)] = plan, begun_ns
+                    running[submit(plan)] = plan
                 if not running:
                     break
                 ended = wait(running, return_when=FIRST_COMPLETED).done
                 for future in sorted(ended, key=lambda future: future.exception() is not None):
-                    plan, begun_ns = running.pop(future)
-                    took_s = (self._now_ns() - begun_ns) / 1e9
-                    outcome = read(plan, future.result())
-                    finished = self._carried.tell(plan, outcome, took_s)
+                    plan, outcome = running.pop(future), future.result()
+                    finished = self._carried.tell(plan, read(plan, outcome), outcome.spent_s)
                     if finished is not None:
                         self._keep(finished)
                         after()
@@ -163,12 +160,13 @@ def telling_what_was_cut(campaign: Campaign, tell: Callable[[], object]) -> Iter
         raise
 
 
-def here(measure: Callable[A, T]) -> Callable[A, Future[T]]:
+def here(measure: Callable[A, object]) -> Callable[A, Future[Outcome]]:
     """Return a function that has a plan carried out here, and returns a finished future."""
 
-    def submit(*plan: A.args, **how: A.kwargs) -> Future[T]:
-        future: Future[T] = Future()
-        future.set_result(measure(*plan, **how))
+    def submit(*plan: A.args, **how: A.kwargs) -> Future[Outcome]:
+        future, begun_s = Future[Outcome](), time.monotonic()
+        value = measure(*plan, **how)
+        future.set_result(Outcome(value=value, spent_s=time.monotonic() - begun_s))
         return future
 
     return submit

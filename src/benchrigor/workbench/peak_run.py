@@ -174,7 +174,7 @@ class PeakRun:
             spent_s["set-up"] = spent_s.get("set-up", 0.0) + other_s
         return replace(result, spent_s=spent_s)
 
-    def tell(self, trial: LoadTrial, result: LoadResult | None, _took_s: float, /) -> Round | None:
+    def tell(self, trial: LoadTrial, result: LoadResult | None, _spent_s: float, /) -> Round | None:
         """Take the result of a trial; return it as it is stored."""
         if result is None:
             return None

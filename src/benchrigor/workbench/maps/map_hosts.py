@@ -82,7 +82,6 @@ def measure_choice(
             turn=turn,
             estimates=estimates,
             better_than=tuple(each.at_least for each in found),
-            cost_s=job.spent_s,
             lost=job.failure or nothing,
             attempts=job.remarks,
         )
@@ -118,9 +117,9 @@ def _hosts(
     }
     if not file.has_pool:
 
-        def measure_here(samples: Sequence[Sample], *, first: str) -> Outcome:
+        def measure_here(samples: Sequence[Sample], *, first: str) -> dict[str, Any]:
             own = {"samples": codec.encode(samples), "hosts": [first]}
-            return Outcome(value=measure(**shared | own))
+            return measure(**shared | own)
 
         yield here(measure_here), 1
         return
@@ -142,7 +141,7 @@ def _hosts(
 
 def _found_in(job: Outcome, store: Store) -> list[Found]:
     """Return the results of the samples of a job; store the runs that came with them."""
-    how: dict[str, Any] = {"host": job.host, "attempts": job.remarks, "spent_s": job.spent_s}
+    how: dict[str, Any] = {"host": job.host, "attempts": job.remarks}
     if job.failure:
         return [Found(reason=job.failure, **how)]
     found = [codec.decode(Found, each) for each in job.value["found"]]

@@ -107,17 +107,9 @@ class MapRun:
             raise WorkloadFailed(self._failed)
         return self._begun.pop(0) if self._begun else self.search.ask()
 
-    def tell(self, sample: Sample, found: Found, took_s: float, /) -> Round:
+    def tell(self, sample: Sample, found: Found, spent_s: float, /) -> Round:
         """Take the result of a sample; return it as it is stored."""
-        self.search.tell(
-            sample,
-            found.estimates or None,
-            at_least=found.at_least,
-            at_most=found.at_most,
-            host=found.host,
-            cost_s=found.before_s + (took_s if found.spent_s is None else found.spent_s),
-            reason=found.reason,
-        )
+        self.search.recall([found.answer_to(sample, spent_s)])
         own = self.search.own
         if len(own) == _MOST_FAILED and all(each.lacks(self._metrics[0].name) for each in own):
             why = own[-1].reason
@@ -378,9 +370,9 @@ class ChoiceRun:
         self._busy.update([] if turn is None else [turn.host])
         return turn
 
-    def tell(self, turn: Turn, done: TurnDone, took_s: float, /) -> Round:
+    def tell(self, turn: Turn, done: TurnDone, spent_s: float, /) -> Round:
         """Take the result of a turn; return it as it is stored."""
-        done = replace(done, cost_s=done.cost_s or took_s)
+        done = replace(done, cost_s=spent_s)
         done.tell(self.choice, self.choice.tell)
         self._busy.remove(turn.host)
         for own in [own for own in self._waiting if done.lost and own.host == turn.host]:

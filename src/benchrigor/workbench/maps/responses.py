@@ -43,7 +43,13 @@ from benchrigor.workbench.peak_run import PeakRun
 from benchrigor.workbench.planning.search import PeakSearch
 from benchrigor.workbench.settings import ADAPTIVE, LOADS
 from benchrigor.workbench.surfaces.factors import Point, Space, show_point
-from benchrigor.workbench.surfaces.samples import Sample, fill_places, lost_share, read_answer
+from benchrigor.workbench.surfaces.samples import (
+    Measured,
+    Sample,
+    fill_places,
+    lost_share,
+    read_answer,
+)
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.named_functions import imported
 from benchrigor.workloads.processes.own_signals import measuring
@@ -66,9 +72,8 @@ class Found:
         Steps of its server that ended meanwhile.
     run_id
         The stored run that measured it; None without one.
-    before_s, spent_s
-        Seconds that an earlier process measured it, and that hosts did; None for hosts if this
-        process measured it.
+    before_s
+        Seconds that an earlier process measured it.
     host, attempts
         The host of a pool that measured it, and why it was measured again.
     """
@@ -82,7 +87,12 @@ class Found:
     before_s: float = 0.0
     host: str | None = None
     attempts: tuple[str, ...] = ()
-    spent_s: float | None = None
+
+    def answer_to(self, sample: Sample, spent_s: float) -> Measured:
+        """Return the result of a sample that was measured for some further seconds."""
+        names = ("estimates", "at_least", "at_most", "host", "reason")
+        answer: dict[str, Any] = {name: getattr(self, name) for name in names}
+        return Measured(sample=sample, cost_s=self.before_s + spent_s, **answer)
 
 
 def name_of(response: PeakResponse | MetricResponse) -> str:
