@@ -10,7 +10,7 @@ from simulated.series import autoregressive
 
 from benchrigor.errors import NotEstimable
 from benchrigor.stats import estimate_mean, estimate_quantile, find_stable_phase
-from benchrigor.stats.phases.stable_phase import MATERIALITY, phase_at_materiality
+from benchrigor.stats.phases.stable_phase import Search, measured_phase
 from benchrigor.stats.readings.analysis import estimate
 from benchrigor.stats.readings.asked_readings import Readings
 from benchrigor.stats.readings.inference_units import SUCCESSIVE
@@ -80,7 +80,7 @@ def test_change_points_that_slow_noise_explains_are_not_cut() -> None:
         claimed = find_stable_phase(series)
         if len(claimed.phases) == 1:
             continue
-        found = phase_at_materiality(series, MATERIALITY)
+        found = measured_phase(series, Search())
         cut += 1
         whole += len(found.phases) == 1
         # Slow noise lowers the effective sample size of the phase, at most to 20.

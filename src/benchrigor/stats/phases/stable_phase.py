@@ -173,27 +173,61 @@ def find_stable_phase(
 
 
 def phase_between(
-    series: Floats, points: ChangePoints, *, level: float, materiality: float, again: bool
+    whole: Floats, found: ChangePoints, *, level: float, materiality: float, again: bool
 ) -> StablePhase:
     """Test the longest phase between these change points; ``again`` searches it a second time.
 
     Readings at the ends that are too few to call a change are set apart if that is material,
     and where they are not the start of a warm-up or the end of a cool-down.
     """
-    if not points.early and not points.late:
-        return _phase_between(series, points, level=level, materiality=materiality, again=again)
-    n = series.size
-    start, stop = points.early, n - points.late
-    found = _phase_between(
-        series[start:stop],
-        points.within(start, stop),
-        level=level,
+    ends, points = (found.early, whole.size - found.late), found
+    if found.early or found.late:
+        points = found.within(*ends)
+    series = whole[slice(*ends)]
+    raw = _medians(series, points.borders)
+    borders, medians = _join_similar(series, points.borders, raw, materiality)
+    index = int(np.argmax(np.diff(borders)))
+    start, stop = borders[index], borders[index + 1]
+    inner = without_margins(start, stop, series.size)
+    longest = LongestPhase(
+        borders=tuple(borders),
+        medians=tuple(medians),
+        index=index,
+        inflation=points.inflation,
+        slow_effective=effective_sample_size(_longest_part(series, inner, points.indices)),
+        raw=tuple(raw),
+        joined=tuple(raw[points.borders.index(start) : points.borders.index(stop)]),
         materiality=materiality,
-        again=again,
-    ).of_whole(points, start)
-    phases = list(found.phases)
-    ends = []
-    for first, last, at in ((0, start, 0), (stop, n, -1)):
+    )
+    if longest.dominant and again:
+        longest = _searched_again(series, longest, level, materiality)
+    reason = find_reason(longest)
+    stable = reason is PhaseReason.STABLE
+    labels = _labels(medians, index) if stable else [PhaseLabel.OTHER] * len(medians)
+    phase = StablePhase(
+        start=start if stable else None,
+        stop=stop if stable else None,
+        reason=reason,
+        phases=tuple(
+            Phase(start=first, stop=end, label=label, median=median)
+            for (first, end), label, median in zip(pairwise(borders), labels, medians, strict=True)
+        ),
+        change_points=points,
+        notices=() if stable else (explain_reason(reason, longest),),
+    )
+    return phase if points is found else _with_ends(whole, found, phase, materiality)
+
+
+def _with_ends(
+    series: Floats, points: ChangePoints, inside: StablePhase, materiality: float
+) -> StablePhase:
+    """Add the readings at the ends that are too few to call a change to the phases of the others.
+
+    They belong to a neighbour that is alike, and to a warm-up or a cool-down.
+    """
+    n, found = series.size, inside.of_whole(points, points.early)
+    phases, ends = list(found.phases), list[Phase]()
+    for first, last, at in ((0, points.early, 0), (n - points.late, n, -1)):
         if first == last:
             continue
         median, beside = median_of(series[first:last]), phases[at]
@@ -235,42 +269,6 @@ def _too_few_to_call(ends: Sequence[Phase], n: int) -> tuple[Notice, ...]:
 def is_unsettled(part: Phase, points: ChangePoints) -> bool:
     """Whether a phase is an end at another level that is too short to call a change."""
     return part.stop <= points.early or part.start >= points.n - points.late
-
-
-def _phase_between(
-    series: Floats, points: ChangePoints, *, level: float, materiality: float, again: bool
-) -> StablePhase:
-    raw = _medians(series, points.borders)
-    borders, medians = _join_similar(series, points.borders, raw, materiality)
-    index = int(np.argmax(np.diff(borders)))
-    start, stop = borders[index], borders[index + 1]
-    inner = without_margins(start, stop, series.size)
-    longest = LongestPhase(
-        borders=tuple(borders),
-        medians=tuple(medians),
-        index=index,
-        inflation=points.inflation,
-        slow_effective=effective_sample_size(_longest_part(series, inner, points.indices)),
-        raw=tuple(raw),
-        joined=tuple(raw[points.borders.index(start) : points.borders.index(stop)]),
-        materiality=materiality,
-    )
-    if longest.dominant and again:
-        longest = _searched_again(series, longest, level, materiality)
-    reason = find_reason(longest)
-    stable = reason is PhaseReason.STABLE
-    labels = _labels(medians, index) if stable else [PhaseLabel.OTHER] * len(medians)
-    return StablePhase(
-        start=start if stable else None,
-        stop=stop if stable else None,
-        reason=reason,
-        phases=tuple(
-            Phase(start=first, stop=end, label=label, median=median)
-            for (first, end), label, median in zip(pairwise(borders), labels, medians, strict=True)
-        ),
-        change_points=points,
-        notices=() if stable else (explain_reason(reason, longest),),
-    )
 
 
 def admit_few_effective(phase: StablePhase) -> StablePhase:
@@ -463,7 +461,7 @@ class Search:
         Raises
         ------
         DetectorFailed
-            When it raises an error, or returns something else.
+            When it raises an error, or returns something else, or points of another series.
         """
         if self.detector is None:
             return None
@@ -477,6 +475,8 @@ class Search:
             raise DetectorFailed(
                 f"detector {self.detector!r} returned {points!r}, expected ChangePoints"
             )
+        if wrong := _wrong_points(series.size, points):
+            raise DetectorFailed(f"detector {self.detector!r}: {InvalidInput(wrong)}")
         return points
 
     def phase_of(self, series: Floats, points: ChangePoints | None = None) -> StablePhase:
@@ -485,15 +485,12 @@ class Search:
         Raises
         ------
         DetectorFailed
-            When the detector fails, or its change points are not those of the series.
+            When the detector fails.
         """
         points = points or self.changes_in(series)
         if points is not None and self.takes_longest:
             return longest_segment(series, points)
-        try:
-            return measured_phase(series, self, points)
-        except InvalidInput as error:
-            raise DetectorFailed(f"detector {self.detector!r}: {error}") from error
+        return measured_phase(series, self, points)
 
 
 def measured_part(phase: StablePhase) -> slice:
@@ -520,23 +517,6 @@ def moved_on(readings: int, noun: str = "readings") -> tuple[Notice, ...]:
     return (Notice.of(Code.MOVED_ON, readings=readings, noun_=noun),)
 
 
-def phase_at_materiality(
-    series: Floats, materiality: float, change_points: ChangePoints | None = None
-) -> StablePhase:
-    """Find the stable phase to measure, given the largest difference of phases that are joined.
-
-    `find_stable_phase` says what can be claimed. Unlike it, this finds no change point that slow
-    noise explains, since a needless cut costs readings, and it admits a phase with few effective
-    readings, with a warning.
-    """
-    if change_points is None:
-        points = beyond_noise(series, detect_changes(series, level=CUT_LEVEL))
-        phase = phase_between(series, points, level=CUT_LEVEL, materiality=materiality, again=True)
-    else:
-        phase = find_stable_phase(series, materiality=materiality, change_points=change_points)
-    return admit_few_effective(phase)
-
-
 def beyond_noise(series: Floats, points: ChangePoints) -> ChangePoints:
     """Return the change points that slow noise does not explain."""
     left, inflation = steps_beyond_noise(series, points.indices)
@@ -547,24 +527,31 @@ def beyond_noise(series: Floats, points: ChangePoints) -> ChangePoints:
 
 
 def measured_phase(
-    series: Floats, search: Search, change_points: ChangePoints | None = None
+    series: Floats, search: Search, points: ChangePoints | None = None
 ) -> StablePhase:
     """Find the stable phase to measure.
+
+    `find_stable_phase` says what can be claimed. Unlike it, this finds no change point that slow
+    noise explains, since a needless cut costs readings, and it admits a phase with few effective
+    readings, with a warning.
 
     Neighbouring phases are joined if they differ by less than 1 % and by less than a quarter of
     the half-width of the joined phase: a bias of half the half-width lowers the coverage from
     0.95 to 0.84.
     """
-    materiality = MATERIALITY
-    phase = phase_at_materiality(series, materiality, change_points)
-    while phase.start is not None and _are_some_joined(phase):
+    points = points or beyond_noise(series, detect_changes(series, level=CUT_LEVEL))
+    again, materiality = points.level is not None or bool(points.indices), MATERIALITY
+    while True:
+        phase = admit_few_effective(
+            phase_between(series, points, level=CUT_LEVEL, materiality=materiality, again=again)
+        )
+        if phase.start is None or not _are_some_joined(phase):
+            return phase
         fit = fit_level(trimmed(series, phase), transients=COMPLETE)
         tolerance = estimate_level(fit, search.confidence).relative_half_width / 4.0
         if tolerance >= materiality:
-            break
+            return phase
         materiality = tolerance
-        phase = phase_at_materiality(series, materiality, phase.change_points)
-    return phase
 
 
 def _are_some_joined(phase: StablePhase) -> bool:

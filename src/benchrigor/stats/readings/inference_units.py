@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -102,7 +102,7 @@ _RESTARTED = replace(BY_ROUND, fewest=6)  # show a warm-up that they share
 _ROUNDS_SHOWN = 100  # of restarted rounds, in the figure that is shown before there is an estimate
 
 
-class _Values(Unit, Protocol):
+class _Values(Unit):
     """Readings that are values of one metric, in one series or several."""
 
     def leave_out(self, readings: Readings, by_series: Sequence[Groups]) -> Readings:
@@ -126,12 +126,10 @@ class _Values(Unit, Protocol):
             whole=readings,
         ).stated()
 
-    def estimate(self, readings: Readings) -> Analysis:
-        """Cut, fit and combine the readings."""
-        return estimate_statistic(readings)
+    estimate = staticmethod(estimate_statistic)
 
 
-class _Series(_Values, Protocol):
+class _Series(_Values):
     """Readings in one series."""
 
     fewest: int  # in which change points are looked for
@@ -149,8 +147,20 @@ class _Series(_Values, Protocol):
         return refusal
 
     def cut(self, readings: Readings) -> tuple[StablePhase, ...]:
-        """Cut the series as asked, or find its stable phase."""
-        return _cut_series(readings, self.fewest)
+        """Cut the series as asked, or find its stable phase; none of fewer readings."""
+        if readings.shares_cut is not None or readings.takes_longest:
+            return _cut_each(readings)
+        (series,), search, fewest = readings.series, readings.search, self.fewest
+        points = search.changes_in(series) if series.size >= fewest else None
+        found = (_choose(series, readings, search, points),) if series.size >= fewest else ()
+        cold = None if search.rates else cold_first(series)
+        if cold is None or (found and measured_from(found[0]) != 0):
+            return found
+        rest, found = series[1:], ()
+        if rest.size >= fewest:
+            alone = replace(search, references=None)  # they are along the whole series
+            found = (_choose(rest, readings, alone, points and points.within(1, series.size)),)
+        return (behind_cold(series, cold, found),)
 
     def complete(self, readings: Readings, analysis: Analysis) -> Analysis:
         """Add median, floor, subsessions and modes."""
@@ -273,7 +283,7 @@ class _Pieces(_Values):
         if readings.shares_cut is not None or readings.takes_longest:
             return _cut_each(readings)
         first, *others = readings.series
-        found = _cut_series(replace(readings, series=(first,)), MIN_FOR_CHANGES)
+        found = SUCCESSIVE.cut(replace(readings, series=(first,)))
         return (first_piece(first, found), *map(whole_piece, others))
 
     def combine(self, cut: Cut) -> Estimation:
@@ -377,23 +387,6 @@ def _cut_each(readings: Readings) -> tuple[StablePhase, ...]:
     if shares is not None:
         return tuple(phase_by_shares(values, shares) for values in readings.series)
     return tuple(map(readings.search.phase_of, readings.series))
-
-
-def _cut_series(readings: Readings, fewest: int) -> tuple[StablePhase, ...]:
-    """Cut a single series as asked, or find its stable phase; none of fewer readings."""
-    if readings.shares_cut is not None or readings.takes_longest:
-        return _cut_each(readings)
-    (series,), search = readings.series, readings.search
-    points = search.changes_in(series) if series.size >= fewest else None
-    found = (_choose(series, readings, search, points),) if series.size >= fewest else ()
-    cold = None if search.rates else cold_first(series)
-    if cold is None or (found and measured_from(found[0]) != 0):
-        return found
-    rest, found = series[1:], ()
-    if rest.size >= fewest:
-        alone = replace(search, references=None)  # they are along the whole series
-        found = (_choose(rest, readings, alone, points and points.within(1, series.size)),)
-    return (behind_cold(series, cold, found),)
 
 
 def _choose(
