@@ -224,7 +224,6 @@ class ProcessGroup:
                     pass_fds=(*pass_fds, self._lifeline[0]),
                 )
         except BaseException as error:
-            self._over.set()
             self.end(grace_s=0.0)
             if isinstance(error, OSError):
                 raise _unstartable(name, argv, error) from None  # frames of the standard library
@@ -244,7 +243,7 @@ class ProcessGroup:
 
         When an exception ends the waiting, the session is killed at once.
         """
-        pid = self.process.pid
+        pid, grace_s = self.process.pid, 0.0
         try:
             ended_ns = delay = None
             together_ns, stopped_s = 0, 0.0
@@ -264,11 +263,9 @@ class ProcessGroup:
             ended_by_us = self._cut or self._overran_s or self._flooded
             left_running = not ended_by_us and not self._gone_within(_LINGER_S)
             escaped = kinship.escapees(pid, sessions=_sessions()) if self._let_go() else []
-        except BaseException:
-            self._over.set()
-            self.end(grace_s=0.0)
-            raise
-        self.end(grace_s=self._grace_s if self._cut or left_running else 0.0)
+            grace_s = self._grace_s if self._cut or left_running else 0.0
+        finally:
+            self.end(grace_s=grace_s)
         if any(moment_ns > self._start_ns for moment_ns in continued_ns):
             stopped_s = (ended_ns - self._start_ns) / 1e9  # an upper limit
         return Ended(
@@ -335,6 +332,7 @@ class ProcessGroup:
 
     def end(self, *, grace_s: float) -> None:
         """Return when no process of the session is left: asked to end, killed after the grace."""
+        self._over.set()
         if self not in _running:
             return
         try:

@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -26,63 +26,6 @@ _TIMES_TYPICAL, _TIMES_FIRST = 10.0, 3.0
 
 class CallOverran(BaseException):
     """Raised inside a call that lasts too long; not an Exception, since functions catch those."""
-
-
-class _Alarm:
-    """Ends a hanging call by the timer of this process, which every tick sets again.
-
-    ``is_late`` says whether the current call should end. A SIGALRM while the timer runs came from
-    elsewhere, and is handled as usual.
-    """
-
-    def __init__(self, is_late: Callable[[], bool]) -> None:
-        self._is_late = is_late
-        self._is_set, self._tick_s = False, 0.0
-        self._raised_s: float | None = None  # when a call under way was asked to end first
-
-    @contextmanager
-    def set(self, first_s: float, tick_s: float) -> Iterator[None]:
-        """Run the timer inside; a timer that ran before goes on afterwards."""
-        self._is_set, self._tick_s, self._raised_s = True, tick_s, None
-        trace, began, left_s, interval_s = sys.gettrace(), time.monotonic(), 0.0, 0.0
-        try:
-            with handle({signal.SIGALRM: self._tick}):
-                try:
-                    left_s, interval_s = signal.setitimer(signal.ITIMER_REAL, first_s)
-                    yield
-                finally:
-                    self.end()
-                    if self._raised_s and sys.gettrace() is not trace:
-                        sys.settrace(trace)
-        finally:
-            if left_s > 0.0:
-                left_s = max(left_s - (time.monotonic() - began), _SHORTEST_TICK_S)
-                signal.setitimer(signal.ITIMER_REAL, left_s, interval_s)
-
-    def forget(self) -> None:
-        """Start over with the next call, which was not asked to end."""
-        self._raised_s = None
-
-    def end(self) -> None:
-        """Stop the timer."""
-        if self._is_set:
-            self._is_set = False  # a tick that is still to be handled must not set it again
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
-
-    def _tick(self, number: int, frame: FrameType | None) -> None:
-        if not self._is_set:
-            return
-        if signal.getitimer(signal.ITIMER_REAL)[0] > 0.0:
-            own_signals.end_if_asked(number, frame)
-            return
-        signal.setitimer(signal.ITIMER_REAL, self._tick_s)
-        if not self._is_late():
-            return
-        now = time.monotonic()
-        self._raised_s = self._raised_s or now
-        if now - self._raised_s > _GRACE_S:
-            _raise_on_next_line(frame)
-        raise CallOverran
 
 
 def _raise_on_next_line(frame: FrameType | None) -> None:
@@ -114,10 +57,12 @@ class CallLimit:
     times the duration of earlier calls, or two seconds if that is longer. A first call has three
     times the time of the round, or five seconds if that is longer. So slow calls may finish. Calls
     are ended in the main thread only, and only if the timer is free.
+
+    Every tick sets the timer again. A SIGALRM while it runs came from elsewhere, and is handled as
+    usual.
     """
 
     def __init__(self, timeout_s: float | None = None) -> None:
-        self._alarm = _Alarm(self._is_late)
         self._timeout_s = timeout_s
         self.calls = 1  # per reading; every call may last that long
         self.taken: Sequence[int] = ()  # readings so far
@@ -126,7 +71,9 @@ class CallLimit:
         self._is_watching = False
         self._seen, self._since = 0, 0.0
         self._done: int | None = None
-        self._seconds = self._until = self._waited_s = 0.0
+        self._seconds = self._until = self._waited_s = self._tick_s = 0.0
+        self._is_set = False
+        self._raised_s: float | None = None  # when a call under way was asked to end first
 
     @contextmanager
     def kept(self, seconds: float | None, name: str = "") -> Iterator[None]:
@@ -144,7 +91,7 @@ class CallLimit:
             self._seconds, self._until = seconds, time.monotonic() + LATEST * seconds
             first_s, tick_s = LATEST * seconds + _GRACE_S, _GRACE_S / 4.0
         try:
-            with self._alarm.set(first_s, tick_s):
+            with self._alarmed(first_s, tick_s):
                 yield
         except CallOverran as error:
             if self._timeout_s is not None:
@@ -174,7 +121,7 @@ class CallLimit:
         if self._timeout_s is not None:
             if self._is_watching and len(self.taken) != self._seen:
                 self._seen, self._since = len(self.taken), now
-                self._alarm.forget()
+                self._raised_s = None
             return self._is_watching and now - self._since >= self._timeout_s * self.calls
         typical_s = max(self.typical_s, max(self.taken, default=0) / 1e9)
         enough_s = max(_FIRST_GRACE_S, _TIMES_FIRST * self._seconds)
@@ -187,12 +134,52 @@ class CallLimit:
     def end(self) -> None:
         """Wait for hanging calls no more."""
         if self._timeout_s is None:
-            self._alarm.end()
+            self._stop()
 
     def notice(self, name: str) -> Notice:
         """Say that a call was left."""
         left_calls.append(name)
         return Notice.of(Code.CUT_ROUND, "call", name_=name, seconds=self._waited_s)
+
+    @contextmanager
+    def _alarmed(self, first_s: float, tick_s: float) -> Iterator[None]:
+        """Run the timer inside; a timer that ran before goes on afterwards."""
+        self._is_set, self._tick_s, self._raised_s = True, tick_s, None
+        trace, began, left_s, interval_s = sys.gettrace(), time.monotonic(), 0.0, 0.0
+        try:
+            with handle({signal.SIGALRM: self._tick}):
+                try:
+                    left_s, interval_s = signal.setitimer(signal.ITIMER_REAL, first_s)
+                    yield
+                finally:
+                    self._stop()
+                    if self._raised_s and sys.gettrace() is not trace:
+                        sys.settrace(trace)
+        finally:
+            if left_s > 0.0:
+                left_s = max(left_s - (time.monotonic() - began), _SHORTEST_TICK_S)
+                signal.setitimer(signal.ITIMER_REAL, left_s, interval_s)
+
+    def _stop(self) -> None:
+        """Stop the timer."""
+        if self._is_set:
+            self._is_set = False  # a tick that is still to be handled must not set it again
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+
+    def _tick(self, number: int, frame: FrameType | None) -> None:
+        if not self._is_set:
+            return
+        if signal.getitimer(signal.ITIMER_REAL)[0] > 0.0:
+            own_signals.end_if_asked(number, frame)
+            return
+        signal.setitimer(signal.ITIMER_REAL, self._tick_s)
+        if not self._is_late():
+            return
+        now = time.monotonic()
+        self._raised_s = self._raised_s or now
+        if now - self._raised_s > _GRACE_S:
+            _raise_on_next_line(frame)
+        raise CallOverran
 
 
 def _is_timer_free() -> bool:
