@@ -129,7 +129,6 @@ class CallableWorkload(TimedWorkload):
 
     _is_new = True  # until the first call
     _amount: tuple[float, ...] = ()  # of work, in a round of one call
-    _earlier = 0  # readings of earlier rounds of one call
 
     def __init__(
         self,
@@ -316,7 +315,6 @@ class CallableWorkload(TimedWorkload):
                 with self._first_call():
                     self._take((now_ns, append, 1, until_ns, loop))
                 return
-        done = None if done is None else done + self._earlier
         if self._one_by_one:
             with self._left_if_late(elapsed_ns):
                 for _ in repeat(None, n):
@@ -329,7 +327,11 @@ class CallableWorkload(TimedWorkload):
             begun = 1 if inner == 1 else inner - length_hint(loop[0])
             return self._finished + len(elapsed_ns) * inner + begun
 
-        with self._left_if_late(elapsed_ns), self._watched(self.name, elapsed_ns, done, call):
+        with (
+            self._left_if_late(elapsed_ns),
+            failures_of(self.name, elapsed_ns, done, call),
+            self._limit.watching(self._calls),
+        ):
             self._take_readings(timing)
         self._finished += len(elapsed_ns) * inner
 
@@ -347,7 +349,7 @@ class CallableWorkload(TimedWorkload):
         try:
             if timer is not None:
                 timer.resume()
-            with self._watched(name, elapsed_ns, done):
+            with failures_of(name, elapsed_ns, done), self._limit.watching(self._calls):
                 calls = [((*self._amount, *args), kwargs) for args, kwargs in given]
                 reading = self._time_given(calls)
             if timer is not None:

@@ -117,7 +117,11 @@ class StepwiseWorkload(TimedWorkload):
 
     def _take(self, timing: Timing) -> None:
         elapsed_ns, done = self._calls.elapsed_ns, self._calls.done
-        with self._left_if_late(elapsed_ns), self._watched(self.name, elapsed_ns, done):
+        with (
+            self._left_if_late(elapsed_ns),
+            failures_of(self.name, elapsed_ns, done),
+            self._limit.watching(self._calls),
+        ):
             time_steps(self._steps, timing)
 
     def _close(self, steps: Iterator[object]) -> None:
@@ -172,7 +176,7 @@ class AmountWorkload(CallableWorkload):
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
         """Call the function once, with ``plan.work``; WorkloadFailed names a call that failed."""
         amount = amount_of(plan, self.name)
-        self._amount, self._earlier, taken = (amount,), plan.index, list[int]()
+        self._amount, self._calls.earlier, taken = (amount,), plan.index, list[int]()
         with self._limit_calls(plan, recorder), collector_kept(self._gc):
             stopwatch = self._stopwatch  # measured before the call
             taken = self._calls.time(1, 0)

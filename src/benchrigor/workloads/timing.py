@@ -163,23 +163,6 @@ class TimedWorkload:
             self._stopwatch.report(recorder, self._latest_ns)
         return taken
 
-    @contextmanager
-    def _watched(
-        self,
-        part: str,
-        elapsed_ns: Sequence[int],
-        done: int | None,
-        call: Callable[[], int] | None = None,
-    ) -> Iterator[None]:
-        """Name the failures of calls inside, and end one that hangs; see `failures_of`."""
-        if self._calls.pace_ns:
-            self._limit.typical_s = self._calls.pace_ns / 1e9
-        with (
-            failures_of(part, elapsed_ns, done, call),
-            self._limit.watching(elapsed_ns, done),
-        ):
-            yield
-
     def _deadline(self, plan: RoundPlan) -> tuple[int, int]:
         """Return when the time of a round that begins now is up, and when it must have ended."""
         if plan.seconds is None:

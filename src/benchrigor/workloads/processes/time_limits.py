@@ -9,13 +9,16 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchrigor.errors import AT_FIRST, WorkloadFailed
 from benchrigor.model import Code, Notice
 from benchrigor.model.options import LATEST
 from benchrigor.workloads.processes import own_signals
 from benchrigor.workloads.processes.own_signals import handle, left_calls
+
+if TYPE_CHECKING:
+    from benchrigor.workloads.processes.worker import Calls
 
 _SHORTEST_TICK_S = 0.001
 # A call hangs if it goes on for this long after its round's time is up: seconds, or multiples of a
@@ -107,8 +110,10 @@ class CallLimit:
         return WorkloadFailed(f"{call} of {name} took longer than {limit} ({where})")
 
     @contextmanager
-    def watching(self, elapsed_ns: Sequence[int], done: int | None) -> Iterator[None]:
-        """Look after the calls inside; arguments as of `failures_of`."""
+    def watching(self, calls: Calls) -> Iterator[None]:
+        """Look after the calls inside, of the readings under way."""
+        elapsed_ns, done = calls.elapsed_ns, calls.done
+        self.typical_s = calls.pace_ns / 1e9 or self.typical_s
         self._seen, self._since, self._done = len(elapsed_ns), time.monotonic(), done
         self.taken, self._is_watching = elapsed_ns, True
         try:

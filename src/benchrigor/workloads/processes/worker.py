@@ -160,6 +160,8 @@ class Calls:
         The readings under way, and the number before them; None if they do not count.
     measured
         The timer, if it measures between the readings under way.
+    earlier
+        Readings of earlier rounds, which count for the place of those under way.
     kept_ns
         Single calls that are readings, still to be given.
     pace_ns
@@ -180,7 +182,7 @@ class Calls:
         self.kept_ns, self.elapsed_ns = list[int](), list[int]()
         self.done: int | None = None
         self.measured: SegmentTimer | None = None
-        self.pace_ns = 0.0
+        self.earlier, self.pace_ns = 0, 0.0
         self.is_chosen = self.is_cut = self._is_enough = False
 
     def time(
@@ -190,7 +192,8 @@ class Calls:
 
         Nothing is measured between those that are taken apart.
         """
-        self.elapsed_ns, self.done, self.measured = [], done, None if apart else self.timer
+        self.elapsed_ns, self.measured = [], None if apart else self.timer
+        self.done = None if done is None else self.earlier + done
         append = self.elapsed_ns.append
         if self.measured is not None:
             append = self.measured.begin(self.elapsed_ns, done=done or 0, readings=n)
