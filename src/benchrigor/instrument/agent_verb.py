@@ -16,6 +16,7 @@ from benchrigor.instrument.node_options import token_option
 from benchrigor.instrument.nodes.agent import Agent
 from benchrigor.machine import Alarms, read_thresholds
 from benchrigor.model.codec import is_there
+from benchrigor.storage import data_folder
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -102,6 +103,4 @@ def agent(
 
 
 def _kept_at(port: int) -> Path:
-    import platformdirs  # noqa: PLC0415  # not needed if a file is named
-
-    return platformdirs.user_data_path("benchrigor", appauthor=False) / f"agent-{port}.json"
+    return data_folder() / f"agent-{port}.json"

@@ -59,7 +59,7 @@ from benchrigor.session.stored_runs import conditions_of_speed, with_history
 from benchrigor.session.subject import Subject
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.storage import Journal, as_store
-from benchrigor.storage.full_pace import keep_levels, kept_levels
+from benchrigor.storage.user_folder import keep_levels, kept_levels
 from benchrigor.workloads import (
     AmountWorkload,
     CallableWorkload,

@@ -11,7 +11,6 @@ import dataclasses
 import json
 import os
 import sqlite3
-import sys
 import threading
 import uuid
 import weakref
@@ -36,6 +35,7 @@ from benchrigor.storage.database import (
     open_to_write,
     wrong_in,
 )
+from benchrigor.storage.user_folder import data_folder
 
 # Replaces an array in the JSON: {"float64-le": [start, stop]} counts items of 8 bytes in the BLOB,
 # which are floats or whole numbers.
@@ -124,35 +124,20 @@ _ADVICE = {
     "SQLITE_IOERR": "check that the disk works and has space left",
 }
 
-# By platform: the variable that names the data folder, and its usual place below home.
-_DATA_FOLDERS = {
-    "win32": ("LOCALAPPDATA", "AppData/Local"),
-    "darwin": ("XDG_DATA_HOME", "Library/Application Support"),
-}
-
 
 def default_path() -> Path:
     """Return the path of the journal unless an option says otherwise.
 
-    ``$BENCHRIGOR_STORE`` if set; else ``benchrigor/runs.sqlite`` in the user's data folder:
-    ``$XDG_DATA_HOME``, without it ``~/.local/share`` (``~/Library/Application Support`` on
-    macOS); ``%LOCALAPPDATA%`` on Windows.
+    ``$BENCHRIGOR_STORE`` if set; else ``benchrigor/runs.sqlite`` in the user's data folder, see
+    `data_folder`.
 
     Raises
     ------
     StoreFailed
         When the user has no home folder.
     """
-    if chosen := os.environ.get("BENCHRIGOR_STORE"):
-        return Path(chosen)
-    variable, below_home = _DATA_FOLDERS.get(sys.platform, ("XDG_DATA_HOME", ".local/share"))
-    folder = Path(os.environ.get(variable, ""))
-    if not folder.is_absolute():  # the XDG specification has relative paths ignored
-        try:
-            folder = Path.home() / below_home
-        except RuntimeError as error:
-            raise StoreFailed(f"{error} Set BENCHRIGOR_STORE to the journal's path.") from error
-    return folder / "benchrigor" / "runs.sqlite"
+    chosen = os.environ.get("BENCHRIGOR_STORE")
+    return Path(chosen) if chosen else data_folder() / "runs.sqlite"
 
 
 class Journal:

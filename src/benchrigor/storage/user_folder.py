@@ -1,8 +1,10 @@
-"""Full speeds of machines: the levels of the reference in the newest runs, in the user's folder."""
+"""The user's data folder, and full speeds of machines in it: levels of the reference in runs."""
 
 from __future__ import annotations
 
 import json
+import os
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,16 +18,35 @@ _FILE = "full_speed.json"
 _MOST_RUNS = 20  # of each kind of reference
 _LONGEST_S = 14 * 86_400.0  # for which a level is remembered
 _LEAST_S, _MOST_S = 1e-9, 1e9
+# By platform: the variable that names the data folder, and its usual place below home.
+_DATA_FOLDERS = {
+    "win32": ("LOCALAPPDATA", "AppData/Local"),
+    "darwin": ("XDG_DATA_HOME", "Library/Application Support"),
+}
 
 Kept = tuple[float, float]
 """Level of a reference in seconds, and the share of its run that it held."""
 
 
-def full_pace_path() -> Path:
-    """Return the file of the user in which full speeds are kept."""
-    import platformdirs  # noqa: PLC0415  # needed to run a session, not to import one
+def data_folder() -> Path:
+    """Return the folder in which we keep data of the user.
 
-    return platformdirs.user_data_path("benchrigor", appauthor=False) / _FILE
+    ``benchrigor`` in ``$XDG_DATA_HOME``, without it in ``~/.local/share`` (``~/Library/Application
+    Support`` on macOS); in ``%LOCALAPPDATA%`` on Windows.
+
+    Raises
+    ------
+    StoreFailed
+        When the user has no home folder.
+    """
+    variable, below_home = _DATA_FOLDERS.get(sys.platform, ("XDG_DATA_HOME", ".local/share"))
+    folder = Path(os.environ.get(variable, ""))
+    if not folder.is_absolute():  # the XDG specification has relative paths ignored
+        try:
+            folder = Path.home() / below_home
+        except RuntimeError as error:
+            raise StoreFailed(f"{error} Set BENCHRIGOR_STORE to the journal's path.") from error
+    return folder / "benchrigor"
 
 
 def kept_levels(machine: str) -> dict[str, list[Kept]]:
@@ -33,7 +54,7 @@ def kept_levels(machine: str) -> dict[str, list[Kept]]:
 
     Empty if none are known, or the file holds something else.
     """
-    known = _read(full_pace_path()).get(machine, {})
+    known = _read().get(machine, {})
     return {kind: [(level, share) for _, level, share in rows] for kind, rows in known.items()}
 
 
@@ -45,11 +66,11 @@ def keep_levels(machine: str, levels: Mapping[str, Kept]) -> None:
     StoreFailed
         When they cannot be written.
     """
-    path = full_pace_path()
+    path = data_folder() / _FILE
     try:
         make_private_folder(path.parent)
         with locked(path):
-            contents = _read(path)
+            contents = _read()
             of_machine = contents.setdefault(machine, {})
             for kind, level in levels.items():
                 row = (time.time(), *level)
@@ -59,13 +80,11 @@ def keep_levels(machine: str, levels: Mapping[str, Kept]) -> None:
         raise StoreFailed(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
-def _read(path: Path) -> dict[str, dict[str, list[tuple[float, float, float]]]]:
+def _read() -> dict[str, dict[str, list[tuple[float, float, float]]]]:
     """Return the contents by machine and kind: times, levels and shares that are not too old."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    if not isinstance(found, dict):
+        found = json.loads((data_folder() / _FILE).read_text(encoding="utf-8")).items()
+    except (OSError, StoreFailed, ValueError, RecursionError, AttributeError):
         return {}
     now_s = time.time()
     return {
@@ -75,7 +94,7 @@ def _read(path: Path) -> dict[str, dict[str, list[tuple[float, float, float]]]]:
             if isinstance(rows, list)
             and (fitting := [r for r in rows if _fits(r) and abs(r[0] - now_s) <= _LONGEST_S])
         }
-        for machine, by_kind in found.items()
+        for machine, by_kind in found
         if isinstance(by_kind, dict)
     }
 

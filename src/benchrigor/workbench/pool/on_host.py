@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote
 
-import platformdirs
 import psutil  # type: ignore[import-untyped]
 
 from benchrigor import __version__
@@ -36,6 +35,7 @@ from benchrigor.errors import (
 )
 from benchrigor.model import codec
 from benchrigor.model.one_line import OneLine
+from benchrigor.storage import data_folder
 from benchrigor.units import show_duration
 
 try:
@@ -246,7 +246,7 @@ class HostLock:
         now_s: Callable[[], float] = time.monotonic,
         boot: str | None = None,
     ) -> None:
-        folder = folder or platformdirs.user_data_path("benchrigor", appauthor=False) / "hosts"
+        folder = folder or data_folder() / "hosts"
         self._path = Path(folder) / f"{quote(machine or platform.node(), safe='')}.lock"
         self._host, self._token, self._alone, self._now_s = host, token, alone, now_s
         self._boot = boot or (_BOOT.read_text().strip() if _BOOT.exists() else "")
