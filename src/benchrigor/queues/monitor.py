@@ -197,6 +197,8 @@ class GrowthWatch:
         self._period_s = period_s
         self._began_ns: int | None = None
         self._thread = WatchThread("benchrigor-growth", lambda wait: keep_sampling(self.grow, wait))
+        # Grown queues keep their bounds until their taps are closed.
+        self.start, self.stop = self._thread.start, self._thread.stop
 
     @property
     def failure(self) -> str | None:
@@ -204,18 +206,8 @@ class GrowthWatch:
         failure = self._thread.failure
         return failure and f"queues grow no more: {failure}"
 
-    def start(self) -> None:
-        """Begin."""
-        if self._queues:
-            self._thread.start()
-
-    def stop(self) -> None:
-        """End; grown queues keep their bounds until their taps are closed."""
-        if self._queues:
-            self._thread.stop()
-
-    def grow(self, now_ns: int) -> float:
-        """Grow the queues that have been full; return the seconds until the next call."""
+    def grow(self, now_ns: int) -> float | None:
+        """Grow the queues that have been full; return the seconds until the next call, or None."""
         self._began_ns = self._began_ns or now_ns
         for tail, double, seen in self._queues:
             # Of several producers the one that waited longest counts.
@@ -224,7 +216,7 @@ class GrowthWatch:
                 at_s = (now_ns - self._began_ns) * 1e-9
                 grown = QueueGrowth(name=tail.queue, before=moved[0], after=moved[1], at_s=at_s)
                 self.growths = (*self.growths, grown)
-        return self._period_s
+        return self._period_s if self._queues else None
 
 
 LOADING_S, _GLANCE_S = 10.0, 0.005

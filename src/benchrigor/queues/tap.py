@@ -392,7 +392,14 @@ class Tap:
         >>> work.qsize(), work.maxsize
         (3, 1)
         """
-        bound = self._movable(by)
+        if problems := _wrong_whole("by", by):
+            raise InvalidInput(problems)
+        if self._closed:
+            raise InvalidInput(f"the tap of {self.name!r} is closed, expected an open one")
+        if (bound := self._bound) is None:
+            raise InvalidInput(
+                f"the bound of {self.queue!r} cannot be moved, expected a queue of queue or asyncio"
+            )
         loan = bound.lend(by)
         try:
             yield
@@ -429,17 +436,6 @@ class Tap:
             for end in (self.head, self.tail):
                 end.read()
             self.page.close()
-
-    def _movable(self, by: int) -> Bound:
-        if problems := _wrong_whole("by", by):
-            raise InvalidInput(problems)
-        if self._closed:
-            raise InvalidInput(f"the tap of {self.name!r} is closed, expected an open one")
-        if self._bound is None:
-            raise InvalidInput(
-                f"the bound of {self.queue!r} cannot be moved, expected a queue of queue or asyncio"
-            )
-        return self._bound
 
 
 class Bound:

@@ -341,12 +341,12 @@ def service_rate(
     seen: Floats,
     kept: Floats,
     *,
+    asked: Asked,
+    began_s: float,
     estimate: Estimate | None,
     reason: RateReason | None,
-    method: str,
-    began_s: float,
-    servers: int,
     moments: ServiceMoments | None,
+    cpu_rate: Estimate | None = None,
 ) -> ServiceRate:
     """Make a rate from the sums over all periods, and over the periods that count."""
     busy_s = float(kept[Row.DELAY_BUSY])
@@ -354,11 +354,14 @@ def service_rate(
     notices = []
     if delay_share is not None and delay_share > DISTURBED:
         notices.append(Notice.of(Code.DISTURBED_RATE, delay_share=delay_share))
+    if kept[Row.USED] < kept[Row.PERIODS]:
+        dropped = 1.0 - float(kept[Row.USED] / kept[Row.PERIODS])
+        notices.append(Notice.of(Code.DROPPED_PERIODS, dropped=dropped))
     return ServiceRate(
         estimate=estimate,
         converged=reason is None,
         reason=reason,
-        method=method,
+        method=asked.method,
         start_s=began_s,
         stop_s=began_s + float(seen[Row.WALL]),
         periods=int(seen[Row.PERIODS]),
@@ -366,7 +369,8 @@ def service_rate(
         used=int(kept[Row.USED]),
         period_s=float(seen[Row.WALL] / seen[Row.PERIODS]),
         items=int(kept[Row.ITEMS]),
-        servers=servers,
+        servers=asked.servers,
+        cpu_rate=cpu_rate,
         delay_share=delay_share,
         moments=moments,
         notices=tuple(notices),

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from benchrigor.errors import InvalidInput
+from benchrigor.machine.kernel_files import ROOT, KernelFile, Unavailable, open_file
 from benchrigor.queues.counting.cells import Cell, Counts, Page, reopen
 
 HEAD, TAIL = ".head", ".tail"  # endings of the names of a queue's ends
@@ -97,9 +98,6 @@ def _receive(path: Path, name: str, servers: int) -> End:
     return End(reopen(path, writable=False), name, servers=servers)
 
 
-_ROOT = Path("/")
-
-
 class Owner(NamedTuple):
     """A thread, as the system numbers it and its process."""
 
@@ -120,10 +118,10 @@ class Owners:
     An open file stands for one process or thread, even if another one gets its number.
     """
 
-    def __init__(self, *, root: Path = _ROOT) -> None:
+    def __init__(self, *, root: Path = ROOT) -> None:
         self._root = root
         self._processes: dict[int, int | None] = {}
-        self._threads: dict[Owner, int | None] = {}
+        self._threads: dict[Owner, KernelFile | None] = {}
         self._gone: set[int] = set()
         self._poll = select.poll() if hasattr(os, "pidfd_open") else None
 
@@ -143,15 +141,14 @@ class Owners:
 
     def used(self, owner: Owner) -> Used | None:
         """Return the processor use of a thread; None if it is unknown, or the thread has ended."""
-        if owner not in self._threads:
-            self._threads[owner] = self._schedstat(owner)
-        descriptor = self._threads[owner]
-        if descriptor is None:
-            return None
         try:
-            cpu_ns, delay_ns, slices = map(int, os.pread(descriptor, 64, 0).split())
-        except (OSError, ValueError):
-            os.close(descriptor)
+            if owner not in self._threads:
+                path = self._root / f"proc/{owner.pid}/task/{owner.tid}/schedstat"
+                self._threads[owner] = open_file(path)
+            if (file := self._threads[owner]) is None:
+                return None
+            cpu_ns, delay_ns, slices = map(int, file.read().split())
+        except (Unavailable, OSError, ValueError):
             self._threads[owner] = None
             return None
         # A kernel that does not count shows only zeros.
@@ -159,7 +156,7 @@ class Owners:
 
     def close(self) -> None:
         """Let go of everything."""
-        for descriptor in (*self._processes.values(), *self._threads.values()):
+        for descriptor in self._processes.values():
             if descriptor is not None:
                 with contextlib.suppress(OSError):
                     os.close(descriptor)
@@ -184,13 +181,6 @@ class Owners:
             os.close(descriptor)
         self._processes[pid] = None
         self._gone.add(pid)
-
-    def _schedstat(self, owner: Owner) -> int | None:
-        path = self._root / f"proc/{owner.pid}/task/{owner.tid}/schedstat"
-        try:
-            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            return None
 
 
 def _is_there(pid: int) -> bool:

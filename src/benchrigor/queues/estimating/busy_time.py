@@ -202,21 +202,16 @@ def busy_rate(batches: Floats, *, began_s: float, asked: Asked) -> ServiceRate:
     estimate = _per_time(ripe, Row.ITEMS, Row.BUSY, asked)
     is_narrow = estimate is not None and estimate.relative_half_width <= asked.target
     converged = is_narrow and ripe.shape[1] >= _FEWEST
-    rate = service_rate(
+    return service_rate(
         total,
         total,
+        asked=asked,
+        began_s=began_s,
         estimate=estimate,
         reason=None if converged else _reason(total),
-        method=BUSY_TIME,
-        began_s=began_s,
-        servers=asked.servers,
         moments=service_moments(ripen(busy, items=RIPE)[0]) if busy.shape[1] else None,
+        cpu_rate=_per_time(ripe, Row.CPU_ITEMS, Row.CPU, asked),
     )
-    notices = rate.notices
-    if dropped := 1.0 - float(total[Row.USED] / total[Row.PERIODS]):
-        notices = (*notices, Notice.of(Code.DROPPED_PERIODS, dropped=dropped))
-    cpu_rate = _per_time(ripe, Row.CPU_ITEMS, Row.CPU, asked)
-    return replace(rate, cpu_rate=cpu_rate, notices=notices)
 
 
 def _per_time(batches: Floats, served: Row, spent: Row, asked: Asked) -> Estimate | None:

@@ -384,11 +384,10 @@ def quantile_rate(
     return service_rate(
         seen,
         counted,
+        asked=asked,
+        began_s=began_s,
         estimate=_of_quantiles(quantiles, counted, asked) if quantiles.n else None,
         reason=reason,
-        method=QUANTILE,
-        began_s=began_s,
-        servers=asked.servers,
         moments=service_moments(kept) if counted[Row.USED] else None,
     )
 

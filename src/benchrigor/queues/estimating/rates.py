@@ -106,6 +106,7 @@ class ServiceRateEstimator:
         refuse(problems, wrong_whole("servers", servers), wrong_number("target", target))
         self.method, self.servers = method, int(servers)
         asked = Asked(
+            method=method,
             servers=self.servers,
             target=target,
             confidence=confidence,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from benchrigor.model import Estimate
 from benchrigor.queues.arithmetic.periods import (
     BUSY_TIME,
     Asked,
@@ -121,7 +122,10 @@ class Sampler:
             first_ns = self._last_ns if self._first_ns is None else self._first_ns
             known = self._known()
             return MonitorReport(
-                stages=tuple(map(self._with_visits, range(len(known)), known)),
+                stages=tuple(
+                    replace(stage, visits=self._visits(number))
+                    for number, stage in enumerate(known)
+                ),
                 watched_s=(self._last_ns - first_ns) * 1e-9,
                 cost_s=cost_s,
                 period_s=self.period_s,
@@ -201,15 +205,12 @@ class Sampler:
         if found.notice is not None:
             self.failure = f"{found.notice.sentence} Shorter ones take more of a processor."
 
-    def _with_visits(self, number: int, known: WatchedStage) -> WatchedStage:
-        """Add how many items the stage served per item of the first stage that reads."""
+    def _visits(self, number: int) -> Estimate | None:
+        """Return how many items a stage served per item of the first stage that reads."""
         if self._first is None:
-            return known
+            return None
         items, confidence = self._items.full["arrived"].T, self._asked.confidence
-        visits = if_estimable(
-            filter_ratio, items[number], items[self._first], confidence=confidence
-        )
-        return replace(known, visits=visits)
+        return if_estimable(filter_ratio, items[number], items[self._first], confidence=confidence)
 
 
 def _provisional(stage: WatchedStage) -> WatchedStage:
