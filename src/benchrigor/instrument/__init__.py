@@ -10,8 +10,7 @@ from benchrigor.lazy_names import lazy_names
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "benchrigor.interference.recording.communicator": "process_of traced",
-        "benchrigor.interference.recording.segment_recorder": "Segments segments",
+        "benchrigor.interference.recording.segment_recorder": "Segments process_of segments traced",
         "benchrigor.machine.alarms": "Alarms",
         "benchrigor.machine.host": "capabilities provenance",
         "benchrigor.machine.states.health_checks": "health",

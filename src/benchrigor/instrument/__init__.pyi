@@ -6,10 +6,10 @@ from benchrigor.instrument.probing.probe_registry import ProbeRegistry as ProbeR
 from benchrigor.instrument.probing.probe_registry import probe as probe
 from benchrigor.instrument.probing.probe_registry import probe_module as probe_module
 from benchrigor.instrument.probing.probes import Probe as Probe
-from benchrigor.interference.recording.communicator import process_of as process_of
-from benchrigor.interference.recording.communicator import traced as traced
 from benchrigor.interference.recording.segment_recorder import Segments as Segments
+from benchrigor.interference.recording.segment_recorder import process_of as process_of
 from benchrigor.interference.recording.segment_recorder import segments as segments
+from benchrigor.interference.recording.segment_recorder import traced as traced
 from benchrigor.machine.alarms import Alarms as Alarms
 from benchrigor.machine.host import capabilities as capabilities
 from benchrigor.machine.host import provenance as provenance

@@ -12,8 +12,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "picture": "plot_interference",
         "profiles": "composite_profile merge_processes quantise",
-        "recording.communicator": "process_of traced",
-        "recording.segment_recorder": "Segments segments",
+        "recording.segment_recorder": "Segments process_of segments traced",
         "report": "render_interference",
     },
 )

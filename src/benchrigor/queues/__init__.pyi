@@ -1,6 +1,6 @@
 from benchrigor.queues.counting.cells import Counts as Counts
 from benchrigor.queues.counting.cells import Page as Page
-from benchrigor.queues.estimating.period_calibrator import PeriodCalibrator as PeriodCalibrator
+from benchrigor.queues.estimating.rates import PeriodCalibrator as PeriodCalibrator
 from benchrigor.queues.estimating.rates import ServiceRateEstimator as ServiceRateEstimator
 from benchrigor.queues.monitor import Monitor as Monitor
 from benchrigor.queues.recordings import Recording as Recording

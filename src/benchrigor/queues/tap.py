@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, Self, get_origin
 from benchrigor.errors import InvalidInput
 from benchrigor.queues.counting.cells import NAME_BYTES, Page, check_name
 from benchrigor.queues.counting.writers import HEAD, TAIL, End, ItemBytes, Writer, is_size
-from benchrigor.queues.tapping.sockets import TappedSocket
-from benchrigor.queues.tapping.stand_ins import (
+from benchrigor.queues.stand_ins import (
     AsyncPass,
     AsyncPasses,
     AwaitedQueue,
@@ -34,6 +33,7 @@ from benchrigor.queues.tapping.stand_ins import (
     SizedPasses,
     StreamHead,
     StreamTail,
+    TappedSocket,
     Wrapper,
     time_wait,
 )

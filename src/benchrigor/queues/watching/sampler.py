@@ -22,7 +22,7 @@ from benchrigor.queues.arithmetic.periods import (
 from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio
 from benchrigor.queues.counting.writers import Owner, Owners
 from benchrigor.queues.data import RateReason
-from benchrigor.queues.estimating.period_calibrator import CalibratedPeriod, PeriodCalibrator
+from benchrigor.queues.estimating.rates import CalibratedPeriod, PeriodCalibrator
 from benchrigor.queues.stages import MonitorReport, Stage, WatchedStage
 from benchrigor.queues.watching.stage_figures import (
     Cells,

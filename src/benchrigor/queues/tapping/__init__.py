@@ -1,1 +1,0 @@
-"""Counts the items of all kinds of sources, which keep their usual behaviour."""
