@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         RoundPlan,
         RunRecord,
         Sample,
+        Standing,
+        Turn,
     )
 
 __getattr__, _ = lazy_names(__name__, {"benchrigor.workbench.data": "LoadGenerator"})
@@ -144,6 +146,18 @@ class StopRule(Protocol):
 
     def __call__(self, progress: Progress) -> Decision | None:
         """Return a decision, or None to leave it to the next rule."""
+
+
+@runtime_checkable
+class Schedule(Protocol):
+    """Chooses who is measured next, and how much.
+
+    Laws: the same states give the same turns; all subjects have as many; it sees durations and
+    widths, never a ratio, so what it chooses does not depend on who is faster.
+    """
+
+    def next(self, state: Mapping[str, Standing]) -> Turn | None:
+        """Return the next turn of those under way, by name; None if there is none."""
 
 
 @runtime_checkable

@@ -8,17 +8,18 @@ from scipy import stats as scipy_stats
 from tests.session.pairs.turns import both, comparing
 
 from benchrigor.model import Comparison, StopReason, Verdict
-from benchrigor.session.engine import Engine, Turn
+from benchrigor.session.engine import Engine, Taken
 from benchrigor.session.pairs.ratio import Ratio
 
 
 def compare_series(engine: Engine[Ratio], old: np.ndarray, new: np.ndarray) -> Comparison:
     """Tell an engine the pairs of two series until it has enough."""
     done = 0
-    while (plan := engine.ask()) is not None:
+    while (turn := engine.ask()) is not None:
+        plan = turn.plan
         part = slice(done, done + plan.readings)
         rounds = [both(plan, old[part], new[part])]
-        engine.tell(Turn(plan=plan, rounds=rounds, elapsed_ns=1_000))
+        engine.tell(Taken(plan=plan, rounds=rounds, elapsed_ns=1_000))
         done += plan.readings
     found: Comparison = engine.result()
     return found

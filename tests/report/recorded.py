@@ -28,9 +28,9 @@ def told(
     for index, values in enumerate(rounds):
         kind = "unit_readings" if np.ndim(values) else "readings"
         of: dict[str, Any] = {kind: {metrics[0].name: values}, "facts": facts or {}}
-        plan = engine.ask()
-        assert plan is not None
-        engine.tell(Round(plan=plan, elapsed_ns=10**9, delays=(delays or {}).get(index), **of))
+        turn, lost = engine.ask(), (delays or {}).get(index)
+        assert turn is not None
+        engine.tell(Round(plan=turn.plan, elapsed_ns=10**9, delays=lost, **of))
     return engine.result()
 
 

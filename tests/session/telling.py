@@ -17,6 +17,7 @@ from benchrigor.model import (
     RoundPlan,
     RunRecord,
     StopReason,
+    Turn,
 )
 from benchrigor.session import Session
 from benchrigor.session.engine import Engine
@@ -34,9 +35,15 @@ def engine_of(*args: Any, subject: Any = None, **given: Any) -> Engine[Subject]:
     return Engine(Subject(*args, facts=subject, **given))
 
 
+def asked(session: Engine[Subject] | Session) -> RoundPlan | None:
+    """Return the plan of the next round, None when there is none."""
+    turn = session.ask()
+    return turn.plan if isinstance(turn, Turn) else turn
+
+
 def tell(session: Engine[Subject] | Session, given: Given) -> br.Decision:
     """Tell a session its next round, of a nanosecond unless something else is given."""
-    plan = session.ask()
+    plan = asked(session)
     assert plan is not None
     if not isinstance(given, Round):
         given = Round(plan=plan, **{"elapsed_ns": 1, **given})
@@ -50,7 +57,7 @@ def told(
     after: Callable[[], object] = lambda: None,
 ) -> RunRecord:
     """Tell a session rounds until it ends, ``give`` for each plan."""
-    while (plan := session.ask()) is not None:
+    while (plan := asked(session)) is not None:
         tell(session, give(plan))
         after()
         assert plan.index < 3000, "the session does not end"

@@ -31,19 +31,20 @@ from benchrigor.model import (
     Round,
     RoundPlan,
     RunRecord,
+    Standing,
     StopReason,
 )
 from benchrigor.protocols import LastingWorkload, Recorder
-from benchrigor.session import default_rules
+from benchrigor.session import Session, default_rules
 from benchrigor.session.engine import Engine
-from benchrigor.session.schedule.pacing import Pace, next_readings
+from benchrigor.session.schedule.pacing import next_readings
 from benchrigor.testing import FakeClock, MemoryStore
 
 ENDLESS = Options(target=1e-6, budget_readings=4000)
 
 
 def test_ask_gives_the_same_plan_until_it_is_told() -> None:
-    engine = engine_of()
+    engine = Session()
     first = engine.ask()
     assert engine.ask() is first is not None
     told_round = Round(plan=first, elapsed_ns=1, unit_readings={"time": [1.0]})
@@ -210,9 +211,9 @@ def asked(rounds: Sequence[tuple[int, float]], **options: Any) -> int:
     for readings, seconds in rounds:
         values = draw(readings)
         tell(engine, {"elapsed_ns": round(1e9 * seconds), "unit_readings": {"time": values}})
-    plan = engine.ask()
-    assert plan is not None
-    return plan.readings
+    turn = engine.ask()
+    assert turn is not None
+    return turn.plan.readings
 
 
 @pytest.mark.parametrize(
@@ -244,9 +245,9 @@ def started(
     give = units(steady(level=reading_s, cv=0.05), size=n, reading_s=reading_s + start_s / n)
     for _ in range(rounds):
         tell(engine, give(RoundPlan(index=0)))
-    plan = engine.ask()
-    assert plan is not None
-    return plan.readings, engine
+    turn = engine.ask()
+    assert turn is not None
+    return turn.plan.readings, engine
 
 
 @pytest.mark.parametrize(
@@ -286,7 +287,7 @@ def test_an_invocation_is_as_long_as_its_start_and_the_spread_between_are_worth(
     known = engine.result().analyses[0].split
     assert known is not None
     given = {"between": 1e-4, "within": 25e-4, "readings": 400.0, **components}
-    pace = Pace(
+    standing = Standing(
         readings=2_500,
         elapsed_s=1.0,
         last_readings=500,
@@ -296,4 +297,4 @@ def test_an_invocation_is_as_long_as_its_start_and_the_spread_between_are_worth(
         busy_s=0.5,
         split=replace(known, **given),  # type: ignore[arg-type]
     )
-    assert next_readings(pace, Options(rounds="restarted", **options)) == wanted
+    assert next_readings(standing, Options(rounds="restarted", **options)) == wanted

@@ -17,8 +17,9 @@ from benchrigor.errors import BenchrigorError, WorkloadFailed
 from benchrigor.model import Options, RoundPlan, RunRecord
 from benchrigor.protocols import Recorder, Workload
 from benchrigor.session import Session
-from benchrigor.session.engine import Engine, check_seed, seed_of
+from benchrigor.session.engine import Engine
 from benchrigor.session.measuring import records_of, rotate
+from benchrigor.session.schedule.schedules import check_seed, seed_of
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.command_line import setting_up
 from benchrigor.workloads.processes.own_signals import end, handle

@@ -1,4 +1,4 @@
-"""The engine: asks a goal for plans, takes their results, and stops once. No I/O."""
+"""The engine: asks a schedule for turns, gives a goal their rounds, and stops once. No I/O."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
-import numpy as np
-
-from benchrigor.errors import PlanMismatch
+from benchrigor.errors import PlanMismatch, WorkTooShort
 from benchrigor.model import (
     Analysis,
+    Code,
     Decision,
     Notice,
     Options,
     Progress,
     Round,
     RoundPlan,
+    Standing,
     StopReason,
+    Turn,
 )
-from benchrigor.model.checks import checked
-from benchrigor.protocols import StopRule
-from benchrigor.settings import SETTINGS
+from benchrigor.protocols import Schedule, StopRule
+from benchrigor.session.outcomes import failed_hook
+from benchrigor.session.schedule.schedules import HookRaised
 
 G = TypeVar("G", bound="Goal")
 _LOG = logging.getLogger("benchrigor.session")
@@ -34,21 +35,9 @@ _FIGURE_S = 0.25
 FIGURE_READINGS = 2_000
 
 
-def check_seed(seed: object) -> int:
-    """Return a seed, drawn for None; raise InvalidInput unless it is a whole number from 0 on."""
-    if seed is None:
-        return int(np.random.SeedSequence().generate_state(1)[0])
-    return int(checked("seed", SETTINGS["seed"], seed))
-
-
-def seed_of(seed: int, index: int) -> int:
-    """Return the seed of one of several sessions."""
-    return int(np.random.SeedSequence([seed, index]).generate_state(1)[0])
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Turn:
-    """What two subjects gave that carried out a plan in turn."""
+class Taken:
+    """What two subjects gave in a turn."""
 
     plan: RoundPlan
     rounds: Sequence[tuple[Round, Round]]  # of both, those that were side by side
@@ -60,8 +49,16 @@ class Goal(Protocol):
     """What an engine measures for: the width of a level, or of the ratio of two."""
 
     @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
     def options(self) -> Options:
         """Budgets, and what is wanted."""
+
+    @property
+    def schedule(self) -> Schedule:
+        """Who is measured next, and how much."""
 
     @property
     def rules(self) -> Sequence[StopRule]:
@@ -75,8 +72,8 @@ class Goal(Protocol):
     def is_early(self) -> bool:
         """Whether there are too few readings for a full look."""
 
-    def next_plan(self, engine: Engine[Any]) -> RoundPlan | None:
-        """Choose the next plan, or end the engine and return None."""
+    def standing(self, engine: Engine[Any]) -> Standing:
+        """Return what its schedule may see."""
 
     def check(self, finished: Any) -> None:
         """Raise InvalidInput if the result of a plan is impossible."""
@@ -120,7 +117,7 @@ class Engine(Generic[G]):
         self.notices: list[Notice] = []
         self.told = self.elapsed_ns = 0
         self.is_asked_to_stop = False
-        self._pending: RoundPlan | None = None
+        self._pending: Turn | None = None
         self._figure: Analysis | None = None
         self._figure_ns = 0
 
@@ -148,15 +145,25 @@ class Engine(Generic[G]):
             self.notices.append(notice)
             _LOG.debug("notice: %s", notice)
 
-    def ask(self) -> RoundPlan | None:
-        """Return the next plan, the same one until its result is passed; None when finished."""
+    def ask(self) -> Turn | None:
+        """Return the next turn, the same one until its result is passed; None when finished."""
         if self.is_asked_to_stop and self._pending is None:
             self.end(StopReason.STOP_REQUESTED)
-        if self.decision is not None:
-            return None
-        if self._pending is None:
-            self._pending = self.goal.next_plan(self)
+        if self.decision is None and self._pending is None:
+            self._pending = self._next_turn()
         return self._pending
+
+    def _next_turn(self) -> Turn | None:
+        """Ask the schedule; end if there can be no turn."""
+        try:
+            return self.goal.schedule.next({self.goal.name: self.goal.standing(self)})
+        except WorkTooShort as error:
+            refusal = Notice.of(Code.WORK_TOO_SHORT, why_=str(error))
+            self.end(StopReason.WORK_TOO_SHORT, refusal)
+            raise
+        except HookRaised as error:
+            self.end(StopReason.HOOK_FAILED, failed_hook("next_work", error.raised))
+            return None
 
     def tell(
         self,
@@ -177,7 +184,7 @@ class Engine(Generic[G]):
             When the result is impossible; the plan stays open.
         """
         plan = finished.plan
-        if asked and plan != self._pending:
+        if asked and (self._pending is None or plan != self._pending.plan):
             told = plan.index < self.told
             raise PlanMismatch(
                 f"plan {plan.index} {'has been told already' if told else 'was never asked for'}; "

@@ -1,4 +1,4 @@
-"""The loop of sessions and comparisons: ask for a plan, carry it out, pass its result."""
+"""The loop of sessions and comparisons: ask for a turn, carry it out, pass its result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from benchrigor.errors import (
     failed,
 )
 from benchrigor.machine.host_delays import HostDelay, HostDelays, attribute_delay
-from benchrigor.model import Options, Progress, Round, RoundPlan, StopReason
+from benchrigor.model import Options, Progress, Round, RoundPlan, StopReason, Turn
 from benchrigor.protocols import Clock, Workload
 from benchrigor.session.conditions.red_rounds import segments_of
 from benchrigor.session.engine import Engine
@@ -45,31 +45,31 @@ class Hooks:
 
 def drive(
     engine: Engine[Any],
-    perform: Callable[[RoundPlan], Callable[[int], Any] | None],
+    perform: Callable[[Any], Callable[[int], Any] | None],
     clock: Clock,
     hooks: Hooks,
     *,
-    ask: Callable[[], RoundPlan | None] | None = None,
+    ask: Callable[[], Turn | RoundPlan | None] | None = None,
     tell: Callable[[Any], object] | None = None,
     pause: Callable[[], bool] = lambda: False,
     ready: Callable[[], int] = lambda: 0,
 ) -> None:
-    """Carry out plans until the engine stops, the workload is exhausted, or a hook fails.
+    """Carry out turns until the engine stops, the workload is exhausted, or a hook fails.
 
-    ``perform`` carries out a plan. It returns a function that makes the result from its wall time
+    ``perform`` carries out a turn. It returns a function that makes the result from its wall time
     in nanoseconds, or None if the workload is exhausted. ``ask`` and ``tell`` are those of a
-    session, None for the engine's own. ``pause`` says whether to return before the next plan; the
-    time until the next call belongs to no round. ``ready`` is called before every round; the
-    nanoseconds that it returns belong to no round either.
+    session, whose turns are plans; None for the engine's own. ``pause`` says whether to return
+    before the next turn; the time until the next call belongs to no round. ``ready`` is called
+    before every turn; the nanoseconds that it returns belong to no round either.
     """
     ask, tell, pid = ask or engine.ask, tell or engine.tell, os.getpid()
     engine.min_seconds = least_span_s(clock, engine.goal.options)
     since = clock.now_ns()
-    while not pause() and (plan := ask()) is not None:
+    while not pause() and (turn := ask()) is not None:
         since += ready()
-        if not call_hook(engine, "before_round", hooks.before_round, plan):
+        if not call_hook(engine, "before_round", hooks.before_round, turn):
             return
-        finish = perform(plan)
+        finish = perform(turn)
         go_on(pid)
         if finish is None:
             engine.end(StopReason.EXHAUSTED)
@@ -77,7 +77,9 @@ def drive(
         # A budget is wall time, including that of hooks, analysis and journal.
         now = clock.now_ns()
         if now < since:
-            raise ClockFailed(f"the clock went backwards by {since - now} ns in round {plan.index}")
+            raise ClockFailed(
+                f"the clock went backwards by {since - now} ns in round {engine.told}"
+            )
         finished = finish(now - since)
         since = now
         # Helper threads of numpy would keep a processor busy for a tenth of a second of the next.

@@ -8,15 +8,13 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from contextlib import suppress
 from dataclasses import fields
 from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import BenchrigorError, InvalidInput
@@ -26,8 +24,8 @@ from benchrigor.model.checks import attempt, is_number, refuse, wrong_values
 from benchrigor.model.one_line import Reported
 from benchrigor.model.options import SHORTEST_PIECE_S, USUAL_TARGET
 from benchrigor.protocols import Clock, Store, Workload
-from benchrigor.session.engine import check_seed, seed_of
 from benchrigor.session.measured_metrics import SPEED
+from benchrigor.session.schedule.schedules import Rotation, check_seed, seed_of
 from benchrigor.session.session import Session, meter_for
 from benchrigor.units import Direction, many, show_duration
 from benchrigor.workloads import AmountWorkload, CallableWorkload
@@ -374,12 +372,10 @@ def rotate(
         for name, (session, workload) in runs.items()
     }
     errors: dict[str, BenchrigorError] = {}
-    rng = np.random.default_rng(seed)
-    order = list(runs)
+    schedule = Rotation([*runs], seed)
     try:
-        while under_way:
-            order = next_order([name for name in order if name in under_way], rng)
-            for name in order:
+        while turn := schedule.next({name: runs[name][0].standing for name in under_way}):
+            for name in turn.order:
                 _take_turn(name, under_way, errors)
     except KeyboardInterrupt as interrupt:
         for session in under_way.values():
@@ -405,21 +401,6 @@ def _take_turn(name: str, under_way: dict[str, Turns], errors: dict[str, Benchri
     except BenchrigorError as error:
         del under_way[name]
         errors[name] = error
-
-
-def next_order(before: Sequence[str], rng: np.random.Generator) -> list[str]:
-    """Draw the order of a turn; half a turn or more lies between two pieces of a session.
-
-    Two pieces in a row would be one longer piece. A place is open to sessions that were up to half
-    a turn after it in the turn before.
-    """
-    left, order = list(before), list[str]()
-    for place in range(len(left)):
-        latest = (len(before) - 1) // 2 + place
-        free = [name for name in left if before.index(name) <= latest]
-        order.append(free[int(rng.integers(len(free)))])
-        left.remove(order[-1])
-    return order
 
 
 def records_of(runs: Runs) -> RunRecords:

@@ -28,6 +28,7 @@ from benchrigor.model import (
     Round,
     RoundPlan,
     RunRecord,
+    Standing,
 )
 from benchrigor.model.checks import is_number, refuse, wrong_values
 from benchrigor.model.run import Provenance
@@ -42,7 +43,7 @@ from benchrigor.protocols import (
     Workload,
 )
 from benchrigor.session.conditions.pace_of_rounds import levels_of
-from benchrigor.session.engine import Engine, check_seed
+from benchrigor.session.engine import Engine
 from benchrigor.session.fitness.findings import watch_for
 from benchrigor.session.loop import (
     NAP_NS,
@@ -54,6 +55,7 @@ from benchrigor.session.loop import (
     performer,
 )
 from benchrigor.session.outcomes import earlier_numbers, say_begin, say_decision
+from benchrigor.session.schedule.schedules import check_seed
 from benchrigor.session.schedule.work_schedule import NextWork
 from benchrigor.session.stored_runs import conditions_of_speed, with_history
 from benchrigor.session.subject import Subject
@@ -178,6 +180,11 @@ class Session:
         """State of the session after the last round; None before the first."""
         return self.engine.progress
 
+    @property
+    def standing(self) -> Standing:
+        """How far the session has come, for a `protocols.Schedule` of several."""
+        return self.subject.standing(self.engine)
+
     def request_stop(self) -> None:
         """End the session after the round under way."""
         self.engine.request_stop()
@@ -211,10 +218,11 @@ class Session:
             When rounds of the largest work amount are too short; with ``error.record``.
         """
         try:
-            plan = self.engine.ask()
+            turn = self.engine.ask()
         except WorkTooShort as error:
             error.record = self._record()
             raise
+        plan = None if turn is None else turn.plan
         _LOG.debug("next: %s", plan)
         return plan
 

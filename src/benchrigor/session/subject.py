@@ -1,4 +1,4 @@
-"""One subject that is measured: its rounds, the next one, and its record. No I/O.
+"""One subject that is measured: its rounds, how far it has come, and its record. No I/O.
 
 The half-width that a running session can still reach within its budget.
 """
@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from benchrigor.errors import WorkTooShort
 from benchrigor.model import (
     Analysis,
     Code,
@@ -19,13 +18,12 @@ from benchrigor.model import (
     Options,
     Progress,
     Round,
-    RoundPlan,
     RunRecord,
+    Standing,
     StopReason,
 )
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.notice import leading
-from benchrigor.model.options import LATEST
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.protocols import Detector, StopRule
 from benchrigor.session.conditions.pace_of_rounds import full_speed_of, levels_of, with_pace
@@ -39,17 +37,16 @@ from benchrigor.session.conditions.red_rounds import (
     with_light,
     with_stops,
 )
-from benchrigor.session.engine import Engine, seed_of
+from benchrigor.session.engine import Engine
 from benchrigor.session.measured_metrics import MeasuredMetrics
 from benchrigor.session.outcomes import (
     disagreement,
-    failed_hook,
     no_readings,
     warn_not_converged,
     without_readings,
 )
-from benchrigor.session.schedule.pacing import Pace, next_readings
-from benchrigor.session.schedule.work_schedule import NextWork, with_work
+from benchrigor.session.schedule.schedules import Alone, piece_after
+from benchrigor.session.schedule.work_schedule import NextWork
 from benchrigor.session.stop_rules import (
     FEWEST_BLOCKS,
     LITTLE,
@@ -61,12 +58,9 @@ from benchrigor.stats.readings.asked_readings import asked_half_width
 from benchrigor.stats.readings.inference_units import INVOCATIONS
 from benchrigor.stats.statistics.shares_and_quantiles import whole_of
 
-_ROUNDING = 1e-6  # of a piece: rounds that add up to it may fall short by that much
-_LEAST = 0.01  # the least share of its time that a piece has if earlier ones took too long
-
 
 class Subject:
-    """One subject that is measured alone: what it has given, and what its next round is.
+    """One subject that is measured alone: what it has given, and what that shows.
 
     It takes the parameters of `Session`, and these:
 
@@ -84,10 +78,10 @@ class Subject:
     >>> import numpy as np
     >>> rng = np.random.default_rng(1)
     >>> engine = Engine(Subject(Options(target=0.05), seed=1))
-    >>> while (plan := engine.ask()) is not None:
-    ...     values = rng.normal(1.0, 0.1, plan.readings)
+    >>> while (turn := engine.ask()) is not None:
+    ...     values = rng.normal(1.0, 0.1, turn.plan.readings)
     ...     decision = engine.tell(
-    ...         Round(plan=plan, elapsed_ns=1000, unit_readings={"time": values})
+    ...         Round(plan=turn.plan, elapsed_ns=1000, unit_readings={"time": values})
     ...     )
     >>> decision.reason
     <StopReason.SATISFIED: 'satisfied'>
@@ -114,12 +108,12 @@ class Subject:
         self.facts = dict(facts or {})
         self._rules = rules
         self._recorded = recorded
-        self._next_work = next_work
         self._measured = MeasuredMetrics(
             self.options, metrics, detector, recorded=recorded, seed=seed
         )
         if self._measured.schedule is not None:
             self._measured.schedule.tries_further = next_work is None
+        self.schedule = Alone(self.options, seed, self._measured.schedule, next_work)
         self.kept_levels: dict[str, list[tuple[float, float]]] = {}  # of the reference, before
         self.rounds: list[Round] = []
         self._piece = 0  # under way; their number when all are over
@@ -128,49 +122,19 @@ class Subject:
     def restart_rounds(self) -> None:
         """Take every round for a fresh process, unless the options say otherwise."""
         if self.options.rounds == "auto":
-            self.options = self._measured.options = replace(self.options, rounds="restarted")
+            self.options = replace(self.options, rounds="restarted")
+            self._measured.options = self.schedule.options = self.options
 
-    def next_plan(self, engine: Engine[Subject]) -> RoundPlan | None:
-        """Choose the next round; end the engine if there can be none."""
-        index = len(self.rounds)
-        left_s = (self.piece + 1) * self.options.piece_s - engine.elapsed_s
-        if self.options.pieces > 1:
-            left_s = max(left_s, _LEAST * self.options.piece_s)
-        plan = RoundPlan(
-            index=index,
-            work=self._scheduled_work(engine),
-            readings=next_readings(self._pace(engine.elapsed_s), self.options),
-            seed=seed_of(self.seed, index),
-            seconds=left_s if 0.0 < left_s < math.inf else None,  # rules may know no budget
-            piece=self.piece,
-        )
-        if self._next_work is None:
-            return plan
-        try:
-            return with_work(plan, self._next_work(plan))
-        except Exception as error:  # noqa: BLE001  # any error of a user's hook is reported, not lost
-            engine.end(StopReason.HOOK_FAILED, failed_hook("next_work", error))
-            return None
-
-    def _scheduled_work(self, engine: Engine[Subject]) -> float | None:
-        schedule = self._measured.schedule
-        if schedule is None:
-            return None if isinstance(self.options.work, tuple) else self.options.work
-        try:
-            return schedule.next(self.options.budget_s - engine.elapsed_s)
-        except WorkTooShort as error:
-            refusal = Notice.of(Code.WORK_TOO_SHORT, why_=str(error))
-            engine.end(StopReason.WORK_TOO_SHORT, refusal)
-            raise
-
-    def _pace(self, elapsed_s: float) -> Pace:
+    def standing(self, engine: Engine[Subject]) -> Standing:
+        """Return what a schedule sees of it."""
         last = self.rounds[-1] if self.rounds else None
         many = [metric for metric in self._measured.by_name.values() if metric.unit.many]
         restarted = [metric for metric in many if not metric.unit.one_process]
         splits = [metric.analysis.split for metric in restarted if metric.analysis is not None]
-        return Pace(
+        return Standing(
+            turns=engine.told,
             readings=max((metric.n for metric in many), default=0),
-            elapsed_s=elapsed_s,
+            elapsed_s=engine.elapsed_s,
             last_readings=last.n_readings if last else 0,
             last_s=last.elapsed_ns / 1e9 if last else 0.0,
             to_next_check=min((metric.to_next_check for metric in many), default=1),
@@ -187,19 +151,6 @@ class Subject:
     def piece(self) -> int:
         """The piece that the next round is of, counted from 0."""
         return min(self._piece, self.options.pieces - 1)
-
-    def _piece_after(self, finished: Round, elapsed_s: float) -> int:
-        """Return the piece that the next round is of, their number when all are over.
-
-        A piece is over when its time is, or when the next reading would end too late. No piece is
-        skipped: if its time is gone, it still has one reading.
-        """
-        if self.options.pieces == 1:
-            return 0
-        each_s, piece = self.options.piece_s, finished.plan.piece
-        by_time = elapsed_s / each_s >= piece + 1.0 - _ROUNDING
-        by_reading = (elapsed_s + self._reading_s) / each_s > piece + LATEST
-        return piece + int(by_time or by_reading)
 
     @property
     def _reading_s(self) -> float:
@@ -232,7 +183,9 @@ class Subject:
         else:
             self._measured.take(finished)
         self._measured.spend(finished, engine.elapsed_s)
-        self._piece = self._piece_after(finished, engine.elapsed_s)
+        self._piece = piece_after(
+            finished.plan.piece, engine.elapsed_s, self._reading_s, self.options
+        )
         self._measured.end_pieces(self._piece)
 
     @property

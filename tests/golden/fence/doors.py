@@ -75,9 +75,9 @@ def analysed(series: np.ndarray, *, recorded: bool, **options: str) -> object:
     """Tell an engine all readings in one round."""
     how = Options(target=NEVER, **options)
     engine = Engine(Subject(how, (TIME,), seed=1, recorded=recorded))
-    plan = engine.ask()
-    assert plan is not None
-    engine.tell(Round(plan=plan, elapsed_ns=0, unit_readings={"time": series}))
+    turn = engine.ask()
+    assert turn is not None
+    engine.tell(Round(plan=turn.plan, elapsed_ns=0, unit_readings={"time": series}))
     return summary(engine.result().analysis())
 
 

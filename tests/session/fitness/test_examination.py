@@ -7,7 +7,7 @@ from types import SimpleNamespace as Told
 
 import psutil
 import pytest
-from tests.session.telling import engine_of
+from tests.session.telling import asked, engine_of
 
 from benchrigor.machine import StatusReader, read_thresholds
 from benchrigor.model import Capability, Code, Options, Round, Sample
@@ -213,7 +213,7 @@ class Watched:
 
     def round(self, lasting_ms: float) -> Round:
         """Carry out a round."""
-        plan = self.engine.ask()
+        plan = asked(self.engine)
         assert plan is not None
         self.passed_ns = self.watch.before()
         self.clock.advance(round(lasting_ms * MS))

@@ -20,7 +20,7 @@ from benchrigor import errors
 from benchrigor.clocks import WallClock
 from benchrigor.model import Code, References, RoundPlan
 from benchrigor.protocols import Recorder
-from benchrigor.session.engine import Engine, Turn
+from benchrigor.session.engine import Engine, Taken
 from benchrigor.session.pairs.in_turn import measure_processes
 from benchrigor.session.pairs.ratio import Ratio
 from benchrigor.storage import Journal
@@ -34,11 +34,12 @@ def told(
     engine: Engine[Ratio], give: Callable[[Any], Any], *, elapsed_s: float = 0.4
 ) -> br.Comparison:
     """Tell an engine blocks of invocations until it has enough: pairs of series."""
-    while (plan := engine.ask()) is not None:
+    while (turn := engine.ask()) is not None:
+        plan = turn.plan
         rounds = [
             pair if isinstance(pair[0], br.Round) else both(plan, *pair) for pair in give(plan)
         ]
-        engine.tell(Turn(plan=plan, rounds=rounds, elapsed_ns=round(1e9 * elapsed_s)))
+        engine.tell(Taken(plan=plan, rounds=rounds, elapsed_ns=round(1e9 * elapsed_s)))
     found: br.Comparison = engine.result()
     return found
 
@@ -111,11 +112,10 @@ def test_the_median_of_processes_of_one_reading_is_that_of_all_of_them():
 
 def test_a_plan_is_one_block_of_four():
     engine = comparing(by_round=True, seed=1)
-    plan = engine.ask()
-    order = engine.goal.order(plan)
-    assert len(order) == 4
-    assert order[:2] != order[2:]
-    assert plan.readings == 500
+    turn = engine.ask()
+    assert len(turn.order) == 4
+    assert turn.order[:2] != turn.order[2:]
+    assert turn.plan.readings == 500
 
 
 @pytest.mark.parametrize(
@@ -130,14 +130,14 @@ def test_a_plan_is_one_block_of_four():
 def test_invocations_are_short_where_nothing_asks_for_longer_ones(slow, by_turns, readings):
     """A machine changes its pace less from one short process to the next."""
     engine = comparing(by_round=True, seed=1)
-    plan = engine.ask()
+    plan = engine.ask().plan
     series = np.random.default_rng(5).normal(1e-4, 1e-5, (4, plan.readings))
     series[:, :slow] *= 1.5
     facts = {"by_turns": by_turns}
     rounds = [both(plan, *pair, facts=facts) for pair in zip(series[:2], series[2:], strict=True)]
     elapsed_ns = round(1e9 * (float(series.sum()) + 0.4))
-    engine.tell(Turn(plan=plan, rounds=rounds, elapsed_ns=elapsed_ns))
-    assert engine.ask().readings == pytest.approx(readings, rel=0.01)
+    engine.tell(Taken(plan=plan, rounds=rounds, elapsed_ns=elapsed_ns))
+    assert engine.ask().plan.readings == pytest.approx(readings, rel=0.01)
 
 
 def kept_in(store):
@@ -226,9 +226,8 @@ def test_fresh_interpreters_that_fail_on_one_side_name_it_and_leave_the_pairs_be
 
 
 def seed_of_baseline_first() -> int:
-    plan = RoundPlan(index=0)
-    orders = (Ratio(by_round=True, seed=seed).order(plan) for seed in range(20))
-    return next(seed for seed, order in enumerate(orders) if order[0] == "baseline")
+    turns = (comparing(by_round=True, seed=seed).ask() for seed in range(20))
+    return next(seed for seed, turn in enumerate(turns) if turn.order[0] == "baseline")
 
 
 def test_an_interpreter_is_ended_with_the_one_beside_it(tmp_path: Path, module):

@@ -20,7 +20,7 @@ from benchrigor.model import (
     StopReason,
     Verdict,
 )
-from benchrigor.session.engine import Engine, Turn
+from benchrigor.session.engine import Engine, Taken
 from benchrigor.session.pairs.ratio import Ratio
 
 MOST = 40_000
@@ -36,7 +36,7 @@ def tell(
     delays: Delays | None = None,
 ) -> None:
     pair = both(plan, old, new, delays=delays)
-    engine.tell(Turn(plan=plan, rounds=[pair], elapsed_ns=elapsed_ns))
+    engine.tell(Taken(plan=plan, rounds=[pair], elapsed_ns=elapsed_ns))
 
 
 def told(
@@ -49,7 +49,8 @@ def told(
 ) -> Comparison:
     """Tell an engine the pairs of two series until it has enough."""
     first, second = following(old), following(new)
-    while (plan := engine.ask()) is not None:
+    while (turn := engine.ask()) is not None:
+        plan = turn.plan
         elapsed_ns = plan.readings * pair_ns(engine.goal.pairs + plan.readings)
         tell(engine, plan, first(plan.readings), second(plan.readings), elapsed_ns=elapsed_ns)
         after()
@@ -81,9 +82,11 @@ def ratio_of(found: Comparison) -> Estimate:
 def test_each_pair_has_both_sides_and_blocks_of_either_kind_are_as_many() -> None:
     engine = comparing(seed=1)
     while engine.goal.pairs < 400:
-        plan: Any = engine.ask()
-        tell(engine, plan, np.ones(plan.readings), np.ones(plan.readings))
-        order = np.array(engine.goal.order(plan))
+        turn = engine.ask()
+        assert turn is not None
+        ones = np.ones(turn.plan.readings)
+        tell(engine, turn.plan, ones, ones)
+        order = np.array(turn.order)
         assert all(set(pair) == {"baseline", "candidate"} for pair in order.reshape(-1, 2).tolist())
         blocks = order.reshape(-1, 4)
         assert (blocks[:, 0] == blocks[:, 3]).all()
@@ -249,7 +252,8 @@ def of_disturbed(**options: Any) -> Comparison:
     """Compare functions of which the candidate takes 5 % longer and is disturbed more often."""
     engine = comparing(seed=1, margin=0.01, budget_s=20.0, **options)
     rng = np.random.default_rng(20271204)
-    while (plan := engine.ask()) is not None:
+    while (turn := engine.ask()) is not None:
+        plan = turn.plan
         own = 1e-3 * rng.gamma(100.0, 0.01, (2, plan.readings))
         waits = np.where(rng.random(own.shape) < -np.expm1([[-100.0], [-400.0]] * own), 2e-3, 0.0)
         sides = own * [[1.0], [1.05]] + waits

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from benchrigor.model import Delays, Round, RoundPlan
-from benchrigor.session.engine import Engine, Turn
+from benchrigor.session.engine import Engine, Taken
 from benchrigor.session.pairs.ratio import Ratio
 
 
@@ -34,5 +34,5 @@ def both(
 
 def take(engine: Engine[Ratio], rounds: Sequence[tuple[Round, Round]]) -> None:
     """Give a ratio rounds that it did not ask for, and has not looked at."""
-    turn = Turn(plan=RoundPlan(index=0), rounds=rounds, elapsed_ns=0)
-    engine.goal.take(turn, engine)
+    taken = Taken(plan=RoundPlan(index=0), rounds=rounds, elapsed_ns=0)
+    engine.goal.take(taken, engine)

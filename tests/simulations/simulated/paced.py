@@ -58,8 +58,8 @@ def paced(
     given = br.Options(**{"target": 1e-3, "budget_readings": 6000, **options})
     engine = Engine(Subject(given, name="json"))
     done = 0
-    while (plan := engine.ask()) is not None:
-        n = plan.readings
+    while (turn := engine.ask()) is not None:
+        n = turn.plan.readings
         pace = np.where((done + np.arange(n)) // _SPELL % 2, slow, 1.0)
         waited = np.where(rng.random(n) < delay, 3.0 * TRUE_S, 0.0)
         readings = TRUE_S * pace**sensitivity * rng.normal(1.0, 0.01, n) + waited
@@ -67,7 +67,7 @@ def paced(
         seconds = FULL_S * pace[stops - 1] * rng.normal(1.0, 0.005, stops.size)
         stops = stops if references else stops[:0]
         delays = waited if delay else None
-        engine.tell(_referred(plan, {"time": readings}, stops, seconds, delays=delays))
+        engine.tell(_referred(turn.plan, {"time": readings}, stops, seconds, delays=delays))
         done += n
     return engine.result()
 

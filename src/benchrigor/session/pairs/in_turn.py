@@ -17,12 +17,13 @@ import numpy as np
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import BenchrigorError, ClockFailed, InvalidInput, WorkloadFailed
-from benchrigor.model import Code, Comparison, Delays, Notice, Progress, Round, RoundPlan
+from benchrigor.model import Code, Comparison, Delays, Notice, Progress, Round, RoundPlan, Turn
 from benchrigor.model.checks import attempt
 from benchrigor.protocols import Clock, DelayMeter, Store, Workload
-from benchrigor.session.engine import Engine, Turn, seed_of
+from benchrigor.session.engine import Engine, Taken
 from benchrigor.session.loop import Hooks, drive, ended_by_errors
 from benchrigor.session.pairs.ratio import Ratio, values_of
+from benchrigor.session.schedule.schedules import seed_of
 from benchrigor.session.session import Session, meter_for
 from benchrigor.session.stored_runs import AGAIN, BASELINE, CANDIDATE, PAIR
 from benchrigor.stats.readings.analysis import warn_of_batches
@@ -41,7 +42,7 @@ from benchrigor.workloads.timing import (
     wrong_function,
 )
 
-Finish = Callable[[int], Turn]
+Finish = Callable[[int], Taken]
 Began = Callable[[Engine[Ratio]], object]
 Perform = Callable[[RoundPlan], Callable[[int], Round] | None]
 
@@ -309,17 +310,17 @@ class _Functions:
     def _are_chosen(self) -> bool:
         return all(workload.inner for workload in self.workloads.values())
 
-    def _choose_calls(self, plan: RoundPlan) -> None:
+    def _choose_calls(self, turn: Turn) -> None:
         """Choose the calls per reading: means of both functions should last about as long.
 
         Readings stay short enough that thirty fit into the time. If a first call is slow, the round
         is a single pair, and the next round chooses.
         """
         is_free = not any(workload.inner for workload in self.workloads.values())
-        for name in self.ratio.order(plan)[:2]:
+        for name in turn.order[:2]:
             self._under_way = name
             with naming(name):
-                self.workloads[name].settle(plan.seconds)
+                self.workloads[name].settle(turn.plan.seconds)
         if not (is_free and self._of_means):
             return
         lasting_ns = {}
@@ -329,15 +330,15 @@ class _Functions:
                     lasting_ns[name] = workload.lasting_ns()
         shorter, longer = sorted(lasting_ns, key=lasting_ns.__getitem__)
         wanted_ns = lasting_ns[longer]
-        if plan.seconds is not None:
-            wanted_ns = min(wanted_ns, int(plan.seconds * 1e9 / FEW_CALLS))
+        if turn.plan.seconds is not None:
+            wanted_ns = min(wanted_ns, int(turn.plan.seconds * 1e9 / FEW_CALLS))
         workload = self.workloads[shorter]
         workload.put_together(workload.inner * wanted_ns // max(lasting_ns[shorter], 1))
 
-    def __call__(self, plan: RoundPlan) -> Finish:
-        """Take the readings of a plan, in seconds per call."""
+    def __call__(self, turn: Turn) -> Finish:
+        """Take the readings of a turn, in seconds per call."""
         delays = None if self._meter is None else _PairDelays(self._meter, self.clock)
-        elapsed_ns, left = self._taken_of(plan, delays)
+        elapsed_ns, left = self._taken_of(turn, delays)
         pairs = len(elapsed_ns[BASELINE])
         readings = {}
         for name, taken in elapsed_ns.items():
@@ -356,13 +357,13 @@ class _Functions:
         notices += left
         self._taken += pairs
 
-        def finish(elapsed_ns: int) -> Turn:
+        def finish(elapsed_ns: int) -> Taken:
             measured = None if delays is None else delays.of_pairs(pairs)
             both = []
             for name, values in readings.items():
                 session = self.sessions.get(name)
                 made = Round(
-                    plan=plan if session is None else session.ask() or plan,
+                    plan=turn.plan if session is None else session.ask() or turn.plan,
                     elapsed_ns=elapsed_ns,
                     unit_readings={"time": values},
                     facts={"inner_loop": self.workloads[name].inner},
@@ -372,30 +373,30 @@ class _Functions:
                     session.tell(made)
                 both.append(made)
             rounds = [(both[0], both[1])]
-            return Turn(plan=plan, rounds=rounds, elapsed_ns=elapsed_ns, notices=notices)
+            return Taken(plan=turn.plan, rounds=rounds, elapsed_ns=elapsed_ns, notices=notices)
 
         return finish
 
     def _taken_of(
-        self, plan: RoundPlan, delays: _PairDelays | None
+        self, turn: Turn, delays: _PairDelays | None
     ) -> tuple[dict[str, list[int]], tuple[Notice, ...]]:
         """Return the readings of either function, and a Notice if a hanging call was left."""
-        began_ns = self.clock.now_ns()
-        until_ns = math.inf if plan.seconds is None else began_ns + plan.seconds * 1e9
+        began_ns, seconds = self.clock.now_ns(), turn.plan.seconds
+        until_ns = math.inf if seconds is None else began_ns + seconds * 1e9
         elapsed_ns: dict[str, list[int]] = {name: [] for name in self.workloads}
         patience = self._patience
         is_real = isinstance(self.clock, WallClock)
-        limited = patience.kept(plan.seconds if is_real else None)
+        limited = patience.kept(seconds if is_real else None)
         with measuring(), limited, ExitStack() as stack:
             for workload in self.workloads.values():
                 stack.enter_context(workload.awaiting())
             if not (self._taken and self._are_chosen):
-                self._choose_calls(plan)
+                self._choose_calls(turn)
             stack.enter_context(collector_kept(self._gc))
             if delays is not None:
                 delays.begin()
             patience.taken = elapsed_ns[BASELINE]
-            self._time(elapsed_ns, self.ratio.order(plan), began_ns, until_ns, delays)
+            self._time(elapsed_ns, turn.order, began_ns, until_ns, delays)
         if not patience.is_over:
             return elapsed_ns, ()
         pairs = min(map(len, elapsed_ns.values()))
@@ -499,9 +500,9 @@ class _Processes:
             if isinstance(workload, InterpreterWorkload)
         }
 
-    def __call__(self, plan: RoundPlan) -> Finish:
+    def __call__(self, turn: Turn) -> Finish:
         """Run the processes of a block; a pair counts if both ran to their ends."""
-        began_ns, order = self.clock.now_ns(), self.ratio.order(plan)
+        began_ns, order, plan = self.clock.now_ns(), turn.order, turn.plan
         rounds: dict[str, list[Round]] = {name: [] for name in self.sessions}
         notices: dict[tuple[str, Code], Notice] = {}
         started: dict[str, RoundPlan] = {}
@@ -527,9 +528,9 @@ class _Processes:
             notices |= {(name, notice.code): notice for notice in finished.notices}
         pairs = [*zip(rounds[BASELINE], rounds[CANDIDATE], strict=False)]
 
-        def finish(elapsed_ns: int) -> Turn:
+        def finish(elapsed_ns: int) -> Taken:
             told = tuple(notices.values())
-            return Turn(plan=plan, rounds=pairs, elapsed_ns=elapsed_ns, notices=told)
+            return Taken(plan=plan, rounds=pairs, elapsed_ns=elapsed_ns, notices=told)
 
         return finish
 

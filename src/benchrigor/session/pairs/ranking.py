@@ -11,7 +11,7 @@ from benchrigor.model import Code, Comparison, Notice, Round, RoundPlan, RunReco
 from benchrigor.model.comparison import Ranked
 from benchrigor.model.interference import Light
 from benchrigor.session.conditions.red_rounds import report_stops
-from benchrigor.session.engine import Engine, Turn
+from benchrigor.session.engine import Engine, Taken
 from benchrigor.session.pairs.ratio import Ratio
 from benchrigor.stats.comparison.samples import Question
 from benchrigor.stats.interference.one_run import light_of
@@ -44,7 +44,7 @@ def compare_in_turn(baseline: RunRecord, candidate: RunRecord, question: Questio
     # A process that was ended has none next to it.
     whole = ([round_ for round_ in run.rounds if not round_.cut] for run in (baseline, candidate))
     engine, pairs = Engine(ratio), [*zip(*whole, strict=False)]
-    ratio.take(Turn(plan=RoundPlan(index=0), rounds=pairs, elapsed_ns=0), engine)
+    ratio.take(Taken(plan=RoundPlan(index=0), rounds=pairs, elapsed_ns=0), engine)
     return replace(ratio.result(engine), elapsed_s=None)
 
 

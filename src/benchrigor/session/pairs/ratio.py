@@ -22,7 +22,7 @@ from benchrigor.model import (
     Options,
     Progress,
     Round,
-    RoundPlan,
+    Standing,
     Verdict,
 )
 from benchrigor.model.checks import as_share, attempt
@@ -30,9 +30,10 @@ from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Floats
 from benchrigor.protocols import StopRule
 from benchrigor.session.conditions.red_rounds import was_stopped
-from benchrigor.session.engine import Engine, Turn, check_seed
+from benchrigor.session.engine import Engine, Taken
 from benchrigor.session.outcomes import warn_not_converged
-from benchrigor.session.schedule.pacing import INVOCATION, Pace, next_readings
+from benchrigor.session.schedule.pacing import INVOCATION
+from benchrigor.session.schedule.schedules import Blocks, check_seed
 from benchrigor.session.stop_rules import (
     agrees,
     limits,
@@ -235,9 +236,7 @@ def _series_of(finished: Round) -> Floats:
     return kept
 
 
-_BLOCKS = ((BASELINE, CANDIDATE, CANDIDATE, BASELINE), (CANDIDATE, BASELINE, BASELINE, CANDIDATE))
 _IN_PROPORTION = 2.0  # The half-width wanted grows with ratios above this
-_LEAST_INVOCATIONS = 40  # so that the time holds two looks, which may agree
 _CLASSICAL = 0.005  # default half-width without a margin
 _RATIO = Metric(name=RATIO)  # candidate over baseline; its readings are pairs
 
@@ -248,8 +247,7 @@ class Ratio:
     Parameters as of `measure_pair`; ``options`` are confidence, statistic, budget_s, preset
     and detector.
 
-    Readings come in blocks, baseline-candidate-candidate-baseline or the reverse. Both kinds are
-    equally frequent and shuffled. Drift that both sides share cancels within a block.
+    Readings come in `Blocks`.
 
     The first look is at 500 pairs (by the preset), and the number grows by half from look to look.
     The engine stops by the width of the ratio's interval alone: two looks in a row must agree, with
@@ -260,7 +258,7 @@ class Ratio:
     first look is at 10 pairs; else the readings of a plan are its pairs.
     """
 
-    is_early = False
+    name, is_early = RATIO, False
 
     def __init__(
         self,
@@ -298,6 +296,7 @@ class Ratio:
             paired=True,
             goes_on=not by_round,  # if more pairs could follow, none has cooled down
         )
+        self.schedule = Blocks((BASELINE, CANDIDATE), checked, self.seed, by_round=by_round)
         self._floor = (SINGLE if by_round else SUCCESSIVE).evidence(checked.preset)
         self.rules: tuple[StopRule, ...] = (
             when_satisfied(minimum_effective(self._floor), self._is_steady, self._is_narrow),
@@ -315,43 +314,26 @@ class Ratio:
         """How many pairs were taken."""
         return self._so_far.taken
 
-    def next_plan(self, engine: Engine[Any]) -> RoundPlan:
-        """Choose how many pairs to take, or how many readings per invocation."""
+    def standing(self, engine: Engine[Any]) -> Standing:
+        """Return what its schedule sees."""
         last_readings, last_s = self._last
-        pace = Pace(
+        return Standing(
+            turns=engine.told,
             readings=self._so_far.readings,
             elapsed_s=engine.elapsed_s,
             last_readings=last_readings,
             last_s=last_s,
             to_next_check=self._next_check - self.pairs,
             invocations=2 * self.pairs if self.by_round else 0,
-            invocation=self._so_far.invocation,
-            least_invocations=_LEAST_INVOCATIONS,
+            first_invocation=self._so_far.invocation,
             busy_s=self._busy_s,
             as_long_as_start=self._by_turns,
         )
-        readings = next_readings(pace, self.options)
-        left_s = self.options.budget_s - engine.elapsed_s
-        return RoundPlan(
-            index=engine.told,
-            readings=readings if self.by_round else 2 * math.ceil(readings / 2),
-            seconds=left_s if 0.0 < left_s < math.inf else None,
-        )
 
-    def order(self, plan: RoundPlan) -> tuple[str, ...]:
-        """Shuffle equally many blocks of either kind; an odd one is of a random kind.
-
-        The i-th readings, or rounds, of both are a pair.
-        """
-        blocks = 1 if self.by_round else plan.readings // 2
-        rng = np.random.default_rng(np.random.SeedSequence([self.seed, plan.index]))
-        kinds = (np.arange(blocks) + rng.integers(2)) % 2
-        return tuple(name for kind in rng.permutation(kinds) for name in _BLOCKS[kind])
-
-    def check(self, finished: Turn) -> None:
+    def check(self, finished: Taken) -> None:
         """Take what a loop of this package tells as it is."""
 
-    def take(self, finished: Turn, engine: Engine[Any]) -> None:
+    def take(self, finished: Taken, engine: Engine[Any]) -> None:
         """Add the rounds of a turn, but no pair of which a process was stopped."""
         before, told = self.pairs, [*finished.notices]
         for pair in finished.rounds:

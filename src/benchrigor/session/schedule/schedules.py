@@ -1,0 +1,169 @@
+"""Whose turn is next, and how much of it: one subject alone, two in blocks, several in rotation.
+
+A schedule sees durations, counts and widths. A ratio that it saw could choose what is measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from benchrigor.model import Options, RoundPlan, Standing, Turn
+from benchrigor.model.checks import checked
+from benchrigor.model.options import LATEST
+from benchrigor.session.schedule.pacing import next_readings
+from benchrigor.session.schedule.work_schedule import NextWork, WorkSchedule, with_work
+from benchrigor.settings import SETTINGS
+
+State = Mapping[str, Standing]  # of those under way, by name
+
+_LEAST = 0.01  # the least share of its time that a piece has if earlier ones took too long
+_ROUNDING = 1e-6  # of a piece: rounds that add up to it may fall short by that much
+_BLOCKS = ((0, 1, 1, 0), (1, 0, 0, 1))
+_LEAST_INVOCATIONS = 40  # so that the time holds two looks, which may agree
+
+
+def check_seed(seed: object) -> int:
+    """Return a seed, drawn for None; raise InvalidInput unless it is a whole number from 0 on."""
+    if seed is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    return int(checked("seed", SETTINGS["seed"], seed))
+
+
+def seed_of(seed: int, index: int) -> int:
+    """Return the seed of one of several subjects, or rounds."""
+    return int(np.random.SeedSequence([seed, index]).generate_state(1)[0])
+
+
+class HookRaised(Exception):
+    """A user's function for work amounts raised an error."""
+
+    def __init__(self, raised: Exception) -> None:
+        super().__init__(raised)
+        self.raised = raised
+
+
+class Alone:
+    """One subject, round after round.
+
+    ``amounts`` choose its work amounts, if they vary, and ``next_work`` may replace each.
+    """
+
+    def __init__(
+        self, options: Options, seed: int, amounts: WorkSchedule | None, next_work: NextWork | None
+    ) -> None:
+        self.options = options
+        self._seed, self._amounts, self._next_work = seed, amounts, next_work
+
+    def next(self, state: State) -> Turn:
+        """Return the next round: its readings, work amount, seed and time limit.
+
+        WorkTooShort when rounds of the largest work amount are too short.
+        """
+        ((name, standing),) = state.items()
+        options, piece = self.options, standing.piece
+        left_s = (piece + 1) * options.piece_s - standing.elapsed_s
+        if options.pieces > 1:
+            left_s = max(left_s, _LEAST * options.piece_s)
+        plan = RoundPlan(
+            index=standing.turns,
+            work=self._amount(options.budget_s - standing.elapsed_s),
+            readings=next_readings(standing, options),
+            seed=seed_of(self._seed, standing.turns),
+            seconds=_limit(left_s),
+            piece=piece,
+        )
+        if self._next_work is None:
+            return Turn(order=(name,), plan=plan)
+        try:
+            return Turn(order=(name,), plan=with_work(plan, self._next_work(plan)))
+        except Exception as error:
+            raise HookRaised(error) from error
+
+    def _amount(self, left_s: float) -> float | None:
+        if self._amounts is not None:
+            return self._amounts.next(left_s)
+        return None if isinstance(self.options.work, tuple) else self.options.work
+
+
+def piece_after(piece: int, elapsed_s: float, reading_s: float, options: Options) -> int:
+    """Return the piece after a round of one, the number of pieces when all are over.
+
+    A piece is over when its time is, or when the next reading, of ``reading_s``, would end too
+    late. No piece is skipped: if its time is gone, it still has one reading.
+    """
+    if options.pieces == 1:
+        return 0
+    by_time = elapsed_s / options.piece_s >= piece + 1.0 - _ROUNDING
+    by_reading = (elapsed_s + reading_s) / options.piece_s > piece + LATEST
+    return piece + int(by_time or by_reading)
+
+
+class Blocks:
+    """Two subjects in blocks, one-other-other-one or the reverse.
+
+    Both kinds are equally frequent and shuffled, so drift that both sides share cancels within a
+    block. A turn of readings has many blocks, and a turn of processes, ``by_round``, one.
+    """
+
+    def __init__(
+        self, names: Sequence[str], options: Options, seed: int, *, by_round: bool
+    ) -> None:
+        self._names, self._options = names, options
+        self._seed, self._by_round = seed, by_round
+
+    def next(self, state: State) -> Turn:
+        """Return the next blocks: how many pairs, or how many readings per process."""
+        (standing,) = state.values()
+        readings = next_readings(standing, self._options, least_invocations=_LEAST_INVOCATIONS)
+        blocks = 1 if self._by_round else math.ceil(readings / 2)
+        plan = RoundPlan(
+            index=standing.turns,
+            readings=readings if self._by_round else 2 * blocks,
+            seconds=_limit(self._options.budget_s - standing.elapsed_s),
+        )
+        return Turn(order=self._order(blocks, plan.index), plan=plan)
+
+    def _order(self, blocks: int, index: int) -> tuple[str, ...]:
+        """Shuffle equally many blocks of either kind; an odd one is of a random kind."""
+        rng = np.random.default_rng(np.random.SeedSequence([self._seed, index]))
+        kinds = (np.arange(blocks) + rng.integers(2)) % 2
+        return tuple(self._names[one] for kind in rng.permutation(kinds) for one in _BLOCKS[kind])
+
+
+class Rotation:
+    """Several subjects in turn, a piece or a round of each, in an order that is drawn anew.
+
+    Half a rotation or more lies between two turns of a subject: two in a row would be one longer
+    one. A place is open to those that were up to half a rotation after it in the one before.
+    """
+
+    def __init__(self, names: Sequence[str], seed: int) -> None:
+        self._before, self._left, self._turns = list(names), list[str](), 0
+        self._rng = np.random.default_rng(seed)
+
+    def next(self, state: State) -> Turn | None:
+        """Return the turn of the next subject, which sizes its own rounds; None if all ended."""
+        if not state:
+            return None
+        if not self._left:
+            self._before = self._order([name for name in self._before if name in state])
+            self._left = [*self._before]
+        self._turns += 1
+        return Turn(order=(self._left.pop(0),), plan=RoundPlan(index=self._turns - 1))
+
+    def _order(self, before: Sequence[str]) -> list[str]:
+        left, order = list(before), list[str]()
+        for place in range(len(left)):
+            latest = (len(before) - 1) // 2 + place
+            free = [name for name in left if before.index(name) <= latest]
+            order.append(free[int(self._rng.integers(len(free)))])
+            left.remove(order[-1])
+        return order
+
+
+def _limit(left_s: float) -> float | None:
+    """Return the time limit of a turn; None without a budget, or when rules know of none."""
+    return left_s if 0.0 < left_s < math.inf else None
