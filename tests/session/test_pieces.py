@@ -119,10 +119,10 @@ def test_it_is_satisfied_from_four_pieces_on(clock):
     session = Session(Options(pieces=8, budget_s=8.0, target=0.05), clock=clock)
     kinds = []
     for progress in session.pieces(Machine(clock, spread=0.001)):
-        shown = progress.analyses or (progress.provisional,)
-        kinds.append((progress.piece, shown[0].kind, bool(progress.analyses)))
+        shown = progress.widths or (progress.provisional,)
+        kinds.append((progress.piece, shown[0].estimate.method == "provisional"))
     # Until three pieces are told, a rough figure of the latest readings is all there is.
-    assert kinds == [(0, "pieces", False), (1, "pieces", False), (2, "pieces", True)]
+    assert kinds == [(0, True), (1, True), (2, False)]
     assert session.decision.reason is StopReason.SATISFIED
     assert session.result().estimate().n == 4
 

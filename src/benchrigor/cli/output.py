@@ -21,7 +21,7 @@ from benchrigor.cli.options import hint, note_json, wants_details, wants_json
 from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError
 from benchrigor.layout import Page, Part, page
-from benchrigor.model import Analysis, Notice, Options, Progress, Round, RunRecord, codec
+from benchrigor.model import Analysis, Notice, Options, Progress, Round, RunRecord, Width, codec
 from benchrigor.model.analysis import Kind
 from benchrigor.model.text import show_interval
 from benchrigor.stats.readings.asked_readings import asked_half_width
@@ -243,20 +243,21 @@ def live_line() -> Iterator[LiveLine]:
 
 
 def _line(name: str, progress: Progress, options: Options) -> str:
-    wanted = [analysis for analysis in progress.analyses if analysis.metric.must_satisfy]
-    if wanted and wanted[0].kind is Kind.WORK:  # rounds are the readings: their speed says more
-        parts = [many(progress.rounds, "round"), *_show_speed(wanted[0])]
+    required = (analysis.kind for analysis in progress.analyses if analysis.metric.must_satisfy)
+    is_speed = next(required, None) is Kind.WORK
+    if is_speed:  # rounds are the readings: their speed says more
+        parts = [many(progress.rounds, "round"), *_show_speed(progress.widths[0])]
         if progress.readings_needed:
             parts.append(f"about {counted(progress.readings_needed)} to go")
     else:
-        parts = [*_figure(progress, wanted), *_half_width(wanted, options)]
+        parts = [*_figure(progress), *_half_width(progress.widths, options)]
     if options.pieces > 1:
         parts.append(f"piece {progress.piece + 1} of {options.pieces}")
     if progress.waiting_s:
         parts.append(f"the next one in {show_duration(math.ceil(progress.waiting_s))}")
     elif progress.seconds_left is not None and progress.decision is None:
         parts.append(f"at most {show_value(progress.seconds_left, 's')}")
-    if not (wanted and wanted[0].kind is Kind.WORK):  # a narrow terminal cuts off the end
+    if not is_speed:  # a narrow terminal cuts off the end
         parts.append(many(progress.readings, "reading"))
     parts += filter(None, (out_of_reach(progress, options),))
     return (f"{name}: " if name else "") + " · ".join(parts)
@@ -274,26 +275,27 @@ def out_of_reach(progress: Progress, options: Options) -> str:
     return f"{sentence}; about ±{percent(progress.reachable, digits=2)} can"
 
 
-def _figure(progress: Progress, wanted: Sequence[Analysis]) -> list[str]:
+def _figure(progress: Progress) -> list[str]:
     """Show the estimate of the first metric, and until there is one a rough figure."""
-    analysis = wanted[0] if wanted and wanted[0].estimate else progress.provisional
-    if analysis is None or analysis.estimate is None:
+    first = next(iter(progress.widths), None)
+    reached = first if first is not None and first.estimate else progress.provisional
+    if reached is None or reached.estimate is None:
         return []
-    found, unit = analysis.estimate, analysis.metric.unit
+    found, unit = reached.estimate, reached.metric.unit
     shown = show_value(found.value, unit)
     if math.isfinite(found.half_width):
         shown = show_interval(found, unit)
-    return [shown if analysis is not progress.provisional else f"about {shown}"]
+    return [shown if reached is first else f"about {shown}"]
 
 
-def _half_width(wanted: Sequence[Analysis], options: Options) -> list[str]:
+def _half_width(widths: Sequence[Width], options: Options) -> list[str]:
     """Show the half-width that is furthest from its target, and the target."""
     far, shown = 0.0, list[str]()
-    for analysis in wanted:
-        found = analysis.estimate
+    for reached in widths:
+        found = reached.estimate
         if found is None or found.value == 0.0:
             continue
-        width = asked_half_width(found, analysis.metric, options) / abs(found.value)
+        width = asked_half_width(found, reached.metric, options) / abs(found.value)
         if shown and found.relative_half_width / width <= far:
             continue
         far = found.relative_half_width / width
@@ -302,10 +304,10 @@ def _half_width(wanted: Sequence[Analysis], options: Options) -> list[str]:
     return shown
 
 
-def _show_speed(analysis: Analysis) -> list[str]:
+def _show_speed(reached: Width) -> list[str]:
     """Show the speed roughly, as soon as there is any number."""
-    if analysis.estimate is None:
+    if reached.estimate is None:
         return []
-    speed = show_value(analysis.estimate.value, analysis.metric.unit)
-    width = percent(analysis.estimate.relative_half_width, digits=2)
+    speed = show_value(reached.estimate.value, reached.metric.unit)
+    width = percent(reached.estimate.relative_half_width, digits=2)
     return [f"about {speed}, give or take {width}"]

@@ -13,7 +13,7 @@ __getattr__, __dir__ = lazy_names(
         "benchrigor.queues.data": "PipelineStage ServiceRate",
         "benchrigor.workbench.data": "Limit LoadResult LoadTrial PeakRate PeakStatus",
         "comparison": "Comparison Verdict",
-        "decision": "Decision Progress StopReason",
+        "decision": "Decision Progress StopReason Width",
         "estimate": "Estimate",
         "interference": "Interference",
         "machine": "Capability Health Sample Status",

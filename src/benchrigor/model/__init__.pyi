@@ -13,6 +13,7 @@ from benchrigor.model.comparison import Verdict as Verdict
 from benchrigor.model.decision import Decision as Decision
 from benchrigor.model.decision import Progress as Progress
 from benchrigor.model.decision import StopReason as StopReason
+from benchrigor.model.decision import Width as Width
 from benchrigor.model.estimate import Estimate as Estimate
 from benchrigor.model.interference import Interference as Interference
 from benchrigor.model.machine import Capability as Capability

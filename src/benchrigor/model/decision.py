@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from benchrigor.model.analysis import Analysis
 from benchrigor.model.checks import refuse, wrong_choice
+from benchrigor.model.estimate import Estimate
+from benchrigor.model.metric import Metric
 from benchrigor.model.one_line import OneLine
 
 
@@ -66,6 +69,51 @@ class Decision(OneLine):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Width(OneLine):
+    """How wide the interval of a goal is, a level or a ratio, and the evidence for it.
+
+    Parameters
+    ----------
+    metric
+        What must be known.
+    estimate
+        Its latest estimate; None without a number.
+    wanted
+        Half-width at which it is known, in the metric's unit; infinite if none is asked for.
+    caution
+        Factor by which the interval must be narrower, as there are few readings; infinite if there
+        are too few. 1 at a full look.
+    is_full
+        Whether the look was at enough readings for a full one.
+    is_enough
+        Whether the evidence is enough: effective readings, or rounds.
+    is_settled
+        Whether the latest readings are of the longest stable phase, which has nearly all.
+    required
+        Readings in all that the half-width is expected to take; None without a forecast.
+    """
+
+    metric: Metric
+    estimate: Estimate | None
+    wanted: float = math.inf
+    caution: float = 1.0
+    is_full: bool = True
+    is_enough: bool = True
+    is_settled: bool = True
+    required: int | None = None
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether the interval is narrow enough; without a wanted half-width, at a full look.
+
+        No interval is narrow relative to 0.
+        """
+        if self.estimate is None or math.isinf(self.wanted):
+            return self.estimate is not None and self.is_full
+        return 0.0 < self.wanted >= self.estimate.half_width * self.caution
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Progress(OneLine):
     """State of a session after a round, for stop rules and progress displays.
 
@@ -87,11 +135,14 @@ class Progress(OneLine):
     stop_requested
         Whether the session was asked to stop.
     analyses
-        The latest analyses, one per metric; empty before the first one.
+        The latest analyses, one per metric; empty before the first one, and for a ratio.
+    widths
+        How wide the intervals are that must be narrow: of required metrics, or of a ratio. Empty
+        before the first look.
     fresh
-        Whether ``analyses`` includes the last round.
+        Whether ``widths`` include the last round.
     agreed
-        Whether the values of all required metrics lie inside the intervals of the previous look.
+        Whether the values of all ``widths`` lie inside the intervals of the previous look.
     min_seconds
         Seconds that the rounds must have taken before the session may be satisfied.
     reading_s
@@ -102,8 +153,8 @@ class Progress(OneLine):
     kept
         Readings of all metrics that are kept in memory.
     provisional
-        Latest readings of the first required metric, with a rough figure, until it has an estimate.
-        For display only: stop rules must ignore it.
+        A rough figure of the latest readings of the first required metric, until it has an
+        estimate. For display only: stop rules must ignore it.
     missing
         Names of required metrics with too few readings for a first look.
     reachable
@@ -128,12 +179,13 @@ class Progress(OneLine):
     stop_requested: bool
     analyses: tuple[Analysis, ...]
     fresh: bool
+    widths: tuple[Width, ...] = ()
     agreed: bool = False
     min_seconds: float = 0.0
     reading_s: float = 0.0
     look_s: float = 0.0
     kept: int = 0
-    provisional: Analysis | None = None
+    provisional: Width | None = None
     missing: tuple[str, ...] = ()
     reachable: float | None = None
     decision: Decision | None = None
@@ -144,9 +196,5 @@ class Progress(OneLine):
     @property
     def half_width(self) -> float | None:
         """The widest relative half-width among the metrics that must be satisfied."""
-        widths = [
-            analysis.estimate.relative_half_width
-            for analysis in self.analyses
-            if analysis.metric.must_satisfy and analysis.estimate is not None
-        ]
-        return max(widths, default=None)
+        known = (width.estimate for width in self.widths if width.estimate is not None)
+        return max((estimate.relative_half_width for estimate in known), default=None)

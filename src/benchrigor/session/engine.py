@@ -10,7 +10,6 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from benchrigor.errors import PlanMismatch, WorkTooShort
 from benchrigor.model import (
-    Analysis,
     Code,
     Decision,
     Notice,
@@ -21,6 +20,7 @@ from benchrigor.model import (
     Standing,
     StopReason,
     Turn,
+    Width,
 )
 from benchrigor.protocols import Schedule, StopRule
 from benchrigor.session.outcomes import failed_hook
@@ -87,7 +87,7 @@ class Goal(Protocol):
     def state(self, engine: Engine[Any]) -> dict[str, Any]:
         """Return the fields of `Progress` that are known here."""
 
-    def rough_figure(self, most: int) -> Analysis | None:
+    def rough_figure(self, most: int) -> Width | None:
         """Make a figure of the latest readings, for people to look at."""
 
     def result(self, engine: Engine[Any]) -> Any:
@@ -118,7 +118,7 @@ class Engine(Generic[G]):
         self.told = self.elapsed_ns = 0
         self.is_asked_to_stop = False
         self._pending: Turn | None = None
-        self._figure: Analysis | None = None
+        self._figure: Width | None = None
         self._figure_ns = 0
 
     @property
@@ -214,16 +214,15 @@ class Engine(Generic[G]):
         stops = (answer for answer in answers if answer is not None and answer.stop)
         decision = next(stops, None)
         if decision is None and self.goal.is_early:  # shown instead: a newer figure
-            progress = replace(progress, analyses=(), provisional=self._provisional())
+            progress = replace(progress, analyses=(), widths=(), provisional=self._provisional())
         return replace(progress, decision=decision)
 
     def state(self, *, fresh: bool) -> Progress:
         """Return the state so far, with the time until the target or the budget."""
         elapsed_s, options = self.elapsed_s, self.goal.options
         known = self.goal.state(self)
-        readings, analyses = known["readings"], known["analyses"]
-        must = [analysis for analysis in analyses if analysis.metric.must_satisfy]
-        required = [analysis.required for analysis in must]
+        readings, widths = known["readings"], known["widths"]
+        required = [width.required for width in widths]
         sizes = [size for size in required if size is not None]
         needed = None
         if sizes and len(sizes) == len(required):
@@ -240,10 +239,10 @@ class Engine(Generic[G]):
             look_s=self.look_s,
             seconds_left=max(left, 0.0) if math.isfinite(left) else None,
             stop_requested=self.is_asked_to_stop,
-            provisional=None if must and must[0].estimate else self._provisional(),
+            provisional=None if widths and widths[0].estimate else self._provisional(),
         )
 
-    def _provisional(self) -> Analysis | None:
+    def _provisional(self) -> Width | None:
         """Return a figure of the latest readings, up to a moment old."""
         if self._figure is None or self.elapsed_ns - self._figure_ns >= _FIGURE_S * 1e9:
             self._figure = self.goal.rough_figure(FIGURE_READINGS)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from benchrigor.errors import DetectorFailed, InvalidInput
-from benchrigor.model import Analysis, Code, Metric, Notice, Options, Round
+from benchrigor.model import Analysis, Code, Metric, Notice, Options, Round, Width
 from benchrigor.model.checks import refuse
 from benchrigor.model.metric import A_DURATION
 from benchrigor.model.readings import WARM_UP
@@ -302,7 +302,7 @@ class MeasuredMetrics:
         """Whether the last two looks agree on all metrics that must be satisfied."""
         return all(so_far.agreed for so_far in self.by_name.values() if so_far.metric.must_satisfy)
 
-    def rough_figure(self, most: int) -> Analysis | None:
+    def rough_figure(self, most: int) -> Width | None:
         """Return a rough figure of the first metric that must be satisfied, of its last readings.
 
         For restarted rounds it is a figure of their figures. Various work has none: a line through
@@ -314,12 +314,8 @@ class MeasuredMetrics:
             return None
         asked = statistic_for(self.options.statistic)
         values, statistic = so_far.unit.latest(so_far.chunks, most, asked)
-        return Analysis(
-            metric=so_far.metric,
-            kind=so_far.unit.kind,
-            n=so_far.n,
-            estimate=rough_figure(values, statistic=statistic, confidence=self.options.confidence),
-        )
+        figure = rough_figure(values, statistic=statistic, confidence=self.options.confidence)
+        return Width(metric=so_far.metric, estimate=figure)
 
     @property
     def is_due(self) -> bool:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 
-from benchrigor.model import Analysis, Decision, Estimate, Options, Progress, StopReason
+from benchrigor.model import Decision, Estimate, Options, Progress, StopReason, Width
 from benchrigor.model.options import LATEST
 from benchrigor.protocols import StopRule
-from benchrigor.stats.readings.asked_readings import MinEvidence, wanted_half_width
-from benchrigor.stats.readings.inference_units import SUCCESSIVE, share_of_width, unit_of
 
 # Readings of all metrics that a session keeps: about a gigabyte at the peak of its last analysis
 # (0.11 kB per reading, measured at 4 million), and 200 s or more of the fastest functions.
@@ -23,49 +21,9 @@ _END_LOOKS, _END_S = 4.0, 2.0  # looks that an end is worth; seconds of it beyon
 Criterion = Callable[[Progress], bool]
 
 
-def _of_each(holds: Callable[[Analysis], bool]) -> Criterion:
-    """Require something of all metrics that must be satisfied."""
-    return lambda progress: all(
-        holds(each) for each in progress.analyses if each.metric.must_satisfy
-    )
-
-
-def _is_narrow(analysis: Analysis, *, options: Options) -> bool:
-    """Return whether an interval is as narrow as wanted, and narrower where readings are few.
-
-    No interval is narrow relative to 0. Without a target, no early look is enough.
-
-    Ten rounds often agree by chance, and looks at 10, 15 and 23 rounds find that chance. Half of
-    the degrees of freedom raise the coverage of such sessions by 0.02 (to 0.91 to 0.94).
-    """
-    known, share = analysis.estimate, share_of_width(analysis, options.preset)
-    if known is None:
-        return False
-    wanted = wanted_half_width(known, analysis.metric, options)
-    if math.isinf(wanted):
-        return share == 1.0
-    caution = unit_of(analysis).caution(analysis, share) if share else math.inf
-    return wanted > 0.0 and known.half_width * caution <= wanted
-
-
-def minimum_effective(least: MinEvidence) -> Criterion:
-    """Require the effective sample size of all required series of unit readings.
-
-    Few readings need less. Fewer than 30 rounds with one value may not all be equal, and restarted
-    ones must have 30 readings; from 30 rounds on, 20 of them must be effective.
-    """
-    return _of_each(lambda analysis: unit_of(analysis).is_enough(analysis, least))
-
-
-def _is_settled(analysis: Analysis) -> bool:
-    """Return whether the latest readings are of the longest phase, if one holds more than half.
-
-    The readings that count must be nine tenths: without references a pace that held less of a short
-    session would pass for its warm-up, which .78 of such sessions then hold, instead of .91.
-    Without this rule, sessions that stopped inside a slow cycle covered in 0.3 of cases: half of a
-    cycle looks like a level.
-    """
-    return unit_of(analysis).is_settled(analysis)
+def _of_each(holds: Callable[[Width], bool]) -> Criterion:
+    """Require something of all intervals that must be narrow."""
+    return lambda progress: all(map(holds, progress.widths))
 
 
 def agrees(later: Estimate | None, earlier: Estimate | None) -> bool:
@@ -81,7 +39,7 @@ def when_satisfied(*criteria: Criterion, reason: StopReason = StopReason.SATISFI
     """
     return _stop_for(
         reason,
-        lambda progress: progress.fresh and bool(progress.analyses) and not progress.missing,
+        lambda progress: progress.fresh and bool(progress.widths) and not progress.missing,
         lambda progress: progress.agreed and progress.elapsed_s >= progress.min_seconds,
         *criteria,
     )
@@ -132,18 +90,20 @@ def _stop_for(reason: StopReason, *criteria: Criterion) -> StopRule:
 
 
 def default_rules(
-    options: Options, *, no_narrower: Criterion | None = None
+    options: Options, *, no_narrower: Criterion | None = None, calls: int = 1
 ) -> tuple[StopRule, ...]:
     """Return the stop rules for options; the first to stop wins.
 
     A session takes a list of rules instead: ``[*default_rules(options), my_rule]``.
-    ``no_narrower`` says whether more readings cannot help.
+    ``no_narrower`` says whether more readings cannot help; a reading takes so many ``calls``.
     """
-    criteria = [lambda progress: progress.rounds >= options.min_rounds, _of_each(_is_settled)]
-    enough = minimum_effective(SUCCESSIVE.evidence(options.preset))
-    narrow = _of_each(partial(_is_narrow, options=options))
-    rules = [when_satisfied(*criteria, enough, narrow)]
+    criteria = [
+        lambda progress: progress.rounds >= options.min_rounds,
+        _of_each(attrgetter("is_settled")),
+    ]
+    known = map(_of_each, map(attrgetter, ("is_enough", "is_narrow")))
+    rules = [when_satisfied(*criteria, *known)]
     if no_narrower is not None:
-        full = _of_each(lambda analysis: share_of_width(analysis, options.preset) == 1.0)
+        full = _of_each(attrgetter("is_full"))
         rules.append(when_satisfied(*criteria, full, no_narrower, reason=StopReason.OUT_OF_REACH))
-    return (*rules, *limits(options))
+    return (*rules, *limits(options, calls=calls))

@@ -21,6 +21,7 @@ from benchrigor.model import (
     RunRecord,
     Standing,
     StopReason,
+    Width,
 )
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.notice import leading
@@ -54,8 +55,13 @@ from benchrigor.session.stop_rules import (
     default_rules,
 )
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
-from benchrigor.stats.readings.asked_readings import asked_half_width
-from benchrigor.stats.readings.inference_units import INVOCATIONS
+from benchrigor.stats.readings.asked_readings import asked_half_width, wanted_half_width
+from benchrigor.stats.readings.inference_units import (
+    INVOCATIONS,
+    SUCCESSIVE,
+    share_of_width,
+    unit_of,
+)
 from benchrigor.stats.statistics.shares_and_quantiles import whole_of
 
 
@@ -202,7 +208,7 @@ class Subject:
         """Analyse the readings so far."""
         self._measured.look(fully=fully)
 
-    def rough_figure(self, most: int) -> Analysis | None:
+    def rough_figure(self, most: int) -> Width | None:
         """Make a figure of the latest readings."""
         return self._measured.rough_figure(most)
 
@@ -229,11 +235,15 @@ class Subject:
         metrics = self._measured.by_name.values()
         foreseen = (each for each in metrics if each.metric.must_satisfy and each.unit.is_foreseen)
         widths = [each.out_of_reach(self.options, engine.elapsed_s) for each in foreseen]
+        analyses = tuple(each.analysis for each in metrics if each.analysis is not None)
         return {
             "readings": max((metric.n for metric in metrics), default=0),
             "rounds": len(self.rounds) - len(self._red),
             "rejected_rounds": self._measured.rejected,
-            "analyses": tuple(each.analysis for each in metrics if each.analysis is not None),
+            "analyses": analyses,
+            "widths": tuple(
+                _width_of(each, self.options) for each in analyses if each.metric.must_satisfy
+            ),
             "agreed": self._measured.agreed,
             "reading_s": self._reading_s,
             "kept": sum(metric.n for metric in metrics),
@@ -337,3 +347,23 @@ class Subject:
         if engine.decision is not None and not self._measured.metrics and not self._red:
             no_data.append(no_readings(self.rounds))
         return (*engine.notices, *of_rounds.values(), *no_data)
+
+
+def _width_of(analysis: Analysis, options: Options) -> Width:
+    """Return how wide the interval of a metric is; few readings must make it narrower.
+
+    Ten rounds often agree by chance, and looks at 10, 15 and 23 rounds find that chance. Half of
+    the degrees of freedom raise the coverage of such sessions by 0.02 (to 0.91 to 0.94).
+    """
+    known, unit = analysis.estimate, unit_of(analysis)
+    share = share_of_width(analysis, options.preset)
+    return Width(
+        metric=analysis.metric,
+        estimate=known,
+        wanted=math.inf if known is None else wanted_half_width(known, analysis.metric, options),
+        caution=unit.caution(analysis, share) if share else math.inf,
+        is_full=share == 1.0,
+        is_enough=unit.is_enough(analysis, SUCCESSIVE.evidence(options.preset)),
+        is_settled=unit.is_settled(analysis),
+        required=analysis.required,
+    )

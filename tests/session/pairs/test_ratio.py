@@ -98,7 +98,7 @@ def test_each_pair_has_both_sides_and_blocks_of_either_kind_are_as_many() -> Non
 def test_a_verdict_never_ends_it() -> None:
     engine = comparing(seed=1)
     looks = looks_of(engine, *noisy(5, 1.4, cv=0.1))
-    lows = [each.analyses[0].estimate.low for each in looks[:-1] if each.analyses[0].estimate]
+    lows = [each.widths[0].estimate.low for each in looks[:-1] if each.widths[0].estimate]
     assert sum(low > 1.01 for low in lows) >= 2
     found = engine.result()
     assert (found.verdict, found.reason) == (Verdict.WORSE, StopReason.SATISFIED)
@@ -127,10 +127,10 @@ def test_a_second_look_outside_the_first_interval_lets_a_comparison_go_on() -> N
     looks = looks_of(engine, old, new)
     found = [(each.readings, each.agreed) for each in looks]
     assert found == [(500, False), (750, False), (1126, True)]
-    for (analysis,), ratio in ((each.analyses, each.analyses[0].estimate) for each in looks):
-        assert ratio is not None
-        assert ratio.half_width <= 0.05
-        assert analysis.n_kept >= 0.8 * analysis.n
+    for (width,) in (each.widths for each in looks):
+        assert width.is_narrow
+        assert width.is_settled
+        assert width.wanted == 0.05
     assert engine.result().reason is StopReason.SATISFIED
     again = comparing(target=0.05, seed=1)
     told(again, *noisy(3, cv=0.02))

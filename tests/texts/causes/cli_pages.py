@@ -15,7 +15,7 @@ from tests.texts.rendering import run
 
 import benchrigor as br
 from benchrigor.cli.output import LiveLine
-from benchrigor.model import Analysis, Estimate, Metric, Options, Progress
+from benchrigor.model import Analysis, Estimate, Metric, Options, Progress, Width
 from benchrigor.model.analysis import Kind
 from benchrigor.stats import compare
 from benchrigor.testing import FakeClock
@@ -46,7 +46,12 @@ def live(*analyses: Analysis, options: Options | None = None, **given: object) -
     line = LiveLine(lines.append)
     if options is not None:
         line.follow("parse", options)
-    line(Progress(analyses=analyses, **progress))  # type: ignore[arg-type]
+    widths = [
+        Width(metric=each.metric, estimate=each.estimate)
+        for each in analyses
+        if each.metric.must_satisfy
+    ]
+    line(Progress(analyses=analyses, widths=tuple(widths), **progress))  # type: ignore[arg-type]
     return lines
 
 
@@ -175,6 +180,11 @@ def of_files(*words: str) -> click.testing.Result:
     return run(*words, files=FILES)
 
 
+def rough(estimate: Estimate) -> Width:
+    """Return a rough figure of times."""
+    return Width(metric=TIME, estimate=estimate)
+
+
 CAUSES: dict[str, Callable[[], object]] = {
     line: lambda line=line: of_files(*line.split())  # type: ignore[misc]
     for line in LINES
@@ -185,8 +195,8 @@ CAUSES |= {
     "live, before there is a speed": lambda: live(of_work(estimate=None)),
     "live, times": lambda: live(of_time(RATE)),
     "live, times beside a speed": lambda: live(of_work(BESIDE), of_time(RATE)),
-    "live, a rough figure": lambda: live(of_time(None), provisional=of_time()),
-    "live, one reading": lambda: live(provisional=of_time(FIRST), readings=1),
+    "live, a rough figure": lambda: live(of_time(None), provisional=rough(ROUGH)),
+    "live, one reading": lambda: live(provisional=rough(FIRST), readings=1),
     "live, a name and a target": lambda: live(
         of_time(), options=Options(target=0.02), readings=1234, readings_needed=4000
     ),

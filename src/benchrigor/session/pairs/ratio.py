@@ -12,7 +12,6 @@ import numpy as np
 
 from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed
 from benchrigor.model import (
-    Analysis,
     Code,
     Comparison,
     Estimate,
@@ -20,26 +19,20 @@ from benchrigor.model import (
     Notice,
     Observed,
     Options,
-    Progress,
     Round,
     Standing,
     Verdict,
+    Width,
 )
 from benchrigor.model.checks import as_share, attempt
 from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Floats
-from benchrigor.protocols import StopRule
 from benchrigor.session.conditions.red_rounds import was_stopped
 from benchrigor.session.engine import Engine, Taken
 from benchrigor.session.outcomes import warn_not_converged
 from benchrigor.session.schedule.pacing import INVOCATION
 from benchrigor.session.schedule.schedules import Blocks, check_seed
-from benchrigor.session.stop_rules import (
-    agrees,
-    limits,
-    minimum_effective,
-    when_satisfied,
-)
+from benchrigor.session.stop_rules import agrees, default_rules
 from benchrigor.session.stored_runs import BASELINE, CANDIDATE
 from benchrigor.stats.changepoints.ruptures_adapter import detector_named
 from benchrigor.stats.comparison.samples import (
@@ -298,10 +291,7 @@ class Ratio:
         )
         self.schedule = Blocks((BASELINE, CANDIDATE), checked, self.seed, by_round=by_round)
         self._floor = (SINGLE if by_round else SUCCESSIVE).evidence(checked.preset)
-        self.rules: tuple[StopRule, ...] = (
-            when_satisfied(minimum_effective(self._floor), self._is_steady, self._is_narrow),
-            *limits(checked, calls=2),
-        )
+        self.rules = default_rules(checked, calls=2)
         self._so_far = Pairs(self._question, by_round=by_round, disturbed=checked.disturbed)
         self._busy_s, self._by_turns, self._last = 0.0, False, (0, 0.0)
         self._next_check = self._floor.first_check
@@ -410,7 +400,7 @@ class Ratio:
         if self.is_due:
             self._next_check = next_check(self.pairs)
 
-    def rough_figure(self, most: int) -> Analysis | None:
+    def rough_figure(self, most: int) -> Width | None:
         """Make a figure of the latest pairs."""
         baseline, candidate = self._so_far.latest(most)
         if not baseline.size:
@@ -421,7 +411,7 @@ class Ratio:
             statistic=self._question.asked,
             confidence=self._question.confidence,
         )
-        return Analysis(metric=_RATIO, kind=SUCCESSIVE.kind, n=self.pairs, estimate=ratio)
+        return Width(metric=_RATIO, estimate=ratio)
 
     def state(self, engine: Engine[Any]) -> dict[str, Any]:
         """Return what is known of the progress."""
@@ -431,40 +421,27 @@ class Ratio:
             "readings": self.pairs,
             "rounds": engine.told,
             "rejected_rounds": 0,
-            "analyses": () if look is None else (self._analysis_of(look),),
+            "analyses": (),
+            "widths": () if look is None else (self._width_of(look),),
             "agreed": self._agreed,
             "reading_s": last_s / max(last_readings, 1),
             "kept": 2 * self.pairs,
             "missing": () if counted >= self._floor.first_check else (_RATIO.name,),
         }
 
-    def _analysis_of(self, look: Look) -> Analysis:
-        """Return the look for stop rules and displays of progress, with the pairs needed in all."""
-        ratio, required = look.comparison.ratio, None
-        if ratio is not None:
-            excess = ratio.half_width / self._wanted_at(ratio.value)
-            needed = needed_for_width(ratio, excess, look.n, self._floor)
-            before = look.start if look.stop == look.n else look.stop  # an ended phase counts not
-            required = math.ceil(max(needed, needed_for_share(before)) * look.taken / look.n)
-        return Analysis(
+    def _width_of(self, look: Look) -> Width:
+        """Return how wide the interval of a look is, with the pairs that it takes in all."""
+        ratio, n = look.comparison.ratio, look.n
+        if ratio is None:
+            return Width(metric=_RATIO, estimate=None, is_enough=False, is_settled=False)
+        wanted, is_open = self._wanted_at(ratio.value), look.stop < n
+        needed = needed_for_width(ratio, ratio.half_width / wanted, n, self._floor)
+        before = look.stop if is_open else look.start  # an ended phase counts not
+        return Width(
             metric=_RATIO,
-            kind=SUCCESSIVE.kind,
-            n=look.n,
-            n_kept=look.stop - look.start,
             estimate=ratio,
-            required=required,
-            notices=look.comparison.notices,
-        )
-
-    def _is_steady(self, _: Progress) -> bool:
-        look = self._latest
-        if look is None or look.stop < look.n:
-            return False
-        return look.stop - look.start >= STABLE_SHARE * look.n
-
-    def _is_narrow(self, progress: Progress) -> bool:
-        return all(
-            analysis.estimate is not None
-            and analysis.estimate.half_width <= self._wanted_at(analysis.estimate.value)
-            for analysis in progress.analyses
+            wanted=wanted,
+            is_enough=ratio.n_effective >= self._floor.effective_of(n),
+            is_settled=not is_open and look.stop - look.start >= STABLE_SHARE * n,
+            required=math.ceil(max(needed, needed_for_share(before)) * look.taken / n),
         )
