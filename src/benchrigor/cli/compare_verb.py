@@ -35,7 +35,6 @@ from benchrigor.session.pairs.compared_sides import label_of
 from benchrigor.session.pairs.run_comparison import compare_named, rank_runs
 from benchrigor.session.replays import is_bare
 from benchrigor.session.stored_runs import StoredRuns
-from benchrigor.stats.comparison.samples import Question
 from benchrigor.units import first_few, percent
 
 _LABEL = 11
@@ -108,7 +107,7 @@ def compare(
     columns: Columns,
     chosen: tuple[str, ...],
     fail_on: str | None,
-    confidence: float,
+    paired: bool,
     **asked: Any,
 ) -> None:
     """Compare a candidate with a baseline, or rank more than two.
@@ -141,8 +140,7 @@ def compare(
       benchrigor compare 3f2a 81bc 9d07
       benchrigor compare old.json new.json --filter '^sort' --markdown table.md
     """  # noqa: D301  # click wants the backspace itself
-    question = Question(confidence=confidence, **asked)
-    options: dict[str, Any] = {"metric": metric, "detector": detector}
+    options: dict[str, Any] = {"metric": metric, "detector": detector, **asked}
     found = compile_filter(pattern)
     wanted = found and found.search
     sources, labels, named = _with_columns(sources, chosen)
@@ -155,29 +153,27 @@ def compare(
     if pattern is not None or any(len(runs) > 1 for runs in read):
         every = dict.fromkeys(repr(run.name) for runs in read for run in runs)
         problems = _wrong(labels, sources, [*every])
-        if question.paired:
+        if paired:
             problems.append("--paired is for two files of one benchmark: choose it with --column")
         refuse(problems)
         files = [*zip(labels, read, strict=True)]
-        suites = compared_files(files, found, question, **options)
+        suites = compared_files(files, found, **options)
         _tell_suites(suites, fail_on)
     sides = [_side(*one, metric) for one in zip(sources, labels, chain(*read), strict=True)]
-    _check(sides, sources, metric=metric, paired=question.paired)
+    _check(sides, sources, metric=metric, paired=paired)
     if len(sides) > 2:
-        _rank(sides, question, **options)
+        _rank(sides, **options)
         return
-    _compare_two(sides, question, fail_on, **options)
+    _compare_two(sides, fail_on, paired=paired, **options)
 
 
-def _compare_two(
-    sides: Sequence[_Side], question: Question, fail_on: str | None, **options: Any
-) -> None:
+def _compare_two(sides: Sequence[_Side], fail_on: str | None, **options: Any) -> None:
     """Print the comparison of two sides, and leave with the exit code of its verdict."""
     opened = None if any(side.is_file for side in sides) else shared.open_store()
     known = opened is not None and is_there(opened.path)
     stored = StoredRuns(opened) if opened is not None and known else None
     given = {side.label: side.given for side in sides}
-    comparison = compare_named(given, question, stored=stored, **options)
+    comparison = compare_named(given, stored=stored, **options)
     print_comparison(
         comparison,
         [*given],
@@ -298,13 +294,13 @@ def print_comparison(
     )
 
 
-def _rank(sides: Sequence[_Side], question: Question, **options: Any) -> None:
+def _rank(sides: Sequence[_Side], **options: Any) -> None:
     """Print the places of more than two sides."""
-    places, notices = rank_runs({side.label: side.given for side in sides}, question, **options)
+    places, notices = rank_runs({side.label: side.given for side in sides}, **options)
     own = (notice for place in places for notice in place.estimate.notices)
     every = [*notices, *(notice for notice in own if not is_of_modes(notice))]  # it has the names
-    figures = figures_of_ranking(places, every, statistic=question.statistic, unit=_unit(sides))
-    interval = f"{percent(question.confidence, digits=10)} interval"
+    figures = figures_of_ranking(places, every, statistic=options["statistic"], unit=_unit(sides))
+    interval = f"{percent(options['confidence'], digits=10)} interval"
     cells = ((row.place, row.name, *row.shown) for row in figures.rows)
     lines = table([("", "name", "estimate", interval), *cells], "><<<")
     if wants_details():

@@ -12,7 +12,6 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, RunRecord
 from benchrigor.model.comparison import SuiteComparison
 from benchrigor.session.pairs.run_comparison import compare_suites
-from benchrigor.stats.comparison.samples import Question
 from benchrigor.units import first_few
 
 _SOME = 10  # names that an error lists
@@ -21,7 +20,6 @@ _SOME = 10  # names that an error lists
 def compared_files(
     files: Sequence[tuple[str, Sequence[RunRecord]]],
     pattern: re.Pattern[str] | None,
-    question: Question,
     **options: Any,
 ) -> SuiteComparison:
     """Compare files with the first one; ``pattern`` is searched for in the names."""
@@ -34,7 +32,7 @@ def compared_files(
     )
     if pattern is not None:
         suites = _filter_suites(suites, pattern)
-    return compare_suites(suites, question, **options)
+    return compare_suites(suites, **options)
 
 
 def compile_filter(pattern: str | None) -> re.Pattern[str] | None:

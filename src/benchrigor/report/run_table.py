@@ -73,12 +73,11 @@ def ranking_page(runs: Mapping[str, RunRecord]) -> Page:
     if not runs:
         return page(["no runs"])
     from benchrigor.session.pairs.run_comparison import rank_runs  # noqa: PLC0415  # slow to load
-    from benchrigor.stats.comparison.samples import Question  # noqa: PLC0415  # likewise
 
     known = {name: run for name, run in runs.items() if run.estimate() is not None}
     places = dict[str, int]()
     with suppress(BenchrigorError):  # runs that are not comparable have no order
-        ranked = rank_runs(known, Question())[0] if known else ()
+        ranked = rank_runs(known)[0] if known else ()
         places = {one.name: one.place for one in ranked}
     others = [run for name, run in runs.items() if name not in places]
     ordered = [*(runs[name] for name in places), *others]

@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotComparable, NotEstimable
-from benchrigor.model import Analysis, Code, Estimate, Notice, Pace, RunRecord
+from benchrigor.model import Analysis, Code, Estimate, Notice, Options, Pace, RunRecord
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.interference import Light
 from benchrigor.model.notice import Evidence, weakening
@@ -19,7 +19,6 @@ from benchrigor.model.recorded import FILE, PROCESSES
 from benchrigor.model.text import is_broken_off, refusal_of, say_end
 from benchrigor.session.conditions.red_rounds import is_disturbed
 from benchrigor.session.replays import asked_anew, is_bare, recording_of
-from benchrigor.stats.comparison.samples import Question
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
 from benchrigor.stats.readings.analysis import look
 from benchrigor.stats.readings.asked_readings import Readings
@@ -81,9 +80,9 @@ class Source:
         own = None if self.run is None else self.run.analysis(self.recorded.metric.name)
         return None if own is None else own.pace
 
-    def analysis(self, question: Question) -> Analysis:
-        """Estimate the stable phase; the target of a run does not matter."""
-        statistic = question.statistic
+    def analysis(self, asked: Options) -> Analysis:
+        """Estimate the stable phase as it is asked for; the target of a run does not matter."""
+        statistic = asked.statistic
         if self.recorded.unit.is_line and statistic != "mean":
             raise InvalidInput(
                 f"{self.label}: statistic is {statistic!r}, expected 'mean': a speed is a mean"
@@ -91,17 +90,17 @@ class Source:
         options = replace(
             self.recorded.options,
             target=None,
-            statistic=statistic or "mean",
-            confidence=question.confidence,
+            statistic=statistic,
+            confidence=asked.confidence,
             method=LONG_RUN_VARIANCE,
         )
         # A side may be wide: the interval of the ratio says what that means.
-        asked = asked_anew(replace(self.recorded, narrow=False), options)
-        analysis = look(asked)
+        anew = asked_anew(replace(self.recorded, narrow=False), options)
+        analysis = look(anew)
         if analysis.estimate is None:
             why = refusal_of(analysis.notices) or analysis.notices[0]
             raise NotEstimable(why.about(self.label))
-        return asked.unit.tell_of_modes(asked, analysis)
+        return anew.unit.tell_of_modes(anew, analysis)
 
     def of_processes(self, estimate: Estimate) -> Estimate:
         """Mark an estimate as of one process or of several; a headline is of any."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Comparison, Notice, Round, RoundPlan, RunRecord
@@ -13,7 +15,6 @@ from benchrigor.model.interference import Light
 from benchrigor.session.conditions.red_rounds import report_stops
 from benchrigor.session.engine import Engine, Taken
 from benchrigor.session.pairs.ratio import Ratio
-from benchrigor.stats.comparison.samples import Question
 from benchrigor.stats.interference.one_run import light_of
 from benchrigor.stats.series.interval import MIN_FOR_VARIANCE
 from benchrigor.stats.series.undisturbed import STOPPED
@@ -28,17 +29,17 @@ class Ranking:
     notices: tuple[Notice, ...] = ()
 
 
-def compare_in_turn(baseline: RunRecord, candidate: RunRecord, question: Question) -> Comparison:
-    """Compare both sides of a comparison pair by pair, as it did."""
+def compare_in_turn(
+    baseline: RunRecord, candidate: RunRecord, *, statistic: str | None = None, **asked: Any
+) -> Comparison:
+    """Compare both sides of a comparison pair by pair, as it did; ``asked`` as of `Ratio`."""
     own = baseline.options
     ratio = Ratio(
-        margin=question.margin,
-        direction=question.direction,
         by_round=own.rounds == "restarted",
-        statistic=question.statistic or own.statistic,
-        confidence=question.confidence,
+        statistic=statistic or own.statistic,
         disturbed=own.disturbed,
         detector=own.detector,
+        **asked,
     )
     ratio.names = (baseline.name, candidate.name)
     # A process that was ended has none next to it.
@@ -58,9 +59,9 @@ def compare_with(
     """
     shared = _leave_shared_rounds(records)
     confidence = shared[baseline].options.confidence
-    question = Question(confidence=confidence, margin=margin, direction="lower")
+    compare = partial(compare_in_turn, shared[baseline], confidence=confidence, margin=margin)
     compared = {
-        name: replace(compare_in_turn(shared[baseline], run, question), names=(baseline, name))
+        name: replace(compare(run), names=(baseline, name))
         for name, run in shared.items()
         if name != baseline
     }

@@ -36,7 +36,8 @@ from benchrigor.session.stop_rules import agrees, default_rules
 from benchrigor.session.stored_runs import BASELINE, CANDIDATE
 from benchrigor.stats.changepoints.ruptures_adapter import detector_named
 from benchrigor.stats.comparison.samples import (
-    Question,
+    answer,
+    asked_of,
     check_margin,
     comparable_statistic,
     direction_named,
@@ -46,7 +47,12 @@ from benchrigor.stats.comparison.two_sample import compare_pairs, compare_sample
 from benchrigor.stats.estimators.multimodality import observe
 from benchrigor.stats.phases.stable_phase import STABLE_SHARE, moved_on
 from benchrigor.stats.readings.analysis import notice_of
-from benchrigor.stats.readings.asked_readings import needed_for_share, needed_for_width, next_check
+from benchrigor.stats.readings.asked_readings import (
+    Readings,
+    needed_for_share,
+    needed_for_width,
+    next_check,
+)
 from benchrigor.stats.readings.inference_units import SINGLE, SUCCESSIVE
 from benchrigor.stats.series.interval import MIN_FOR_VARIANCE, too_few
 from benchrigor.stats.series.undisturbed import Groups, choose_undisturbed, groups_of, join_groups
@@ -79,8 +85,9 @@ class Look:
 class Pairs:
     """Pairs of neighbouring readings, or of invocations: series, of which both are cut alike."""
 
-    def __init__(self, question: Question, *, by_round: bool, disturbed: str) -> None:
-        self._question, self._by_round, self._disturbed = question, by_round, disturbed
+    def __init__(self, asked: Readings, margin: float, *, by_round: bool, disturbed: str) -> None:
+        self._asked, self._margin = asked, margin
+        self._by_round, self._disturbed = by_round, disturbed
         self._sides: tuple[list[Floats], list[Floats]] = ([], [])  # by round
         self._groups: list[Groups] = []  # of readings
         self._paces: list[list[float]] = []  # of the reference next to invocations
@@ -135,7 +142,7 @@ class Pairs:
 
     def look(self) -> Look:
         """Compare the pairs so far."""
-        question, n, start, stop = self._question, self.taken, 0, self.taken
+        asked, margin, n, start, stop = self._asked, self._margin, self.taken, 0, self.taken
         told: tuple[Notice, ...] = ()
         try:
             if self._by_round:
@@ -144,11 +151,12 @@ class Pairs:
                 baseline, candidate, told = self._undisturbed()
                 n, stop = baseline.size, 0
                 refuse_zeros((BASELINE, baseline), (CANDIDATE, candidate))
-                comparison, pairs = compare_pairs(baseline, candidate, question)
+                comparison, pairs = compare_pairs(baseline, candidate, asked, margin)
                 start, stop = pairs.start, pairs.stop
         except NotEstimable as error:
             refusal, told = (notice_of(error),), ()
-            comparison = question.answer(unit="pair", verdict=Verdict.UNDECIDED, notices=refusal)
+            undecided = Verdict.UNDECIDED
+            comparison = answer(asked, margin, unit="pair", verdict=undecided, notices=refusal)
         comparison = replace(comparison, notices=(*comparison.notices, *told))
         return Look(comparison=comparison, taken=self.taken, n=n, start=start, stop=stop)
 
@@ -170,16 +178,16 @@ class Pairs:
 
     def _compare_invocations(self) -> Comparison:
         """Compare the invocations; a quantile of single readings is taken over all of them."""
-        question = self._question
+        asked, margin = self._asked, self._margin
         if self.taken < MIN_FOR_VARIANCE:
             raise NotEstimable(too_few(self.taken, MIN_FOR_VARIANCE))
         refuse_zeros(*zip((BASELINE, CANDIDATE), map(tuple, self._sides), strict=True))
         are_series = any(series.size > 1 for side in self._sides for series in side)
-        if question.asked.q is not None and not are_series:
+        if asked.statistic.q is not None and not are_series:
             one, two = map(np.concatenate, self._sides)
-            return compare_pairs(one, two, replace(question, trim=False))[0]
-        asked = replace(question, trim=are_series)
-        return compare_samples(*self._at_one_pace(), asked, positive=True)
+            return compare_pairs(one, two, replace(asked, searched=False), margin)[0]
+        asked = replace(asked, searched=are_series)
+        return compare_samples(*self._at_one_pace(), asked, margin, paired=True, positive=True)
 
     def _at_one_pace(self) -> tuple[Sequence[Floats], Sequence[Floats]]:
         """Return the invocations as at the same pace, as far as they follow the reference.
@@ -279,20 +287,18 @@ class Ratio:
         self.command_line = ""  # measures both sides again; kept with both runs
         self.names: tuple[str, ...] = ()  # of both sides for people
         self.runs: tuple[str, ...] = ()  # ids of both sides where they are kept, from the end on
-        self._question = Question(
-            statistic=checked.statistic,
-            confidence=checked.confidence,
+        self._asked = asked_of(
+            checked.statistic,
+            checked.confidence,
+            way,
             trim=True,
             detector=detector_named(checked.detector),
-            margin=margin,
-            direction=way,
-            paired=True,
-            goes_on=not by_round,  # if more pairs could follow, none has cooled down
+            ended=by_round,  # if more pairs could follow, none has cooled down
         )
         self.schedule = Blocks((BASELINE, CANDIDATE), checked, self.seed, by_round=by_round)
         self._floor = (SINGLE if by_round else SUCCESSIVE).evidence(checked.preset)
         self.rules = default_rules(checked, calls=2)
-        self._so_far = Pairs(self._question, by_round=by_round, disturbed=checked.disturbed)
+        self._so_far = Pairs(self._asked, margin, by_round=by_round, disturbed=checked.disturbed)
         self._busy_s, self._by_turns, self._last = 0.0, False, (0, 0.0)
         self._next_check = self._floor.first_check
         self._latest: Look | None = None
@@ -408,8 +414,8 @@ class Ratio:
         ratio = rough_figure(
             candidate,
             baseline,
-            statistic=self._question.asked,
-            confidence=self._question.confidence,
+            statistic=self._asked.statistic,
+            confidence=self.options.confidence,
         )
         return Width(metric=_RATIO, estimate=ratio)
 

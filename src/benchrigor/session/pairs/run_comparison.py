@@ -11,7 +11,15 @@ from typing import Any
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotComparable, NotEstimable
-from benchrigor.model import Analysis, Code, Comparison, Estimate, Notice, Pace, RunRecord
+from benchrigor.model import (
+    Analysis,
+    Code,
+    Comparison,
+    Estimate,
+    Notice,
+    Pace,
+    RunRecord,
+)
 from benchrigor.model.checks import refuse
 from benchrigor.model.comparison import THESE_RUNS, Family, Ranked, SuiteComparison
 from benchrigor.model.notice import is_of_modes
@@ -35,15 +43,15 @@ from benchrigor.session.stored_runs import (
     paced_by,
 )
 from benchrigor.stats.changepoints.ruptures_adapter import detector_named
-from benchrigor.stats.comparison.samples import Question, refuse_zeros
+from benchrigor.stats.comparison.samples import asked_of, checked_asked, refuse_zeros
 from benchrigor.stats.comparison.two_sample import (
-    checked_question,
     compare_samples,
     family_of,
     rank,
 )
 from benchrigor.stats.estimators.pace import Sensitivity, common_sensitivity
 from benchrigor.stats.readings.analysis import notice_of, observed_of
+from benchrigor.stats.readings.asked_readings import Readings
 from benchrigor.stats.readings.inference_units import SINGLE, SUCCESSIVE
 from benchrigor.storage import as_store
 from benchrigor.units import first_few, percent
@@ -121,29 +129,31 @@ def compare_runs(
     >>> comparison.verdict, comparison.unit
     (<Verdict.WORSE: 'worse'>, 'invocation')
     """
-    question = Question(
+    return compare_named(
+        {BASELINE: baseline, CANDIDATE: candidate},
+        metric=metric,
         statistic=statistic,
         confidence=confidence,
         margin=margin,
         direction=direction,
         paired=paired,
+        detector=detector,
+        stored=None if store is None else StoredRuns(as_store(store)),
     )
-    stored = None if store is None else StoredRuns(as_store(store))
-    sides = {BASELINE: baseline, CANDIDATE: candidate}
-    return compare_named(sides, question, metric=metric, detector=detector, stored=stored)
 
 
 def compare_named(
     sides: Mapping[str, RunRecord | npt.ArrayLike],
-    question: Question,
     *,
     metric: str | None = None,
     detector: str | None = None,
+    paired: bool = False,
     stored: StoredRuns | None = None,
+    **given: Any,
 ) -> Comparison:
     """Compare two runs as `compare_runs` does, by the names that errors call them."""
     wrong: list[str] = []
-    checked_question(question, wrong)
+    _, margin = checked_asked(wrong, **given)
     try:
         sources = sides_of_runs(sides, metric, detector)
     except InvalidInput as error:
@@ -151,17 +161,17 @@ def compare_named(
             raise
         raise InvalidInput([*error.problems, *wrong]) from error
     refuse(wrong)
-    question = _of_runs(question, sources)
+    asked = _of_runs(sources, **given)
     _refuse_zeros(sources)
     analyses, told = list[Analysis](), tuple[Notice, ...]()
-    if question.paired:
-        found = _compare_pairs(sources, question)
+    if paired:
+        found = _compare_pairs(sources, asked, margin)
     else:
         with _showing_readings(sources):
-            analyses = [source.analysis(question) for source in sources]
-        estimates, told = _at_one_pace(sources, analyses, question, stored)
+            analyses = [source.analysis(asked.options) for source in sources]
+        estimates, told = _at_one_pace(sources, analyses, asked.options.statistic, stored)
         one, two = map(Source.of_processes, sources, estimates)
-        found = compare_samples(one, two, question, positive=_are_positive(sources))
+        found = compare_samples(one, two, asked, margin, positive=_are_positive(sources))
         scope = "" if any(notice.code is Code.AT_FULL_PACE for notice in told) else THESE_RUNS
         found = replace(found, baseline=estimates[0], candidate=estimates[1], scope=scope)
     told = (*told, *other_differences(sources))
@@ -182,12 +192,19 @@ def _names(sources: Sequence[Source]) -> tuple[str, ...]:
     return names if names[0] != names[1] else tuple(source.label for source in sources)
 
 
-def _compare_pairs(sources: Sequence[Source], question: Question) -> Comparison:
+def _compare_pairs(sources: Sequence[Source], asked: Readings, margin: float) -> Comparison:
     """Compare readings, or both sides of a comparison, pair by pair."""
     runs = [source.run for source in sources if source.run is not None]
     if are_in_turn(runs):
         baseline, candidate = runs
-        return compare_in_turn(baseline, candidate, question)
+        return compare_in_turn(
+            baseline,
+            candidate,
+            margin=margin,
+            statistic=asked.options.statistic,
+            confidence=asked.options.confidence,
+            direction=asked.metric.direction,
+        )
     for source in sources:
         if source.run is not None:
             raise InvalidInput(
@@ -203,35 +220,35 @@ def _compare_pairs(sources: Sequence[Source], question: Question) -> Comparison:
             )
     one, two = (source.recorded.series[0] for source in sources)
     detector = detector_named(sources[0].recorded.options.detector)
-    stable = replace(question, trim=True, detector=detector)
+    stable, positive = replace(asked, searched=True, detector=detector), _are_positive(sources)
     with _showing_readings(sources):
-        return compare_samples(one, two, stable, positive=_are_positive(sources))
+        return compare_samples(one, two, stable, margin, paired=True, positive=positive)
 
 
 def rank_runs(
     runs: Mapping[str, RunRecord | npt.ArrayLike],
-    question: Question,
     *,
     metric: str | None = None,
     detector: str | None = None,
+    **given: Any,
 ) -> tuple[tuple[Ranked, ...], tuple[Notice, ...]]:
-    """Rank runs by name, and say what else differs; the margin does not matter."""
+    """Rank runs by name, as `compare_runs` compares them, and say what else differs."""
     sources = sides_of_runs(runs, metric, detector)
-    question = _of_runs(question, sources)
+    asked = _of_runs(sources, **given)
     _refuse_zeros(sources)
     with _showing_readings(sources):
-        analyses = [source.analysis(question) for source in sources]
-    estimates, told = _at_one_pace(sources, analyses, question)
+        analyses = [source.analysis(asked.options) for source in sources]
+    estimates, told = _at_one_pace(sources, analyses, asked.options.statistic)
     places = rank(
         dict(zip(runs, estimates, strict=True)),
-        statistic=question.statistic or "mean",
-        confidence=question.confidence,
-        direction=question.direction,
+        statistic=asked.options.statistic,
+        confidence=asked.options.confidence,
+        direction=asked.metric.direction,
     )
     # Estimates have the other Notices of their analyses.
     modes = filter(is_of_modes, notices_of_sides(sources, analyses))
     notices = (*modes, *told, *other_differences(sources), *notices_of_sides(sources))
-    if question.direction is None:
+    if asked.metric.direction is None:
         notices = (*notices, Notice.of(Code.NO_DIRECTION))
     single = (SUCCESSIVE, SINGLE)
     if any(source.recorded.unit in single and not source.by_process for source in sources):
@@ -267,7 +284,7 @@ def _showing_readings(sources: Sequence[Source]) -> Iterator[None]:
 def _at_one_pace(
     sources: Sequence[Source],
     analyses: Sequence[Analysis],
-    question: Question,
+    statistic: str,
     stored: StoredRuns | None = None,
 ) -> tuple[list[Estimate], tuple[Notice, ...]]:
     """Return the figures at a common full speed, or as measured if a run knows no pace.
@@ -282,7 +299,6 @@ def _at_one_pace(
         return measured, _as_measured("timed no common work beside their own")
     if apart := _say_apart(runs, known):
         return measured, _as_measured(f"differ in {apart}, and so have no full speed in common")
-    statistic = question.statistic or "mean"
     full_s = {kind: min(pace.full_s[kind] for pace in known) for kind in known[0].full_s}
 
     def at_full_speed(sensitivity: Sensitivity | None = None) -> list[Analysis]:
@@ -333,15 +349,22 @@ def _as_measured(why: str) -> tuple[Notice, ...]:
     return (Notice.of(Code.NO_COMMON_PACE, why_=why),)
 
 
-def _of_runs(question: Question, sources: Sequence[Source]) -> Question:
+def _of_runs(
+    sources: Sequence[Source],
+    *,
+    statistic: str | None = None,
+    confidence: float = 0.95,
+    direction: str | None = None,
+    margin: float = 0.0,  # noqa: ARG001  # of the ratio, not of its sides
+) -> Readings:
     """Ask for the statistic and the direction common to all runs, where none is asked for.
 
     A run without a direction takes the direction of the others.
     """
     runs = [source for source in sources if source.run is not None]
     units = {source.recorded.metric.unit: source.label for source in sources if _has_unit(source)}
-    statistics = {question.statistic or run.recorded.options.statistic for run in runs}
-    ways = (question.direction or source.recorded.metric.direction for source in sources)
+    statistics = {statistic or run.recorded.options.statistic for run in runs}
+    ways = (direction or source.recorded.metric.direction for source in sources)
     directions = {str(way) for way in ways if way is not None}
     problems = []
     if len(units) > 1:
@@ -354,11 +377,8 @@ def _of_runs(question: Question, sources: Sequence[Source]) -> Question:
                 f"the {option} of the runs differs, {known}: choose one with the option {option}"
             )
     refuse(problems)
-    return replace(
-        question,
-        statistic=next(iter(statistics), question.statistic or "mean"),
-        direction=next(iter(directions), question.direction),
-    )
+    named = next(iter(statistics), statistic)
+    return asked_of(named, confidence, next(iter(directions), direction))
 
 
 def _common_unit(sources: Sequence[Source]) -> str:
@@ -385,15 +405,14 @@ def compare_suite(
     runs of a suite share the pace of their session, and members of a group their baseline.
     """
     stored = None if store is None else StoredRuns(store)
-    questions = {name: Question(margin=margin) for name, margin in margins.items()}
-    found, refused = _compare_each(pairs, questions, stored=stored)
+    found, refused = _compare_each(pairs, margins=margins, stored=stored)
     if not found:
         raise NotEstimable(_name_refusals(refused)[0])
     return family_of(found, notices=_name_refusals(refused), independent=False)
 
 
 def compare_suites(
-    suites: Mapping[str, Mapping[str, RunRecord]], question: Question, **options: Any
+    suites: Mapping[str, Mapping[str, RunRecord]], **options: Any
 ) -> SuiteComparison:
     """Compare suites with the first one, benchmark by benchmark, all of them as one family.
 
@@ -406,8 +425,7 @@ def compare_suites(
     for file in others:
         suite = suites[file]
         pairs = {name: (run, suite[name]) for name, run in baseline.items() if name in suite}
-        questions = dict.fromkeys(pairs, question)
-        found[file], refused[file] = _compare_each(pairs, questions, (first, file), **options)
+        found[file], refused[file] = _compare_each(pairs, (first, file), **options)
     common = tuple(name for name in baseline if any(name in suites[file] for file in others))
     if not common:
         shown = (
@@ -442,8 +460,8 @@ def compare_suites(
 
 def _compare_each(
     pairs: _Pairs,
-    questions: Mapping[str, Question],
     names: tuple[str, str] = (BASELINE, CANDIDATE),
+    margins: Mapping[str, float] | None = None,
     **options: Any,
 ) -> tuple[dict[str, Comparison], dict[str, Notice]]:
     """Compare all pairs, or say why a pair cannot be compared."""
@@ -452,7 +470,8 @@ def _compare_each(
     for name, (baseline, candidate) in pairs.items():
         sides = dict(zip(names, (baseline, candidate), strict=True))
         try:
-            found[name] = compare_named(sides, questions[name], **options)
+            own = options | ({"margin": margins[name]} if margins else {})
+            found[name] = compare_named(sides, **own)
         except NotEstimable as error:
             refused[name] = notice_of(error)
         except InvalidInput as error:

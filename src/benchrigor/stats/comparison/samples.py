@@ -20,7 +20,7 @@ import numpy.typing as npt
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Comparison, Estimate, Metric, Notice, Options
 from benchrigor.model.analysis import LevelFit
-from benchrigor.model.checks import as_share, refuse, wrong_choice, wrong_number
+from benchrigor.model.checks import as_share, attempt, refuse, wrong_choice, wrong_number
 from benchrigor.model.series import Floats, as_invocations, as_series
 from benchrigor.stats.comparison.fieller_mover import (
     Contrast,
@@ -29,14 +29,15 @@ from benchrigor.stats.comparison.fieller_mover import (
     uncertain_value,
 )
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
-from benchrigor.stats.phases.stable_phase import FindChanges, Search
+from benchrigor.stats.phases.stable_phase import FindChanges
 from benchrigor.stats.readings.analysis import Estimation, estimate, rejected_notices
-from benchrigor.stats.readings.asked_readings import Readings, Unit
+from benchrigor.stats.readings.asked_readings import Readings
 from benchrigor.stats.readings.inference_units import INVOCATIONS, SUCCESSIVE
 from benchrigor.stats.series.interval import (
     MIN_FOR_VARIANCE,
     PIECE_MEANS,
     all_zero,
+    check_confidence,
     estimate_level,
     fit_level,
     too_few,
@@ -59,64 +60,70 @@ Values = npt.ArrayLike | Sequence[npt.ArrayLike] | Estimate
 Sample = Floats | tuple[Floats, ...] | Estimate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What to compare: the statistic, how it is estimated, and which change matters.
+def asked_of(
+    statistic: str | None = None,
+    confidence: float = 0.95,
+    direction: str | None = None,
+    *,
+    trim: bool = False,
+    detector: FindChanges | None = None,
+    ended: bool = True,
+) -> Readings:
+    """Return what a comparison asks of the readings of either side, as yet none.
 
-    ``statistic`` is None for that of stored runs, and the mean of bare readings.
+    ``ended`` is False if more readings could follow: the last ones are no cool-down.
     """
+    way = None if direction is None else Direction(direction)
+    options = Options(statistic=statistic or "mean", confidence=confidence)
+    return Readings(
+        series=(),
+        unit=SUCCESSIVE,
+        metric=Metric(name="readings", direction=way),
+        options=options,
+        statistic=statistic_for(options.statistic),
+        searched=trim,
+        detector=detector,
+        ended=ended,
+    )
 
-    statistic: str | None = None
-    confidence: float = 0.95
-    trim: bool = False
-    detector: FindChanges | None = None
-    margin: float = 0.01
-    direction: str | None = None
-    paired: bool = False
-    are_shares: bool = False  # readings are outcomes
-    goes_on: bool = False  # more readings could follow: the last ones are no cool-down
 
-    @property
-    def asked(self) -> Statistic:
-        """The statistic that is compared."""
-        return statistic_for(self.statistic or "mean", share=self.are_shares)
+def of_shares(asked: Readings) -> Readings:
+    """Return what is asked if all readings prove to be outcomes."""
+    return replace(asked, statistic=statistic_for(asked.options.statistic, share=True))
 
-    @property
-    def search(self) -> Search:
-        """How a stable phase is searched for."""
-        return Search(
-            confidence=self.confidence,
-            rates=self.direction == Direction.HIGHER,
-            goes_on=self.goes_on,
-            detector=self.detector,
-        )
 
-    def readings(self, series: tuple[Floats, ...], unit: Unit) -> Readings:
-        """Return series of one side as readings of which this is asked."""
-        way = None if self.direction is None else Direction(self.direction)
-        return Readings(
-            series=series,
-            unit=unit,
-            metric=Metric(name="readings", direction=way),
-            options=Options(confidence=self.confidence),
-            statistic=self.asked,
-            searched=self.trim,
-            detector=self.detector,
-            ended=not self.goes_on,
-        )
+def answer(asked: Readings, margin: float, **found: Any) -> Comparison:
+    """Return the comparison of which this was asked, with what was found."""
+    nothing = dict.fromkeys(("baseline", "candidate", "ratio", "difference", "p_value"))
+    known: dict[str, Any] = {
+        "statistic": asked.options.statistic,
+        "direction": asked.metric.direction,
+        "margin": margin,
+        "confidence": asked.options.confidence,
+        "paired": found["unit"] == "pair",
+        "p_beyond": 1.0,
+        **nothing,
+    }
+    return Comparison(**known | found)
 
-    def answer(self, **found: Any) -> Comparison:
-        """Return the comparison that was asked for, with what was found: as yet nothing."""
-        asked: dict[str, Any] = {
-            "statistic": self.statistic or "mean",
-            "direction": self.direction,
-            "margin": self.margin,
-            "confidence": self.confidence,
-            "paired": self.paired,
-            "p_beyond": 1.0,
-            **dict.fromkeys(("baseline", "candidate", "ratio", "difference", "p_value")),
-        }
-        return Comparison(**asked | found)
+
+def checked_asked(
+    problems: list[str],
+    *,
+    statistic: str | None = None,
+    confidence: float = 0.95,
+    direction: str | None = None,
+    margin: Any = 0.01,
+    **how: Any,
+) -> tuple[Readings, float]:
+    """Return what is `asked_of` both sides, and the margin; add what is wrong to the problems."""
+    attempt(problems, comparable_statistic, statistic or "mean")
+    attempt(problems, check_confidence, confidence)
+    way = attempt(problems, direction_named, direction)
+    least = attempt(problems, check_margin, margin)
+    if problems or least is None:
+        return asked_of(), 0.0
+    return asked_of(statistic, float(confidence), way, **how), least
 
 
 def read_sample(values: Values, name: str) -> Sample:
@@ -217,15 +224,15 @@ def unit_of(sample: Sample) -> str:
     return "invocation" if isinstance(sample, tuple) else "reading"
 
 
-def estimate_sample(sample: Sample, question: Question) -> Estimation:
+def estimate_sample(sample: Sample, asked: Readings) -> Estimation:
     """Estimate the statistic of a sample; an Estimate counts as it is."""
     if isinstance(sample, Estimate):
         return Estimation(estimate=sample, notices=sample.notices)
     if not isinstance(sample, tuple):
-        estimation = estimate(question.readings((sample,), SUCCESSIVE))
+        estimation = estimate(replace(asked, series=(sample,)))
         estimation.estimate_or_raise()
         return estimation
-    estimation = estimate(question.readings(sample, INVOCATIONS))
+    estimation = estimate(replace(asked, series=sample, unit=INVOCATIONS))
     counted = sum(value is not None for value in estimation.values)
     if counted == 0:
         estimation.estimate_or_raise()
@@ -260,15 +267,13 @@ class Basis:
     pairs: tuple[Floats, Floats] | None = None  # whose levels are compared, if they are
 
 
-def independent(baseline: Sample, candidate: Sample, question: Question) -> Basis:
+def independent(baseline: Sample, candidate: Sample, asked: Readings) -> Basis:
     """Contrast samples that were taken independently."""
-    one, two = (
-        estimate_sample(side, question).estimate_or_raise() for side in (baseline, candidate)
-    )
+    one, two = (estimate_sample(side, asked).estimate_or_raise() for side in (baseline, candidate))
     units = {unit_of(baseline), unit_of(candidate)}
     # The reciprocal of a fitted slope, a speed, has an asymmetric interval, and so has a share.
     has_t = units <= {"invocation", "piece"}
-    symmetric = (question.asked.q is None or has_t) and "round" not in units
+    symmetric = (asked.statistic.q is None or has_t) and "round" not in units
     symmetric &= not any(side.method.startswith(WILSON) for side in (one, two))
     contrast = _contrast(one, two, symmetric=symmetric)
     single = [
@@ -291,15 +296,15 @@ def independent(baseline: Sample, candidate: Sample, question: Question) -> Basi
 
 
 def paired_invocations(
-    baseline: tuple[Floats, ...], candidate: tuple[Floats, ...], question: Question
+    baseline: tuple[Floats, ...], candidate: tuple[Floats, ...], asked: Readings
 ) -> Basis:
     """Contrast invocations that were run in pairs; a pair counts if both have a value."""
-    estimations = [estimate_sample(side, question) for side in (baseline, candidate)]
+    estimations = [estimate_sample(side, asked) for side in (baseline, candidate)]
     values = zip(*(estimation.values for estimation in estimations), strict=True)
     kept = np.array([pair for pair in values if None not in pair], dtype=np.float64).reshape(-1, 2)
-    basis = _levels((kept[:, 0], kept[:, 1]), MEAN, question.confidence, ())
+    basis = _levels((kept[:, 0], kept[:, 1]), MEAN, asked.options.confidence, ())
     one, two = (
-        replace(combine_values(side.tolist(), question.confidence), notices=estimation.notices)
+        replace(combine_values(side.tolist(), asked.options.confidence), notices=estimation.notices)
         for side, estimation in zip(kept.T, estimations, strict=True)
     )
     # Only constant differences matter, not constant values of either sample.
@@ -311,12 +316,12 @@ def paired_invocations(
 
 
 def paired_readings(
-    baseline: Floats, candidate: Floats, question: Question, transients: tuple[float, ...]
+    baseline: Floats, candidate: Floats, asked: Readings, transients: tuple[float, ...]
 ) -> Basis:
     """Contrast as many readings of each, taken in turn; ``transients`` are fitted beside levels."""
-    series, confidence, q = (baseline, candidate), question.confidence, question.asked.q
+    series, confidence, q = (baseline, candidate), asked.options.confidence, asked.statistic.q
     if q is None:
-        basis = _levels(series, question.asked, confidence, transients)
+        basis = _levels(series, asked.statistic, confidence, transients)
     else:
         one, two = (quantile_of(values, q, confidence, transients=transients) for values in series)
         below = [

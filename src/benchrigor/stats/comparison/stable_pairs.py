@@ -22,10 +22,10 @@ from benchrigor.model.analysis import PhaseReason
 from benchrigor.model.change import show_change
 from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
-from benchrigor.stats.comparison.samples import Question
 from benchrigor.stats.phases.chosen_phase import choose_phase
 from benchrigor.stats.phases.stability_rules import find_trend
 from benchrigor.stats.phases.stable_phase import measured_part, measured_phase
+from benchrigor.stats.readings.asked_readings import Readings
 from benchrigor.stats.series.interval import (
     MIN_FOR_VARIANCE,
     TRANSIENTS,
@@ -54,7 +54,7 @@ class StablePairs:
     notices: tuple[Notice, ...] = ()
 
 
-def stable_pairs(baseline: Floats, candidate: Floats, question: Question) -> StablePairs:
+def stable_pairs(baseline: Floats, candidate: Floats, asked: Readings) -> StablePairs:
     """Choose the pairs that are stable in both series and in their difference.
 
     If those are less than 0.8 of all, since the machine changes its speed under both, the pairs
@@ -70,21 +70,21 @@ def stable_pairs(baseline: Floats, candidate: Floats, question: Question) -> Sta
     n = baseline.size
     if n < MIN_FOR_CHANGES:
         return StablePairs(start=0, stop=n, measured=slice(0, n))
-    if question.search.takes_longest:
-        one, two = (measured_part(question.search.phase_of(side)) for side in (baseline, candidate))
+    if asked.takes_longest:
+        one, two = (measured_part(asked.search.phase_of(side)) for side in (baseline, candidate))
         shared = slice(max(one.start, two.start), min(one.stop, two.stop))
         return StablePairs(start=0, stop=n, measured=shared)
     baseline, candidate = _in_order(baseline, candidate)
     try:
-        both = _stable_in_both(baseline, candidate, question)
+        both = _stable_in_both(baseline, candidate, asked)
     except NotEstimable:
-        by_ratio = _stable_ratio(baseline, candidate, question)
+        by_ratio = _stable_ratio(baseline, candidate, asked)
         if by_ratio is None:
             raise
         return by_ratio
     if both.stop - both.start >= _MOST * n:
         return both
-    by_ratio = _stable_ratio(baseline, candidate, question)
+    by_ratio = _stable_ratio(baseline, candidate, asked)
     longer = by_ratio is not None and by_ratio.stop - by_ratio.start > both.stop - both.start
     return by_ratio if by_ratio is not None and longer else both
 
@@ -101,7 +101,7 @@ def _in_order(one: Floats, two: Floats) -> tuple[Floats, Floats]:
     return (one, two) if first <= second else (two, one)
 
 
-def _stable_in_both(baseline: Floats, candidate: Floats, question: Question) -> StablePairs:
+def _stable_in_both(baseline: Floats, candidate: Floats, asked: Readings) -> StablePairs:
     """Find stable pairs; the difference shows a warm-up that common noise hides in both series.
 
     The detector cuts both series. Whether their difference, or their ratio, is steady
@@ -110,8 +110,8 @@ def _stable_in_both(baseline: Floats, candidate: Floats, question: Question) -> 
     middle = float(np.median(baseline))
     ratio = float(np.median(candidate)) / middle if middle else 1.0
     difference = candidate - ratio * (baseline - middle)
-    phases = [question.search.phase_of(baseline), question.search.phase_of(candidate)]
-    phases.append(measured_phase(difference, question.search))
+    phases = [asked.search.phase_of(baseline), asked.search.phase_of(candidate)]
+    phases.append(measured_phase(difference, asked.search))
     parts = [measured_part(phase) for phase in phases]
     start, stop = max(part.start for part in parts), min(part.stop for part in parts)
     if stop - start < MIN_FOR_VARIANCE:
@@ -119,13 +119,13 @@ def _stable_in_both(baseline: Floats, candidate: Floats, question: Question) -> 
     return StablePairs(start=start, stop=stop, measured=slice(start, stop), transients=TRANSIENTS)
 
 
-def _stable_ratio(baseline: Floats, candidate: Floats, question: Question) -> StablePairs | None:
+def _stable_ratio(baseline: Floats, candidate: Floats, asked: Readings) -> StablePairs | None:
     """Find pairs whose ratio is stable, though both series may move together."""
     if min(float(baseline.min()), float(candidate.min())) <= 0.0:
         return None
     ratio = candidate / baseline
-    phase = measured_phase(ratio, question.search)
-    phase = choose_phase(ratio, phase, question.search)
+    phase = measured_phase(ratio, asked.search)
+    phase = choose_phase(ratio, phase, asked.search)
     if phase.start is None or phase.stop is None or phase.reason is PhaseReason.SLOW_NOISE:
         return None
     if phase.reason is PhaseReason.CHANGING_PACE:
@@ -185,7 +185,7 @@ class PairBlocks:
 
 
 def blocks_of_pairs(
-    baseline: Floats, candidate: Floats, question: Question, refusal: NotEstimable
+    baseline: Floats, candidate: Floats, asked: Readings, refusal: NotEstimable
 ) -> PairBlocks:
     """Cut pairs into twelve blocks of equal wall time, and compare both sides of each.
 
@@ -195,11 +195,11 @@ def blocks_of_pairs(
         The ``refusal`` of an interval, if there are too few blocks for the confidence, readings
         are not above 0, or only the longest segment may count.
     """
-    statistic, n = question.asked, baseline.size
+    statistic, n = asked.statistic, baseline.size
     # A block of few pairs has no far quantile.
     q = statistic.q
     too_few = q is not None and min(q, 1.0 - q) * n < MIN_IN_TAIL * _BLOCKS
-    if not statistic.follows_pace or question.search.takes_longest or too_few or n < 2:
+    if not statistic.follows_pace or asked.takes_longest or too_few or n < 2:
         raise refusal
     if not float(np.minimum(baseline, candidate).min()) > 0.0:
         raise refusal
@@ -208,10 +208,13 @@ def blocks_of_pairs(
         np.array([*map(statistic.value_of, np.split(side, starts[1:]))])
         for side in (baseline, candidate)
     )
-    if _rank(one.size, question.confidence) < 1:
+    if _rank(one.size, asked.options.confidence) < 1:
         raise refusal
     return PairBlocks(
-        ratios=two / one, differences=two - one, n=baseline.size, confidence=question.confidence
+        ratios=two / one,
+        differences=two - one,
+        n=baseline.size,
+        confidence=asked.options.confidence,
     )
 
 

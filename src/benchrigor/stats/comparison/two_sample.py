@@ -36,16 +36,18 @@ from benchrigor.stats.comparison.fieller_mover import (
 )
 from benchrigor.stats.comparison.samples import (
     Basis,
-    Question,
     Sample,
     Values,
+    answer,
     are_positive,
     are_shares,
-    check_margin,
+    asked_of,
+    checked_asked,
     comparable_statistic,
     direction_named,
     estimate_sample,
     independent,
+    of_shares,
     paired_invocations,
     paired_readings,
     read_sample,
@@ -62,6 +64,7 @@ from benchrigor.stats.comparison.stable_pairs import (
     stable_pairs,
 )
 from benchrigor.stats.phases.stable_phase import short_run
+from benchrigor.stats.readings.asked_readings import Readings
 from benchrigor.stats.series.interval import (
     StandardError,
     check_confidence,
@@ -142,61 +145,55 @@ def compare(
     >>> print(compare(old, new))
     the candidate is 4.50% higher than the baseline [3.58%, 5.44%]
     """
-    question = Question(
+    search, wrong = detector_to_trim(detector, trim), list[str]()
+    asked, least = checked_asked(
+        wrong,
         statistic=statistic,
         confidence=confidence,
-        trim=bool(trim),
-        detector=detector_to_trim(detector, trim),
-        margin=margin,
         direction=direction,
-        paired=paired,
+        margin=margin,
+        trim=bool(trim),
+        detector=search,
     )
-    return compare_samples(baseline, candidate, question)
-
-
-def checked_question(
-    question: Question, problems: list[str]
-) -> tuple[Direction | None, float | None]:
-    """Return direction and margin, and add what is wrong with a question to the problems so far."""
-    attempt(problems, comparable_statistic, question.statistic or "mean")
-    attempt(problems, check_confidence, question.confidence)
-    better = attempt(problems, direction_named, question.direction)
-    return better, attempt(problems, check_margin, question.margin)
+    return compare_samples(baseline, candidate, asked, least, paired=paired, wrong=wrong)
 
 
 def compare_samples(
-    baseline: Values, candidate: Values, question: Question, *, positive: bool | None = None
+    baseline: Values,
+    candidate: Values,
+    asked: Readings,
+    margin: float,
+    *,
+    paired: bool = False,
+    positive: bool | None = None,
+    wrong: Sequence[str] = (),
 ) -> Comparison:
-    """Compare as `compare` does; ``positive`` is None if only the numbers say whether they are."""
+    """Compare as `compare` does; ``positive`` is None if only the numbers say whether they are.
+
+    ``wrong`` is already known to be wrong with what is asked.
+    """
     problems: list[str] = []
     first = attempt(problems, read_sample, baseline, "baseline")
     second = attempt(problems, read_sample, candidate, "candidate")
-    better, least = checked_question(question, problems)
-    if question.paired and first is not None and second is not None:
+    problems += wrong
+    if paired and first is not None and second is not None:
         problems += _unpairable(first, second)
-    if problems or first is None or second is None or least is None:
+    if problems or first is None or second is None:
         raise InvalidInput(problems)
     if positive is None:
         refuse_zeros(("baseline", first), ("candidate", second))
         positive = are_positive(first, second)
-    share = question.asked.q is None and are_shares(first, second)
-    question = replace(
-        question,
-        confidence=float(question.confidence),
-        are_shares=share,
-        margin=least,
-        direction=better,
-        paired=bool(question.paired) and not share,
-    )
-    if not question.paired:
-        basis = independent(first, second, question)
+    if share := asked.statistic.q is None and are_shares(first, second):
+        asked = of_shares(asked)
+    if not paired or share:
+        basis = independent(first, second, asked)
     elif isinstance(first, tuple) and isinstance(second, tuple):
-        basis = paired_invocations(first, second, question)
+        basis = paired_invocations(first, second, asked)
     else:
         pairs = np.asarray(first), np.asarray(second)
         _check_ratios(*pairs)
-        return compare_pairs(*pairs, question, positive=positive)[0]
-    return _conclude(basis, question, positive=positive)
+        return compare_pairs(*pairs, asked, margin, positive=positive)[0]
+    return _conclude(basis, asked, margin, positive=positive)
 
 
 def _check_ratios(baseline: Floats, candidate: Floats) -> None:
@@ -208,36 +205,36 @@ def _check_ratios(baseline: Floats, candidate: Floats) -> None:
 
 
 def compare_pairs(
-    baseline: Floats, candidate: Floats, question: Question, *, positive: bool = True
+    baseline: Floats, candidate: Floats, asked: Readings, margin: float, *, positive: bool = True
 ) -> tuple[Comparison, StablePairs]:
     """Compare readings taken in turn, by default times; return the pairs that count."""
     whole = StablePairs(start=0, stop=baseline.size, measured=slice(None))
     try:
-        pairs = stable_pairs(baseline, candidate, question) if question.trim else whole
+        pairs = stable_pairs(baseline, candidate, asked) if asked.searched else whole
         one, two = (side[pairs.measured] for side in (baseline, candidate))
-        basis = paired_readings(one, two, question, pairs.transients)
+        basis = paired_readings(one, two, asked, pairs.transients)
     except NotEstimable as refusal:
-        blocks = blocks_of_pairs(baseline, candidate, question, refusal)
+        blocks = blocks_of_pairs(baseline, candidate, asked, refusal)
         notices = by_blocks(refusal, candidate / baseline, blocks)
         whole = replace(whole, notices=notices)
-        return _concluded_by_blocks(blocks, notices, question), whole
-    short = short_run(baseline.size, "pairs") if question.trim else ()
+        return _concluded_by_blocks(blocks, notices, asked, margin), whole
+    short = short_run(baseline.size, "pairs") if asked.searched else ()
     basis = replace(basis, notices=one_each((*basis.notices, *pairs.notices, *short)))
-    if question.search.takes_longest:
+    if asked.takes_longest:
         of_difference, of_ratio = (name_averaging(name, baseline.size) for name in basis.methods)
         basis = replace(basis, methods=(of_difference, of_ratio))
     positive = positive and min(float(one.min()), float(two.min())) >= 0.0
-    return _conclude(basis, question, positive=positive), pairs
+    return _conclude(basis, asked, margin, positive=positive), pairs
 
 
-def _conclude(basis: Basis, question: Question, *, positive: bool) -> Comparison:
-    size, confidence = (basis.n, basis.n_effective), question.confidence
+def _conclude(basis: Basis, asked: Readings, margin: float, *, positive: bool) -> Comparison:
+    size, confidence = (basis.n, basis.n_effective), asked.options.confidence
     contrast, (of_difference, of_ratio) = basis.contrast, basis.methods
     difference = difference_of(basis.difference, confidence, size, of_difference)
     ratio = ratio_of(contrast, confidence, size, of_ratio, positive=positive)
     # A time of 0 is not a measurement, on either side; a share may be 0.
     levels = {"candidate": basis.candidate, "baseline": basis.baseline}
-    is_time = positive and question.asked.follows_pace
+    is_time = positive and asked.statistic.follows_pace
     missing = [name for name, level in levels.items() if is_time and level.value <= 0.0]
     if missing:
         ratio = None
@@ -255,10 +252,12 @@ def _conclude(basis: Basis, question: Question, *, positive: bool) -> Comparison
         beyond = max(p_value_at(contrast, 0.0), p_value_at(contrast, math.inf))
         chance = max(chance, beyond)
     else:
-        verdict = _verdict(ratio, question)
-        required = _needed_readings(basis, ratio, question.margin)
-        beyond = _beyond(partial(p_value_at, contrast), ratio, question.margin)
-    return question.answer(
+        verdict = _verdict(ratio, asked, margin)
+        required = _needed_readings(basis, ratio, margin)
+        beyond = _beyond(partial(p_value_at, contrast), ratio, margin)
+    return answer(
+        asked,
+        margin,
         unit=basis.unit,
         baseline=basis.baseline,
         candidate=basis.candidate,
@@ -274,31 +273,33 @@ def _conclude(basis: Basis, question: Question, *, positive: bool) -> Comparison
 
 
 def _concluded_by_blocks(
-    blocks: PairBlocks, notices: tuple[Notice, ...], question: Question
+    blocks: PairBlocks, notices: tuple[Notice, ...], asked: Readings, margin: float
 ) -> Comparison:
     ratio, difference = blocks.ratio(), blocks.difference()
-    verdict = _verdict(ratio, question)
-    if verdict is Verdict.EQUIVALENT and not _all_within(blocks.ratios, question.margin):
+    verdict = _verdict(ratio, asked, margin)
+    if verdict is Verdict.EQUIVALENT and not _all_within(blocks.ratios, margin):
         verdict = Verdict.UNDECIDED  # the median does not see a stall of one side in few blocks
-    return question.answer(
+    return answer(
+        asked,
+        margin,
         confidence=blocks.confidence,
         unit="pair",
         ratio=replace(ratio, notices=notices),
         difference=replace(difference, notices=notices),
         p_value=blocks.p_value(1.0),
-        p_beyond=_beyond(blocks.p_value, ratio, question.margin),
+        p_beyond=_beyond(blocks.p_value, ratio, margin),
         verdict=verdict,
         notices=notices,
     )
 
 
-def _verdict(ratio: Estimate, question: Question) -> Verdict:
-    least, most = 1.0 / (1.0 + question.margin), 1.0 + question.margin
+def _verdict(ratio: Estimate, asked: Readings, margin: float) -> Verdict:
+    least, most, better = 1.0 / (1.0 + margin), 1.0 + margin, asked.metric.direction
     if ratio.low > most or ratio.high < least:
-        if question.direction is None:
+        if better is None:
             return Verdict.DIFFERENT
         way = Direction.LOWER if ratio.high < least else Direction.HIGHER
-        return Verdict.BETTER if way is question.direction else Verdict.WORSE
+        return Verdict.BETTER if way is better else Verdict.WORSE
     if ratio.low >= least and ratio.high <= most:
         return Verdict.EQUIVALENT
     return Verdict.UNDECIDED
@@ -473,18 +474,16 @@ def rank(
     }
     refuse(problems)
     refuse_zeros(*((name, each) for name, each in samples.items() if each is not None))
-    question = Question(
-        statistic=statistic, confidence=float(confidence), trim=trim, detector=search
-    )
-    if question.asked.q is None:
-        share = are_shares(*(sample for sample in samples.values() if sample is not None))
-        question = replace(question, are_shares=share)
+    asked = asked_of(statistic, float(confidence), trim=trim, detector=search)
+    known = (sample for sample in samples.values() if sample is not None)
+    if asked.statistic.q is None and are_shares(*known):
+        asked = of_shares(asked)
     estimates: dict[str, Estimate] = {}
     values: dict[str, UncertainValue] = {}
     for name, sample in samples.items():
         if sample is not None:
-            estimates[name] = estimate_sample(sample, question).estimate_or_raise()
-            symmetric = question.asked.q is None and unit_of(estimates[name]) != "round"
+            estimates[name] = estimate_sample(sample, asked).estimate_or_raise()
+            symmetric = asked.statistic.q is None and unit_of(estimates[name]) != "round"
             symmetric &= not estimates[name].method.startswith(WILSON)
             values[name] = uncertain_value(estimates[name], symmetric=symmetric)
     ordered = sorted(
