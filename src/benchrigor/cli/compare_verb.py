@@ -162,6 +162,7 @@ def compare(
     sides = [_side(*one, metric) for one in zip(sources, labels, chain(*read), strict=True)]
     _check(sides, sources, metric=metric, paired=paired)
     if len(sides) > 2:
+        del options["margin"]  # places need none
         _rank(sides, **options)
         return
     _compare_two(sides, fail_on, paired=paired, **options)

@@ -147,13 +147,14 @@ def compare_named(
     *,
     metric: str | None = None,
     detector: str | None = None,
+    margin: float = 0.01,
     paired: bool = False,
     stored: StoredRuns | None = None,
     **given: Any,
 ) -> Comparison:
     """Compare two runs as `compare_runs` does, by the names that errors call them."""
     wrong: list[str] = []
-    _, margin = checked_asked(wrong, **given)
+    _, margin = checked_asked(wrong, margin=margin, **given)
     try:
         sources = sides_of_runs(sides, metric, detector)
     except InvalidInput as error:
@@ -355,7 +356,6 @@ def _of_runs(
     statistic: str | None = None,
     confidence: float = 0.95,
     direction: str | None = None,
-    margin: float = 0.0,  # noqa: ARG001  # of the ratio, not of its sides
 ) -> Readings:
     """Ask for the statistic and the direction common to all runs, where none is asked for.
 
