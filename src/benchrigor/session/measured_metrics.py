@@ -28,10 +28,7 @@ from benchrigor.stats.readings.inference_units import (
     ByWork,
 )
 from benchrigor.stats.series.interval import MIN_FOR_VARIANCE
-from benchrigor.stats.statistics.statistic import (
-    rough_figure,
-    statistic_for,
-)
+from benchrigor.stats.statistics.statistic import rough_figure, statistic_for
 from benchrigor.units import Direction, Quantity
 
 SPEED = Metric(name="speed", unit="/s")  # by rounds of various work

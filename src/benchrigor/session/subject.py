@@ -48,12 +48,7 @@ from benchrigor.session.outcomes import (
 )
 from benchrigor.session.schedule.schedules import Alone, piece_after
 from benchrigor.session.schedule.work_schedule import NextWork
-from benchrigor.session.stop_rules import (
-    FEWEST_BLOCKS,
-    LITTLE,
-    SETTLED_S,
-    default_rules,
-)
+from benchrigor.session.stop_rules import FEWEST_BLOCKS, LITTLE, SETTLED_S, default_rules
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.readings.asked_readings import asked_half_width, wanted_half_width
 from benchrigor.stats.readings.inference_units import (

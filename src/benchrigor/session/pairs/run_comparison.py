@@ -11,15 +11,7 @@ from typing import Any
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotComparable, NotEstimable
-from benchrigor.model import (
-    Analysis,
-    Code,
-    Comparison,
-    Estimate,
-    Notice,
-    Pace,
-    RunRecord,
-)
+from benchrigor.model import Analysis, Code, Comparison, Estimate, Notice, Pace, RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.model.comparison import THESE_RUNS, Family, Ranked, SuiteComparison
 from benchrigor.model.notice import is_of_modes
@@ -44,11 +36,7 @@ from benchrigor.session.stored_runs import (
 )
 from benchrigor.stats.changepoints.ruptures_adapter import detector_named
 from benchrigor.stats.comparison.samples import asked_of, checked_asked, refuse_zeros
-from benchrigor.stats.comparison.two_sample import (
-    compare_samples,
-    family_of,
-    rank,
-)
+from benchrigor.stats.comparison.two_sample import compare_samples, family_of, rank
 from benchrigor.stats.estimators.pace import Sensitivity, common_sensitivity
 from benchrigor.stats.readings.analysis import notice_of, observed_of
 from benchrigor.stats.readings.asked_readings import Readings
