@@ -37,7 +37,7 @@ from benchrigor.model import (
 from benchrigor.protocols import LastingWorkload, Recorder
 from benchrigor.session import Session, default_rules
 from benchrigor.session.engine import Engine
-from benchrigor.session.schedule.pacing import next_readings
+from benchrigor.session.schedule.schedules import next_readings
 from benchrigor.testing import FakeClock, MemoryStore
 
 ENDLESS = Options(target=1e-6, budget_readings=4000)

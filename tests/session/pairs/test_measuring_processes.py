@@ -110,14 +110,6 @@ def test_the_median_of_processes_of_one_reading_is_that_of_all_of_them():
     assert found.ratio.low < 1.1 < found.ratio.high < 1.13
 
 
-def test_a_plan_is_one_block_of_four():
-    engine = comparing(by_round=True, seed=1)
-    turn = engine.ask()
-    assert len(turn.order) == 4
-    assert turn.order[:2] != turn.order[2:]
-    assert turn.plan.readings == 500
-
-
 @pytest.mark.parametrize(
     ("slow", "by_turns", "readings"),
     [

@@ -79,22 +79,6 @@ def ratio_of(found: Comparison) -> Estimate:
     return found.ratio
 
 
-def test_each_pair_has_both_sides_and_blocks_of_either_kind_are_as_many() -> None:
-    engine = comparing(seed=1)
-    while engine.goal.pairs < 400:
-        turn = engine.ask()
-        assert turn is not None
-        ones = np.ones(turn.plan.readings)
-        tell(engine, turn.plan, ones, ones)
-        order = np.array(turn.order)
-        assert all(set(pair) == {"baseline", "candidate"} for pair in order.reshape(-1, 2).tolist())
-        blocks = order.reshape(-1, 4)
-        assert (blocks[:, 0] == blocks[:, 3]).all()
-        assert (blocks[:, 1] == blocks[:, 2]).all()
-        leading = int((blocks[:, 0] == "baseline").sum())
-        assert abs(2 * leading - len(blocks)) <= 1
-
-
 def test_a_verdict_never_ends_it() -> None:
     engine = comparing(seed=1)
     looks = looks_of(engine, *noisy(5, 1.4, cv=0.1))

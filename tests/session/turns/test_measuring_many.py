@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
-import numpy as np
 import pytest
 from tests.session.telling import reason
 
@@ -31,21 +30,6 @@ def turns_of(calls):
     """Return the names in the order in which their pieces came."""
     names = [name for name, _ in calls]
     return [names[0], *(after for before, after in pairwise(names) if after != before)]
-
-
-@pytest.mark.parametrize("n", [2, 3, 5, 12])
-def test_half_a_turn_lies_between_two_pieces_of_one(n):
-    clock, calls = FakeClock(), []
-    functions = {str(at): timed(clock, 2_000_000, calls, str(at)) for at in range(n)}
-    br.measure_many(functions, budget_s=4.0, pieces=60, target=1e-9, seed=1, clock=clock)
-    turns, last, places = turns_of(calls), {}, {name: [] for name in functions}
-    for at, name in enumerate(turns):
-        assert name not in last or at - last[name] > n / 2
-        last[name] = at
-        places[name].append(at % n)
-    if n > 2:  # of two, one is always first
-        means = np.array([np.mean(each) for each in places.values()])
-        assert np.abs(means - (n - 1) / 2).max() < 0.3 * n
 
 
 def by_turns():
