@@ -14,13 +14,15 @@ from benchrigor.model.analysis import Kind
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST, INTERPRETER
 from benchrigor.model.series import Floats
 from benchrigor.session.conditions.red_rounds import was_stopped
-from benchrigor.stats.estimators.command_pace import FEWEST_STARTS, Invocations, command_pace
 from benchrigor.stats.estimators.pace import (
     AT_FULL_SPEED,
     FEWEST,
+    FEWEST_STARTS,
+    Invocations,
     Segments,
     Sensitivity,
     at_full_speed,
+    command_pace,
     pace_of,
     pieces_at_full_speed,
     reducible_share,
