@@ -100,7 +100,7 @@ def rate(
     if wants_picture():
         (only,) = ends
         title = _title(only, recording.name)
-        stretches = only.outline.stretches()
+        stretches = only.stretches()
         write_picture(lambda: plot_rates(only.rates, stretches, unit=unit, title=title))
     click.get_current_context().exit(_code(ends))
 
@@ -115,7 +115,7 @@ def _text(end: RecordedEnd, name: str, unit: str, target: float) -> str:
 def _throughput(end: RecordedEnd) -> dict[str, float | None]:
     """Return items per second, and bytes of an item, in the window of the last rate."""
     last = end.rates[-1:]
-    served, size = end.outline.throughput(last[0].start_s, last[0].stop_s) if last else (None, None)
+    served, size = end.throughput(last[0].start_s, last[0].stop_s) if last else (None, None)
     return {"served_per_s": served, "item_bytes": size}
 
 

@@ -44,7 +44,7 @@ A last line without its line break was not finished by its writer, and does not 
 
 from __future__ import annotations
 
-import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -67,6 +67,7 @@ from benchrigor.queues.arithmetic.periods import (
     Asked,
     PeriodTable,
     PooledPeriods,
+    item_bytes_of,
     join,
     table_of,
 )
@@ -294,6 +295,7 @@ class _EndReader:
         self._has_baseline = self._counts_on or "t_s" in self._roles
         self._last: dict[str, npt.NDArray[Any]] = {}
         self._servers: int | None = None
+        self._stop_s = 0.0  # of the last period, since the first began
 
     def periods(self, part: Part, rows: Ints) -> PeriodTable | None:
         """Return the periods of these rows; None if the only row is the baseline."""
@@ -309,7 +311,10 @@ class _EndReader:
             blocked_s = self._fit_waiting(part, rows, gained, servers * period_s)
         else:
             blocked_s = np.where(gained["blocked"] > 0.0, np.nan, 0.0)
+        stop_s = self._stop_s + np.cumsum(period_s)
+        self._stop_s = float(stop_s[-1])
         return table_of(
+            start_s=stop_s - period_s,
             period_s=period_s,
             items=gained["items"],
             blocked_s=blocked_s,
@@ -497,24 +502,28 @@ class Stretches(NamedTuple):
     waiting: Floats
 
 
-class Outline:
-    """What an end did over time, in few enough stretches for memory and a picture."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RecordedEnd(OneLine):
+    """One end of a recording.
 
-    def __init__(self) -> None:
-        self._pooled = PooledPeriods(table_of(items=()), most=_MOST)
-        self._stop_s = 0.0
+    Parameters
+    ----------
+    name
+        Of the end; empty if the recording names none.
+    rates
+        In order; empty without a period.
+    periods
+        Its periods, joined where there are too many for memory and a picture.
+    """
 
-    def add(self, periods: PeriodTable) -> None:
-        """Take more periods, which follow those before."""
-        stop_s = self._stop_s + np.cumsum(periods["period_s"])
-        periods["start_s"] = stop_s - periods["period_s"]
-        self._stop_s = float(stop_s[-1])
-        self._pooled.add(periods)
+    name: str
+    rates: tuple[ServiceRate, ...]
+    periods: PeriodTable
 
     def stretches(self, most: int = 400) -> Stretches:
         """Return the time in up to ``most`` stretches."""
-        table = self._pooled.all()
-        table = join(table, np.arange(0, table.size, max(1, -(-table.size // most))))
+        size = self.periods.size
+        table = join(self.periods, np.arange(0, size, max(1, -(-size // most))))
         start_s, period_s, busy_s = table["start_s"], table["period_s"], table["busy_s"]
         capacity_s = table["servers"] * period_s
         is_busy = busy_s > _ROUNDING * capacity_s
@@ -531,32 +540,10 @@ class Outline:
 
         Waiting is included. The bytes are None if they were not counted, or no item passed.
         """
-        table = self._pooled.all()
-        middle_s = table["start_s"] + table["period_s"] / 2.0
+        middle_s = self.periods["start_s"] + self.periods["period_s"] / 2.0
         inside = (middle_s >= start_s) & (middle_s <= stop_s)
-        window = table[inside if inside.any() else slice(None)]
-        wall_s, items, size = (float(window[name].sum()) for name in ("period_s", "items", "bytes"))
-        known = items > 0.0 and math.isfinite(size) and size > 0.0
-        return items / wall_s, size / items if known else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RecordedEnd(OneLine):
-    """One end of a recording.
-
-    Parameters
-    ----------
-    name
-        Of the end; empty if the recording names none.
-    rates
-        In order; empty without a period.
-    outline
-        Its rate and its waiting over time.
-    """
-
-    name: str
-    rates: tuple[ServiceRate, ...]
-    outline: Outline
+        window = self.periods[inside if inside.any() else slice(None)]
+        return float(window["items"].sum() / window["period_s"].sum()), item_bytes_of(window)
 
 
 def rate_recording(
@@ -602,22 +589,20 @@ def rate_recording(
     method = method or (BUSY_TIME if "blocked_s" in recording.head.roles else QUANTILE)
     wanted = {"target": target, "confidence": confidence}
     estimators: dict[str, ServiceRateEstimator] = {}
-    outlines: dict[str, Outline] = {}
+    pooled = defaultdict[str, PooledPeriods](lambda: PooledPeriods(table_of(items=()), most=_MOST))
     for name, periods in recording.periods():
-        if end is not None and name != end:
-            continue
-        if name not in estimators:
-            estimators[name] = _estimator(method, recording.head, periods, **wanted)
-            outlines[name] = Outline()
-        tell_periods(estimators[name], periods)
-        outlines[name].add(periods)
+        if end in {None, name}:
+            if name not in estimators:
+                estimators[name] = _estimator(method, recording.head, periods, **wanted)
+            tell_periods(estimators[name], periods)
+            pooled[name].add(periods)
     if end is not None and end not in recording.ends:
         raise InvalidInput(_unknown(end, recording))
     return [
         RecordedEnd(
             name=name,
             rates=tuple(estimators[name].rates) if name in estimators else (),
-            outline=outlines.get(name, Outline()),
+            periods=pooled[name].all(),
         )
         for name in recording.ends
         if end in {None, name}

@@ -80,7 +80,7 @@ def test_each_end_is_estimated_by_itself_and_one_may_be_chosen() -> None:
     for each, truth in ((parse, 900.0), (index, 400.0)):
         assert each.rates[-1].estimate is not None
         assert each.rates[-1].estimate.value == pytest.approx(truth, rel=0.03)
-        assert each.outline.throughput(0.0, 25.0)[0] == pytest.approx(0.7 * truth, rel=0.05)
+        assert each.throughput(0.0, 25.0)[0] == pytest.approx(0.7 * truth, rel=0.05)
     (chosen,) = ends_of(lines, end="index")
     assert chosen.rates == index.rates
 
@@ -100,7 +100,7 @@ def drawn(n: int, servers: int = 1) -> dict[str, Any]:
 
 def test_few_periods_stand_for_themselves_in_an_outline() -> None:
     given = drawn(30, servers=3)
-    found = only("# servers: 3\n", **given).outline.stretches()
+    found = only("# servers: 3\n", **given).stretches()
     busy_s = given["period_s"] - given["blocked_s"] / 3
     assert found.rates == pytest.approx(given["items"] / busy_s)
     assert found.waiting == pytest.approx(given["blocked_s"] / given["period_s"] / 3)
@@ -111,20 +111,20 @@ def test_few_periods_stand_for_themselves_in_an_outline() -> None:
 def test_where_only_flags_are_known_periods_with_waiting_are_not_outlined() -> None:
     given = drawn(400)
     flags = given.pop("blocked_s") > 0.0
-    (rate,) = only(**given, blocked=flags.astype(int)).outline.stretches(1).rates
+    (rate,) = only(**given, blocked=flags.astype(int)).stretches(1).rates
     free = ~flags
     assert rate == pytest.approx(given["items"][free].sum() / given["period_s"][free].sum())
 
 
 def test_a_stretch_of_nothing_but_waiting_has_no_rate() -> None:
-    found = only(period_s=[0.1] * 5, items=0, blocked_s=0.1).outline.stretches()
+    found = only(period_s=[0.1] * 5, items=0, blocked_s=0.1).stretches()
     assert np.isnan(found.rates).all()
     assert found.waiting.tolist() == [1.0] * 5
 
 
 def test_many_periods_are_joined_in_an_outline_and_nothing_is_lost() -> None:
     given = drawn(70_000)
-    outline, (wall_s, items, waited_s, _) = only(**given).outline, map(np.sum, given.values())
+    outline, (wall_s, items, waited_s, _) = only(**given), map(np.sum, given.values())
     for most in (1, 7, 400):
         found = outline.stretches(most)
         assert 0.5 * most <= found.rates.size <= most

@@ -73,6 +73,12 @@ def join(table: PeriodTable, starts: Any) -> PeriodTable:
     return joined
 
 
+def item_bytes_of(table: PeriodTable) -> float | None:
+    """Return the mean bytes of an item; None if they were not counted, or no item passed."""
+    items, size = (float(table[name].sum()) for name in ("items", "bytes"))
+    return size / items if items > 0.0 and 0.0 < size < math.inf else None  # unknown is not greater
+
+
 class PooledPeriods:
     """Stretches of equally many periods; when they are too many, neighbours are joined.
 

@@ -19,7 +19,14 @@ import numpy.typing as npt
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Estimate
 from benchrigor.model.series import Floats, Ints
-from benchrigor.queues.arithmetic.periods import Asked, PeriodTable, PooledPeriods, join, table_of
+from benchrigor.queues.arithmetic.periods import (
+    Asked,
+    PeriodTable,
+    PooledPeriods,
+    item_bytes_of,
+    join,
+    table_of,
+)
 from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
 from benchrigor.queues.counting.cells import CELL_WORDS, Page, blocked_until
 from benchrigor.queues.counting.writers import End, EndKey, Owner, Used
@@ -423,10 +430,8 @@ class StageFigures:
         for rate in self._rate.rates:
             start_s, stop_s = rate.start_s + self._began_s, rate.stop_s + self._began_s
             inside = (flows["start_s"] >= start_s - _ROUNDING_S) & (flows["start_s"] < stop_s)
-            window = flows[inside]
-            size = window["bytes"].sum() / max(window["items"].sum(), 1.0)
-            item_bytes = float(size) if size > 0.0 else None  # unknown is not greater
-            rates.append(in_bytes(replace(rate, start_s=start_s, stop_s=stop_s), item_bytes))
+            timed = replace(rate, start_s=start_s, stop_s=stop_s)
+            rates.append(in_bytes(timed, item_bytes_of(flows[inside])))
         return rates
 
     def _sum(self, inputs: Mapping[str, Estimate]) -> Estimate | None:
