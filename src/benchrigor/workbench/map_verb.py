@@ -196,9 +196,8 @@ def noun_of(record: RunRecord) -> str:
     return "a map" if map_run.is_map(record) else "a choice"
 
 
-def show(record: RunRecord, *, whole: bool | None = None) -> None:
-    """Print the report of a stored run; None for a ``whole`` one if details are wanted."""
-    whole = wants_details() if whole is None else whole
+def show(record: RunRecord, *, whole: bool = False) -> None:
+    """Print the report of a stored run, a ``whole`` one also if details are wanted."""
     if map_run.is_map(record):
         _print_map(record, whole=whole)
     else:
@@ -243,14 +242,8 @@ def carry_out_map(run: MapRun, store: Journal) -> ExitCode:
         for step in steps:
             if step.went_wrong:
                 remark(f"after the last sample: {step}")
-    record, is_best = campaign.record(), run.subject.get("best", False)
-    if not (is_best and wants_json()):
-        _print_map(record, whole=wants_details())
-    if _code_of_map(record, run.file) is not ExitCode.NOTHING_MEASURED:
-        write_picture(lambda: draw(record))
-    if is_best:
-        return _carry_out_choice(ChoiceRun.after(record, run.file, store), store)
-    return _code_of_map(record, run.file)
+    is_best = run.subject.get("best", False)
+    return _finish_map(campaign.record(), run.file, store, is_best=is_best)
 
 
 def _resume_map(record: RunRecord, store: Journal, budget: Mapping[str, float | None]) -> ExitCode:
@@ -258,11 +251,19 @@ def _resume_map(record: RunRecord, store: Journal, budget: Mapping[str, float | 
         return carry_out_map(MapRun.resume(record, store, **budget), store)
     file = map_file.map_of(record.subject["file"])
     is_best = record.subject.get("best", False) and not _is_chosen(record, store)
-    if not (is_best and wants_json()):  # only a choice is left to measure
+    return _finish_map(record, file, store, is_best=is_best)
+
+
+def _finish_map(record: RunRecord, file: MapFile, store: Journal, *, is_best: bool) -> ExitCode:
+    """Print a finished map, and then carry out a choice if one is wanted."""
+    code = _code_of_map(record, file)
+    if not (is_best and wants_json()):
         _print_map(record)
+    if code is not ExitCode.NOTHING_MEASURED:
+        write_picture(lambda: draw(record))
     if is_best:
         return _carry_out_choice(ChoiceRun.after(record, file, store), store)
-    return _code_of_map(record, file)
+    return code
 
 
 def _say_begun(host: str, samples: Sequence[Mapping[str, Any]]) -> None:
@@ -271,7 +272,7 @@ def _say_begun(host: str, samples: Sequence[Mapping[str, Any]]) -> None:
 
 def _print_map(record: RunRecord, *, whole: bool = False) -> None:
     """Print the report of a map, or its parts as JSON."""
-    surface = map_run.surface_of(record)
+    surface, whole = map_run.surface_of(record), whole or wants_details()
     units = {metric.name: metric.unit for metric in record.metrics}
     fields: dict[str, Any] = {"run_id": record.run_id, "name": record.name}
     if wants_json():

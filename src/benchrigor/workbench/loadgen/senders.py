@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
-from dataclasses import asdict, fields
+from dataclasses import fields
 from functools import partial
 from multiprocessing import active_children, get_context, parent_process
 from multiprocessing.process import BaseProcess
@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.model import codec
 from benchrigor.model.series import Floats, short
 from benchrigor.units import show_duration
 from benchrigor.workbench.loadgen.sending import (
@@ -228,7 +229,7 @@ class HostSenders:
         if not hosts:
             raise WorkloadFailed("no host is left that sends")
         shared: dict[str, Any] = {
-            "requests": {**asdict(requests), "kinds": [asdict(kind) for kind in requests.kinds]},
+            "requests": codec.encode(requests),
             "timeout_s": timeout_s,
             "give_up_s": min(give_up_s, 1e9),
         }
