@@ -178,7 +178,7 @@ def test_draws_have_the_moments_of_predictions(surface: Any) -> None:
     freedom = quadratic.predict(GRID[0]).n - 1
     for fitted, tails, rel in ((surface, 1.0, 0.03), (quadratic, freedom / (freedom - 2), 0.1)):
         mean, sd = fitted.predictions(GRID)
-        drawn = fitted.draws(GRID, 20_000, np.random.default_rng(1))
+        drawn = fitted.draws(GRID, n=20_000)
         assert drawn.mean(axis=0) == pytest.approx(mean, abs=0.01)
         assert drawn.std(axis=0) == pytest.approx(sd * math.sqrt(tails), rel=rel)
 

@@ -11,6 +11,7 @@ from benchrigor.model.checks import refuse
 from benchrigor.stats.statistics.shares_and_quantiles import WILSON
 from benchrigor.units import show_duration
 from benchrigor.workbench.data import CHUNK_GAP, FAILED, Limit, LoadResult, LoadTrial, Trial
+from benchrigor.workbench.planning.steps import Goal
 
 _LAGS = 3.0  # times the p99 of the lag: the most that late requests add to a response
 _MOST_LAG = 0.1  # of the least limit in seconds: a greater lag measures the generator
@@ -29,21 +30,15 @@ class Judge:
     ----------
     limits
         The limits of the server.
+    goal
+        The target of the search.
     is_rate
         Whether loads are requests per second, by which counts of requests are checked.
-    whole
-        Whether loads are whole numbers, of users or connections.
-    is_adaptive
-        Whether the policy needs the number of requests behind a response.
-    setup_s
-        Seconds that a trial costs in addition to its duration, if its result does not tell.
     """
 
     limits: Sequence[Limit]
+    goal: Goal
     is_rate: bool
-    whole: bool
-    is_adaptive: bool
-    setup_s: float
 
     def refuse_wrong_counts(self, trial: LoadTrial, result: LoadResult) -> None:
         """Refuse more requests than a rate can yield, and requests in 0 s."""
@@ -74,7 +69,7 @@ class Judge:
             ratio = math.inf
         elif result.growing and ratio is not None:
             ratio = max(ratio, _GROWING)
-        cost_s = sum(result.spent_s.values()) or trial.duration_s + self.setup_s
+        cost_s = sum(result.spent_s.values()) or trial.duration_s + self.goal.setup_s
         return Trial(
             asked=trial,
             result=result,
@@ -83,13 +78,13 @@ class Judge:
             cost_s=cost_s,
             invalid=invalid,
             tail=self._tail(trial, result, binding),
-            over=None if self.whole else _requests_over(self.limits, result),
+            over=None if self.goal.whole else _requests_over(self.limits, result),
         )
 
     def _tail(self, trial: LoadTrial, result: LoadResult, binding: str) -> float:
         """Return the number of requests behind the binding value; infinite if unknown."""
         limit = next((limit for limit in self.limits if limit.metric == binding), None)
-        if limit is None or self.whole or not self.is_adaptive:
+        if limit is None or self.goal.whole or not self.goal.is_adaptive:
             return math.inf
         requests = trial.load * trial.duration_s if result.sent is None else result.sent
         found = result.response

@@ -18,7 +18,7 @@ import numpy as np
 
 from benchrigor.model import Code, Notice
 from benchrigor.stats.series.interval import StandardError, student_t
-from benchrigor.workbench.data import LoadTrial, PeakStatus, Trial, estimate_of
+from benchrigor.workbench.data import PeakStatus, Trial, estimate_of
 from benchrigor.workbench.planning.steps import Ending, Goal, Policy, Step
 
 INCREMENT = 20.0  # "small, fixed" in the paper, which does not give it
@@ -129,15 +129,11 @@ _NOT_NORMAL = 0.01  # level of Shapiro and Wilk's test
 
 def find_policy(policy: str) -> Policy:
     """Return one of the published policies by its name."""
-    return partial(_strawman if policy == "strawman" else _search, PICKERS[policy])
+    follow, picker = _strawman if policy == "strawman" else _search, PICKERS[policy]
+    return lambda trials, _pending, goal: follow(picker(goal), trials, goal)
 
 
-def _search(
-    picker: Callable[[Goal], Picker],
-    trials: Sequence[Trial],
-    _pending: Sequence[LoadTrial],
-    goal: Goal,
-) -> Step | Ending:
+def _search(picks: Picker, trials: Sequence[Trial], goal: Goal) -> Step | Ending:
     """Follow Algorithm 2 through the trials so far, to the next one or the end.
 
     A load is rejected if the interval of its mean response lies outside of the region around the
@@ -145,7 +141,7 @@ def _search(
     are pooled.
     """
     told, seen = _by_load(trials), defaultdict[float, list[float]](list)
-    picks, load = picker(goal), goal.within(goal.seed_load)
+    load = goal.within(goal.seed_load)
     while told[load]:
         seen[load].append(told[load].popleft())
         ratios = tuple(seen[load])
@@ -166,15 +162,10 @@ def _search(
     return Step(load=load, duration_s=_RUN_S, reason="verdict" if seen[load] else "probe")
 
 
-def _strawman(
-    picker: Callable[[Goal], Picker],
-    trials: Sequence[Trial],
-    _pending: Sequence[LoadTrial],
-    goal: Goal,
-) -> Step | Ending:
+def _strawman(picks: Picker, trials: Sequence[Trial], goal: Goal) -> Step | Ending:
     """Run ten long trials at each load in turn; the peak is the last load before one saturates."""
     told = _by_load(trials)
-    picks, load, before = picker(goal), goal.within(goal.seed_load), None
+    load, before = goal.within(goal.seed_load), None
     while len(told[load]) >= _STRAWMAN_TRIALS:
         ratio = float(np.mean(told[load]))
         if ratio >= 1.0 and before is not None:

@@ -129,20 +129,13 @@ class PeakSearch:
         if problems or goal is None:
             raise InvalidInput(problems)
         self.limits, self.goal = found, goal
-        self._is_adaptive = policy == ADAPTIVE
-        self._judge = Judge(
-            limits=self.limits,
-            is_rate=unit == RATE and not whole,
-            whole=whole,
-            is_adaptive=self._is_adaptive,
-            setup_s=setup_s,
-        )
+        self._is_adaptive = goal.is_adaptive
+        self._judge = Judge(limits=found, goal=goal, is_rate=unit == RATE and not whole)
         # The number of requests of users and connections is unknown.
-        self._least_requests = (
-            0 if whole or not self._is_adaptive else steps.least_requests(self.limits)
-        )
+        is_counted = goal.is_adaptive and not whole
+        self._least_requests = steps.least_requests(found) if is_counted else 0
         self._policy: steps.Policy = (
-            adaptive_search.adaptive if self._is_adaptive else find_policy(policy)
+            adaptive_search.adaptive if goal.is_adaptive else find_policy(policy)
         )
         self._trials: list[Trial] = []
         self._asked = Asked[LoadTrial]("trial")

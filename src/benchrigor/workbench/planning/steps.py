@@ -58,6 +58,11 @@ class Goal:
     def __post_init__(self) -> None:
         refuse(wrong_settings(GOAL, asdict(self), _CLASHES))
 
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether the policy fits curves, and needs the number of requests behind a response."""
+        return self.policy == ADAPTIVE
+
     def within(self, load: float) -> float:
         """Return the load, or the nearest allowed one."""
         load = float(max(round(load), 1)) if self.whole else load

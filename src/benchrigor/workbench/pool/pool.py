@@ -78,8 +78,14 @@ class Pool:
         began: Callable[[str, Mapping[str, Any]], object] = lambda *_: None,
     ) -> None:
         self._executor, self._owner, self._lock_folder = executor, owner, lock_folder
-        self._began, self._timed, self._limit_s = began, timed, limit_s
+        self._began, self._timed = began, timed
         self._is_within, self._number = within is not None, within or 0
+        self._job = partial(
+            Job,
+            lock_folder=lock_folder,
+            alone=executor.alone and not self._is_within,
+            limit_s=limit_s,
+        )
         self._hosts = list(executor.hosts)
         self._used: dict[str, Token] = {}
         self._lost_in_a_row = Counter[str]()
@@ -234,7 +240,9 @@ class Pool:
         self._held_s.update(dict.fromkeys(token.hosts, math.inf))
         outcome = self._hold_others(token)
         if outcome is None:
-            outcome = self._executor.run(host, self._job(call, given, token))
+            watched = self._executor.alone and not self._timed
+            job = self._job(call=call, arguments=given, host=host, token=token, watched=watched)
+            outcome = self._executor.run(host, job)
             self._count_lost(host, outcome)
         end_s = time.monotonic()
         self._held_s.update(dict.fromkeys(token.hosts, end_s))
@@ -260,20 +268,14 @@ class Pool:
                     held.add_done_callback(partial(lambda token, _: self._release(token), token))
 
     def _hold(self, token: Token, host: str) -> Future[Outcome]:
-        job = replace(self._job(on_host.HOLD, {}, token), host=host, watched=False)
-        return self._locks.submit(self._executor.run, host, job)
+        return self._lock(on_host.HOLD, {}, token, host)
 
-    def _job(self, call: str, arguments: Mapping[str, Any], token: Token) -> Job:
-        return Job(
-            call=call,
-            arguments=arguments,
-            host=token.hosts[0],
-            token=token,
-            lock_folder=self._lock_folder,
-            alone=self._executor.alone and not self._is_within,
-            watched=self._executor.alone and not self._timed,
-            limit_s=self._limit_s,
-        )
+    def _lock(
+        self, call: str, arguments: Mapping[str, Any], token: Token, host: str
+    ) -> Future[Outcome]:
+        """Begin a job that is only about the lock of a host."""
+        job = self._job(call=call, arguments=arguments, host=host, token=token, watched=False)
+        return self._locks.submit(self._executor.run, host, job)
 
     def _count_lost(self, host: str, outcome: Outcome) -> None:
         with self._changed:
@@ -304,8 +306,7 @@ class Pool:
         for host in self._held_s:
             if (token := self._acquire(first=host, timeout_s=_FREED_S)) is not None:
                 given = {"host": host, "owner": self._owner, "folder": self._lock_folder}
-                job = replace(self._job(on_host.FREE, given, token), watched=False)
-                freed.append(self._locks.submit(self._executor.run, host, job))
+                freed.append(self._lock(on_host.FREE, given, token, host))
         wait(freed, timeout=_FREED_S)
 
 

@@ -232,15 +232,12 @@ class Surface(OneLine):
         return less
 
     def draws(
-        self,
-        points: Sequence[Point],
-        count: int,
-        rng: np.random.Generator,
-        response: str | None = None,
+        self, points: Sequence[Point], response: str | None = None, n: int = _DRAWS
     ) -> Floats:
-        """Draw joint logarithms of the answers at points; a row per draw."""
+        """Draw joint logarithms of the answers at points; the greater the better, a row each."""
         fit, model = self._model_of(response)
-        return fit.draws(model.joint(points, np.eye(len(points))), count, rng)
+        moments = model.joint(points, np.eye(len(points)))
+        return fit.sign * fit.draws(moments, n, self._rng())
 
     def best(self, response: str | None = None) -> Best:
         """Return the point of the grid with the best predicted answer.
@@ -253,7 +250,7 @@ class Surface(OneLine):
         points, promise = self._likely(response)
         sign = self._fit(response).sign
         chosen = int(np.argmax(promise))
-        drawn = sign * self.draws(points, _DRAWS, self._rng(), response)
+        drawn = self.draws(points, response)
         behind = np.max(drawn, axis=1) - drawn[:, chosen]
         losses = -np.expm1(-behind) if sign > 0.0 else np.expm1(behind)
         high = float(np.quantile(losses, self._confidence))
@@ -267,8 +264,8 @@ class Surface(OneLine):
         A point is included if it is the best in 1 % of the joint draws or more; the minimum is two.
         """
         grid, promise = self._likely(response)
-        drawn = self._fit(response).sign * self.draws(grid, _DRAWS, self._rng(), response)
-        times = np.bincount(np.argmax(drawn, axis=1), minlength=len(grid))
+        leaders = np.argmax(self.draws(grid, response), axis=1)
+        times = np.bincount(leaders, minlength=len(grid))
         order = np.lexsort((-promise, -times))
         n = max(2, min(most, int(np.sum(times >= _LIKELY * _DRAWS))))
         return [grid[index] for index in order[:n]]
