@@ -11,7 +11,7 @@ from simulated.series import autoregressive
 from benchrigor.errors import NotEstimable
 from benchrigor.stats import estimate_mean, estimate_quantile, find_stable_phase
 from benchrigor.stats.phases.stable_phase import Search, measured_phase
-from benchrigor.stats.readings.analysis import estimate
+from benchrigor.stats.readings.analysis import estimate, estimated
 from benchrigor.stats.readings.asked_readings import Readings
 from benchrigor.stats.readings.inference_units import SUCCESSIVE
 from benchrigor.stats.statistics.statistic import statistic_for
@@ -67,7 +67,7 @@ def test_a_trimmed_mean_is_covered(kind: str, share: float) -> None:
     for repetition in range(400):
         values = draw(np.random.default_rng([54, repetition]), 200)
         readings = Readings(series=(values,), unit=SUCCESSIVE, statistic=asked, searched=False)
-        found = estimate(readings).estimate_or_raise()
+        found = estimated(estimate(readings))
         hits += found.low <= truth <= found.high
     assert 0.92 * 400 <= hits <= 0.98 * 400
 

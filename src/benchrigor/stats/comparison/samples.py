@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Comparison, Estimate, Metric, Notice, Options
+from benchrigor.model import Analysis, Code, Comparison, Estimate, Metric, Notice, Options
 from benchrigor.model.analysis import LevelFit
 from benchrigor.model.checks import as_share, attempt, refuse, wrong_choice, wrong_number
 from benchrigor.model.series import Floats, as_invocations, as_series
@@ -30,7 +30,7 @@ from benchrigor.stats.comparison.fieller_mover import (
 )
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
 from benchrigor.stats.phases.stable_phase import FindChanges
-from benchrigor.stats.readings.analysis import Estimation, estimate, rejected_notices
+from benchrigor.stats.readings.analysis import estimate, estimated, rejected_notices
 from benchrigor.stats.readings.asked_readings import Readings
 from benchrigor.stats.readings.inference_units import INVOCATIONS, SUCCESSIVE
 from benchrigor.stats.series.interval import (
@@ -224,21 +224,21 @@ def unit_of(sample: Sample) -> str:
     return "invocation" if isinstance(sample, tuple) else "reading"
 
 
-def estimate_sample(sample: Sample, asked: Readings) -> Estimation:
+def analyse_sample(sample: Sample, asked: Readings) -> Analysis:
     """Estimate the statistic of a sample; an Estimate counts as it is."""
     if isinstance(sample, Estimate):
-        return Estimation(estimate=sample, notices=sample.notices)
+        return replace(asked, series=()).analysis(estimate=sample, notices=sample.notices)
     if not isinstance(sample, tuple):
-        estimation = estimate(replace(asked, series=(sample,)))
-        estimation.estimate_or_raise()
-        return estimation
-    estimation = estimate(replace(asked, series=sample, unit=INVOCATIONS))
-    counted = sum(value is not None for value in estimation.values)
+        analysis = estimate(replace(asked, series=(sample,)))
+        estimated(analysis)
+        return analysis
+    analysis = estimate(replace(asked, series=sample, unit=INVOCATIONS))
+    counted = sum(value is not None for value in analysis.levels)
     if counted == 0:
-        estimation.estimate_or_raise()
+        estimated(analysis)
     if counted < MIN_FOR_VARIANCE:
         raise NotEstimable(rejected_notices(len(sample) - counted, len(sample))[0])
-    return estimation
+    return analysis
 
 
 def _several(values: object) -> Sequence[object] | None:
@@ -269,7 +269,7 @@ class Basis:
 
 def independent(baseline: Sample, candidate: Sample, asked: Readings) -> Basis:
     """Contrast samples that were taken independently."""
-    one, two = (estimate_sample(side, asked).estimate_or_raise() for side in (baseline, candidate))
+    one, two = (estimated(analyse_sample(side, asked)) for side in (baseline, candidate))
     units = {unit_of(baseline), unit_of(candidate)}
     # The reciprocal of a fitted slope, a speed, has an asymmetric interval, and so has a share.
     has_t = units <= {"invocation", "piece"}
@@ -299,13 +299,13 @@ def paired_invocations(
     baseline: tuple[Floats, ...], candidate: tuple[Floats, ...], asked: Readings
 ) -> Basis:
     """Contrast invocations that were run in pairs; a pair counts if both have a value."""
-    estimations = [estimate_sample(side, asked) for side in (baseline, candidate)]
-    values = zip(*(estimation.values for estimation in estimations), strict=True)
+    analyses = [analyse_sample(side, asked) for side in (baseline, candidate)]
+    values = zip(*(analysis.levels for analysis in analyses), strict=True)
     kept = np.array([pair for pair in values if None not in pair], dtype=np.float64).reshape(-1, 2)
     basis = _levels((kept[:, 0], kept[:, 1]), MEAN, asked.options.confidence, ())
     one, two = (
-        replace(combine_values(side.tolist(), asked.options.confidence), notices=estimation.notices)
-        for side, estimation in zip(kept.T, estimations, strict=True)
+        replace(combine_values(side.tolist(), asked.options.confidence), notices=analysis.notices)
+        for side, analysis in zip(kept.T, analyses, strict=True)
     )
     # Only constant differences matter, not constant values of either sample.
     weak = [

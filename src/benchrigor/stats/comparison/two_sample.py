@@ -38,6 +38,7 @@ from benchrigor.stats.comparison.samples import (
     Basis,
     Sample,
     Values,
+    analyse_sample,
     answer,
     are_positive,
     are_shares,
@@ -45,7 +46,6 @@ from benchrigor.stats.comparison.samples import (
     checked_asked,
     comparable_statistic,
     direction_named,
-    estimate_sample,
     independent,
     of_shares,
     paired_invocations,
@@ -64,6 +64,7 @@ from benchrigor.stats.comparison.stable_pairs import (
     stable_pairs,
 )
 from benchrigor.stats.phases.stable_phase import short_run
+from benchrigor.stats.readings.analysis import estimated
 from benchrigor.stats.readings.asked_readings import Readings
 from benchrigor.stats.series.interval import (
     StandardError,
@@ -482,7 +483,7 @@ def rank(
     values: dict[str, UncertainValue] = {}
     for name, sample in samples.items():
         if sample is not None:
-            estimates[name] = estimate_sample(sample, asked).estimate_or_raise()
+            estimates[name] = estimated(analyse_sample(sample, asked))
             symmetric = asked.statistic.q is None and unit_of(estimates[name]) != "round"
             symmetric &= not estimates[name].method.startswith(WILSON)
             values[name] = uncertain_value(estimates[name], symmetric=symmetric)

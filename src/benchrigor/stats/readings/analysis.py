@@ -8,13 +8,12 @@ that a running session needs to decide; `report` adds the rest for people.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Analysis, Code, Estimate, Metric, Notice, Observed, StablePhase
 from benchrigor.model.analysis import LevelFit, PhaseReason
 from benchrigor.model.notice import Figure, Severity, is_of_modes, one_each
-from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.detector import name_averaging
 from benchrigor.stats.estimators.multimodality import (
     find_modes,
@@ -24,14 +23,13 @@ from benchrigor.stats.estimators.multimodality import (
 )
 from benchrigor.stats.phases.chosen_phase import say_changed, say_moving
 from benchrigor.stats.phases.stability_rules import Trend
-from benchrigor.stats.phases.stable_phase import trimmed
 from benchrigor.stats.readings.asked_readings import (
     Readings,
     early_size,
     needed_for_width,
     wanted_half_width,
 )
-from benchrigor.stats.series.interval import BLOCKS, MIN_FOR_VARIANCE, all_zero
+from benchrigor.stats.series.interval import MIN_FOR_VARIANCE, all_zero
 from benchrigor.stats.statistics.statistic import (
     MINIMUM,
     Fitting,
@@ -40,87 +38,47 @@ from benchrigor.stats.statistics.statistic import (
 )
 from benchrigor.units import Direction, Quantity, show_duration, show_value
 
-# Phases that count whole, as they are: nothing is fitted along with their level.
-_AS_THEY_ARE = {PhaseReason.SLOW_NOISE, PhaseReason.LONGEST_SEGMENT}
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Estimation:
-    """An estimate with its intermediate results, or the Notices that say why there is none."""
-
-    estimate: Estimate | None = None
-    notices: tuple[Notice, ...] = ()
-    phases: tuple[StablePhase, ...] = ()
-    fits: tuple[LevelFit, ...] = ()
-    values: tuple[float | None, ...] = ()  # of each invocation or piece; None if it allows none
-    levels: tuple[float | None, ...] = ()  # of each piece
-    n_kept: int = 0  # readings that are left
-
-    def estimate_or_raise(self) -> Estimate:
-        """Return the estimate, or raise NotEstimable with the last refusal."""
-        if self.estimate is None:
-            refusals = [notice for notice in self.notices if notice.severity is Severity.REFUSAL]
-            raise NotEstimable(refusals[-1])
-        return self.estimate
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Cut:
-    """Readings as they are cut."""
-
-    readings: Readings
-    phases: tuple[StablePhase, ...]
-
-    @property
-    def kept(self) -> tuple[Floats | None, ...]:
-        """Series as they are cut, the whole ones without phases; None without a stable phase."""
-        return _keep(self.readings.series, self.phases)
-
-    @property
-    def weights(self) -> Floats | None:
-        """Weights of the readings of a single series that are left."""
-        weights = self.readings.weights
-        return None if weights is None else _keep((weights,), self.phases)[0]
-
-    def fitting(self, transients: tuple[float, ...]) -> Fitting:
-        """Return how levels are fitted: in blocks, or with these transients, as the phases ask."""
-        options, reasons = self.readings.options, {phase.reason for phase in self.phases}
-        in_blocks = PhaseReason.CHANGING_PACE in reasons
-        is_moving = self.readings.is_searched and not reasons & _AS_THEY_ARE
-        return Fitting(
-            confidence=options.confidence,
-            method=BLOCKS if in_blocks else options.method,
-            autocorrelation_limit=options.autocorrelation_limit,
-            transients=transients if is_moving and not in_blocks else (),
-            shortest=0 if is_moving else MIN_FOR_VARIANCE,
-        )
-
-
-def estimate(readings: Readings) -> Estimation:
-    """Cut, fit and combine readings."""
-    unit = readings.unit
+def estimate(readings: Readings) -> Analysis:
+    """Cut, fit and combine the readings; times that are all 0 are not a measurement."""
+    unit, n = readings.unit, sum(values.size for values in readings.series)
+    said = (*readings.notices, *_taken_by_time(readings))
+    if readings.metric.kind is Quantity.TIME and not any(row.any() for row in readings.series):
+        return readings.analysis(notices=(*said, all_zero(n)))
     if (why := unit.refusal(readings)) is not None:
-        n = sum(values.size for values in readings.series) if readings.statistic.refusal else 0
-        return Estimation(notices=(why, *_of_batches(readings)), n_kept=n)
-    phases = readings.phases or (unit.cut(readings) if readings.searched else ())
-    estimation = estimate_cut(Cut(readings=readings, phases=phases))
-    notices = _once((*_phase_notices(phases), *estimation.notices))
-    rejected, count = estimation.values.count(None), len(estimation.values)
-    if rejected < count or not notices:  # otherwise they say why none counts
-        notices = (*rejected_notices(rejected, count), *notices)
-    if estimation.estimate is not None:
-        notices += unit.tell(readings, phases)
-    if readings.takes_longest and estimation.estimate is not None:
+        found = readings.analysis(n_kept=n if readings.statistic.refusal else 0)
+        notices = (why, *_of_batches(readings))
+    else:
+        if not readings.phases and readings.searched:
+            readings = replace(readings, phases=unit.cut(readings))
+        found = estimate_cut(readings)
+        notices = _once((*_phase_notices(readings.phases), *found.notices))
+        rejected, count = found.levels.count(None), len(found.levels)
+        if rejected < count or not notices:  # otherwise they say why none counts
+            notices = (*rejected_notices(rejected, count), *notices)
+        if found.estimate is not None:
+            notices += unit.tell(readings)
+        notices = one_each(notices)
+    told = (in_units(notice, readings.metric, readings.busy_s, n) for notice in notices)
+    if readings.takes_longest and (known := found.estimate) is not None:
         longest = max(values.size for values in readings.series)
-        method = name_averaging(estimation.estimate.method, longest)
-        estimation = replace(estimation, estimate=replace(estimation.estimate, method=method))
-    return replace(_add_notices(estimation, one_each(notices)), phases=phases)
+        method = name_averaging(known.method, longest)
+        found = replace(found, estimate=replace(known, method=method))
+    return _saying(found, (*said, *told))
 
 
-def _add_notices(estimation: Estimation, notices: tuple[Notice, ...]) -> Estimation:
-    """Put the notices on the estimation and on its estimate."""
-    estimate = estimation.estimate and replace(estimation.estimate, notices=notices)
-    return replace(estimation, estimate=estimate, notices=notices)
+def _saying(analysis: Analysis, notices: tuple[Notice, ...]) -> Analysis:
+    """Put the notices on the analysis and on its estimate."""
+    estimate = analysis.estimate and replace(analysis.estimate, notices=notices)
+    return replace(analysis, estimate=estimate, notices=notices)
+
+
+def estimated(analysis: Analysis) -> Estimate:
+    """Return the estimate of an analysis, or raise NotEstimable with the last refusal."""
+    if analysis.estimate is None:
+        refusals = [notice for notice in analysis.notices if notice.severity is Severity.REFUSAL]
+        raise NotEstimable(refusals[-1])
+    return analysis.estimate
 
 
 def _once(notices: Iterable[Notice]) -> tuple[Notice, ...]:
@@ -131,80 +89,68 @@ def _once(notices: Iterable[Notice]) -> tuple[Notice, ...]:
     return tuple(first.values())
 
 
-def _keep(series: Sequence[Floats], phases: Sequence[StablePhase]) -> tuple[Floats | None, ...]:
-    """Return the series as they are cut, or the whole ones if no phases were looked for."""
-    if not phases:
-        return tuple(series)
-    return tuple(
-        None if phase.start is None else trimmed(values, phase)
-        for values, phase in zip(series, phases, strict=True)
-    )
-
-
 def _phase_notices(phases: Sequence[StablePhase]) -> tuple[Notice, ...]:
     """Return the notices of the first phase that is measured, or else of the first one."""
     measured = [phase for phase in phases if phase.n >= MIN_FOR_VARIANCE]
     return next((phase.notices for phase in (*measured, *phases)), ())
 
 
-def estimate_cut(cut: Cut) -> Estimation:
+def estimate_cut(readings: Readings) -> Analysis:
     """Estimate the statistic of readings that are cut."""
-    estimation = cut.readings.unit.combine(cut)
-    notices = estimation.notices
-    if estimation.estimate is not None:
-        notices = (*notices, *_of_batches(cut.readings))
-    n_kept = sum(series.size for series in cut.kept if series is not None)
-    return replace(_add_notices(estimation, notices), n_kept=n_kept)
+    found = readings.unit.combine(readings)
+    n_kept = sum(series.size for series in readings.kept if series is not None)
+    found = replace(found, n_kept=n_kept, phases=readings.phases)
+    if found.estimate is None:
+        return found
+    return _saying(found, (*found.estimate.notices, *_of_batches(readings)))
 
 
-def combine_one(cut: Cut, fitting: Fitting) -> Estimation:
+def combine_one(readings: Readings, fitting: Fitting) -> Analysis:
     """Estimate the statistic of a single series."""
-    (series,) = cut.kept
+    (series,) = readings.kept
     fits: tuple[LevelFit, ...] = ()
     if series is None:
-        return Estimation()
+        return readings.analysis()
     try:
-        estimate, fits = cut.readings.statistic.of_series(series, fitting, cut.weights)
-        estimate = cut.readings.number(estimate)
+        known, fits = readings.statistic.of_series(series, fitting, readings.kept_weights)
+        return readings.analysis(estimate=readings.number(known), fits=fits)
     except NotEstimable as error:
-        return Estimation(fits=fits, notices=(notice_of(error),))
-    return Estimation(estimate=estimate, fits=fits, notices=estimate.notices)
+        return readings.analysis(fits=fits, notices=(notice_of(error),))
 
 
-def combine_several(cut: Cut, fitting: Fitting) -> Estimation:
+def combine_several(readings: Readings, fitting: Fitting) -> Analysis:
     """Estimate the statistic of each series, and combine their values."""
     fits: list[LevelFit] = []
     values: list[float | None] = []
     refusals: list[Notice] = []
-    for series in cut.kept:
+    for series in readings.kept:
         value = None
         try:
             if series is not None:
-                value, found = cut.readings.statistic.of_each(series, fitting)
+                value, found = readings.statistic.of_each(series, fitting)
                 fits += found
         except NotEstimable as error:
             refusals.append(notice_of(error))
         values.append(value)
-    estimation = Estimation(fits=tuple(fits), values=tuple(values))
+    each = readings.analysis(fits=tuple(fits), levels=tuple(values))
     counted = [
         (series, value)
-        for series, value in zip(cut.kept, values, strict=True)
+        for series, value in zip(readings.kept, values, strict=True)
         if series is not None and value is not None
     ]
     if not counted:
-        return replace(estimation, notices=tuple(refusals[:1]))
+        return replace(each, notices=tuple(refusals[:1]))
     several = Several(
         series=[series for series, _ in counted],
         values=[value for _, value in counted],
-        fits=estimation.fits,
+        fits=each.fits,
         fitting=fitting,
-        unit=cut.readings.unit.kind.noun,
+        unit=readings.unit.kind.noun,
     )
     try:
-        estimate = cut.readings.number(cut.readings.statistic.of_several(several))
+        return replace(each, estimate=readings.number(readings.statistic.of_several(several)))
     except NotEstimable as error:
-        return replace(estimation, notices=(notice_of(error),))
-    return replace(estimation, estimate=estimate, notices=estimate.notices)
+        return replace(each, notices=(notice_of(error),))
 
 
 def rejected_notices(rejected: int, total: int) -> tuple[Notice, ...]:
@@ -267,32 +213,6 @@ def observed_of(readings: Readings, phases: tuple[StablePhase, ...] = ()) -> Obs
     return observe(series, phases, batch=readings.batch) if series.size else None
 
 
-def estimate_statistic(readings: Readings) -> Analysis:
-    """Cut, fit and combine the readings; times that are all 0 are not a measurement."""
-    metric, n = readings.metric, sum(values.size for values in readings.series)
-    analysis = Analysis(
-        metric=metric,
-        kind=readings.unit.kind,
-        n=n,
-        notices=(*readings.notices, *_taken_by_time(readings)),
-        disturbed=readings.disturbed,
-    )
-    if metric.kind is Quantity.TIME and not any(row.any() for row in readings.series):
-        return replace(analysis, notices=(*analysis.notices, all_zero(n)))
-    estimation = estimate(readings)
-    told = (in_units(notice, metric, readings.busy_s, n) for notice in estimation.notices)
-    notices = (*analysis.notices, *told)
-    return replace(
-        analysis,
-        phases=estimation.phases,
-        fits=estimation.fits,
-        n_kept=estimation.n_kept,
-        estimate=estimation.estimate and replace(estimation.estimate, notices=notices),
-        notices=notices,
-        levels=estimation.levels,
-    )
-
-
 def _taken_by_time(readings: Readings) -> tuple[Notice, ...]:
     """Warn of rates that are averaged over time because some are 0."""
     number = readings.rates_of_0
@@ -317,21 +237,16 @@ def describe(readings: Readings, analysis: Analysis) -> Analysis:
     if analysis.estimate is None or not readings.statistic.follows_pace:
         return analysis
     best = 0.9 if readings.metric.direction is Direction.HIGHER else 0.1
-    asked = (replace(readings, statistic=Quantile(q)) for q in (0.5, best))
     typical, floor = (
-        estimate_cut(Cut(readings=quantile, phases=analysis.phases)).estimate for quantile in asked
+        estimate_cut(replace(readings, statistic=Quantile(q), phases=analysis.phases)).estimate
+        for q in (0.5, best)
     )
     return replace(analysis, typical=typical, floor=floor)
 
 
-def kept_of(readings: Readings, analysis: Analysis) -> Floats | None:
-    """Return what is left of a single series; None without a stable phase."""
-    return Cut(readings=readings, phases=analysis.phases).kept[0]
-
-
 def tell_of_modes(readings: Readings, analysis: Analysis) -> Analysis:
     """Add the modes of a single series, and a Notice of several beside a mean."""
-    values = kept_of(readings, analysis)
+    (values,) = replace(readings, phases=analysis.phases).kept
     if values is None or not readings.statistic.follows_pace:
         return analysis
     modes = merge_near_modes(find_modes(values, _SEVERAL_MODES))

@@ -20,14 +20,26 @@ from benchrigor.model import (
     Round,
     StablePhase,
 )
-from benchrigor.model.analysis import Kind
+from benchrigor.model.analysis import Kind, PhaseReason
 from benchrigor.model.series import LARGEST, Floats
 from benchrigor.stats.changepoints.ruptures_adapter import takes_longest
-from benchrigor.stats.phases.stable_phase import STABLE_SHARE, FindChanges, ReferencesAlong, Search
-from benchrigor.stats.series.interval import MIN_FOR_AUTOCORRELATION, refuse_wide, student_t
+from benchrigor.stats.phases.stable_phase import (
+    STABLE_SHARE,
+    FindChanges,
+    ReferencesAlong,
+    Search,
+    trimmed,
+)
+from benchrigor.stats.series.interval import (
+    BLOCKS,
+    MIN_FOR_AUTOCORRELATION,
+    MIN_FOR_VARIANCE,
+    refuse_wide,
+    student_t,
+)
 from benchrigor.stats.series.undisturbed import Groups, groups_of
 from benchrigor.stats.statistics.shares_and_quantiles import are_outcomes, are_shares, whole_of
-from benchrigor.stats.statistics.statistic import MEAN, Statistic, latest, statistic_for
+from benchrigor.stats.statistics.statistic import MEAN, Fitting, Statistic, latest, statistic_for
 from benchrigor.units import Direction, Quantity
 
 # Factor from one look to the next. A session that looked after every reading would stop when the
@@ -128,6 +140,8 @@ def few_rounds(known: Estimate | None) -> float:
 _BARE, _USUAL = Metric(name="readings"), Options()
 
 
+# Phases that count whole, as they are: nothing is fitted along with their level.
+_AS_THEY_ARE = {PhaseReason.SLOW_NOISE, PhaseReason.LONGEST_SEGMENT}
 BY_ROUND = MinEvidence(first_check=10, effective=2.0, fewest=10)
 
 
@@ -227,11 +241,11 @@ class Unit(Protocol):
         """Cut each series as asked, or find its stable phase; none of too few readings."""
         return ()
 
-    def combine(self, cut: Any, /) -> Any:
-        """Return the `Estimation` of readings that are `Cut`."""
-        raise TypeError(f"{self.kind} have no statistic but their line: {cut!r}")
+    def combine(self, readings: Readings) -> Analysis:
+        """Estimate the statistic of readings that are cut."""
+        raise TypeError(f"{self.kind} have no statistic but their line: {readings!r}")
 
-    def tell(self, _readings: Readings, _phases: Sequence[StablePhase]) -> tuple[Notice, ...]:
+    def tell(self, _readings: Readings) -> tuple[Notice, ...]:
         """Warn of what their number and their order leave unseen."""
         return ()
 
@@ -267,7 +281,7 @@ class Readings:
     searched
         Whether stable phases are looked for or cut; if not, all readings count.
     phases
-        Those of restarted rounds, if a detector has cut them one by one.
+        Of each series, once it is cut; of restarted rounds a detector has cut them one by one.
     detector
         What finds change points; None for the built-in one.
     weights
@@ -332,6 +346,43 @@ class Readings:
         if self.metric.kind is not Quantity.RATE or self.metric.averaging != "auto":
             return 0
         return sum(int((values < 1.0 / LARGEST).sum()) for values in self.series)
+
+    @property
+    def kept(self) -> tuple[Floats | None, ...]:
+        """Series as they are cut, the whole ones without phases; None without a stable phase."""
+        if not self.phases:
+            return self.series
+        return tuple(
+            None if phase.start is None else trimmed(values, phase)
+            for values, phase in zip(self.series, self.phases, strict=True)
+        )
+
+    @property
+    def kept_weights(self) -> Floats | None:
+        """Weights of the readings of a single series that are left."""
+        if self.weights is None:
+            return None
+        return replace(self, series=(self.weights,)).kept[0]
+
+    def fitting(self, transients: tuple[float, ...]) -> Fitting:
+        """Return how levels are fitted: in blocks, or with these transients, as the phases ask."""
+        options, reasons = self.options, {phase.reason for phase in self.phases}
+        in_blocks = PhaseReason.CHANGING_PACE in reasons
+        is_moving = self.is_searched and not reasons & _AS_THEY_ARE
+        return Fitting(
+            confidence=options.confidence,
+            method=BLOCKS if in_blocks else options.method,
+            autocorrelation_limit=options.autocorrelation_limit,
+            transients=transients if is_moving and not in_blocks else (),
+            shortest=0 if is_moving else MIN_FOR_VARIANCE,
+        )
+
+    def analysis(self, **found: Any) -> Analysis:
+        """Return an analysis of them with what was found."""
+        n = sum(values.size for values in self.series)
+        return Analysis(
+            metric=self.metric, kind=self.unit.kind, n=n, disturbed=self.disturbed, **found
+        )
 
     @property
     def shares_cut(self) -> tuple[float, float] | None:

@@ -46,13 +46,10 @@ from benchrigor.stats.phases.stable_phase import (
     short_run,
 )
 from benchrigor.stats.readings.analysis import (
-    Cut,
-    Estimation,
     combine_one,
     combine_several,
     describe,
-    estimate_statistic,
-    kept_of,
+    estimate,
     needed_units,
     notice_of,
     tell_of_modes,
@@ -126,7 +123,7 @@ class _Values(Unit):
             whole=readings,
         ).stated()
 
-    estimate = staticmethod(estimate_statistic)
+    estimate = staticmethod(estimate)
 
 
 class _Series(_Values):
@@ -164,7 +161,7 @@ class _Series(_Values):
 
     def complete(self, readings: Readings, analysis: Analysis) -> Analysis:
         """Add median, floor, subsessions and modes."""
-        values = kept_of(readings, analysis)
+        (values,) = replace(readings, phases=analysis.phases).kept
         analysis = describe(readings, analysis)
         if values is None:
             return analysis
@@ -210,17 +207,17 @@ class _Successive(_Series):
             for labels in [[part.label for part in phase.phases]]
         )
 
-    def combine(self, cut: Cut) -> Estimation:
+    def combine(self, readings: Readings) -> Analysis:
         """Estimate the statistic of the series."""
-        return combine_one(cut, cut.fitting(COMPLETE))
+        return combine_one(readings, readings.fitting(COMPLETE))
 
-    def tell(self, readings: Readings, phases: Sequence[StablePhase]) -> tuple[Notice, ...]:
+    def tell(self, readings: Readings) -> tuple[Notice, ...]:
         """Warn of a warm-up that few readings hide; of a running session, that its phase ended."""
         n = readings.series[0].size
         short = short_run(n) if readings.is_searched else ()
         after = [
             n - phase.stop
-            for phase in phases
+            for phase in readings.phases
             if phase.is_judged
             if phase.stop is not None and phase.stop < n - phase.change_points.late
         ]
@@ -243,9 +240,9 @@ class _Single(_Series):
     kind = Kind.READINGS
     fewest = MIN_FOR_AUTOCORRELATION
 
-    def combine(self, cut: Cut) -> Estimation:
+    def combine(self, readings: Readings) -> Analysis:
         """Estimate the statistic of the series; each round had its own warm-up."""
-        return combine_one(cut, cut.fitting(()))
+        return combine_one(readings, readings.fitting(()))
 
     def needed(self, readings: Readings, analysis: Analysis, excess: float) -> float:
         """Predict the rounds that make the interval narrow, disturbed ones included."""
@@ -286,11 +283,10 @@ class _Pieces(_Values):
         found = SUCCESSIVE.cut(replace(readings, series=(first,)))
         return (first_piece(first, found), *map(whole_piece, others))
 
-    def combine(self, cut: Cut) -> Estimation:
+    def combine(self, readings: Readings) -> Analysis:
         """Combine the means or quantiles of the pieces."""
-        confidence = cut.readings.options.confidence
-        found = combine_several(cut, Fitting(confidence=confidence, shortest=math.inf))
-        return replace(found, levels=found.values)
+        fitting = Fitting(confidence=readings.options.confidence, shortest=math.inf)
+        return combine_several(readings, fitting)
 
     def needed(self, _readings: Readings, _analysis: Analysis, _excess: float) -> None:
         """Predict nothing: pieces differ, however many readings they hold."""
@@ -350,17 +346,21 @@ class _Invocations(_Values):
             return (_choose(readings.series[0], readings, search),)
         return cut_rounds(readings.series, search)
 
-    def combine(self, cut: Cut) -> Estimation:
+    def estimate(self, readings: Readings) -> Analysis:
+        """Cut, fit and combine the readings; each level is in its fit."""
+        return replace(estimate(readings), levels=())
+
+    def combine(self, readings: Readings) -> Analysis:
         """Combine the levels or quantiles of the invocations.
 
         Several show their cool-down together; a single one may end in an unseen one. Their levels
         are never merged into subsessions.
         """
-        fitting = cut.fitting(TRANSIENTS if len(cut.readings.series) > 1 else COMPLETE)
+        fitting = readings.fitting(TRANSIENTS if len(readings.series) > 1 else COMPLETE)
         if fitting.method == SUBSESSIONS:
-            transients = () if cut.readings.statistic.q is None else fitting.transients
+            transients = () if readings.statistic.q is None else fitting.transients
             fitting = replace(fitting, method=LONG_RUN_VARIANCE, transients=transients)
-        return combine_several(cut, fitting)
+        return combine_several(readings, fitting)
 
     def needed(self, readings: Readings, analysis: Analysis, excess: float) -> float:
         """Predict the readings of as many rounds as make the interval narrow."""

@@ -12,7 +12,7 @@ from benchrigor.model import Estimate, Options
 from benchrigor.model.checks import attempt, wrong_share
 from benchrigor.model.series import Floats, as_invocations, as_series
 from benchrigor.stats.changepoints.ruptures_adapter import detector_to_trim
-from benchrigor.stats.readings.analysis import estimate
+from benchrigor.stats.readings.analysis import estimate, estimated
 from benchrigor.stats.readings.asked_readings import Readings, Unit
 from benchrigor.stats.readings.inference_units import INVOCATIONS, SUCCESSIVE
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
@@ -229,4 +229,4 @@ def _estimated(
         searched=search[1],
         detector=detector,
     )
-    return estimate(readings).estimate_or_raise()
+    return estimated(estimate(readings))
