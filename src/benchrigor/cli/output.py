@@ -207,8 +207,13 @@ class LiveLine:
             remark(f"{progress.name}: {reachable}")
         if self._draw is not None and now - self._drawn_at >= _REDRAWN_EVERY_S:
             name = shortened(self._name or progress.name, _NAME)
-            self._draw(_line(name, progress, self._options))
+            self.show(_line(name, progress, self._options))
             self._drawn_at = now
+
+    def show(self, text: str) -> None:
+        """Redraw with a text, if there is a terminal."""
+        if self._draw is not None:
+            self._draw(text)
 
     def say(self, sentence: str) -> None:
         """Show a sentence in place of the line; without a line, on stderr."""

@@ -23,6 +23,7 @@ TASKS = {
         "ab": "Is the new function, command or revision better than the old one?",
         "commands": "Which of these commands is the fastest?",
         "compare": "Which of these stored runs or files is better?",
+        "gate": "Did a change make any benchmark of a suite slower?",
     },
     "Servers": {
         "peak": "How much load does a server take before it breaks its limits?",
@@ -49,6 +50,7 @@ TASKS = {
 VERBS = {name: question for verbs in TASKS.values() for name, question in verbs.items()}
 SIDE_SYSTEMS = {
     "agent": "instrument",
+    "gate": "gate",
     "interference": "interference",
     "map": "workbench",
     "peak": "workbench",

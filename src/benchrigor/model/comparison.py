@@ -33,6 +33,7 @@ FAILING: Mapping[str, frozenset[Verdict]] = {
     "never": frozenset(),
 }
 THESE_RUNS = "these two runs"
+_NULL_LEVEL = 0.01  # chance at which a null arm fails although its copies are alike
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +181,39 @@ class Family(Reported):
         verdicts = ", ".join(f"{counts[kind]} {kind}" for kind in Verdict if counts[kind])
         mean = "" if self.summary is None else f" · geometric mean {mean_change(self.summary)}"
         return f"{many(len(self.comparisons), 'comparison')}: {verdicts}{mean}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NullArm(OneLine):
+    """Two copies of the old code, measured and judged like old and new: what chance alone shows.
+
+    Parameters
+    ----------
+    blocks
+        In how many blocks both copies ran.
+    ratio_spread
+        Largest relative change between the copies; None without any ratio.
+    visible_change
+        Smallest relative change that gets a verdict in 90 % of cases, averaged over the benchmarks;
+        None without intervals.
+    called
+        Benchmarks whose copies the rule of the family calls different.
+    p_value
+        Chance that copies of the same code differ by as much, over all benchmarks; None if too few
+        blocks tell.
+    """
+
+    blocks: int
+    ratio_spread: float | None
+    visible_change: float | None
+    called: tuple[str, ...] = ()
+    p_value: float | None = None
+
+    @property
+    def verdict(self) -> str:
+        """Return "failed" if the copies seem to differ, so that nothing else counts, or "held"."""
+        is_unlikely = self.p_value is not None and self.p_value < _NULL_LEVEL
+        return "failed" if self.called or is_unlikely else "held"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,10 +21,13 @@ class Turn(OneLine):
     plan
         What the rounds of the turn have in common: ``index`` counts the turns. Subjects that
         measure by themselves add their own work amount, seed and piece.
+    names
+        What each process measures of a suite; empty for all of it.
     """
 
     order: tuple[str, ...]
     plan: RoundPlan
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -57,6 +60,10 @@ class Standing(OneLine):
         Variance of the invocations at the last look.
     may_be_short
         Whether short invocations show a stable phase, as far as is known.
+    width
+        Half-width of the interval at the last look, over the one that is wanted; None without one.
+    narrow
+        How many looks in a row it was narrow enough.
     """
 
     turns: int = 0
@@ -72,6 +79,8 @@ class Standing(OneLine):
     as_long_as_start: bool = False
     split: VarianceSplit | None = None
     may_be_short: bool = False
+    width: float | None = None
+    narrow: int = 0
 
     @property
     def reading_s(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -72,8 +72,8 @@ class Goal(Protocol):
     def is_early(self) -> bool:
         """Whether there are too few readings for a full look."""
 
-    def standing(self, engine: Engine[Any]) -> Standing:
-        """Return what its schedule may see."""
+    def standings(self, engine: Engine[Any]) -> Mapping[str, Standing]:
+        """Return what its schedule may see, by the names of those under way."""
 
     def check(self, finished: Any) -> None:
         """Raise InvalidInput if the result of a plan is impossible."""
@@ -156,7 +156,7 @@ class Engine(Generic[G]):
     def _next_turn(self) -> Turn | None:
         """Ask the schedule; end if there can be no turn."""
         try:
-            return self.goal.schedule.next({self.goal.name: self.goal.standing(self)})
+            return self.goal.schedule.next(self.goal.standings(self))
         except WorkTooShort as error:
             refusal = Notice.of(Code.WORK_TOO_SHORT, why_=str(error))
             self.end(StopReason.WORK_TOO_SHORT, refusal)

@@ -126,6 +126,10 @@ class Subject:
             self.options = replace(self.options, rounds="restarted")
             self._measured.options = self.schedule.options = self.options
 
+    def standings(self, engine: Engine[Subject]) -> dict[str, Standing]:
+        """Return what its schedule sees."""
+        return {self.name: self.standing(engine)}
+
     def standing(self, engine: Engine[Subject]) -> Standing:
         """Return what a schedule sees of it."""
         last = self.rounds[-1] if self.rounds else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import gettempdir, mkdtemp
+
+import psutil  # type: ignore[import-untyped]
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model.secret_values import hide_secrets
@@ -58,6 +61,25 @@ def _roots(module: str) -> list[str]:
     return [str(Path(place).parent) for place in places]
 
 
+_PREFIX, _OWNER = "benchrigor-", "owner"
+
+
+def _owner(pid: int) -> str:
+    """Return a process by its number and its start; empty if it no longer lives."""
+    with suppress(psutil.Error):
+        return f"{pid} {psutil.Process(pid).create_time()}"
+    return ""
+
+
+def _remove_abandoned() -> None:
+    """Remove the folders of processes that were killed; git forgets them when it next prunes."""
+    for mark in Path(gettempdir()).glob(f"{_PREFIX}*/{_OWNER}"):
+        with suppress(OSError, ValueError):
+            owner = mark.read_text()
+            if owner and owner != _owner(int(owner.partition(" ")[0])):
+                shutil.rmtree(mark.parent, ignore_errors=True)
+
+
 @contextmanager
 def worktrees(
     revisions: Sequence[str], *, folder: Path | None = None, build: Sequence[str] | None = None
@@ -81,9 +103,11 @@ def worktrees(
     here = folder.relative_to(top)
     with ExitStack() as stack:
         with hold_interrupts():
-            shelter = Path(mkdtemp(prefix="benchrigor-")).resolve()
+            _remove_abandoned()
+            shelter = Path(mkdtemp(prefix=_PREFIX)).resolve()
             stack.callback(_git, "worktree", "prune", cwd=top)
             stack.callback(shutil.rmtree, shelter, ignore_errors=True)
+            (shelter / _OWNER).write_text(_owner(os.getpid()))
         checkouts = []
         for index, (revision, commit) in enumerate(zip(revisions, commits, strict=True)):
             place = shelter / str(index)

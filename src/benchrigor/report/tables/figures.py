@@ -51,10 +51,11 @@ class Figure(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures(OneLine):
-    """The rows of a table, and the notes below it."""
+    """The rows of a table, the notes below it, and a sentence above it."""
 
     rows: tuple[Figure, ...]
     notes: tuple[str, ...] = ()
+    head: str = ""
 
 
 def markdown_of(figures: Figures) -> str:
@@ -90,7 +91,8 @@ def markdown_of(figures: Figures) -> str:
     table = [f"| {line} |" for line in lines]
     table.insert(1, f"|{'|'.join(columns[index][1] for index in kept)}|")
     notes = [f"- {harmless(note)}" for note in figures.notes]
-    return "\n".join([*table, *([""] if notes else []), *notes])
+    head = [f"**{harmless(figures.head)}**", ""] if figures.head else []
+    return "\n".join([*head, *table, *([""] if notes else []), *notes])
 
 
 def harmless(text: str) -> str:

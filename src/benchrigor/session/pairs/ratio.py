@@ -309,10 +309,10 @@ class Ratio:
         """How many pairs were taken."""
         return self._so_far.taken
 
-    def standing(self, engine: Engine[Any]) -> Standing:
+    def standings(self, engine: Engine[Any]) -> dict[str, Standing]:
         """Return what its schedule sees."""
         last_readings, last_s = self._last
-        return Standing(
+        standing = Standing(
             turns=engine.told,
             readings=self._so_far.readings,
             elapsed_s=engine.elapsed_s,
@@ -324,6 +324,7 @@ class Ratio:
             busy_s=self._busy_s,
             as_long_as_start=self._by_turns,
         )
+        return {self.name: standing}
 
     def check(self, finished: Taken) -> None:
         """Take what a loop of this package tells as it is."""

@@ -395,17 +395,29 @@ def family_of(
 def _visible(comparison: Comparison, rate: float) -> float | None:
     """Return the smallest change whose interval lies beyond the margin in 80 % of cases.
 
-    By the noncentral t distribution, as a plan of sizes finds it. ``rate`` is the chance of error
-    of a single change among comparisons that show none.
+    By the noncentral t distribution, as a plan of sizes finds it.
+    """
+    told = error_beside(comparison, rate)
+    if told is None:
+        return None
+    error, freedom, critical = told
+    return comparison.margin + error * float(
+        scipy.special.nctdtrinc(freedom, 1.0 - _POWER, critical)
+    )
+
+
+def error_beside(comparison: Comparison, rate: float) -> tuple[float, float, float] | None:
+    """Return the relative error of a ratio, its degrees of freedom, and the t that it must exceed.
+
+    ``rate`` is the chance of error of a single change among comparisons that show none. None
+    without an interval.
     """
     ratio = comparison.ratio
     if ratio is None or not math.isfinite(ratio.relative_half_width):
         return None
     freedom = ratio.degrees_of_freedom or max(ratio.n_effective - 1.0, 1.0)
     error = ratio.relative_half_width / student_t(freedom, comparison.confidence)
-    critical = student_t(freedom, max(comparison.confidence, 1.0 - rate))
-    beyond = float(scipy.special.nctdtrinc(freedom, 1.0 - _POWER, critical))
-    return comparison.margin + error * beyond
+    return error, freedom, student_t(freedom, max(comparison.confidence, 1.0 - rate))
 
 
 def rank(

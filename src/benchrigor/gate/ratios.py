@@ -1,0 +1,287 @@
+"""The goal of a gate: the ratio of new to old code for every benchmark of a suite. No I/O."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from benchrigor.errors import NotEstimable
+from benchrigor.gate.data import Gate
+from benchrigor.gate.sides import COPY, NEW, OLD
+from benchrigor.gate.suite import Pass
+from benchrigor.model import (
+    Comparison,
+    Decision,
+    Metric,
+    Options,
+    Progress,
+    RoundPlan,
+    Standing,
+    StopReason,
+    Width,
+)
+from benchrigor.model.comparison import NullArm
+from benchrigor.model.series import Floats
+from benchrigor.model.text import no_number
+from benchrigor.protocols import StopRule
+from benchrigor.session.engine import Engine
+from benchrigor.session.schedule.race import LEAST_BLOCKS, LOOKS, Race
+from benchrigor.session.stop_rules import limits
+from benchrigor.stats.comparison.null_arm import judge_null, mean_over_blocks, visible_change
+from benchrigor.stats.comparison.samples import Question
+from benchrigor.stats.comparison.two_sample import compare_samples, family_of
+from benchrigor.stats.readings.analysis import notice_of
+from benchrigor.units import many
+
+ROLES = (OLD, NEW, COPY)
+_LEAST_PAIRS = 3  # of processes, for a comparison
+RATE = 0.05  # of false discoveries
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Block:
+    """What one process of each side gave."""
+
+    plan: RoundPlan
+    passes: Mapping[str, Pass]  # by role
+    elapsed_ns: int
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Benchmark:
+    """The numbers of a benchmark, one for each side and block; nan where it did not run."""
+
+    metric: Metric
+    blocks: list[int] = field(default_factory=list)
+    values: list[tuple[float, float, float]] = field(default_factory=list)
+    busy_s: float = 0.0
+    narrow: int = 0
+    comparison: Comparison | None = None
+    refusal: str = ""
+
+    def pairs(self, first: str, second: str) -> Floats:
+        """Return the numbers of two sides, of blocks that have both, shape (n, 2)."""
+        both = np.array(self.values)[:, [ROLES.index(first), ROLES.index(second)]]
+        known: Floats = both[np.isfinite(both).all(axis=1)]
+        return known
+
+    def logs(self, first: str, second: str, total: int) -> Floats:
+        """Return logarithms of ratios by block, nan where there is none."""
+        found = np.full(total, np.nan)
+        both = np.array(self.values)[:, [ROLES.index(first), ROLES.index(second)]]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found[self.blocks] = np.log(both[:, 1] / both[:, 0])
+        return np.where(np.isfinite(found), found, np.nan)
+
+
+class Ratios:
+    """The ratios of all benchmarks of a suite, each until its half-width is half the margin.
+
+    It stops when all are narrow, two looks in a row, or when the budget is spent; never because of
+    a verdict.
+
+    Parameters
+    ----------
+    margin
+        Relative change that does not matter.
+    budget_s
+        Time for all of it, in seconds.
+    confidence
+        Nominal coverage of each interval.
+    seed
+        Draws the order of the sides in each block.
+    can_choose
+        Whether a process can measure some of the benchmarks.
+    """
+
+    name, is_early = "suite", False
+
+    def __init__(
+        self,
+        *,
+        margin: float = 0.02,
+        budget_s: float = 300.0,
+        confidence: float = 0.95,
+        seed: int = 0,
+        can_choose: bool = True,
+    ) -> None:
+        self.options = Options(target=margin / 2.0, confidence=confidence, budget_s=budget_s)
+        self.schedule = Race(ROLES, seed, can_choose=can_choose)
+        self.rules: tuple[StopRule, ...] = (_when_known, *limits(self.options))
+        self.seed = seed
+        self.labels: Mapping[str, str] = {}
+        self._question = Question(margin=margin, confidence=confidence, paired=True)
+        self._benchmarks: dict[str, _Benchmark] = {}
+        self._failed: dict[str, dict[str, str]] = defaultdict(dict)
+        self._seen: dict[str, set[str]] = {role: set() for role in ROLES}
+        self._changed: set[str] = set()
+        self._blocks, self._last_s = 0, 0.0
+
+    @property
+    def known(self) -> tuple[int, int]:
+        """How many benchmarks are narrow enough, and how many both sides have."""
+        compared = self._benchmarks.values()
+        return sum(each.narrow >= LOOKS for each in compared), len(self._benchmarks)
+
+    def standings(self, engine: Engine[Any]) -> dict[str, Standing]:
+        """Return what the race sees of each benchmark."""
+        return {
+            name: Standing(
+                turns=len(each.blocks),
+                elapsed_s=engine.elapsed_s,
+                busy_s=each.busy_s,
+                width=self._width(each),
+                narrow=LOOKS if each.refusal else each.narrow,
+            )
+            for name, each in self._benchmarks.items()
+        }
+
+    def _width(self, benchmark: _Benchmark) -> float | None:
+        comparison, wanted = benchmark.comparison, self.options.target or math.inf
+        if comparison is None or comparison.ratio is None:
+            return None
+        width = comparison.ratio.half_width / wanted
+        return width if math.isfinite(width) else None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether every benchmark has as many blocks as a look needs."""
+        return self._blocks >= LEAST_BLOCKS
+
+    def check(self, finished: Block) -> None:
+        """Take what the gate tells as it is."""
+
+    def take(self, finished: Block, _: Engine[Any]) -> None:
+        """Add the numbers of a block; a benchmark counts where old and new both gave one."""
+        passes = finished.passes
+        for role, one in passes.items():
+            self._seen[role] |= {*one.values}
+            self._failed[role] |= one.failed
+        both = [name for name in passes[OLD].values if name in passes[NEW].values]
+        for name in both:
+            metric = passes[OLD].metrics[name]
+            benchmark = self._benchmarks.setdefault(name, _Benchmark(metric=metric))
+            values = [
+                passes[role].values.get(name, math.nan) if role in passes else math.nan
+                for role in ROLES
+            ]
+            benchmark.blocks.append(self._blocks)
+            benchmark.values.append((values[0], values[1], values[2]))
+            benchmark.busy_s += sum(one.spent_s(name) for one in passes.values())
+            if passes[NEW].metrics[name].unit != metric.unit:
+                benchmark.refusal = "old and new have it in different units"
+        self._changed |= {*both}
+        self._blocks += 1
+        self._last_s = finished.elapsed_ns / 1e9
+
+    def look(self, *, fully: bool) -> None:
+        """Compare anew what the last block added to."""
+        if not fully:
+            return
+        for name in self._changed:
+            benchmark = self._benchmarks[name]
+            if benchmark.refusal or len(benchmark.values) < _LEAST_PAIRS:
+                continue
+            try:
+                benchmark.comparison = self._compare(benchmark, OLD, NEW)
+            except NotEstimable as error:
+                benchmark.refusal = notice_of(error).sentence
+                continue
+            width = self._width(benchmark)
+            benchmark.narrow = benchmark.narrow + 1 if width is not None and width <= 1.0 else 0
+        self._changed.clear()
+
+    def _compare(self, benchmark: _Benchmark, first: str, second: str) -> Comparison | None:
+        """Compare two sides pair by pair, by their direction; None with too few pairs."""
+        pairs = benchmark.pairs(first, second)
+        if len(pairs) < _LEAST_PAIRS:
+            return None
+        one, two = (tuple(np.array([value]) for value in side) for side in pairs.T.tolist())
+        question = replace(self._question, direction=benchmark.metric.direction)
+        found = compare_samples(one, two, question, positive=bool((pairs >= 0.0).all()))
+        return replace(found, readings_in=benchmark.metric.unit)
+
+    def rough_figure(self, _: int) -> Width | None:
+        """Make no figure: a suite has none."""
+
+    def state(self, engine: Engine[Any]) -> dict[str, Any]:
+        """Return what is known of the progress."""
+        still = [name for name, each in self.standings(engine).items() if each.narrow < LOOKS]
+        is_early = self._blocks < LEAST_BLOCKS
+        return {
+            "readings": self._blocks,
+            "rounds": engine.told,
+            "rejected_rounds": 0,
+            "analyses": (),
+            "widths": (),
+            "agreed": False,
+            "reading_s": self._last_s,
+            "kept": self._blocks,
+            "missing": tuple(still) or (("blocks",) if is_early else ()),
+        }
+
+    def result(self, engine: Engine[Any]) -> Gate:
+        """Judge all benchmarks as one family, and the copies of the old code by the same rule."""
+        compared = {
+            name: each.comparison
+            for name, each in self._benchmarks.items()
+            if each.comparison is not None and each.comparison.ratio is not None
+        }
+        family = family_of(compared, rate=RATE) if compared else None
+        logs = {name: self._benchmarks[name].logs(OLD, NEW, self._blocks) for name in compared}
+        decision = engine.decision
+        return Gate(
+            labels=self.labels,
+            family=family,
+            geometric_mean=mean_over_blocks(logs, self.options.confidence),
+            null=self._null(compared),
+            refused=self._refused(compared),
+            failed={role: dict(each) for role, each in self._failed.items() if each},
+            only=self._only(),
+            blocks=self._blocks,
+            elapsed_s=engine.elapsed_s,
+            reason=None if decision is None else decision.reason,
+            seed=self.seed,
+            notices=tuple(engine.notices),
+        )
+
+    def _null(self, compared: Mapping[str, Comparison]) -> NullArm | None:
+        """Judge two copies of the old code as old and new are judged."""
+        copies = {name: self._compare(self._benchmarks[name], OLD, COPY) for name in compared}
+        found = {name: each for name, each in copies.items() if each and each.ratio}
+        if not found:
+            return None
+        return judge_null(
+            family_of(found, rate=RATE),
+            {name: self._benchmarks[name].logs(OLD, COPY, self._blocks) for name in found},
+            visible_change=visible_change([*compared.values()], rate=RATE),
+            seed=self.seed,
+        )
+
+    def _refused(self, compared: Mapping[str, Comparison]) -> dict[str, str]:
+        """Return why benchmarks of both sides have no ratio."""
+        found = {}
+        for name, each in self._benchmarks.items():
+            if name not in compared:
+                why = each.refusal or (each.comparison and no_number(each.comparison.notices))
+                found[name] = why or f"only {many(len(each.blocks), 'block')} held it"
+        return found
+
+    def _only(self) -> dict[str, tuple[str, ...]]:
+        """Return the benchmarks that one side has and the other has not, nor fails in."""
+        found = {}
+        for role, other in ((OLD, NEW), (NEW, OLD)):
+            names = self._seen[role] - self._seen[other] - {*self._failed[other]}
+            if names:
+                found[role] = tuple(sorted(names))
+        return found
+
+
+def _when_known(progress: Progress) -> Decision | None:
+    """Stop when every benchmark is narrow enough."""
+    return None if progress.missing else Decision(stop=True, reason=StopReason.SATISFIED)

@@ -1,0 +1,63 @@
+"""A plugin for the pytest of one side: it needs nothing but pytest, and runs by its file.
+
+It keeps the tests that are asked for, of those that use a benchmark's fixture, and writes what they
+imported, and why some failed.
+"""
+
+import json
+import os
+import sys
+from contextlib import suppress
+
+import pytest
+
+_FIXTURES = {"bench", "benchmark"}
+_ASKED = os.environ.get("BENCHRIGOR_GATE", "{}")
+_failed: dict[str, str] = {}
+_durations: dict[str, float] = {}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Undo what the suite's own options add: coverage slows tests down."""
+    option = config.option
+    for name, value in (("no_cov", True), ("cov_source", []), ("benchmark_skip", False)):
+        if hasattr(option, name):
+            setattr(option, name, value)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests that are asked for, or all that measure."""
+    tests = json.loads(_ASKED).get("tests")
+    kept = [
+        item
+        for item in items
+        if _FIXTURES & {*getattr(item, "fixturenames", ())}
+        and (tests is None or item.nodeid in tests)
+    ]
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = kept
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Note how long a test takes, and if it failed."""
+    _durations[report.nodeid] = _durations.get(report.nodeid, 0.0) + report.duration
+    if report.failed and report.nodeid not in _failed:
+        crash = getattr(report.longrepr, "reprcrash", None)
+        why = str(getattr(crash, "message", "") or report.longrepr).strip()
+        _failed[report.nodeid] = why.splitlines()[0][:200] if why else f"{report.when} failed"
+
+
+def pytest_sessionfinish() -> None:
+    """Write what was imported from where, and the tests that failed."""
+    modules = {}
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str):
+            modules[name] = os.path.realpath(file)
+    place = json.loads(_ASKED).get("told")
+    if place:
+        with suppress(OSError), open(place, "w", encoding="utf-8") as file:  # noqa: PTH123
+            told = {"modules": modules, "failed": _failed, "durations": _durations}
+            json.dump(told, file)

@@ -1,0 +1,201 @@
+"""The sides of a gate: old code, new code, and a second copy of the old, each in its own folder.
+
+A side proves what it ran: what its pytest imported from the repository lies in its own folder.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from shutil import which
+
+from benchrigor.errors import InvalidInput, NotComparable
+from benchrigor.model.checks import refuse
+from benchrigor.units import first_few
+from benchrigor.workloads.worktrees import worktrees
+
+OLD, NEW, COPY = "old", "new", "copy"  # roles; the copy is of the old code
+_PYTHON = "{python}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """Where one version of the code runs.
+
+    ``words`` is the command, with the side's interpreter. ``others`` are folders of the same code
+    in other versions: nothing of them may be imported here.
+    """
+
+    role: str
+    label: str
+    folder: Path
+    words: tuple[str, ...]
+    top: Path
+    others: tuple[Path, ...] = ()
+    path: tuple[str, ...] = ()  # folders to import from, first
+    python: str = ""
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The variables that the command has beside those of this process."""
+        path = [*self.path, *filter(None, [os.environ.get("PYTHONPATH")])]
+        return {"PYTHONPATH": os.pathsep.join(path)} if path else {}
+
+    def check_imports(self, modules: Mapping[str, str]) -> None:
+        """Raise NotComparable if code of the repository was imported from outside the side."""
+        own = {
+            name: Path(file)
+            for name, file in modules.items()
+            if not Path(file).is_relative_to(self.top)
+        }
+        strangers = [
+            f"{name} ({file})"
+            for name, file in own.items()
+            if any(file.is_relative_to(other) for other in self.others)
+            or ("." not in name and name not in sys.stdlib_module_names and self._holds(name))
+        ]
+        if strangers:
+            raise NotComparable(
+                f"the {self.role} side, {self.label}, imported {first_few(strangers, 3)}, "
+                f"expected files in {self.top}: both sides would measure the same code. Install it "
+                "in editable mode (pip install -e .), remove an installed copy, or name an "
+                "interpreter for each side (--python)"
+            )
+
+    def _holds(self, name: str) -> bool:
+        """Return whether the side has a module or package of this name to import."""
+        return any(
+            (Path(place) / f"{name}.py").is_file() or (Path(place) / name / "__init__.py").is_file()
+            for place in self.path
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """Where the sides come from, as the command line says it."""
+
+    words: tuple[str, ...]
+    revisions: Sequence[str] = ()
+    folders: Sequence[Path] = ()
+    pythons: Sequence[str] = ()
+    build: Sequence[str] = field(default=())
+
+    def __post_init__(self) -> None:
+        problems = []
+        ways = {"--rev": len(self.revisions), "--python": len(self.pythons)}
+        problems += [
+            f"{flag} is given {count} times, expected twice: the old one and the new one"
+            for flag, count in ways.items()
+            if count not in (0, 2)
+        ]
+        chosen = [flag for flag, count in (*ways.items(), ("--old", len(self.folders))) if count]
+        if len(self.folders) == 1:
+            problems.append("--old and --new go together: give both folders")
+        elif len(chosen) != 1:
+            given = " and ".join(chosen) or "nothing"
+            problems.append(
+                f"{given} says what to compare, expected one of --rev REV --rev REV, "
+                "--old DIR --new DIR, and --python PROGRAM --python PROGRAM"
+            )
+        if self.build and not self.revisions:
+            problems.append("--build goes with --rev")
+        problems += [f"{place} is no folder" for place in self.folders if not place.is_dir()]
+        refuse(problems)
+
+    @contextmanager
+    def sides(self) -> Iterator[dict[str, Side]]:
+        """Set the sides up: check revisions out and build them, for as long as they are used."""
+        here = Path.cwd().resolve()
+        if self.pythons:
+            places, labels = [here] * 2, [*self.pythons]
+            tops: Sequence[Path] = places
+        elif self.folders:
+            places = [place.resolve() for place in self.folders]
+            labels, tops = [str(place) for place in self.folders], places
+        else:
+            old, new = self.revisions
+            with worktrees([old, new, old], build=self.build or None) as found:
+                original = found[0].original
+                yield self._named(
+                    [each.folder for each in found],
+                    [each.top for each in found],
+                    [old, new, old],
+                    paths=[each.path() for each in found],
+                    beside=(original,),
+                )
+            return
+        yield self._named([*places, places[0]], [*tops, tops[0]], [*labels, labels[0]])
+
+    def _named(
+        self,
+        folders: Sequence[Path],
+        tops: Sequence[Path],
+        labels: Sequence[str],
+        *,
+        paths: Sequence[Sequence[str]] = ((), (), ()),
+        beside: tuple[Path, ...] = (),
+    ) -> dict[str, Side]:
+        pythons = [*self.pythons, *self.pythons[:1]] or [""] * 3
+        made = {}
+        for index, role in enumerate((OLD, NEW, COPY)):
+            top = tops[index]
+            others = {*tops, *beside} - {top}
+            path = [*paths[index], *map(str, _roots(folders[index]))]
+            made[role] = Side(
+                role=role,
+                label=labels[index],
+                folder=folders[index],
+                words=with_python(self.words, pythons[index]),
+                top=top,
+                others=tuple(other for other in others if not top.is_relative_to(other)),
+                path=tuple(dict.fromkeys(path)) if not self.pythons else (),
+                python=pythons[index],
+            )
+        return made
+
+
+def _roots(folder: Path) -> Iterator[Path]:
+    """Yield the folders of a project that Python imports from, if it is one of Python."""
+    for place in (folder / "src", folder):
+        if any(place.glob("*.py")) or any(place.glob("*/__init__.py")):
+            yield place
+
+
+def with_python(words: Sequence[str], python: str) -> tuple[str, ...]:
+    """Return a command that an interpreter runs: in place of its own, or of ``{python}``."""
+    if not python:
+        return tuple(words)
+    if any(_PYTHON in word for word in words):
+        return tuple(word.replace(_PYTHON, python) for word in words)
+    first, *rest = words
+    name = Path(first).name
+    if name.startswith("python"):
+        return (python, *rest)
+    if is_pytest(words):
+        return (python, "-m", "pytest", *rest)
+    raise InvalidInput(
+        f"{first} is no interpreter, expected python, pytest, or a command with {_PYTHON} where "
+        "the interpreter stands"
+    )
+
+
+def is_pytest(words: Sequence[str]) -> bool:
+    """Return whether a command runs pytest."""
+    first, *rest = words
+    name = Path(first).name.removesuffix(".exe")
+    return name in {"pytest", "py.test"} or (
+        name.startswith("python") and rest[:2] == ["-m", "pytest"]
+    )
+
+
+def check_program(words: Sequence[str], folder: Path) -> None:
+    """Raise InvalidInput for a command without a program that can be found."""
+    program = words[0]
+    is_path = os.sep in program
+    if not (is_path and (folder / program).exists()) and which(program) is None:
+        hint = f": {Path(sys.executable).name} -m pytest runs it, too" if is_pytest(words) else ""
+        raise InvalidInput(f"there is no program {program}{hint}")

@@ -1,0 +1,303 @@
+"""A suite as a command: one run in one side is one process, and gives each benchmark a number."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
+
+import numpy as np
+
+from benchrigor.clocks import WallClock
+from benchrigor.control_characters import escaped
+from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.formats.recognition import TOOLS, Result, results_in
+from benchrigor.gate.sides import Side, is_pytest
+from benchrigor.model import Metric, RunRecord
+from benchrigor.model.codec import is_there
+from benchrigor.storage.project_settings import defaults
+from benchrigor.units import show_duration
+from benchrigor.workloads.processes.command_line import CommandLine, shown, with_stderr
+from benchrigor.workloads.processes.process_group import OutputFile
+
+_FILTER = "{filter}"
+_ALL = "."  # a regular expression that every name fits
+_HELP_S = 60.0
+_FEWEST = 5  # readings of a call, of pytest-benchmark
+_PLUGIN = "benchrigor_gate_side"
+_PASSED, _FAILED, _NONE = 0, 1, 5  # exit codes of pytest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pass:
+    """What one run of the command gave in one side: a number for each benchmark, and its metric."""
+
+    elapsed_s: float
+    values: Mapping[str, float]
+    metrics: Mapping[str, Metric]
+    failed: Mapping[str, str] = field(default_factory=dict)
+    durations: Mapping[str, float] = field(default_factory=dict)
+
+    def spent_s(self, name: str) -> float:
+        """Return the time of a benchmark; an equal part of the whole if the tool does not say."""
+        test = name.partition(" #")[0]  # of which it is the second measurement, or the only one
+        return self.durations.get(test, self.elapsed_s / max(len(self.values), 1))
+
+
+class Suite:
+    """A command whose results a file has, or its output.
+
+    Parameters
+    ----------
+    words
+        The command. ``{filter}`` in it is replaced by a regular expression for names.
+    results
+        The file or folder of results in the side; None for the output of the command.
+    """
+
+    def __init__(self, words: Sequence[str], *, results: str | None = None) -> None:
+        self._results = results
+        self.can_choose = any(_FILTER in word for word in words)
+        if results is not None and (Path(results).is_absolute() or ".." in Path(results).parts):
+            raise InvalidInput(
+                f"--results is {results}, expected a path in the folder of each side"
+            )
+
+    def refuse_old_results(self, sides: Mapping[str, Side]) -> None:
+        """Raise InvalidInput if results are there before anything ran: they would be read."""
+        for side in sides.values():
+            if self._results is not None and is_there(side.folder / self._results):
+                raise InvalidInput(
+                    f"{side.folder / self._results} is there already, expected no results before "
+                    "the command runs: remove it, or name another file"
+                )
+
+    def close(self) -> None:
+        """Leave nothing: results are removed after each run."""
+
+    def run(
+        self,
+        side: Side,
+        names: Collection[str] | None,
+        *,
+        share_s: float,  # noqa: ARG002  # calls of other tools take the time that they take
+        limit_s: float,
+    ) -> Pass:
+        """Run the command once.
+
+        WorkloadFailed when it fails, takes longer than ``limit_s``, or gives no results.
+        """
+        words = [word.replace(_FILTER, self._chosen(names)) for word in side.words]
+        place = None if self._results is None else side.folder / self._results
+        with OutputFile() as output:
+            try:
+                elapsed_s = run_in(side, words, output, limit_s=limit_s)
+                found = _read(place) if place else _printed(output, shown(words))
+            finally:
+                if place is not None:
+                    remove(place)
+        values, metrics = figures_of(found)
+        return Pass(elapsed_s=elapsed_s, values=values, metrics=metrics)
+
+    @staticmethod
+    def _chosen(names: Collection[str] | None) -> str:
+        """Return an expression for names; tests of Go are chosen by what is before a slash."""
+        if names is None:
+            return _ALL
+        if all(name.startswith("Benchmark") for name in names):
+            names = {re.sub(r"-\d+$", "", name.partition("/")[0]) for name in names}
+        return f"^({'|'.join(re.escape(name) for name in sorted(names))})$"
+
+
+class PytestSuite:
+    """A suite of pytest with the fixtures ``bench`` or ``benchmark``; each process gets a share."""
+
+    can_choose = True
+
+    def __init__(self) -> None:
+        self._known = ""  # of pytest's options, as its help names them
+        self._place = Path(mkdtemp(prefix="benchrigor-gate-"))
+        source = Path(__file__).with_name("side_plugin.py")
+        shutil.copyfile(source, self._place / f"{_PLUGIN}.py")
+
+    def close(self) -> None:
+        """Remove what it needed."""
+        shutil.rmtree(self._place, ignore_errors=True)
+
+    def refuse_old_results(self, _: Mapping[str, Side]) -> None:
+        """Accept all sides: results have files of their own."""
+
+    def run(
+        self, side: Side, names: Collection[str] | None, *, share_s: float, limit_s: float
+    ) -> Pass:
+        """Run the tests once, or those that are named; ``share_s`` is the time of each call."""
+        with TemporaryDirectory(dir=self._place) as place, OutputFile(keeps_end=True) as output:
+            told, own, rival = (Path(place) / name for name in ("told", "bench", "benchmark"))
+            asked = {"tests": None if names is None else [*names], "told": str(told)}
+            words = [*side.words, *self._options(side, share_s, own, rival)]
+            env = {"BENCHRIGOR_GATE": json.dumps(asked)}
+            env["PYTHONPATH"] = os.pathsep.join(
+                [str(self._place), *filter(None, [side.env.get("PYTHONPATH")])]
+            )
+            accepted = (_PASSED, _FAILED, _NONE)
+            elapsed_s = run_in(side, words, output, limit_s=limit_s, env=env, accepted=accepted)
+            seen = json.loads(told.read_text()) if told.exists() else {}
+            side.check_imports(seen.get("modules", {}))
+            found = [each for file in (own, rival) if file.exists() for each in _read(file)]
+            values, metrics = figures_of(found)
+            return Pass(
+                elapsed_s=elapsed_s,
+                values=values,
+                metrics=metrics,
+                failed=seen.get("failed", {}),
+                durations=seen.get("durations", {}),
+            )
+
+    def _options(self, side: Side, share_s: float, own: Path, rival: Path) -> list[str]:
+        """Return the options that this pytest knows of those that a gate needs.
+
+        Tests run one by one, no coverage is taken, and each call gets its share of the time.
+        """
+        known = self._known = self._known or _help_of(side)
+        if not {"--bench-json", "--benchmark-json"} & {*known.split()}:
+            raise InvalidInput(
+                f"{shown(side.words)} has neither benchrigor nor pytest-benchmark, expected one of "
+                "them where the tests run: pip install benchrigor"
+            )
+        wanted = {
+            "--numprocesses": ["-n", "0"],
+            "--no-cov": ["--no-cov"],
+            "--bench-json": [f"--bench-json={own}", f"--bench-budget={share_s:g}"],
+            "--benchmark-json": [
+                f"--benchmark-json={rival}",
+                "--benchmark-enable",
+                f"--benchmark-max-time={share_s:g}",
+                f"--benchmark-min-rounds={_FEWEST}",
+            ],
+        }
+        options = [word for flag, words in wanted.items() if flag in known for word in words]
+        if "--bench-store" in known and defaults(side.folder).get("store"):
+            options.append(f"--bench-store={own}.sqlite")  # not in that of the project
+        if "--bench-json" in known and "--benchmark-json" not in known:
+            options.append("--bench-take-benchmark")
+        return ["-p", _PLUGIN, "-p", "no:cacheprovider", "-q", *options]
+
+
+def _help_of(side: Side) -> str:
+    """Return the help of a side's pytest, which names the options of its plugins."""
+    with OutputFile() as output:
+        run_in(side, [*side.words, "--help"], output, limit_s=_HELP_S)
+        return _text_of(output).replace("=", " ")
+
+
+def run_in(
+    side: Side,
+    words: Sequence[str],
+    output: OutputFile,
+    *,
+    limit_s: float,
+    env: Mapping[str, str] | None = None,
+    accepted: Collection[int] = (0,),
+) -> float:
+    """Run a command in a side to its end, and return its seconds; WorkloadFailed if it fails."""
+    env = {**side.env, **(env or {})}
+    line = CommandLine(words, cwd=side.folder, env=env, accept_exit=accepted)
+    clock = WallClock()
+    with OutputFile(keeps_end=True) as stderr:
+        group = line.start(words, stdout=output, stderr=stderr, clock=clock, timeout_s=limit_s)
+        ended = group.wait(None)
+        failure = ended.failure or line.failure(ended.code)
+        if ended.limit_s:
+            failure = f"ran longer than {show_duration(limit_s)}, and was killed: does it hang?"
+        if failure:
+            where = f"{shown(words)} in the {side.role} side, {side.label},"
+            end = stderr.end() or output.end()
+            raise WorkloadFailed(*with_stderr(f"{where} {failure}", end, words))
+        return ended.elapsed_ns / 1e9
+
+
+def figures_of(found: Sequence[Result]) -> tuple[dict[str, float], dict[str, Metric]]:
+    """Return the mean of each benchmark in one process, and its metric.
+
+    A record of benchrigor has an estimate, of its stable phase; other tools give readings.
+    """
+    values: dict[str, float] = {}
+    metrics: dict[str, Metric] = {}
+    for each in found:
+        metric, value = _figure(each)
+        if metric is None or value is None or not np.isfinite(value):
+            continue
+        name = escaped(each.name)
+        if name in values:
+            raise InvalidInput(f"two benchmarks are called {name}, expected a name for each")
+        values[name], metrics[name] = value, metric
+    return values, metrics
+
+
+def _figure(found: Result) -> tuple[Metric | None, float | None]:
+    if isinstance(found, RunRecord):
+        analysis = found.analyses[0] if found.analyses else None
+        if analysis is None:
+            return None, None
+        taken = found.readings()
+        mean = float(taken.mean()) if taken.size else None
+        return analysis.metric, analysis.estimate.value if analysis.estimate else mean
+    metric = found.metrics[0]
+    readings = [
+        values
+        for each in found.rounds
+        for values in (each.unit_readings.get(metric.name), each.readings.get(metric.name))
+        if values is not None
+    ]
+    taken = np.concatenate([np.atleast_1d(values) for values in readings] or [np.empty(0)])
+    return metric, float(taken.mean()) if taken.size else None
+
+
+def _read(place: Path) -> list[Result]:
+    """Return the benchmarks of a file or folder of results."""
+    if not is_there(place):
+        raise WorkloadFailed(f"the command wrote no {place.name}, expected its results there")
+    return _known(results_in(place), str(place.name))
+
+
+def _printed(output: OutputFile, command: str) -> list[Result]:
+    """Return the benchmarks that a command printed."""
+    with TemporaryDirectory(prefix="benchrigor-gate-") as place:
+        file = Path(place) / "output"
+        file.write_text(_text_of(output))
+        try:
+            return _known(results_in(file), f"what {command} prints")
+        except InvalidInput as error:
+            raise InvalidInput(str(error).replace(str(file), f"what {command} prints")) from None
+
+
+def _known(found: list[Result] | None, name: str) -> list[Result]:
+    if found is None:
+        raise InvalidInput(
+            f"{name} holds no results of a known tool ({', '.join(TOOLS)}): name the file that the "
+            "command writes (--results)"
+        )
+    return found
+
+
+def _text_of(output: OutputFile) -> str:
+    size = os.fstat(output.fileno()).st_size
+    return os.pread(output.fileno(), size, 0).decode(errors="replace")
+
+
+def remove(place: Path) -> None:
+    """Remove results that a run wrote."""
+    if place.is_dir():
+        shutil.rmtree(place, ignore_errors=True)
+    else:
+        place.unlink(missing_ok=True)
+
+
+def suite_of(words: Sequence[str], results: str | None) -> Suite | PytestSuite:
+    """Return what runs a command: a suite of pytest unless a file of results is named."""
+    return PytestSuite() if results is None and is_pytest(words) else Suite(words, results=results)

@@ -1,0 +1,179 @@
+"""A gate over suites of known truth: what is found, what is not, and when it ends."""
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+from scipy import stats
+from tests.gate.suites import TIME, SimulatedSuite, gate_of
+
+from benchrigor.gate.gate_verb import _code_of
+from benchrigor.gate.ratios import Block, Ratios
+from benchrigor.gate.report import markdown_figures
+from benchrigor.gate.suite import Pass
+from benchrigor.model import StopReason, Verdict
+from benchrigor.report.tables.figures import markdown_of
+from benchrigor.session.engine import Engine
+
+QUIET = {f"test_{index}": 0.005 for index in range(8)}
+
+
+def told(old: Pass, new: Pass, blocks: int = 7, copy: Pass | None = None) -> Engine[Ratios]:
+    """Return an engine that was told the same passes again and again."""
+    engine = Engine(Ratios(seed=1))
+    engine.goal.labels = {"old": "main", "new": "HEAD"}
+    for _ in range(blocks):
+        if (turn := engine.ask()) is None:
+            break
+        passes = {"old": old, "new": new, "copy": copy or old}
+        engine.tell(Block(plan=turn.plan, passes=passes, elapsed_ns=1))
+    return engine
+
+
+def passed(**values: float) -> Pass:
+    return Pass(elapsed_s=1.0, values=values, metrics=dict.fromkeys(values, TIME))
+
+
+def test_a_slower_benchmark_is_worse_and_the_others_are_not() -> None:
+    found = gate_of(SimulatedSuite(QUIET, changes={"test_3": 0.05, "test_4": -0.05}), seed=1)
+    assert found.family is not None
+    assert found.family.verdicts["test_3"] == Verdict.WORSE
+    assert found.family.verdicts["test_4"] == Verdict.BETTER
+    assert {*found.family.verdicts.values()} == {
+        Verdict.WORSE, Verdict.BETTER, Verdict.EQUIVALENT
+    }  # fmt: skip
+    assert found.verdict == Verdict.WORSE
+    assert found.reason is StopReason.SATISFIED
+    assert found.null is not None
+    assert found.null.verdict == "held"
+
+
+@pytest.mark.parametrize("way", ["lower", "higher"])
+def test_the_metric_says_which_way_is_worse(way: str) -> None:
+    rate = replace(TIME, unit="req/s" if way == "higher" else "s", direction=way, kind="auto")
+    old, new = passed(a=1.0), passed(a=1.1)
+    old, new = (replace(each, metrics={"a": rate}) for each in (old, new))
+    found = told(old, new).result()
+    assert found.verdict == (Verdict.BETTER if way == "higher" else Verdict.WORSE)
+
+
+def test_no_change_is_called_one_more_often_than_the_rate_allows() -> None:
+    """Of 60 gates of 8 equal benchmarks, at most as many call a change as 5 % of them may."""
+    calls = 0
+    for seed in range(60):
+        suite = SimulatedSuite(dict.fromkeys(QUIET, 0.02), seed=seed)
+        found = gate_of(suite, seed=seed, budget_s=12.0)
+        assert found.family is not None
+        calls += found.verdict in {Verdict.WORSE, Verdict.BETTER}
+    assert calls <= stats.binom.ppf(0.999, 60, 0.05)
+
+
+def test_copies_that_differ_make_the_verdict_advisory() -> None:
+    suite = SimulatedSuite(QUIET, of_copy={"test_1": 0.08}, changes={"test_2": 0.05})
+    found = gate_of(suite, seed=2)
+    assert found.null is not None
+    assert found.null.called == ("test_1",)
+    assert found.is_advisory
+    assert not found.fails("worse")
+    assert found.fails("undecided")
+    assert "ADVISORY" in str(found).splitlines()[0]
+
+
+def test_copies_that_all_differ_a_little_make_it_advisory_too() -> None:
+    """No single copy is called, but all together differ as copies never do."""
+    sds = {f"test_{index}": 0.01 for index in range(40)}
+    changes = {name: 0.012 * (-1) ** index for index, name in enumerate(sds)}
+    found = gate_of(SimulatedSuite(sds, of_copy=changes), seed=3, budget_s=500.0, margin=0.02)
+    assert found.null is not None
+    assert found.null.called == ()
+    assert found.null.p_value is not None
+    assert found.null.p_value < 0.01
+
+
+def test_it_ends_at_the_budget() -> None:
+    suite = SimulatedSuite({"noisy": 0.3, "quiet": 0.005}, seed=4)
+    found = gate_of(suite, seed=4, budget_s=20.0)
+    assert found.reason is StopReason.TIME_BUDGET
+    assert found.elapsed_s <= 20.0
+    assert found.family is not None
+    assert found.family.verdicts == {"noisy": Verdict.UNDECIDED, "quiet": Verdict.EQUIVALENT}
+
+
+def test_what_one_side_lacks_or_breaks_is_named() -> None:
+    old = passed(both=1.0, gone=1.0, breaks=1.0)
+    new = replace(passed(both=1.0, added=1.0), failed={"breaks": "boom", "always": "bad"})
+    found = told(replace(old, failed={"always": "bad"}), new).result()
+    assert found.only == {"old": ("gone",), "new": ("added",)}
+    assert found.broken == {"breaks": "boom"}
+    assert _code_of(found, "worse") == 5
+    first, second = str(found).splitlines()[:2]
+    assert "EQUIVALENT" in first
+    assert "breaks fails on the new side only: boom" in second
+    assert "always" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        (passed(a=0.0), passed(a=0.0), "0"),
+        (passed(a=1.0), replace(passed(a=1.0), metrics={"a": replace(TIME, unit="B")}), "units"),
+    ],
+)
+def test_what_cannot_be_compared_is_named_with_the_reason(old: Pass, new: Pass, why: str) -> None:
+    found = told(old, new).result()
+    assert found.family is None
+    assert why in found.refused["a"]
+    assert _code_of(found, "worse") == 4
+
+
+def test_a_suite_without_a_benchmark_on_both_sides_ends_after_a_block() -> None:
+    engine = told(passed(a=1.0), passed(b=1.0))
+    assert engine.told == 1
+    assert _code_of(engine.result(), "worse") == 4
+
+
+@pytest.mark.parametrize("count", [3, 700])
+def test_markdown_fits_into_a_summary_and_begins_with_the_verdict(count: int) -> None:
+    names = {f"tests/test_{index}.py::test[{'x' * 60}|<b>-{index}]": 1.0 for index in range(count)}
+    old = passed(**names)
+    worst = [*names][-1]
+    found = told(old, passed(**{**names, worst: 1.2})).result()
+    text = markdown_of(markdown_figures(found))
+    assert len(text) < 65_536
+    assert text.startswith("**HEAD against main: WORSE; 1 worse, ")
+    first = next(line for line in text.splitlines() if line.startswith("| tests"))
+    assert f"-{count - 1}" in first
+    assert "<b>" not in text
+    assert ("more benchmarks, none worse" in text) is (count > 600)
+
+
+def test_json_has_the_fields_that_programs_read() -> None:
+    found = gate_of(SimulatedSuite(QUIET, changes={"test_3": 0.05}), seed=1)
+    told = json.loads(json.dumps(found.to_dict()))
+    worst = next(each for each in told["benchmarks"] if each["name"] == "test_3")
+    assert worst["verdict"] == "worse"
+    assert worst["ratio"]["value"] == pytest.approx(1.05, abs=0.01)
+    assert worst["p_adjusted"] < 0.05
+    assert told["null"].keys() >= {"ratio_spread", "visible_change", "verdict"}
+    assert told["geometric_mean"]["value"] == pytest.approx(1.05 ** (1 / 8), abs=0.005)
+    assert told["scope"] == "this session on this host"
+
+
+def test_the_visible_change_is_seen_as_often_as_is_said() -> None:
+    """A change of the size that a gate calls visible is found in 90 % of gates, by seeds."""
+    sizes, found = [], 0
+    for seed in range(40):
+        same = gate_of(SimulatedSuite(dict.fromkeys(QUIET, 0.01), seed=seed), budget_s=14, seed=1)
+        assert same.null is not None
+        assert same.null.visible_change is not None
+        sizes.append(same.null.visible_change)
+    typical = math.exp(sum(map(math.log, sizes)) / len(sizes))
+    for seed in range(40):
+        suite = SimulatedSuite(
+            dict.fromkeys(QUIET, 0.01), changes={"test_0": typical}, seed=100 + seed
+        )
+        family = gate_of(suite, budget_s=14, seed=1).family
+        assert family is not None
+        found += family.verdicts["test_0"] == Verdict.WORSE
+    assert stats.binom.ppf(0.001, 40, 0.9) <= found
