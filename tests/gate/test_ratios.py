@@ -108,7 +108,7 @@ def test_what_one_side_lacks_or_breaks_is_named() -> None:
     assert found.broken == {"breaks": "boom"}
     assert _code_of(found, "worse") == 5
     first, second = str(found).splitlines()[:2]
-    assert "EQUIVALENT" in first
+    assert "BROKEN, 1 benchmark on the new side only; 1 equivalent" in first
     assert "breaks fails on the new side only: boom" in second
     assert "always" in str(found)
 

@@ -33,7 +33,7 @@ from benchrigor.session.engine import Engine
 from benchrigor.session.schedule.race import LEAST_BLOCKS, LOOKS, Race
 from benchrigor.session.stop_rules import limits
 from benchrigor.stats.comparison.null_arm import judge_null, mean_over_blocks, visible_change
-from benchrigor.stats.comparison.samples import Question
+from benchrigor.stats.comparison.samples import asked_of
 from benchrigor.stats.comparison.two_sample import compare_samples, family_of
 from benchrigor.stats.readings.analysis import notice_of
 from benchrigor.units import many
@@ -115,7 +115,7 @@ class Ratios:
         self.rules: tuple[StopRule, ...] = (_when_known, *limits(self.options))
         self.seed = seed
         self.labels: Mapping[str, str] = {}
-        self._question = Question(margin=margin, confidence=confidence, paired=True)
+        self._margin = margin
         self._benchmarks: dict[str, _Benchmark] = {}
         self._failed: dict[str, dict[str, str]] = defaultdict(dict)
         self._seen: dict[str, set[str]] = {role: set() for role in ROLES}
@@ -202,8 +202,9 @@ class Ratios:
         if len(pairs) < _LEAST_PAIRS:
             return None
         one, two = (tuple(np.array([value]) for value in side) for side in pairs.T.tolist())
-        question = replace(self._question, direction=benchmark.metric.direction)
-        found = compare_samples(one, two, question, positive=bool((pairs >= 0.0).all()))
+        asked = asked_of(None, self.options.confidence, benchmark.metric.direction)
+        positive = bool((pairs >= 0.0).all())
+        found = compare_samples(one, two, asked, self._margin, paired=True, positive=positive)
         return replace(found, readings_in=benchmark.metric.unit)
 
     def rough_figure(self, _: int) -> Width | None:

@@ -37,11 +37,13 @@ def sentence_of(gate: Gate) -> str:
     """Say the verdict, and how many benchmarks are of each."""
     old, new = gate.labels.values()
     if gate.family is None:
-        return f"{new} against {old}: no benchmark has numbers of both sides"
+        return f"{new} against {old}: no benchmark can be compared"
     counts = Counter(gate.family.verdicts.values())
     found = ", ".join(f"{counts[kind]} {kind}" for kind in _ORDER if counts[kind])
     verdict = gate.verdict.upper()
-    if gate.is_advisory:
+    if gate.broken:
+        verdict = f"BROKEN, {many(len(gate.broken), 'benchmark')} on the new side only"
+    elif gate.is_advisory:
         verdict = "ADVISORY, copies of the same code seem to differ"
     return f"{new} against {old}: {verdict}; {found} of {many(sum(counts.values()), 'benchmark')}"
 
@@ -133,7 +135,7 @@ def _null(gate: Gate) -> Iterator[str]:
     seen = ""
     if null.visible_change is not None:
         seen = (
-            f"; a change of {percent(null.visible_change)} or more would have been seen in 90 % of "
+            f"; a change of {percent(null.visible_change)} or more would have been seen in 90% of "
             "cases"
         )
     yield f"two copies of the old code differed by up to {percent(null.ratio_spread)}{seen}"

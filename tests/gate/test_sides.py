@@ -1,0 +1,124 @@
+"""Where the sides of a gate come from, and what they prove of what they ran."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchrigor.errors import InvalidInput, NotComparable
+from benchrigor.gate.sides import COPY, NEW, OLD, Side, Sources, is_pytest, with_python
+
+COMMAND = ("pytest", "benchmarks/")
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({}, "nothing says what to compare, expected one of --rev REV --rev REV, "),
+        ({"revisions": ["main"]}, "--rev is given 1 times, expected twice"),
+        ({"folders": [Path()]}, "--old and --new go together"),
+        ({"folders": [Path("gone"), Path()]}, "gone is no folder"),
+        ({"revisions": ["a", "b"], "pythons": ["x", "y"]}, "--rev and --python says what"),
+        ({"folders": [Path(), Path()], "build": ("make",)}, "--build goes with --rev"),
+    ],
+)
+def test_all_problems_of_sides_are_said(given: dict[str, Any], problem: str) -> None:
+    with pytest.raises(InvalidInput) as told:
+        Sources(words=COMMAND, **given)
+    assert problem in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("pytest", "x"), ("py", "-m", "pytest", "x")),
+        (("/venv/bin/python3.12", "-m", "asv"), ("py", "-m", "asv")),
+        (("env", "{python}", "b.py"), ("env", "py", "b.py")),
+    ],
+)
+def test_an_interpreter_takes_the_place_of_that_of_the_command(
+    words: tuple[str, ...], expected: tuple[str, ...]
+) -> None:
+    assert with_python(words, "py") == expected
+    assert with_python(words, "") == words
+
+
+def test_a_command_without_an_interpreter_needs_a_place_for_it() -> None:
+    with pytest.raises(InvalidInput, match=r"\{python\}"):
+        with_python(("make", "bench"), "py")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("pytest",), True),
+        (("/usr/bin/py.test", "x"), True),
+        (("python3", "-m", "pytest"), True),
+        (("python3", "-m", "pyperf"), False),
+        (("hyperfine", "pytest"), False),
+    ],
+)
+def test_a_suite_of_pytest_is_known_by_its_command(words: tuple[str, ...], expected: bool) -> None:
+    assert is_pytest(words) is expected
+
+
+def test_folders_are_sides_and_the_copy_is_of_the_old_one(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name / "src" / "shop").mkdir(parents=True)
+        (tmp_path / name / "src" / "shop" / "__init__.py").touch()
+    one, two = tmp_path / "one", tmp_path / "two"
+    with Sources(words=COMMAND, folders=[one, two]).sides() as sides:
+        assert [*sides] == [OLD, NEW, COPY]
+        assert [side.folder for side in sides.values()] == [one, two, one]
+        assert sides[NEW].path == (str(two / "src"),)
+        assert sides[NEW].env["PYTHONPATH"].split(os.pathsep)[0] == str(two / "src")
+        assert sides[COPY].others == (two,)
+
+
+@pytest.mark.parametrize(
+    ("modules", "stranger"),
+    [
+        ({"shop": "new/src/shop/__init__.py", "numpy": "/site/numpy.py"}, None),
+        ({"shop": "old/src/shop/__init__.py"}, "shop"),
+        ({"shop": "/site-packages/shop/__init__.py"}, "shop"),
+        ({"shop.inner": "/site-packages/shop/inner.py"}, None),  # its package is named already
+        ({"helpers": "old/helpers.py"}, "helpers"),
+        ({"io": "/usr/lib/python/io.py"}, None),
+    ],
+)
+def test_code_of_the_other_side_is_refused(
+    tmp_path: Path, modules: dict[str, str], stranger: str | None
+) -> None:
+    """As an editable installation gives both sides the same code."""
+    for name in ("old", "new"):
+        (tmp_path / name / "src" / "shop").mkdir(parents=True)
+        (tmp_path / name / "src" / "shop" / "__init__.py").touch()
+        (tmp_path / name / "src" / "io.py").touch()
+    side = Side(
+        role=NEW,
+        label="HEAD",
+        folder=tmp_path / "new",
+        words=COMMAND,
+        top=tmp_path / "new",
+        others=(tmp_path / "old",),
+        path=(str(tmp_path / "new" / "src"),),
+    )
+    seen = {name: str(tmp_path / place) for name, place in modules.items()}
+    if stranger is None:
+        side.check_imports(seen)
+        return
+    with pytest.raises(NotComparable) as told:
+        side.check_imports(seen)
+    assert f"imported {stranger} (" in str(told.value)
+    assert "pip install -e" in str(told.value)
+
+
+def test_interpreters_are_sides_of_one_folder() -> None:
+    with Sources(words=COMMAND, pythons=[sys.executable, "other"]).sides() as sides:
+        assert sides[OLD].words[0] == sides[COPY].words[0] == sys.executable
+        assert sides[NEW].words == ("other", "-m", "pytest", "benchmarks/")
+        assert sides[OLD].others == ()
