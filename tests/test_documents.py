@@ -228,7 +228,8 @@ def blocks(text: str, *languages: str) -> list[str]:
 
 def lines(text: str) -> list[str]:
     """Return the commands of a page: lines of its blocks of shell, and those before an output."""
-    scripts = [line for code in blocks(text, "sh", "bash") for line in code.splitlines()]
+    joined = (code.replace("\\\n", " ") for code in blocks(text, "sh", "bash"))
+    scripts = [line for code in joined for line in code.splitlines()]
     return scripts + re.findall(r"^\$ (.*)$", text, flags=re.MULTILINE)
 
 
