@@ -7,10 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from benchrigor.gate.data import Gate
-from benchrigor.gate.ratios import Block, Ratios
-from benchrigor.gate.sides import COPY, NEW
-from benchrigor.gate.suite import Pass
+from benchrigor.gate import Block, Gate, Pass, Ratios
 from benchrigor.model import Metric, Turn
 from benchrigor.session.engine import Engine
 
@@ -43,7 +40,7 @@ class SimulatedSuite:
     def run(self, role: str, names: Sequence[str]) -> Pass:
         """Run one process of a side."""
         names = names or [*self.sds]
-        factors = {NEW: self.changes, COPY: self.of_copy}.get(role, {})
+        factors = {"new": self.changes, "copy": self.of_copy}.get(role, {})
         durations = {name: self.costs.get(name, 0.1) for name in names}
         values = {
             name: (1.0 + factors.get(name, 0.0)) * math.exp(self.rng.normal(0.0, self.sds[name]))

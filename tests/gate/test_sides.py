@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from benchrigor.errors import InvalidInput, NotComparable
-from benchrigor.gate.sides import COPY, NEW, OLD, Side, Sources, is_pytest, with_python
+from benchrigor.gate import Side, Sources
 
 COMMAND = ("pytest", "benchmarks/")
 
@@ -43,27 +43,15 @@ def test_all_problems_of_sides_are_said(given: dict[str, Any], problem: str) -> 
 def test_an_interpreter_takes_the_place_of_that_of_the_command(
     words: tuple[str, ...], expected: tuple[str, ...]
 ) -> None:
-    assert with_python(words, "py") == expected
-    assert with_python(words, "") == words
+    with Sources(words=words, pythons=["py", "other"]).sides() as sides:
+        assert sides["old"].words == sides["copy"].words == expected
+        assert sides["new"].words == tuple("other" if word == "py" else word for word in expected)
 
 
 def test_a_command_without_an_interpreter_needs_a_place_for_it() -> None:
-    with pytest.raises(InvalidInput, match=r"\{python\}"):
-        with_python(("make", "bench"), "py")
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (("pytest",), True),
-        (("/usr/bin/py.test", "x"), True),
-        (("python3", "-m", "pytest"), True),
-        (("python3", "-m", "pyperf"), False),
-        (("hyperfine", "pytest"), False),
-    ],
-)
-def test_a_suite_of_pytest_is_known_by_its_command(words: tuple[str, ...], expected: bool) -> None:
-    assert is_pytest(words) is expected
+    sources = Sources(words=("make", "bench"), pythons=["py", "other"])
+    with pytest.raises(InvalidInput, match=r"\{python\}"), sources.sides():
+        pass
 
 
 def test_folders_are_sides_and_the_copy_is_of_the_old_one(tmp_path: Path) -> None:
@@ -72,11 +60,11 @@ def test_folders_are_sides_and_the_copy_is_of_the_old_one(tmp_path: Path) -> Non
         (tmp_path / name / "src" / "shop" / "__init__.py").touch()
     one, two = tmp_path / "one", tmp_path / "two"
     with Sources(words=COMMAND, folders=[one, two]).sides() as sides:
-        assert [*sides] == [OLD, NEW, COPY]
+        assert [*sides] == ["old", "new", "copy"]
         assert [side.folder for side in sides.values()] == [one, two, one]
-        assert sides[NEW].path == (str(two / "src"),)
-        assert sides[NEW].env["PYTHONPATH"].split(os.pathsep)[0] == str(two / "src")
-        assert sides[COPY].others == (two,)
+        assert sides["new"].path == (str(two / "src"),)
+        assert sides["new"].env["PYTHONPATH"].split(os.pathsep)[0] == str(two / "src")
+        assert sides["copy"].others == (two,)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +87,7 @@ def test_code_of_the_other_side_is_refused(
         (tmp_path / name / "src" / "shop" / "__init__.py").touch()
         (tmp_path / name / "src" / "io.py").touch()
     side = Side(
-        role=NEW,
+        role="new",
         label="HEAD",
         folder=tmp_path / "new",
         words=COMMAND,
@@ -119,6 +107,6 @@ def test_code_of_the_other_side_is_refused(
 
 def test_interpreters_are_sides_of_one_folder() -> None:
     with Sources(words=COMMAND, pythons=[sys.executable, "other"]).sides() as sides:
-        assert sides[OLD].words[0] == sides[COPY].words[0] == sys.executable
-        assert sides[NEW].words == ("other", "-m", "pytest", "benchmarks/")
-        assert sides[OLD].others == ()
+        assert sides["old"].words[0] == sides["copy"].words[0] == sys.executable
+        assert sides["new"].words == ("other", "-m", "pytest", "benchmarks/")
+        assert sides["old"].others == ()

@@ -9,8 +9,8 @@ from tests.gate.suites import SimulatedSuite, gate_of
 from tests.gate.test_ratios import passed, told
 from tests.texts.rendering import run, tried
 
+from benchrigor.gate import Sources
 from benchrigor.gate.report import markdown_figures
-from benchrigor.gate.sides import Sources, with_python
 from benchrigor.report.tables.figures import markdown_of
 
 QUIET = {f"tests/test_shop.py::test_{index}": 0.005 for index in range(4)}
@@ -42,7 +42,9 @@ CAUSES = {
     "no time above 0": lambda: str(told(passed(a=0.0), passed(a=0.0)).result()),
     "nothing in common": lambda: str(told(passed(a=1.0), passed(b=1.0)).result()),
     "nothing to compare": partial(tried, Sources, {"words": ("pytest",)}),
-    "an interpreter without a place": partial(tried, with_python, (("make",), "python3")),
+    "an interpreter without a place": partial(
+        run, "gate", "--python", "python3", "--python", "python4", "--", "make"
+    ),
     "no program": partial(run, "gate", "--old", ".", "--new", ".", "--", "no-such-program"),
     "nothing printed": partial(run, "gate", "--old", ".", "--new", ".", "--", "true"),
 }
