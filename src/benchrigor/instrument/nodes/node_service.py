@@ -14,7 +14,7 @@ import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,15 +31,6 @@ from benchrigor.model import Health, Status
 from benchrigor.model.codec import encode
 
 MOST_READERS = 64  # beyond it, the one that asked longest ago is forgotten
-
-
-@dataclass(slots=True)
-class _Delivery:
-    """What was sent last to a reader, kept until its cursor comes back."""
-
-    reader: ProbeReader
-    number: int
-    sent: ProbeReadings
 
 
 class Part(NamedTuple):
@@ -74,24 +65,25 @@ class ProbeCursors:
     def __init__(self, registry: ProbeRegistry) -> None:
         self._registry = registry
         self._lock = threading.Lock()
-        self._deliveries: OrderedDict[str, _Delivery] = OrderedDict()
+        # By the key of a cursor: its reader, and the number and counts of the part sent last, which
+        # are kept until their cursor comes back.
+        self._sent: OrderedDict[str, tuple[ProbeReader, int, ProbeReadings]] = OrderedDict()
 
     def next_part(self, cursor: str) -> Part:
         """Return the next cursor and its part; for a cursor that is not known, a new beginning."""
         key, _, number = cursor.partition(".")
         with self._lock:
-            delivery = self._deliveries.get(key)
-            if delivery is not None and number == str(delivery.number):
-                delivery.number += 1
-                delivery.sent = delivery.reader.since_last()
-            elif delivery is None or number != str(delivery.number - 1):
+            sent = self._sent.get(key)
+            if sent is None or number not in {str(sent[1]), str(sent[1] - 1)}:
                 key, reader = secrets.token_hex(8), self._registry.reader()
-                delivery = _Delivery(reader, 1, reader.since_last())
-                self._deliveries[key] = delivery
-            self._deliveries.move_to_end(key)
-            while len(self._deliveries) > MOST_READERS:
-                self._deliveries.popitem(last=False)
-            return Part(f"{key}.{delivery.number}", delivery.sent, delivery.number == 1)
+                sent = reader, 1, reader.since_last()
+            elif number == str(sent[1]):
+                sent = sent[0], sent[1] + 1, sent[0].since_last()
+            self._sent[key] = sent
+            self._sent.move_to_end(key)
+            while len(self._sent) > MOST_READERS:
+                self._sent.popitem(last=False)
+            return Part(f"{key}.{sent[1]}", sent[2], sent[1] == 1)
 
 
 _MOST_PROBES = 1_000  # in a report, for a hub reads up to 1 MiB

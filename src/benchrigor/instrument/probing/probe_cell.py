@@ -20,7 +20,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from math import exp, expm1, log, log1p
 from numbers import Integral
-from operator import add
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 from benchrigor.errors import MissingExtra
@@ -162,9 +161,15 @@ class Book(NamedTuple):
             sketch = new_sketch()
             sketch.merge(self.sketch)
             sketch.merge(other.sketch)
-        sums, counts = merge_sums(self.sums, other.sums), map(add, self[1:6], other[1:6])
-        nested_ns, rejected, missed, kept, lost = counts
-        return Book(sums, nested_ns, rejected, missed, kept, lost, sketch)
+        return Book(
+            merge_sums(self.sums, other.sums),
+            self.nested_ns + other.nested_ns,
+            self.rejected + other.rejected,
+            self.missed + other.missed,
+            self.kept + other.kept,
+            self.lost + other.lost,
+            sketch,
+        )
 
     def quantile_s(self, q: float) -> float | None:
         """Return a quantile of the sample in seconds; None without a sample."""
@@ -282,12 +287,11 @@ class Cell(list[int]):
             if self._reservoir is not None:
                 samples, seen = self._reservoir.entries(), self._reservoir.seen
             kept, lost = len(samples), seen - len(samples)
-            counts = self._nested_ns, self._rejected, self._missed
-            book = Book(self._sums, *counts, kept, lost)
+            book = Book(self._sums, self._nested_ns, self._rejected, self._missed, kept, lost)
             self._clear()
         finally:
             lock.release()
-        return book._replace(sketch=new_sketch(samples, lost) if samples else None), samples
+        return book._replace(sketch=new_sketch(samples, lost)) if samples else book, samples
 
     def _fold(self) -> None:
         values = self[:]
