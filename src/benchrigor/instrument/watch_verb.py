@@ -181,12 +181,9 @@ def _print(views: Sequence[NodeView]) -> None:
         note_json()
         return
     from rich.console import Console  # noqa: PLC0415  # for people only
-    from rich.text import Text  # noqa: PLC0415  # likewise
 
-    console = Console()
-    console.print(_table(views))
-    for note in node_notes(views):
-        console.print(Text(note))
+    console = Console(markup=False, highlight=False, emoji=False)
+    console.print(_table(views), *node_notes(views), sep="\n")
 
 
 def screen(views: Sequence[NodeView], height: int) -> Group:

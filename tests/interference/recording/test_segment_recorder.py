@@ -369,7 +369,7 @@ def test_collections_are_counted_by_generation_and_switches_too() -> None:
     assert found.nominal["gc_young"].tolist() == [1, 1, 0, 0]
     assert found.nominal["gc_full"].tolist() == [0, 0, 1, 0]
     assert found.evidence["voluntary_switches"][3] >= 1
-    assert not any("Collections" in str(each) for each in gc.callbacks)
+    assert not any("_count_collection" in str(each) for each in gc.callbacks)
     for end in ends:
         end.close()
 

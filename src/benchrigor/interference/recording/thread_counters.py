@@ -50,7 +50,7 @@ class ThreadCounters:
         self._folder: KernelFile | None = None
         self._usage = getrusage is not None and sys.platform == "linux"
         self._opened = [0]
-        self._collections = Collections()
+        self._collected = [0, 0]  # garbage collections: of generations 0 and 1, and of 2
         # Delay, computation and operations of the recorder itself and of pauses; its own reads.
         self._own = self._paused = 0, 0, 0
         self._own_reads = self._own_bytes = 0
@@ -68,7 +68,7 @@ class ThreadCounters:
         self._folder = self._try(self._open_folder, "closes")
         if not self._usage:
             self.missing.update(dict.fromkeys(_SWITCHES, "this system does not count by thread"))
-        self._collections.start()
+        gc.callbacks.append(self._count_collection)
 
     def read(self) -> tuple[int, ...]:
         """Return run delay in nanoseconds, computation, and what `NOMINAL`, `EVIDENCE` name."""
@@ -93,7 +93,7 @@ class ThreadCounters:
         return (
             *(delay - own_delay, computation - own_computation),
             *(opens, closes, reads, writes, read_bytes, written_bytes),
-            *(self._collections.young, self._collections.full),
+            *self._collected,
             *(usage[14], usage[15], usage[6], usage[7]),
             floating_point - own_floating_point,
         )
@@ -116,9 +116,14 @@ class ThreadCounters:
     def close(self) -> None:
         """Stop counting."""
         forget_opens(self._opened)
-        self._collections.stop()
+        with contextlib.suppress(ValueError):  # the program may have cleared the list
+            gc.callbacks.remove(self._count_collection)
         self._instructions = self._schedstat = self._io = self._folder = None
         self._floating_point = None
+
+    def _count_collection(self, phase: str, info: dict[str, int]) -> None:
+        if phase == "stop":
+            self._collected[info["generation"] == 2] += 1
 
     def _levels(self) -> tuple[int, int, int]:
         """Return delay, computation and floating-point operations, the recorder's own included."""
@@ -193,28 +198,3 @@ def _on_event(event: str, _args: tuple[object, ...]) -> None:
         count = _opens.get(threading.get_ident())
         if count is not None:
             count[0] += 1
-
-
-class Collections:
-    """Counts garbage collections between `start` and `stop`: generations 0 and 1, and 2."""
-
-    __slots__ = ("full", "young")
-
-    def __init__(self) -> None:
-        self.young = self.full = 0
-
-    def start(self) -> None:
-        """Begin to count."""
-        gc.callbacks.append(self._on_collection)
-
-    def stop(self) -> None:
-        """Stop counting."""
-        with contextlib.suppress(ValueError):  # the program may have cleared the list
-            gc.callbacks.remove(self._on_collection)
-
-    def _on_collection(self, phase: str, info: dict[str, int]) -> None:
-        if phase == "stop":
-            if info["generation"] == 2:
-                self.full += 1
-            else:
-                self.young += 1
