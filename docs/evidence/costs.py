@@ -41,7 +41,7 @@ from benchrigor.workloads.interpreter import INHERITED
 from shared.running import Run, Script
 
 script = Script(__doc__)
-READINGS = 100_000
+READINGS, LOAD = 100_000, -3.5
 
 
 def empty() -> None:
@@ -64,6 +64,25 @@ def recorded() -> None:
     plan, recorder = RoundPlan(index=0, readings=READINGS), RoundRecorder()
     CallableWorkload(empty, clock=WallClock(), inner=1).run(plan, recorder)
     recorder.finish(plan, elapsed_ns=0)
+
+
+def short() -> None:
+    """Take about 40 ns."""
+    abs(LOAD), abs(LOAD)
+
+
+def added_ns(calls: int = 2_000) -> float:
+    """Return what a reading as of `bench` adds to a short call, beside a loop by hand."""
+
+    def loop() -> None:
+        for _ in repeat(None, calls):
+            short()
+
+    plan, recorder = RoundPlan(index=0, readings=300), RoundRecorder()
+    CallableWorkload(short, clock=WallClock()).run(plan, recorder)
+    readings_s = recorder.finish(plan, elapsed_ns=0).unit_readings["time"]
+    by_hand_s = [spent_s(loop) / calls for _ in range(300)]
+    return 1e9 * (statistics.median(readings_s) - statistics.median(by_hand_s))
 
 
 ROWS = [{"id": each, "name": str(each) * 3, "tags": [each] * 5} for each in range(60)]
@@ -117,6 +136,8 @@ def readings(run: Run) -> None:
     run.say(
         f"over by hand: {workload / hand:.2f}, {run.bar('recording', workload / hand, '<=', 1.3)}"
     )
+    added = statistics.median(added_ns() for _ in range(run.runs(30, 9)))
+    run.say(f"added to a call of 40 ns: {added:.2f} ns, {run.bar('bench', added, '<=', 2.0)}")
     rng, pairs = random.Random(run.seed), run.runs(300, 20)
     found = {name: with_reference(name, pairs, rng) for name in WORK}
     for name, change in found.items():
