@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import fields
 from functools import partial
@@ -354,7 +354,6 @@ class RunRecords(Reported, dict[str, RunRecord]):
 
 
 Runs = Mapping[str, tuple[Session, Workload]]
-Turns = Generator[Progress, None, None]
 
 
 def rotate(
@@ -372,11 +371,17 @@ def rotate(
         for name, (session, workload) in runs.items()
     }
     errors: dict[str, BenchrigorError] = {}
-    schedule = Rotation([*runs], seed)
+    schedule, state = Rotation([*runs], seed), {name: runs[name][0].standing for name in runs}
     try:
-        while turn := schedule.next({name: runs[name][0].standing for name in under_way}):
+        while turn := schedule.next(state):
             for name in turn.order:
-                _take_turn(name, under_way, errors)
+                try:
+                    is_over = next(under_way[name], None) is None
+                except BenchrigorError as failed:
+                    errors[name], is_over = failed, True
+                state[name] = runs[name][0].standing
+                if is_over:
+                    del under_way[name], state[name]
     except KeyboardInterrupt as interrupt:
         for session in under_way.values():
             with suppress(KeyboardInterrupt):
@@ -391,16 +396,6 @@ def rotate(
         error.records = records_of(runs)
         raise error
     return RunRecords({name: session.result() for name, (session, _) in runs.items()})
-
-
-def _take_turn(name: str, under_way: dict[str, Turns], errors: dict[str, BenchrigorError]) -> None:
-    """Measure the next piece of a session, and take it out if it has ended."""
-    try:
-        if next(under_way[name], None) is None:
-            del under_way[name]
-    except BenchrigorError as error:
-        del under_way[name]
-        errors[name] = error
 
 
 def records_of(runs: Runs) -> RunRecords:

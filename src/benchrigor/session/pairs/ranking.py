@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from benchrigor.errors import NotEstimable
@@ -15,6 +14,7 @@ from benchrigor.model.interference import Light
 from benchrigor.session.conditions.red_rounds import report_stops
 from benchrigor.session.engine import Engine, Taken
 from benchrigor.session.pairs.ratio import Ratio
+from benchrigor.stats.comparison.two_sample import in_places
 from benchrigor.stats.interference.one_run import light_of
 from benchrigor.stats.series.interval import MIN_FOR_VARIANCE
 from benchrigor.stats.series.undisturbed import STOPPED
@@ -84,22 +84,18 @@ def rank_in_turn(records: Mapping[str, RunRecord]) -> Ranking:
     if len(records) < 2:
         own = records[first].estimate() if records else None
         return Ranking(places=(Ranked(name=first, estimate=own, place=1),) if own else ())
-    compared = compare_with(first, records, margin=0.0)
-    estimates = {name: comparison.candidate for name, comparison in compared.items()}
-    estimates[first] = next(iter(compared.values())).baseline
+    against = cache(partial(compare_with, records=records, margin=0.0))
+    estimates = {name: comparison.candidate for name, comparison in against(first).items()}
+    estimates[first] = next(iter(against(first).values())).baseline
     known = {name: estimate for name, estimate in estimates.items() if estimate is not None}
-    ordered = sorted(known, key=lambda name: known[name].value)
-    level = (1.0 - known[first].confidence) / math.comb(len(ordered), 2)
-    leader, places = ordered[0], list[Ranked]()
-    compared = against_first = compare_with(leader, records, margin=0.0)
-    for index, name in enumerate(ordered):
-        if name != leader and compared[name].p_beyond <= level:  # without a margin: beyond 1
-            leader, compared = name, compare_with(name, records, margin=0.0)
-        place = index + 1 if name == leader else places[-1].place
-        places.append(Ranked(name=name, estimate=known[name], place=place))
-    return Ranking(
-        places=tuple(places), against_first=against_first, notices=notices_of_sides(records)
+    ordered = dict(sorted(known.items(), key=lambda one: one[1].value))
+    places = in_places(
+        ordered,
+        lambda leader, name: against(leader)[name].p_beyond,  # without a margin: beyond 1
+        known[first].confidence,
     )
+    told = notices_of_sides(records)
+    return Ranking(places=places, against_first=against(places[0].name), notices=told)
 
 
 def notices_of_sides(records: Mapping[str, RunRecord]) -> tuple[Notice, ...]:

@@ -499,16 +499,29 @@ def rank(
             symmetric = asked.statistic.q is None and unit_of(estimates[name]) != "round"
             symmetric &= not estimates[name].method.startswith(WILSON)
             values[name] = uncertain_value(estimates[name], symmetric=symmetric)
-    ordered = sorted(
-        estimates, key=lambda name: estimates[name].value, reverse=way is Direction.HIGHER
-    )
+    best_last = way is Direction.HIGHER
+    ordered = sorted(estimates.items(), key=lambda one: one[1].value, reverse=best_last)
+
+    def p_value(first: str, name: str) -> float:
+        return p_value_at(Contrast(baseline=values[first], candidate=values[name]), 1.0)
+
+    return in_places(dict(ordered), p_value, confidence)
+
+
+def in_places(
+    ordered: Mapping[str, Estimate], p_value: Callable[[str, str], float], confidence: float
+) -> tuple[Ranked, ...]:
+    """Give places to estimates, best first: one that differs from the first of its group opens one.
+
+    ``p_value`` is that of no difference between the first of a group and another, by their names.
+    """
     tests = max(1, math.comb(len(ordered), 2))
-    first, ranked = 0, []
-    for index, name in enumerate(ordered):
-        contrast = Contrast(baseline=values[ordered[first]], candidate=values[name])
-        if p_value_at(contrast, 1.0) * tests <= 1.0 - confidence:
-            first = index
-        ranked.append(Ranked(name=name, estimate=estimates[name], place=first + 1))
+    first, ranked = next(iter(ordered)), list[Ranked]()
+    for index, (name, estimate) in enumerate(ordered.items()):
+        is_first = not ranked or p_value(first, name) * tests <= 1.0 - confidence
+        first = name if is_first else first
+        place = index + 1 if is_first else ranked[-1].place
+        ranked.append(Ranked(name=name, estimate=estimate, place=place))
     return tuple(ranked)
 
 
