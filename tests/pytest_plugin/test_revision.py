@@ -13,8 +13,8 @@ import time
 import pytest
 from tests.pytest_plugin import simulated_suites
 
+import benchrigor as br
 from benchrigor.pytest_plugin import revision
-from benchrigor.session.pairs.in_turn import measure_processes
 from benchrigor.testing import FakeClock, SyntheticWorkload
 
 BARE = (*simulated_suites.BARE, "-n0")
@@ -105,9 +105,9 @@ def simulated(monkeypatch):
             for seed, mean in enumerate(means)
         )
         options |= {"store": None, "budget_s": 1.0}
-        return measure_processes(*made, clock=clock, seed=1, **options)
+        return br.measure_pair(*made, clock=clock, seed=1, **options)
 
-    monkeypatch.setattr(revision, "measure_processes", measured)
+    monkeypatch.setattr(revision, "measure_pair", measured)
     ratios["sides"] = sides
     return ratios
 

@@ -16,7 +16,6 @@ import benchrigor as br
 from benchrigor import errors
 from benchrigor.model import ChangePoints, Delays, RoundPlan, RunRecord, StopReason
 from benchrigor.session.engine import Engine
-from benchrigor.session.pairs.in_turn import measure_processes
 from benchrigor.session.subject import Subject
 from benchrigor.stats import detect_changes
 from benchrigor.testing import FakeClock, MemoryStore, StepWarmUp, SyntheticWorkload
@@ -229,5 +228,5 @@ def test_each_function_that_measures_takes_a_detector() -> None:
     asked |= {"began": engines.append, "budget_s": 0.1}
     br.measure_pair(work, work, **asked)
     both = [SyntheticWorkload(restarted=True, seed=seed, clock=clock) for seed in (1, 2)]
-    measure_processes(*both, **asked)
+    br.measure_pair(*both, **asked)
     assert [each.goal.options.detector for each in engines] == ["edm", "edm"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,6 @@ from benchrigor.model.shell_words import words_of
 from benchrigor.protocols import Workload
 from benchrigor.session import measure_pair
 from benchrigor.session.engine import Engine
-from benchrigor.session.pairs.in_turn import measure_processes
 from benchrigor.session.pairs.ratio import Ratio
 from benchrigor.session.stored_runs import BASELINE, CANDIDATE
 from benchrigor.units import many
@@ -98,7 +97,7 @@ def ab(words: tuple[str, ...], **given: Any) -> None:
     options = {name: given[name] for name in (*chosen, "budget_s", "preset", "seed")}
     goals = list[Ratio]()
     with (
-        _label_sides(words, given) as (named, make),
+        _label_sides(words, given) as (named, sides),
         live_line() as line,
         redirect_stdout(sys.stderr),
         ExitStack() as stack,
@@ -110,9 +109,11 @@ def ab(words: tuple[str, ...], **given: Any) -> None:
             pairs.goal.command_line = shared.command_line()
             stack.enter_context(gentle_interrupt([pairs], None, line))
 
-        options["began"] = began
+        options |= {"began": began, "progress": line, "store": shared.store_to_keep()}
+        if callable(sides[0]):
+            options |= {"gc": given["gc"], "batch": given["batch"]}
         line.follow(" / ".join(labels), Options(budget_s=given["budget_s"]))
-        comparison = make(line, options)
+        comparison = measure_pair(*sides, **options)
     _tell(comparison, labels, [run for goal in goals for run in goal.runs], given)
 
 
@@ -148,12 +149,11 @@ def _check(words: Sequence[str], given: dict[str, Any]) -> None:
         refuse(f"{flag} goes with --fresh" for flag in wrong)
 
 
-_Make = Callable[[Any, dict[str, Any]], Comparison]
-
-
 @contextmanager
-def _label_sides(words: Sequence[str], given: dict[str, Any]) -> Iterator[tuple[list[str], _Make]]:
-    """Give the names of both sides, and what measures them."""
+def _label_sides(
+    words: Sequence[str], given: dict[str, Any]
+) -> Iterator[tuple[list[str], list[Any]]]:
+    """Give the names of both sides, and both: functions, or workloads."""
     if given["rev"]:
         build = given["build"] and words_of(given["build"], by_shell=given["shell"])
         with worktrees(given["rev"], build=build) as checkouts:
@@ -161,25 +161,18 @@ def _label_sides(words: Sequence[str], given: dict[str, Any]) -> Iterator[tuple[
                 remark("what is not committed here is in neither revision")
             python = given["python"][0] if given["python"] else None
             made = [_process(words[0], given, python=python, at=checkout) for checkout in checkouts]
-            yield [f"{words[0]} at {commit}" for commit in given["rev"]], _in_turn(made)
+            yield [f"{words[0]} at {commit}" for commit in given["rev"]], made
         return
     if len(given["python"]) == 2:
         made = [_process(words[0], given, python=python) for python in given["python"]]
-        yield [f"{words[0]} under {python}" for python in given["python"]], _in_turn(made)
+        yield [f"{words[0]} under {python}" for python in given["python"]], made
         return
     python = given["python"][0] if given["python"] else None
     if given["fresh"] or python or not names_function(words[0]):
         made = [_process(word, given, python=python) for word in words]
-        yield list(words), _in_turn(made)
+        yield list(words), made
         return
-    functions = [imported(word, str(Path.cwd())) for word in words]
-
-    def measure(line: Any, options: dict[str, Any]) -> Comparison:
-        timing = {"gc": given["gc"], "batch": given["batch"], "store": shared.store_to_keep()}
-        old, new = functions
-        return measure_pair(old, new, progress=line, **timing, **options)
-
-    yield list(words), measure
+    yield list(words), [imported(word, str(Path.cwd())) for word in words]
 
 
 def _process(
@@ -200,15 +193,6 @@ def _process(
         inside=None if at is None else at.top,
         path=None if at is None else [str(at.folder), *at.path([re.split("[.:]", word)[0]])],
     )
-
-
-def _in_turn(made: Sequence[Any]) -> _Make:
-    def measure(line: Any, options: dict[str, Any]) -> Comparison:
-        old, new = (workload.describe() for workload in made)
-        store = shared.store_to_keep()
-        return measure_processes(*made, subjects=(old, new), store=store, progress=line, **options)
-
-    return measure
 
 
 def _tell(

@@ -22,7 +22,6 @@ from benchrigor.pytest_plugin.marks import NAMES
 from benchrigor.pytest_plugin.suite import Benchmarked, Suite
 from benchrigor.session import Session, default_rules, measure_pair
 from benchrigor.session.measuring import run_in_loop
-from benchrigor.session.pairs.in_turn import measure_processes
 from benchrigor.session.session import meter_for
 from benchrigor.storage.project_settings import time_metric
 from benchrigor.workloads import CallableWorkload, InterpreterWorkload
@@ -152,12 +151,10 @@ class Bench(Benchmarked):
         options = self._chosen(*_OPTIONS[1:]) | {
             "margin": self.margin if margin is None else margin
         }
-        first, second = (self._in_interpreter(name, side) for side in (old, new))
-        if first is None or second is None:
-            timing = self._chosen("batch", "gc")
-            comparison = _raise_as_is(lambda: measure_pair(old, new, **timing, **options))
-        else:
-            comparison = _raise_as_is(lambda: measure_processes(first, second, **options))
+        sides: list[Any] = [self._in_interpreter(name, side) for side in (old, new)]
+        if None in sides:
+            sides, options = [old, new], options | self._chosen("batch", "gc")
+        comparison = _raise_as_is(lambda: measure_pair(*sides, **options))
         self._suite.compared.append((self, name, comparison))
         return comparison
 

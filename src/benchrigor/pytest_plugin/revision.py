@@ -14,7 +14,7 @@ import pytest
 from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Comparison
-from benchrigor.session.pairs.in_turn import measure_processes
+from benchrigor.session import measure_pair
 from benchrigor.workloads import InterpreterWorkload
 from benchrigor.workloads.processes.own_signals import ended_by_signals
 from benchrigor.workloads.worktrees import commit_of, worktrees
@@ -51,13 +51,13 @@ class Revision:
     ) -> Comparison | None:
         """Measure a call in turn in both revisions; None if it cannot be, see ``left_out``.
 
-        ``timing`` is for `InterpreterWorkload`, ``options`` are for `measure_processes`.
+        ``timing`` is for `InterpreterWorkload`, ``options`` are for `measure_pair`.
         """
         try:
             there, here = self._sides(call, timing)
             # Both have the same name: only the revision distinguishes them.
-            subjects = ({**there.describe(), "revision": self.name}, here.describe())
-            return measure_processes(there, here, subjects=subjects, **options)
+            there.facts["revision"] = self.name
+            return measure_pair(there, here, **options)
         except (InvalidInput, WorkloadFailed) as error:
             self.left_out[name] = " ".join(map(str, error.args)).rstrip(".")
             return None

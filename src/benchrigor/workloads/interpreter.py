@@ -177,6 +177,7 @@ class InterpreterWorkload:
             "timeout_s": timeout_s,
         }
         self._started = ExitStack()
+        self.facts: dict[str, Any] = {}  # what else describes it
 
     def take_turns(self) -> None:
         """Time the reference in turn with the readings."""
@@ -189,7 +190,7 @@ class InterpreterWorkload:
 
     def describe(self) -> dict[str, Any]:
         """Return all that `from_description` needs, ready for JSON."""
-        return dict(self._described)
+        return self._described | self.facts
 
     @property
     def name(self) -> str:

@@ -17,7 +17,6 @@ from tests.session.telling import codes, number, told
 
 import benchrigor as br
 from benchrigor.model import Code, Delays, RoundPlan
-from benchrigor.session.pairs.in_turn import measure_processes
 from benchrigor.testing import FakeClock
 
 STOP_S, N = 3.0, 40  # readings in each round
@@ -223,7 +222,7 @@ def test_a_pair_of_processes_counts_only_if_neither_was_stopped(clock: FakeClock
                 recorder.delays(told_of)
 
     sides = Steady("baseline"), Steady("candidate")
-    compared = measure_processes(*sides, budget_s=6.0, seed=1, target=1e-6, clock=clock)
+    compared = br.measure_pair(*sides, budget_s=6.0, seed=1, target=1e-6, clock=clock)
     assert compared.ratio is not None
     assert compared.ratio.value == pytest.approx(1.0, abs=0.01)
     assert codes(compared).count(Code.STOPPED) == 1

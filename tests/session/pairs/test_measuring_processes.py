@@ -21,7 +21,6 @@ from benchrigor.clocks import WallClock
 from benchrigor.model import Code, References, RoundPlan
 from benchrigor.protocols import Recorder
 from benchrigor.session.engine import Engine, Taken
-from benchrigor.session.pairs.in_turn import measure_processes
 from benchrigor.session.pairs.ratio import Ratio
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock, SyntheticWorkload
@@ -156,7 +155,7 @@ class Failing:
 def test_a_side_that_fails_is_named_and_the_rounds_before_are_kept(tmp_path: Path):
     clock, store = FakeClock(), tmp_path / "runs.sqlite"
     with pytest.raises(errors.WorkloadFailed) as raised:
-        measure_processes(synthetic(1e-4, 1, clock), Failing(), clock=clock, seed=1, store=store)
+        br.measure_pair(synthetic(1e-4, 1, clock), Failing(), clock=clock, seed=1, store=store)
     assert raised.value.record.paired
     rounds = [each["rounds"] for each in Journal(store).runs()]
     assert min(rounds) == 2
@@ -165,7 +164,7 @@ def test_a_side_that_fails_is_named_and_the_rounds_before_are_kept(tmp_path: Pat
 def test_fresh_interpreters_of_a_pair_measure_by_turns_and_need_no_pace(tmp_path: Path):
     store = tmp_path / "runs.sqlite"
     engines: list[Engine[Ratio]] = []
-    measure_processes(
+    br.measure_pair(
         InterpreterWorkload("os:getcwd"),
         InterpreterWorkload("os:getpid"),
         seed=1,
@@ -206,7 +205,7 @@ def test_fresh_interpreters_that_fail_on_one_side_name_it_and_leave_the_pairs_be
     module("wears", code)
     functions, store = map(InterpreterWorkload, ("works:work", "wears:work")), tmp_path / "runs"
     with pytest.raises(errors.WorkloadFailed) as raised:
-        measure_processes(*functions, seed=1, budget_s=600.0, store=store)
+        br.measure_pair(*functions, seed=1, budget_s=600.0, store=store)
     assert "candidate" in str(raised.value)
     assert "worn" in str(raised.value)
     found = raised.value.record
@@ -233,7 +232,7 @@ def test_an_interpreter_is_ended_with_the_one_beside_it(tmp_path: Path, module):
     module("besides", code)
     functions = map(InterpreterWorkload, ("besides:fail", "besides:wait"))
     with pytest.raises(errors.WorkloadFailed):
-        measure_processes(*functions, seed=seed_of_baseline_first(), budget_s=1200.0)
+        br.measure_pair(*functions, seed=seed_of_baseline_first(), budget_s=1200.0)
     if (tmp_path / "pid").exists():  # it had begun
         pid = int((tmp_path / "pid").read_text() or 0)
         assert not psutil.pid_exists(pid)
@@ -249,13 +248,13 @@ def test_what_an_interpreter_forked_does_not_keep_the_one_beside_it_waiting(modu
     module("forked", code)
     functions = map(InterpreterWorkload, ("forked:work", "forked:die"))
     with pytest.raises(errors.WorkloadFailed):
-        measure_processes(*functions, seed=seed_of_baseline_first(), budget_s=50.0)
+        br.measure_pair(*functions, seed=seed_of_baseline_first(), budget_s=50.0)
 
 
 def test_a_process_that_was_ended_has_none_beside_it(tmp_path: Path):
     store = tmp_path / "runs.sqlite"
     make = partial(CommandWorkload, [sys.executable, "-c", ""], clock=WallClock())
-    found = measure_processes(make(), make(), seed=1, budget_s=5.0, store=store)
+    found = br.measure_pair(make(), make(), seed=1, budget_s=5.0, store=store)
     again = br.compare_runs(*kept_in(store), paired=True)
     assert (again.ratio is None) == (found.ratio is None)
     assert again.p_value == found.p_value

@@ -1,4 +1,4 @@
-"""measure_pair, and the same of fresh processes: two subjects in turn until the ratio is known."""
+"""measure_pair: two functions, or fresh processes, in turn until their ratio is known."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ Perform = Callable[[RoundPlan], Callable[[int], Round] | None]
 
 
 def measure_pair(
-    baseline: Call,
-    candidate: Call,
+    baseline: Call | Workload,
+    candidate: Call | Workload,
     *,
     margin: float | str = 0.01,
     target: float | str | None = None,
@@ -74,7 +74,8 @@ def measure_pair(
     Parameters
     ----------
     baseline, candidate
-        Called without arguments; the same function twice shows the effect of chance.
+        Called without arguments; the same function twice shows the effect of chance. Or workloads
+        with a fresh process per round, such as commands: processes are then run in turn.
     margin
         Relative change that does not matter; 0 for the classical test.
     target
@@ -82,7 +83,8 @@ def measure_pair(
         proportion to ratios above 2.
     confidence, statistic, budget_s, setup, teardown, progress, seed, batch, gc, clock
         See `measure`. They apply to both functions; ``progress`` shows the ratio, with pairs as
-        readings; ``seed`` sets the order.
+        readings; ``seed`` sets the order. Workloads time themselves: setup, teardown, batch and gc
+        are theirs.
     preset
         Evidence needed, see `benchrigor.model.Options`: "quick", "normal", "strict".
     disturbed
@@ -109,8 +111,8 @@ def measure_pair(
     InvalidInput
         For all unsuitable arguments at once.
     WorkloadFailed
-        When a function raises, naming it; the error's ``record`` is the Comparison of the rounds
-        finished before.
+        When a function raises, or a process fails, naming it; the error's ``record`` is the
+        Comparison of the rounds finished before.
     ClockFailed
         When the clock goes backwards or stands still; the error has a ``record``, too.
     KeyboardInterrupt
@@ -131,90 +133,32 @@ def measure_pair(
     >>> round(found.ratio.value, 3), str(found.verdict), str(found.reason)
     (1.03, 'worse', 'satisfied')
     """
-    functions = {BASELINE: baseline, CANDIDATE: candidate}
-    problems: list[str] = []
-    for name, func in functions.items():
+    sides: dict[str, Any] = {BASELINE: baseline, CANDIDATE: candidate}
+    # A task that is called may have a method of this name as well.
+    are_workloads = (isinstance(side, Workload) and not callable(side) for side in sides.values())
+    by_round, problems = all(are_workloads), list[str]()
+    for name, func in () if by_round else sides.items():
         problems += wrong_function(name, func, "a function without arguments")
     asked: dict[str, Any] = {"margin": margin, "target": target, "confidence": confidence}
     asked |= {"statistic": statistic, "budget_s": budget_s, "preset": preset}
     asked |= {"detector": detector, "disturbed": disturbed, "seed": seed}
-    ratio = attempt(problems, lambda: Ratio(**asked))
+    ratio = attempt(problems, lambda: Ratio(by_round=by_round, **asked))
     problems += misfits(setup=setup, teardown=teardown, inner=batch, gc=gc, inner_name="batch")
     if problems or ratio is None:
         raise InvalidInput(problems)
     clock = clock or WallClock()
-    timed = partial(
-        CallableWorkload, clock=clock, setup=setup, teardown=teardown, inner=batch, gc=gc
-    )
-    workloads = {name: timed(func) for name, func in functions.items()}
-    subjects = [{"kind": "function", "gc": gc, "batch": batch}] * 2
-
-    runner = _Functions(ratio, workloads, clock, gc=gc)
-    return _measure(runner, subjects, store=store, began=began, progress=progress)
-
-
-def measure_processes(
-    baseline: Workload,
-    candidate: Workload,
-    *,
-    subjects: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {}),
-    store: str | Path | Store | None = None,
-    progress: Callable[[Progress], object] | None = None,
-    began: Began | None = None,
-    clock: Clock | None = None,
-    **options: Any,
-) -> Comparison:
-    """Run two workloads in turn, in fresh processes, until the ratio of their times is known.
-
-    Parameters
-    ----------
-    baseline, candidate
-        Workloads with a fresh process per round: commands, or functions in fresh interpreters.
-    subjects
-        Subjects of both runs, for programs.
-    store
-        Store that keeps both sides as runs; their subjects name each other. None keeps none.
-    progress
-        As of `measure`: it shows the ratio, with pairs of processes as readings.
-    began
-        As of `measure_pair`.
-    clock
-        The source of time; None for the system's clock.
-    **options
-        Options of `Ratio`.
-
-    Returns
-    -------
-    Comparison
-        Compares the invocations pair by pair; ``reason`` says why the measurement ended.
-
-    Raises
-    ------
-    InvalidInput
-        For unsuitable arguments.
-    WorkloadFailed
-        When a process fails, naming the workload; the error's ``record`` is the Comparison of the
-        rounds finished before.
-    KeyboardInterrupt
-        As it came, with the attribute ``record``.
-
-    Examples
-    --------
-    >>> from benchrigor.testing import FakeClock, SyntheticWorkload
-    >>> clock = FakeClock()
-    >>> old, new = (
-    ...     SyntheticWorkload(mean=mean, restarted=True, seed=seed, clock=clock)
-    ...     for seed, mean in enumerate((1e-4, 1.1e-4))
-    ... )
-    >>> found = measure_processes(old, new, clock=clock, seed=1, budget_s=2)
-    >>> str(found.verdict), found.unit
-    ('worse', 'pair')
-    """
-    ratio = Ratio(by_round=True, **options)
-    clock = clock or WallClock()
-    workloads = {BASELINE: baseline, CANDIDATE: candidate}
-
-    runner = _Processes(ratio, workloads, clock)
+    runner: _Functions | _Processes
+    subjects: list[dict[str, Any]] = [{"kind": "function", "gc": gc, "batch": batch}] * 2
+    if by_round:
+        runner = _Processes(ratio, sides, clock)
+        subjects = [getattr(side, "describe", dict)() for side in sides.values()]
+    else:
+        around: dict[str, Any] = {"setup": setup, "teardown": teardown}
+        timed = {
+            name: CallableWorkload(func, clock=clock, inner=batch, gc=gc, **around)
+            for name, func in sides.items()
+        }
+        runner = _Functions(ratio, timed, clock, gc=gc)
     return _measure(runner, subjects, store=store, began=began, progress=progress)
 
 

@@ -52,7 +52,7 @@ def compare_in_turn(
 def compare_with(
     baseline: str, records: Mapping[str, RunRecord], *, margin: float = 0.01
 ) -> dict[str, Comparison]:
-    """Compare every run with the baseline by name, pair by pair, as `measure_processes` does.
+    """Compare every run with the baseline by name, pair by pair, as `measure_pair` does.
 
     Only rounds that all runs have count, so that all runs share the same minutes. NotEstimable if
     those rounds are too few.
