@@ -276,6 +276,12 @@ def gaps_between(rows: Floats) -> Floats:
     return widest
 
 
+def doubled_ranks(ordered: Floats, values: Floats) -> Ints:
+    """Return twice the ranks of values among readings in order; ties share the middle of theirs."""
+    below: Ints = np.searchsorted(ordered, values)
+    return below + np.searchsorted(ordered, values, side="right")
+
+
 def _inflation(scores: Floats) -> float:
     """Return the variance inflation of scores, at least 1; of few of them it is not known."""
     residuals = scores - scores.mean()
@@ -290,8 +296,8 @@ def _normal_scores(series: Floats) -> Floats:
 
     Their variance is at most 1: ties lower it, which makes the tests cautious.
     """
-    ordered = np.sort(series)
-    below = np.searchsorted(ordered, series) + np.searchsorted(ordered, series, side="right")
-    scores: Floats = scipy.special.ndtri(below / (2.0 * series.size))
+    scores: Floats = scipy.special.ndtri(
+        doubled_ranks(np.sort(series), series) / (2.0 * series.size)
+    )
     centred: Floats = scores - scores.mean()
     return centred

@@ -22,12 +22,12 @@ from benchrigor.model.analysis import PhaseLabel, PhaseReason
 from benchrigor.model.notice import Severity
 from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES, detect_changes
+from benchrigor.stats.changepoints.variance_inflation import doubled_ranks
 from benchrigor.stats.phases.stability_rules import MAX_POINTS
 from benchrigor.stats.phases.stable_phase import (
     Search,
     beyond_noise,
     cut_by_place,
-    measured_part,
     measured_phase,
     parts_between,
 )
@@ -195,15 +195,10 @@ def _scores(rows: Floats, reference: slice) -> tuple[Floats, float]:
     ordered = np.sort(rows[:, reference], axis=1)
     size = ordered.shape[1]
     pairs = zip(ordered, rows, strict=True)
-    below = np.array([_both_sides(known, row) for known, row in pairs])
+    below = np.array([doubled_ranks(known, row) for known, row in pairs])
     scores = below / (2.0 * size) - 0.5
     gaps = np.diff(np.sort(scores[:, reference], axis=1), axis=1)
     return scores, float(gaps.max(axis=1, initial=1.0 / size).mean())
-
-
-def _both_sides(ordered: Floats, values: Floats) -> npt.NDArray[np.intp]:
-    below: npt.NDArray[np.intp] = np.searchsorted(ordered, values)
-    return below + np.searchsorted(ordered, values, side="right")
 
 
 def _studentise(values: Floats, steps: Floats) -> tuple[Floats, Floats]:
@@ -434,7 +429,7 @@ def cold_first(series: Floats) -> Notice | None:
 
 def measured_from(phase: StablePhase) -> int | None:
     """Return the first reading that counts: behind a cut, or the fiftieth part that always is."""
-    return None if phase.start is None else measured_part(phase).start
+    return None if phase.measured is None else int(phase.measured.start)
 
 
 def behind_cold(series: Floats, cold: Notice, rest: Sequence[StablePhase]) -> StablePhase:

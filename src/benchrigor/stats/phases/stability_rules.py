@@ -24,6 +24,7 @@ import scipy
 from benchrigor.model import Code, Notice
 from benchrigor.model.analysis import PhaseReason
 from benchrigor.model.series import Floats, Ints
+from benchrigor.stats.changepoints.variance_inflation import doubled_ranks
 from benchrigor.stats.series.interval import MIN_FOR_AUTOCORRELATION, TRANSIENTS, transient_basis
 from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance
 from benchrigor.units import show_value
@@ -318,8 +319,7 @@ def _step_p_values(ranks: Floats, starts: Ints, counts: Ints) -> tuple[Floats, f
 def _ranks(series: Floats) -> Floats:
     """Return ranks about their mean, ties sharing theirs."""
     points = batch_means(series, max(1, series.size // MAX_POINTS))
-    ordered = np.sort(points)
-    below = np.searchsorted(ordered, points) + np.searchsorted(ordered, points, side="right")
+    below = doubled_ranks(np.sort(points), points)
     ranks: Floats = below / 2.0 - below.mean() / 2.0
     return ranks
 

@@ -450,11 +450,6 @@ class Search:
     references: ReferencesAlong | None = None  # of one series: the machine may have made steps
     detector: FindChanges | None = None  # None for the built-in one
 
-    @property
-    def takes_longest(self) -> bool:
-        """Whether the longest segment of each series counts whole, as published."""
-        return takes_longest(self.detector)
-
     def changes_in(self, series: Floats) -> ChangePoints | None:
         """Return the change points that the detector finds; None if the built-in one is to search.
 
@@ -488,7 +483,7 @@ class Search:
             When the detector fails.
         """
         points = points or self.changes_in(series)
-        if points is not None and self.takes_longest:
+        if points is not None and takes_longest(self.detector):
             return longest_segment(series, points)
         return measured_phase(series, self, points)
 

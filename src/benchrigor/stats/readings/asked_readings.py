@@ -28,7 +28,6 @@ from benchrigor.stats.phases.stable_phase import (
     FindChanges,
     ReferencesAlong,
     Search,
-    trimmed,
 )
 from benchrigor.stats.series.interval import (
     BLOCKS,
@@ -353,7 +352,7 @@ class Readings:
         if not self.phases:
             return self.series
         return tuple(
-            None if phase.start is None else trimmed(values, phase)
+            None if phase.measured is None else values[phase.measured]
             for values, phase in zip(self.series, self.phases, strict=True)
         )
 
