@@ -21,7 +21,7 @@ Ints = npt.NDArray[np.int64]
 LARGEST = 1e150  # Beyond this size a sum of squares leaves the range of a double
 
 
-def as_series(values: object, *, name: str = "values") -> Floats:
+def as_series(values: object, *, name: str = "values", gaps: bool = False) -> Floats:
     """Check readings and return them as a read-only, contiguous float64 array.
 
     Parameters
@@ -31,6 +31,8 @@ def as_series(values: object, *, name: str = "values") -> Floats:
         or anything numpy can view as one.
     name
         What errors call the values.
+    gaps
+        Whether NaN may stand for what is not known.
 
     Returns
     -------
@@ -58,9 +60,10 @@ def as_series(values: object, *, name: str = "values") -> Floats:
     if series.size == 0:
         raise InvalidInput(f"{name} is empty, expected at least one number")
     # One pass over the extremes finds NaN and inf alike, without a temporary of n flags.
-    low, high = float(series.min()), float(series.max())
+    known = np.where(np.isnan(series), 0.0, series) if gaps else series
+    low, high = float(known.min()), float(known.max())
     if not (low >= -LARGEST and high <= LARGEST):  # false for NaN too
-        raise InvalidInput(_first_bad(series, name))
+        raise InvalidInput(_first_bad(known, name))
     if series is values and _is_frozen(series):
         return series
     series = np.array(series, dtype=np.float64, order="C")
@@ -98,8 +101,7 @@ def as_invocations(invocations: object, *, name: str = "invocations") -> tuple[F
         raise InvalidInput(f"{name} is {invocations!r}, expected a sequence of series")
     if len(invocations) == 0:
         raise InvalidInput(f"{name} is empty, expected at least one series")
-    checked: list[Floats] = []
-    problems: list[str] = []
+    checked, problems = list[Floats](), list[str]()
     for index, values in enumerate(invocations):
         try:
             checked.append(as_series(values, name=f"{name}[{index}]"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from numbers import Real
@@ -276,7 +276,7 @@ def _column(name: str, values: Any, size: int | None) -> Floats:
         known = name in _FLAGS if is_flag else isinstance(values, Real)
         column = np.full(size or 1, float(min(values, LARGEST)) if known else -np.inf)
     else:
-        column = _with_gaps(name, values) if name in _OPTIONAL else as_series(values, name=name)
+        column = as_series(values, name=name, gaps=name in _OPTIONAL)
         if column.size != size:
             numbers = f"{column.size} numbers for {size} items"
             raise InvalidInput(f"{name} holds {numbers}, expected as many")
@@ -288,19 +288,6 @@ def _column(name: str, values: Any, size: int | None) -> Floats:
         raise InvalidInput(f"{what}, {expected}")
     positive: Floats = np.maximum(column, 0.0) + 0.0  # so that there is no -0.0
     return positive
-
-
-def _with_gaps(name: str, values: Any) -> Floats:
-    """Return numbers as `as_series` does, but NaN if unknown."""
-    values = list(values) if isinstance(values, Iterator) else values
-    try:
-        array = np.asarray(values)
-    except ValueError:  # of rows of different lengths
-        array = np.zeros(0)
-    gaps = np.isnan(array) if array.dtype.kind == "f" else np.zeros(array.shape, dtype=bool)
-    if not gaps.any():
-        return as_series(values, name=name)
-    return np.where(gaps, np.nan, as_series(np.where(gaps, 0.0, array), name=name))
 
 
 _START_S = 0.001
