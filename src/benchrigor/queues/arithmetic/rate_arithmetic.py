@@ -25,7 +25,7 @@ from benchrigor.model.checks import (
     wrong_whole,
 )
 from benchrigor.model.estimate import Quantity, ends
-from benchrigor.model.series import as_series
+from benchrigor.model.series import as_series, check_items
 from benchrigor.stats.comparison.fieller_mover import (
     Contrast,
     UncertainValue,
@@ -185,10 +185,7 @@ def filter_ratio(
     given, taken = as_series(items_out, name="items_out"), as_series(items_in, name="items_in")
     check_confidence(confidence)
     for counts, name in ((taken, "items_in"), (given, "items_out")):
-        index = int(np.argmin(counts))
-        if counts[index] < 0.0:
-            found = float(counts[index])
-            raise InvalidInput(f"{name}[{index}] is {found!r}, expected a count of at least 0")
+        check_items(counts, counts >= 0.0, "a count of at least 0", name=name)
     if taken.size != given.size:
         raise InvalidInput(
             f"items_in has {taken.size} periods and items_out {given.size}, expected as many"
