@@ -6,15 +6,18 @@ run, which a later process takes up.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, ParamSpec, Protocol
 
 from benchrigor.errors import BenchrigorError
-from benchrigor.model import Analysis, Decision, Round, RunRecord, StopReason
+from benchrigor.model import Analysis, Decision, Round, RoundPlan, RunRecord, StopReason, codec
+from benchrigor.model.analysis import Kind
 from benchrigor.protocols import Store
 from benchrigor.workbench.pool.on_host import Outcome
 
@@ -34,8 +37,8 @@ class Carried(Protocol):
     def result(self) -> Any:
         """Return the result so far."""
 
-    def analyses(self) -> Iterable[Analysis]:
-        """Return the analyses of the rounds so far."""
+    def estimates(self) -> Iterable[Mapping[str, Any]]:
+        """Return what is known of each metric so far: fields of its `Analysis`."""
 
     def reason(self, *, is_late: bool) -> StopReason:
         """Return why it is over; ``is_late`` if no plan may begin any more."""
@@ -140,13 +143,36 @@ class Campaign:
 
     def record(self) -> RunRecord:
         """Return the run so far, with the decision once it is over."""
+        how: dict[str, Any] = {"kind": Kind.READINGS, "n": len(self.rounds)}
         return replace(
             self._header,
             rounds=tuple(self.rounds),
-            analyses=tuple(self._carried.analyses()),
+            analyses=tuple(Analysis(**how, **each) for each in self._carried.estimates()),
             decision=self._decision,
             run_id=self.run_id,
         )
+
+
+def round_of(
+    index: int,
+    cost_s: float,
+    facts: Mapping[str, Any],
+    readings: Mapping[str, float] = MappingProxyType({}),
+    **plan: Any,
+) -> Round:
+    """Return the result of a plan as it is stored: facts by the codec, as `fact_in` reads them."""
+    texts = {
+        name: value if isinstance(value, str) else json.dumps(codec.encode(value))
+        for name, value in facts.items()
+        if value
+    }
+    asked, elapsed_ns = RoundPlan(index=index, **plan), round(cost_s * 1e9)
+    return Round(plan=asked, elapsed_ns=elapsed_ns, readings=readings, facts=texts)
+
+
+def fact_in(finished: Round, name: str) -> Any:
+    """Return a fact of a round as plain data; an empty list if it has none."""
+    return json.loads(str(finished.facts.get(name, "[]")))
 
 
 @contextmanager

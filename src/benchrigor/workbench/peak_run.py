@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import threading
 import time
@@ -13,8 +12,7 @@ from functools import partial
 from typing import Any
 
 from benchrigor.errors import BenchrigorError, WorkloadFailed
-from benchrigor.model import Analysis, Code, Options, Round, RoundPlan, RunRecord, StopReason, codec
-from benchrigor.model.analysis import Kind
+from benchrigor.model import Code, Options, Round, RunRecord, StopReason, codec
 from benchrigor.model.metric import describe_metric
 from benchrigor.model.options import LATEST
 from benchrigor.model.run import Provenance
@@ -23,7 +21,7 @@ from benchrigor.model.shell_words import words_of
 from benchrigor.protocols import Store
 from benchrigor.units import show_duration, show_value
 from benchrigor.workbench import loadgen
-from benchrigor.workbench.campaign import Campaign, here
+from benchrigor.workbench.campaign import Campaign, fact_in, here, round_of
 from benchrigor.workbench.data import (
     Limit,
     LoadGenerator,
@@ -202,17 +200,11 @@ class PeakRun:
         """Return the run so far."""
         return self.campaign.record()
 
-    def analyses(self) -> Iterator[Analysis]:
-        """Yield the analysis of the load."""
+    def estimates(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the load, and how many trials count."""
         found = self.search.result()
-        yield Analysis(
-            metric=self._metric,
-            kind=Kind.READINGS,
-            n=len(found.trials),
-            n_kept=sum(trial.counts for trial in found.trials),
-            estimate=found.load,
-            notices=found.notices,
-        )
+        known = {"metric": self._metric, "estimate": found.load, "notices": found.notices}
+        yield {**known, "n_kept": sum(trial.counts for trial in found.trials)}
 
     def reason(self, *, is_late: bool) -> StopReason:  # noqa: ARG002  # it has no deadline
         """Return why the search ended."""
@@ -294,18 +286,16 @@ def _round_of(trial: Trial) -> Round:
     """Return a trial as it is stored; `_trial_of` reads it."""
     asked, result = trial.asked, trial.result
     values = {"mean": result.mean_response_s, "p95": result.p95_response_s, **result.metrics}
-    return Round(
-        plan=RoundPlan(index=asked.id, work=asked.load, seconds=asked.duration_s),
-        elapsed_ns=round(trial.cost_s * 1e9),
-        readings={name: value for name, value in values.items() if value is not None},
-        facts={_TRIAL: json.dumps(codec.encode({"asked": asked, "result": result}))},
-    )
+    known = {name: value for name, value in values.items() if value is not None}
+    facts = {_TRIAL: {"asked": asked, "result": result}}
+    plan = {"work": asked.load, "seconds": asked.duration_s}
+    return round_of(asked.id, trial.cost_s, facts, known, **plan)
 
 
 def _trial_of(finished: Round) -> tuple[LoadTrial, LoadResult]:
     facts = dict(finished.facts)
     if _TRIAL in facts:
-        told = json.loads(str(facts[_TRIAL]))
+        told = fact_in(finished, _TRIAL)
         return codec.decode(LoadTrial, told["asked"]), codec.decode(LoadResult, told["result"])
     # Earlier versions kept a fact for each field, items of mappings as field.key.
     plan, nested = finished.plan, dict[str, Any]()

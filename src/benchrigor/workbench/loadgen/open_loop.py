@@ -279,12 +279,7 @@ class OpenLoop:
 
     def _probe(self) -> tuple[float, str | None]:
         """Send one request; return its response time, and its failure or None."""
-        found = send_requests(
-            self._requests,
-            np.zeros(1),
-            timeout_s=self._timeout_s,
-            most_waiting=1,
-        )
+        found = send_requests(self._requests, np.zeros(1), timeout_s=self._timeout_s)
         failure, response_s = next(iter(found.failures), None), float(found.response_s[0])
         limited = {of for limit in self._limits for of in limit.conditions}
         absent = [of for of in sorted(limited) if np.isnan(found.times[of][0])]

@@ -150,7 +150,7 @@ def _end_with_parent() -> None:
 
 def _ready(requests: Requests | Send, _index: int) -> None:
     """Import and open the resources of requests, in a process that has just begun."""
-    send_requests(requests, np.zeros(0), timeout_s=1.0, most_waiting=1)
+    send_requests(requests, np.zeros(0), timeout_s=1.0)
     time.sleep(_LEAD_S)  # so that every process gets one
 
 
@@ -287,7 +287,7 @@ def _lead_for(needed_s: float) -> float:
 def get_ready() -> int:
     """Open the resources of requests; return the maximum number of connections of this host."""
     nothing = HttpRequests(kinds=[HttpRequest(url="http://127.0.0.1/")])
-    send_requests(nothing, np.zeros(0), timeout_s=1.0, most_waiting=1)
+    send_requests(nothing, np.zeros(0), timeout_s=1.0)
     return most_connections()
 
 

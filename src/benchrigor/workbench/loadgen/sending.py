@@ -156,7 +156,7 @@ def send_requests(
     *,
     start_s: float | None = None,
     timeout_s: float,
-    most_waiting: int,
+    most_waiting: int = 1,
     give_up_s: float = np.inf,
 ) -> Sent:
     """Send requests at their times, in an event loop of its own, and wait for the answers.

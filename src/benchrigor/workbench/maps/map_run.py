@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,21 +10,11 @@ from types import MappingProxyType
 from typing import Any
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
-from benchrigor.model import (
-    Analysis,
-    Estimate,
-    Options,
-    Round,
-    RoundPlan,
-    RunRecord,
-    StopReason,
-    codec,
-)
-from benchrigor.model.analysis import Kind
+from benchrigor.model import Estimate, Options, Round, RunRecord, StopReason, codec
 from benchrigor.model.one_line import OneLine
 from benchrigor.protocols import Store
 from benchrigor.session.stored_runs import PART_OF
-from benchrigor.workbench.campaign import Campaign
+from benchrigor.workbench.campaign import Campaign, fact_in, round_of
 from benchrigor.workbench.maps.map_file import MapFile, PeakResponse, map_of
 from benchrigor.workbench.maps.responses import SAMPLE, Found, metric_of, metrics_of
 from benchrigor.workbench.planning.best_choice import UNDECIDED, BestChoice, Choice, Turn
@@ -125,39 +114,25 @@ class MapRun:
         reason = self.search.reason()
         return StopReason.TIME_BUDGET if is_late and reason is StopReason.EXHAUSTED else reason
 
-    def analyses(self) -> Iterator[Analysis]:
-        """Yield the analyses of the responses; an estimate is the prediction at the best point."""
+    def estimates(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the prediction of each response at the best point."""
         surface = self.search.result()
         for metric in self._metrics:
             is_known = metric.name in surface.responses and surface.missed(metric.name) is not None
-            yield Analysis(
-                metric=metric,
-                kind=Kind.READINGS,
-                n=len(self.campaign.rounds),
-                estimate=surface.best(metric.name).estimate if is_known else None,
-            )
+            best = surface.best(metric.name).estimate if is_known else None
+            yield {"metric": metric, "estimate": best}
 
 
 def _round_of(measured: Measured, found: Found) -> Round:
     """Return a sample as it is stored; `_sample_in` reads it."""
-    facts = {SAMPLE: json.dumps(codec.encode(measured))}
-    if found.steps:
-        facts[STEPS] = json.dumps(codec.encode(list(found.steps)))
-    if found.run_id:
-        facts["run"] = found.run_id
-    if found.attempts:
-        facts[ATTEMPTS] = json.dumps(list(found.attempts))
-    return Round(
-        plan=RoundPlan(index=measured.sample.id),
-        elapsed_ns=round(measured.cost_s * 1e9),
-        readings={name: estimate.value for name, estimate in measured.estimates.items()},
-        facts=facts,
-    )
+    facts = {SAMPLE: measured, STEPS: found.steps, "run": found.run_id, ATTEMPTS: found.attempts}
+    readings = {name: estimate.value for name, estimate in measured.estimates.items()}
+    return round_of(measured.sample.id, measured.cost_s, facts, readings)
 
 
 def _sample_in(finished: Round) -> Measured:
     """Return the sample in a round of a stored map."""
-    return codec.decode(Measured, json.loads(str(finished.facts[SAMPLE])))
+    return codec.decode(Measured, fact_in(finished, SAMPLE))
 
 
 def is_map(record: RunRecord) -> bool:
@@ -178,7 +153,7 @@ def reused_in(record: RunRecord) -> list[Measured]:
 def facts_of(record: RunRecord, name: str) -> Iterator[tuple[Sample, Any]]:
     """Yield the items of a fact of a stored map, with their samples."""
     for finished in record.rounds:
-        for item in json.loads(str(finished.facts.get(name, "[]"))):
+        for item in fact_in(finished, name):
             yield _sample_in(finished).sample, item
 
 
@@ -378,12 +353,7 @@ class ChoiceRun:
         for own in [own for own in self._waiting if done.lost and own.host == turn.host]:
             self._waiting.remove(own)
             self.choice.withdraw(own)
-        return Round(
-            plan=RoundPlan(index=len(self.campaign.rounds)),
-            elapsed_ns=round(done.cost_s * 1e9),
-            readings={},
-            facts={_TURN: json.dumps(codec.encode(done))},
-        )
+        return round_of(len(self.campaign.rounds), done.cost_s, {_TURN: done})
 
     def result(self) -> Choice:
         """Return the choice so far."""
@@ -394,21 +364,15 @@ class ChoiceRun:
         is_decided = self.choice.result().verdict != UNDECIDED
         return StopReason.SATISFIED if is_decided else StopReason.TIME_BUDGET
 
-    def analyses(self) -> Iterator[Analysis]:
+    def estimates(self) -> Iterator[Mapping[str, Any]]:
         """Yield the ratio of the choice to the next best point."""
         found = self.choice.result()
-        yield Analysis(
-            metric=self._metric,
-            kind=Kind.READINGS,
-            n=len(self.campaign.rounds),
-            estimate=found.prediction,
-            notices=found.notices,
-        )
+        yield {"metric": self._metric, "estimate": found.prediction, "notices": found.notices}
 
 
 def turns_of(record: RunRecord) -> Sequence[TurnDone]:
     """Return the turns of a stored choice."""
-    return [codec.decode(TurnDone, json.loads(str(turn.facts[_TURN]))) for turn in record.rounds]
+    return [codec.decode(TurnDone, fact_in(turn, _TURN)) for turn in record.rounds]
 
 
 def choice_in(record: RunRecord) -> Choice:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -211,27 +212,17 @@ class SurfaceMap:
         InvalidInput
             For an estimate that is not above 0, or not in its interval.
         """
+        rest: dict[str, Any] = {"host": host, "cost_s": cost_s, "reason": reason}
+        bounds: dict[str, Any] = {"at_least": at_least, "at_most": at_most}
         self._asked.check(sample)
         answers = self._read_answers(estimate)
-        limits = [("at_least", at_least), ("at_most", at_most)]
+        known = {name: bound for name, bound in bounds.items() if bound is not None}
         refuse(
-            *(wrong_number(name, limit) for name, limit in limits if limit is not None),
+            *(wrong_number(name, bound) for name, bound in known.items()),
             wrong_number("cost_s", cost_s, zero=True),
-            ["an estimate and a limit are told, expected one of them"]
-            * (bool(answers) and (at_least is not None or at_most is not None)),
+            ["an estimate and a limit are told, expected one of them"] * bool(answers and known),
         )
-        self._asked.end(sample)
-        measured = Measured(
-            sample=sample,
-            estimates=answers,
-            at_least=at_least,
-            at_most=at_most,
-            host=host,
-            cost_s=cost_s,
-            reason=reason,
-        )
-        self._measured.append(measured)
-        self._own.append(measured)
+        self.recall([Measured(sample=sample, estimates=answers, **bounds, **rest)])
 
     def recall(self, measured: Sequence[Measured], *, own: bool = True) -> None:
         """Add samples of an earlier map of equal factors, subject and host.

@@ -103,16 +103,10 @@ def run_job(argv: Sequence[str], job: Job, *, is_wanted: Callable[[], bool]) -> 
 
     The process ends when its outcome is no longer wanted.
     """
+    how: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    how |= {"encoding": "utf-8", "errors": "replace", "start_new_session": True}
     try:
-        process = subprocess.Popen(  # noqa: S603  # the command is the user's own
-            argv,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-            errors="replace",
-            start_new_session=True,
-        )
+        process = subprocess.Popen(argv, **how)  # noqa: S603  # the command is the user's own
     except OSError as error:
         return Outcome(kind=LOST, failure=f"{argv[0]} cannot be started: {error}")
     lines: queue.Queue[str] = queue.Queue()
