@@ -167,12 +167,12 @@ class Rotation:
         return Turn(order=(self._left.pop(0),), plan=RoundPlan(index=self._turns - 1))
 
     def _order(self, before: Sequence[str]) -> list[str]:
-        left, order = list(before), list[str]()
+        left, order = {name: place for place, name in enumerate(before)}, list[str]()
         for place in range(len(left)):
             latest = (len(before) - 1) // 2 + place
-            free = [name for name in left if before.index(name) <= latest]
+            free = [name for name, earlier in left.items() if earlier <= latest]
             order.append(free[int(self._rng.integers(len(free)))])
-            left.remove(order[-1])
+            del left[order[-1]]
         return order
 
 
