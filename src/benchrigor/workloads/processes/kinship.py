@@ -92,7 +92,7 @@ def kill_orphans() -> None:
     orphans = {pid for pid, session in _started_by_us() if session == os.getsid(0)}
     kill(orphans)
     deadline = time.monotonic() + _DYING_S
-    while time.monotonic() < deadline and orphans & running().keys():
+    while orphans and time.monotonic() < deadline and orphans & running().keys():
         time.sleep(0.01)
 
 
