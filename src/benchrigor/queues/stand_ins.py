@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _socket
 import select
 import time
 import types
@@ -388,6 +389,10 @@ class AsyncPasses(Wrapper):
 # item, and its bytes are counted. A blocking socket is first asked not to wait; a socket with a
 # timeout, or with encryption, is polled before the call.
 
+# As plain numbers, from the part of `socket` that is written in C: to load all of it takes longer
+# than to tap a queue, and to test a bit of its enumeration as long as to receive.
+_AT_ONCE, _PEEK = int(getattr(_socket, "MSG_DONTWAIT", 0)), _socket.MSG_PEEK
+
 # Most bytes that encryption sends at once; more would wait for room unseen.
 _RECORD_BYTES = 1 << 14
 
@@ -400,10 +405,6 @@ class TappedSocket(Wrapper):
     def __init__(self, source: Any, head: Writer, tail: Writer) -> None:
         super().__init__(source, head, tail)
         self._encrypted = hasattr(source, "pending")
-        import socket  # noqa: PLC0415  # whoever has a socket has loaded it
-
-        # As plain numbers: testing a bit of the enumeration takes as long as receiving.
-        self._at_once, self._peek = int(getattr(socket, "MSG_DONTWAIT", 0)), int(socket.MSG_PEEK)
 
     def recv(self, bufsize: int, flags: int = 0) -> bytes:
         """Receive as the source does."""
@@ -457,10 +458,10 @@ class TappedSocket(Wrapper):
         limit_s = self._source.gettimeout()
         if limit_s is None and not flags and not self._encrypted:
             try:
-                return receive(size, self._at_once)
+                return receive(size, _AT_ONCE)
             except BlockingIOError:
                 pass
-        elif limit_s == 0.0 or flags & self._at_once or self._ready(select.POLLIN):
+        elif limit_s == 0.0 or flags & _AT_ONCE or self._ready(select.POLLIN):
             return receive(size, flags)
         with self._head.waiting():
             return receive(size, flags)
@@ -468,7 +469,7 @@ class TappedSocket(Wrapper):
     def _send(self, view: memoryview[int], flags: int) -> int:
         """Send as the source does: a blocking one sends all, unless it fails midway."""
         sent = self._sent_at_once(view, flags)
-        blocks = self._source.gettimeout() is None and not flags & self._at_once
+        blocks = self._source.gettimeout() is None and not flags & _AT_ONCE
         if sent is None or (blocks and sent < view.nbytes):
             start = sent or 0
             try:
@@ -484,10 +485,10 @@ class TappedSocket(Wrapper):
         send, limit_s = self._source.send, self._source.gettimeout()
         if limit_s is None and not flags and not self._encrypted:
             try:
-                return int(send(view, self._at_once))
+                return int(send(view, _AT_ONCE))
             except BlockingIOError:
                 return None
-        if limit_s == 0.0 or flags & self._at_once or self._ready(select.POLLOUT):
+        if limit_s == 0.0 or flags & _AT_ONCE or self._ready(select.POLLOUT):
             return int(send(view, flags))
         return None
 
@@ -508,7 +509,7 @@ class TappedSocket(Wrapper):
 
     def _count_bytes(self, size: int, flags: int) -> None:
         # Peeked bytes stay in the socket.
-        if not flags & self._peek:
+        if not flags & _PEEK:
             self._head.count_bytes(size)
 
 
