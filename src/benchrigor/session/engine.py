@@ -162,7 +162,7 @@ class Engine(Generic[G]):
             self.end(StopReason.WORK_TOO_SHORT, refusal)
             raise
         except HookRaised as error:
-            self.end(StopReason.HOOK_FAILED, failed_hook("next_work", error.raised))
+            self.end(StopReason.HOOK_FAILED, failed_hook("next_work", error.__cause__ or error))
             return None
 
     def tell(

@@ -389,8 +389,7 @@ def rotate(
         interrupt.records = records_of(runs)  # type: ignore[attr-defined]
         raise
     if errors:
-        first, *others = errors.items()
-        error = first[1]
+        (_, error), *others = errors.items()
         for name, other in others:
             error.add_note(f"also failed: {name}: {other}")
         error.records = records_of(runs)

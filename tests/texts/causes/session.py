@@ -262,6 +262,9 @@ CAUSES: dict[str, Callable[[], object]] = {
         lambda f: br.measure_many({"f": f}),
     ),
     "a function that lacks arguments": lambda: tried(measured, max, lambda one, _: one, sum),
+    "workloads that are timed as functions are": lambda: br.measure_pair(
+        SyntheticWorkload(restarted=True), SyntheticWorkload(restarted=True), batch=5, gc="off"
+    ),
     "all that is wrong with a pair": lambda: br.measure_pair(
         "old",  # type: ignore[arg-type]
         generator,

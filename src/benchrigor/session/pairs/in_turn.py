@@ -83,8 +83,8 @@ def measure_pair(
         proportion to ratios above 2.
     confidence, statistic, budget_s, setup, teardown, progress, seed, batch, gc, clock
         See `measure`. They apply to both functions; ``progress`` shows the ratio, with pairs as
-        readings; ``seed`` sets the order. Workloads time themselves: setup, teardown, batch and gc
-        are theirs.
+        readings; ``seed`` sets the order. Setup, teardown, batch and gc are for functions alone:
+        workloads time themselves.
     preset
         Evidence needed, see `benchrigor.model.Options`: "quick", "normal", "strict".
     disturbed
@@ -144,6 +144,8 @@ def measure_pair(
     asked |= {"detector": detector, "disturbed": disturbed, "seed": seed}
     ratio = attempt(problems, lambda: Ratio(by_round=by_round, **asked))
     problems += misfits(setup=setup, teardown=teardown, inner=batch, gc=gc, inner_name="batch")
+    if by_round and (setup, teardown, batch, gc) != (None, None, None, "on"):
+        problems.append("setup, teardown, batch, gc are for functions: workloads time themselves")
     if problems or ratio is None:
         raise InvalidInput(problems)
     clock = clock or WallClock()

@@ -50,11 +50,7 @@ def seed_of(seed: int, index: int) -> int:
 
 
 class HookRaised(Exception):
-    """A user's function for work amounts raised an error."""
-
-    def __init__(self, raised: Exception) -> None:
-        super().__init__(raised)
-        self.raised = raised
+    """A user's function for work amounts raised an error, the cause."""
 
 
 class Alone:
@@ -92,7 +88,7 @@ class Alone:
         try:
             return Turn(order=(name,), plan=with_work(plan, self._next_work(plan)))
         except Exception as error:
-            raise HookRaised(error) from error
+            raise HookRaised from error
 
     def _amount(self, left_s: float) -> float | None:
         if self._amounts is not None:
