@@ -14,7 +14,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -43,12 +43,14 @@ class Drawn:
 
     def __init__(self, rng: np.random.Generator, count: int) -> None:
         self.rng, self.names = rng, [f"test_{index}" for index in range(count)]
-        self.sds, self.costs = (
-            dict(zip(self.names, np.exp(rng.uniform(*np.log(ends), count)).tolist(), strict=True))
-            for ends in ((0.005, 0.08), (0.05, 5.0))
-        )
+        self.sds, self.costs = self.drawn(0.005, 0.08), self.drawn(0.05, 5.0)
         self.slower = set(rng.choice(self.names, max(count // 20, 1), replace=False).tolist())
         self.clock_s = 0.0
+
+    def drawn(self, low: float, high: float) -> dict[str, float]:
+        """Draw a figure for each benchmark, log-uniform."""
+        logs = self.rng.uniform(math.log(low), math.log(high), len(self.names))
+        return dict(zip(self.names, np.exp(logs).tolist(), strict=True))
 
     def log_of(self, name: str, role: str) -> float:
         """Draw the logarithm of a time in one process."""
@@ -157,7 +159,7 @@ WORK = "def work():\n    return sum(i * i for i in range({}))\n"
 
 
 @contextmanager
-def project(old: str, new: str, **files: str):
+def project(old: str, new: str, **files: str) -> Iterator[Path]:
     """Make a repository, and go there: a file lib.py of two revisions, and others."""
     with TemporaryDirectory() as place:
         folder, before = Path(place), Path.cwd()
@@ -177,7 +179,7 @@ def project(old: str, new: str, **files: str):
 
 
 @contextmanager
-def neighbour(*, bursts: bool):
+def neighbour(*, bursts: bool) -> Iterator[None]:
     """Keep a processor busy for half a second in every second, or do nothing."""
     half = "e = time.time() + .5\n while time.time() < e: pass\n time.sleep(.5)"
     code = f"import time\nwhile True:\n {half}"
@@ -253,7 +255,7 @@ def tools(run: Run) -> None:
     hyperfine = ("hyperfine", "-N", "--runs", "5", "--export-json", "out.json", python)
     go = ("go", "test", "-run", "-", "-bench", "{filter}", "-benchtime", "50ms", "-count", "1")
     loop = "print(sum(i * i for i in range({})))\n"
-    rows = (
+    rows: Any = (
         ("hyperfine", hyperfine, "out.json", loop.format(1_000_000), loop.format(1_300_000), {}),
         ("go", go, None, "", "", {"go__mod": "module lib\n"}),
     )
@@ -267,7 +269,8 @@ def tools(run: Run) -> None:
                 commit_go(folder)
             sources = Sources(words=words, revisions=("HEAD~1", "HEAD"))
             gate = measure_gate(sources, results=results, budget_s=90.0, seed=run.seed)
-        verdicts = {name: str(each) for name, each in gate.family.verdicts.items()}
+        judged = gate.family.verdicts if gate.family else {}
+        verdicts = {name: str(each) for name, each in judged.items()}
         run.row(tool, json.dumps(verdicts))
         worse = [*verdicts.values()].count("worse")
         run.say(f"{tool}: {run.bar(tool, worse, '==', 1)}")

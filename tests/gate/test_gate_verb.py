@@ -94,8 +94,7 @@ def test_results_are_read_from_a_file_that_is_then_gone(cli: Any, printed: Any) 
         (("true",), 2, "is empty"),
         (("echo", "hello"), 2, "no results of a known tool"),
         (("sh", "-c", "echo broken >&2; exit 3"), 5, "broken"),
-        (("no-such-program",), 2, "there is no program no-such-program"),
-        (("pytest-of-nobody", "x"), 2, "there is no program"),
+        (("no-such-program",), 5, "no-such-program"),
     ],
 )
 def test_a_command_without_results_is_refused(

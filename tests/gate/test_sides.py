@@ -75,6 +75,7 @@ def test_folders_are_sides_and_the_copy_is_of_the_old_one(tmp_path: Path) -> Non
         ({"shop": "/site-packages/shop/__init__.py"}, "shop"),
         ({"shop.inner": "/site-packages/shop/inner.py"}, None),  # its package is named already
         ({"helpers": "old/helpers.py"}, "helpers"),
+        ({"numpy": "old/.venv/lib/python3.12/site-packages/numpy/__init__.py"}, None),
         ({"io": "/usr/lib/python/io.py"}, None),
     ],
 )

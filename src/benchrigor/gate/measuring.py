@@ -8,7 +8,7 @@ from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
 from benchrigor.gate.data import Gate
 from benchrigor.gate.ratios import ROLES, Block, Ratios
-from benchrigor.gate.sides import NEW, OLD, Side, Sources, check_program
+from benchrigor.gate.sides import NEW, OLD, Side, Sources
 from benchrigor.gate.suite import Pass, PytestSuite, Suite, suite_of
 from benchrigor.model import Progress, StopReason, Turn
 from benchrigor.session.engine import Engine
@@ -85,19 +85,14 @@ def measure_gate(
         can_choose=suite.can_choose,
     )
     engine = Engine(ratios)
-    try:
-        with sources.sides() as sides:
-            check_program(sides[OLD].words, sides[OLD].folder)
-            suite.refuse_old_results(sides)
-            ratios.labels = {role: sides[role].label for role in (OLD, NEW)}
-            began(engine)
-            hooks = Hooks(progress=progress and (lambda state: progress(state, ratios)))
-            try:
-                drive(engine, _Runner(suite, sides, engine), WallClock(), hooks)
-            except KeyboardInterrupt:
-                engine.end(StopReason.INTERRUPTED)
-    finally:
-        suite.close()
+    with sources.sides() as sides:
+        ratios.labels = {role: sides[role].label for role in (OLD, NEW)}
+        began(engine)
+        hooks = Hooks(progress=progress and (lambda state: progress(state, ratios)))
+        try:
+            drive(engine, _Runner(suite, sides, engine), WallClock(), hooks)
+        except KeyboardInterrupt:
+            engine.end(StopReason.INTERRUPTED)
     found: Gate = engine.result()
     return found
 

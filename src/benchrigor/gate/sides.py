@@ -11,12 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from shutil import which
 
 from benchrigor.errors import InvalidInput, NotComparable
 from benchrigor.model.checks import refuse
 from benchrigor.units import first_few
-from benchrigor.workloads.worktrees import worktrees
+from benchrigor.workloads.worktrees import Checkout, worktrees
 
 OLD, NEW, COPY = "old", "new", "copy"  # roles; the copy is of the old code
 _PYTHON = "{python}"
@@ -37,7 +36,6 @@ class Side:
     top: Path
     others: tuple[Path, ...] = ()
     path: tuple[str, ...] = ()  # folders to import from, first
-    python: str = ""
 
     @property
     def env(self) -> dict[str, str]:
@@ -47,16 +45,10 @@ class Side:
 
     def check_imports(self, modules: Mapping[str, str]) -> None:
         """Raise NotComparable if code of the repository was imported from outside the side."""
-        own = {
-            name: Path(file)
-            for name, file in modules.items()
-            if not Path(file).is_relative_to(self.top)
-        }
         strangers = [
             f"{name} ({file})"
-            for name, file in own.items()
-            if any(file.is_relative_to(other) for other in self.others)
-            or ("." not in name and name not in sys.stdlib_module_names and self._holds(name))
+            for name, file in modules.items()
+            if self._is_strange(name, Path(file))
         ]
         if strangers:
             raise NotComparable(
@@ -65,6 +57,16 @@ class Side:
                 "in editable mode (pip install -e .), remove an installed copy, or name an "
                 "interpreter for each side (--python)"
             )
+
+    def _is_strange(self, name: str, file: Path) -> bool:
+        """Return whether a module is another version of what is in this side."""
+        if file.is_relative_to(self.top):
+            return False
+        is_installed = "site-packages" in file.parts  # an environment may be in the repository
+        of_another = any(file.is_relative_to(other) for other in self.others)
+        if of_another and not is_installed:
+            return True
+        return "." not in name and name not in sys.stdlib_module_names and self._holds(name)
 
     def _holds(self, name: str) -> bool:
         """Return whether the side has a module or package of this name to import."""
@@ -109,51 +111,32 @@ class Sources:
     @contextmanager
     def sides(self) -> Iterator[dict[str, Side]]:
         """Set the sides up: check revisions out and build them, for as long as they are used."""
-        here = Path.cwd().resolve()
-        if self.pythons:
-            places, labels = [here] * 2, [*self.pythons]
-            tops: Sequence[Path] = places
-        elif self.folders:
-            places = [place.resolve() for place in self.folders]
-            labels, tops = [str(place) for place in self.folders], places
-        else:
+        if self.revisions:
             old, new = self.revisions
             with worktrees([old, new, old], build=self.build or None) as found:
-                original = found[0].original
-                yield self._named(
-                    [each.folder for each in found],
-                    [each.top for each in found],
-                    [old, new, old],
-                    paths=[each.path() for each in found],
-                    beside=(original,),
-                )
+                yield self._named(found, [old, new, old])
             return
-        yield self._named([*places, places[0]], [*tops, tops[0]], [*labels, labels[0]])
+        folders = [place.resolve() for place in self.folders] or [Path.cwd().resolve()] * 2
+        labels = [*map(str, self.folders)] or [*self.pythons]
+        places = [Checkout(top=each, folder=each, original=each) for each in folders]
+        yield self._named([*places, places[0]], [*labels, labels[0]])
 
-    def _named(
-        self,
-        folders: Sequence[Path],
-        tops: Sequence[Path],
-        labels: Sequence[str],
-        *,
-        paths: Sequence[Sequence[str]] = ((), (), ()),
-        beside: tuple[Path, ...] = (),
-    ) -> dict[str, Side]:
+    def _named(self, places: Sequence[Checkout], labels: Sequence[str]) -> dict[str, Side]:
         pythons = [*self.pythons, *self.pythons[:1]] or [""] * 3
+        tops = {each for place in places for each in (place.top, place.original)}
         made = {}
-        for index, role in enumerate((OLD, NEW, COPY)):
-            top = tops[index]
-            others = {*tops, *beside} - {top}
-            path = [*paths[index], *map(str, _roots(folders[index]))]
+        for role, place, label, python in zip(
+            (OLD, NEW, COPY), places, labels, pythons, strict=True
+        ):
+            path = dict.fromkeys([*place.path(), *map(str, _roots(place.folder))])
             made[role] = Side(
                 role=role,
-                label=labels[index],
-                folder=folders[index],
-                words=with_python(self.words, pythons[index]),
-                top=top,
-                others=tuple(other for other in others if not top.is_relative_to(other)),
-                path=tuple(dict.fromkeys(path)) if not self.pythons else (),
-                python=pythons[index],
+                label=label,
+                folder=place.folder,
+                words=with_python(self.words, python),
+                top=place.top,
+                others=tuple(each for each in tops if not place.top.is_relative_to(each)),
+                path=() if python else tuple(path),
             )
         return made
 
@@ -190,12 +173,3 @@ def is_pytest(words: Sequence[str]) -> bool:
     return name in {"pytest", "py.test"} or (
         name.startswith("python") and rest[:2] == ["-m", "pytest"]
     )
-
-
-def check_program(words: Sequence[str], folder: Path) -> None:
-    """Raise InvalidInput for a command without a program that can be found."""
-    program = words[0]
-    is_path = os.sep in program
-    if not (is_path and (folder / program).exists()) and which(program) is None:
-        hint = f": {Path(sys.executable).name} -m pytest runs it, too" if is_pytest(words) else ""
-        raise InvalidInput(f"there is no program {program}{hint}")

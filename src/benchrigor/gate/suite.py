@@ -9,7 +9,8 @@ import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -68,18 +69,6 @@ class Suite:
                 f"--results is {results}, expected a path in the folder of each side"
             )
 
-    def refuse_old_results(self, sides: Mapping[str, Side]) -> None:
-        """Raise InvalidInput if results are there before anything ran: they would be read."""
-        for side in sides.values():
-            if self._results is not None and is_there(side.folder / self._results):
-                raise InvalidInput(
-                    f"{side.folder / self._results} is there already, expected no results before "
-                    "the command runs: remove it, or name another file"
-                )
-
-    def close(self) -> None:
-        """Leave nothing: results are removed after each run."""
-
     def run(
         self,
         side: Side,
@@ -94,9 +83,14 @@ class Suite:
         """
         words = [word.replace(_FILTER, self._chosen(names)) for word in side.words]
         place = None if self._results is None else side.folder / self._results
+        if place is not None and is_there(place):  # each run removes its own
+            raise InvalidInput(
+                f"{place} is there already, expected no results before the command runs: remove "
+                "it, or name another file"
+            )
         with OutputFile() as output:
             try:
-                elapsed_s = run_in(side, words, output, limit_s=limit_s)
+                elapsed_s = run_in(side, words, output, limit_s=limit_s, wanted=place)
                 found = _read(place) if place else _printed(output, shown(words))
             finally:
                 if place is not None:
@@ -121,41 +115,34 @@ class PytestSuite:
 
     def __init__(self) -> None:
         self._known = ""  # of pytest's options, as its help names them
-        self._place = Path(mkdtemp(prefix="benchrigor-gate-"))
+        self._folder = TemporaryDirectory(prefix="benchrigor-gate-")  # removed with this
         source = Path(__file__).with_name("side_plugin.py")
-        shutil.copyfile(source, self._place / f"{_PLUGIN}.py")
-
-    def close(self) -> None:
-        """Remove what it needed."""
-        shutil.rmtree(self._place, ignore_errors=True)
-
-    def refuse_old_results(self, _: Mapping[str, Side]) -> None:
-        """Accept all sides: results have files of their own."""
+        shutil.copyfile(source, Path(self._folder.name) / f"{_PLUGIN}.py")
 
     def run(
         self, side: Side, names: Collection[str] | None, *, share_s: float, limit_s: float
     ) -> Pass:
         """Run the tests once, or those that are named; ``share_s`` is the time of each call."""
-        with TemporaryDirectory(dir=self._place) as place, OutputFile(keeps_end=True) as output:
-            told, own, rival = (Path(place) / name for name in ("told", "bench", "benchmark"))
+        folder = self._folder.name
+        with TemporaryDirectory(dir=folder) as place, OutputFile(keeps_end=True) as output:
+            told, own, rival = (Path(place) / name for name in ("report", "bench", "benchmark"))
             asked = {"tests": None if names is None else [*names], "told": str(told)}
             words = [*side.words, *self._options(side, share_s, own, rival)]
-            env = {"BENCHRIGOR_GATE": json.dumps(asked)}
-            env["PYTHONPATH"] = os.pathsep.join(
-                [str(self._place), *filter(None, [side.env.get("PYTHONPATH")])]
-            )
+            path = filter(None, [folder, side.env.get("PYTHONPATH")])
+            env = {"BENCHRIGOR_GATE": json.dumps(asked), "PYTHONPATH": os.pathsep.join(path)}
             accepted = (_PASSED, _FAILED, _NONE)
-            elapsed_s = run_in(side, words, output, limit_s=limit_s, env=env, accepted=accepted)
-            seen = json.loads(told.read_text()) if told.exists() else {}
-            side.check_imports(seen.get("modules", {}))
+            given: Any = {"limit_s": limit_s, "env": env, "accepted": accepted, "wanted": told}
+            elapsed_s = run_in(side, words, output, **given)
+            seen = json.loads(told.read_text())
+            side.check_imports(seen["modules"])
             found = [each for file in (own, rival) if file.exists() for each in _read(file)]
             values, metrics = figures_of(found)
             return Pass(
                 elapsed_s=elapsed_s,
                 values=values,
                 metrics=metrics,
-                failed=seen.get("failed", {}),
-                durations=seen.get("durations", {}),
+                failed=seen["failed"],
+                durations=seen["durations"],
             )
 
     def _options(self, side: Side, share_s: float, own: Path, rival: Path) -> list[str]:
@@ -203,8 +190,12 @@ def run_in(
     limit_s: float,
     env: Mapping[str, str] | None = None,
     accepted: Collection[int] = (0,),
+    wanted: Path | None = None,
 ) -> float:
-    """Run a command in a side to its end, and return its seconds; WorkloadFailed if it fails."""
+    """Run a command in a side to its end, and return its seconds.
+
+    WorkloadFailed if it fails, or ends without the results that are ``wanted``.
+    """
     env = {**side.env, **(env or {})}
     line = CommandLine(words, cwd=side.folder, env=env, accept_exit=accepted)
     clock = WallClock()
@@ -214,6 +205,8 @@ def run_in(
         failure = ended.failure or line.failure(ended.code)
         if ended.limit_s:
             failure = f"ran longer than {show_duration(limit_s)}, and was killed: does it hang?"
+        if failure is None and wanted is not None and not wanted.exists():
+            failure = f"ended without {wanted.name}, expected results there"
         if failure:
             where = f"{shown(words)} in the {side.role} side, {side.label},"
             end = stderr.end() or output.end()
@@ -230,12 +223,9 @@ def figures_of(found: Sequence[Result]) -> tuple[dict[str, float], dict[str, Met
     metrics: dict[str, Metric] = {}
     for each in found:
         metric, value = _figure(each)
-        if metric is None or value is None or not np.isfinite(value):
-            continue
-        name = escaped(each.name)
-        if name in values:
-            raise InvalidInput(f"two benchmarks are called {name}, expected a name for each")
-        values[name], metrics[name] = value, metric
+        if metric is not None and value is not None:
+            name = escaped(each.name)
+            values[name], metrics[name] = value, metric
     return values, metrics
 
 
@@ -260,8 +250,6 @@ def _figure(found: Result) -> tuple[Metric | None, float | None]:
 
 def _read(place: Path) -> list[Result]:
     """Return the benchmarks of a file or folder of results."""
-    if not is_there(place):
-        raise WorkloadFailed(f"the command wrote no {place.name}, expected its results there")
     return _known(results_in(place), str(place.name))
 
 
