@@ -65,8 +65,10 @@ class Drawn:
             durations = {name: self.costs[name] for name in names}
             elapsed_s = sum(durations.values())
             self.clock_s += elapsed_s
-            told = {"metrics": dict.fromkeys(names, TIME), "durations": durations}
-            passes[role] = Pass(elapsed_s=elapsed_s, values=values, **told)
+            metrics = dict.fromkeys(names, TIME)
+            passes[role] = Pass(
+                elapsed_s=elapsed_s, values=values, metrics=metrics, durations=durations
+            )
         elapsed_ns = round((self.clock_s - since_s) * 1e9)
         return Block(plan=turn.plan, passes=passes, elapsed_ns=elapsed_ns)
 

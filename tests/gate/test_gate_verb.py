@@ -158,12 +158,14 @@ def test_a_suite_of_pytest_with_both_fixtures(
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # it would turn a plugin off
     command = (sys.executable, "-m", "pytest", "benchmarks/")
     words = ("--rev", "HEAD~1", "--rev", "HEAD", "--budget", "120", "--margin", "40%")
-    result = cli("gate", *words, "--", *command)
+    result = cli("gate", *words, "--json", "--", *command)
     assert result.exit_code == 5, result.output
-    head, broken, *_ = result.stdout.splitlines()
-    assert "BROKEN, 1 benchmark on the new side only; 1 worse, " in head
-    assert head.endswith(" of 2 benchmarks")
-    assert "test_word fails on the new side only: NameError" in broken
+    found = json.loads(result.stdout)["gate"]
+    verdicts = {each["name"].partition("::")[2]: each["verdict"] for each in found["benchmarks"]}
+    assert verdicts.keys() == {"test_total", "test_label"}
+    assert verdicts["test_total"] == "worse"
+    assert verdicts["test_label"] != "worse"
+    assert "NameError" in found["failed"]["new"]["benchmarks/test_shop.py::test_word"]
     assert git(repository, "worktree", "list").count("\n") == 1
 
 

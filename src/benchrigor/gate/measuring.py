@@ -76,17 +76,16 @@ def measure_gate(
     >>> sources = Sources(words=("pytest", "benchmarks/"), revisions=("main", "HEAD"))
     >>> gate = measure_gate(sources, budget_s=300)  # doctest: +SKIP
     """
-    suite = suite_of(sources.words, results)
-    ratios = Ratios(
-        margin=margin,
-        budget_s=budget_s,
-        confidence=confidence,
-        seed=seed,
-        can_choose=suite.can_choose,
-    )
-    engine = Engine(ratios)
-    with sources.sides() as sides:
+    with suite_of(sources.words, results) as suite, sources.sides() as sides:
+        ratios = Ratios(
+            margin=margin,
+            budget_s=budget_s,
+            confidence=confidence,
+            seed=seed,
+            can_choose=suite.can_choose,
+        )
         ratios.labels = {role: sides[role].label for role in (OLD, NEW)}
+        engine = Engine(ratios)
         began(engine)
         hooks = Hooks(progress=progress and (lambda state: progress(state, ratios)))
         try:

@@ -6,7 +6,8 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -113,17 +114,17 @@ class PytestSuite:
 
     can_choose = True
 
-    def __init__(self) -> None:
+    def __init__(self, folder: str) -> None:
         self._known = ""  # of pytest's options, as its help names them
-        self._folder = TemporaryDirectory(prefix="benchrigor-gate-")  # removed with this
+        self._folder = folder
         source = Path(__file__).with_name("side_plugin.py")
-        shutil.copyfile(source, Path(self._folder.name) / f"{_PLUGIN}.py")
+        shutil.copyfile(source, Path(folder) / f"{_PLUGIN}.py")
 
     def run(
         self, side: Side, names: Collection[str] | None, *, share_s: float, limit_s: float
     ) -> Pass:
         """Run the tests once, or those that are named; ``share_s`` is the time of each call."""
-        folder = self._folder.name
+        folder = self._folder
         with TemporaryDirectory(dir=folder) as place, OutputFile(keeps_end=True) as output:
             told, own, rival = (Path(place) / name for name in ("report", "bench", "benchmark"))
             asked = {"tests": None if names is None else [*names], "told": str(told)}
@@ -286,6 +287,11 @@ def remove(place: Path) -> None:
         place.unlink(missing_ok=True)
 
 
-def suite_of(words: Sequence[str], results: str | None) -> Suite | PytestSuite:
-    """Return what runs a command: a suite of pytest unless a file of results is named."""
-    return PytestSuite() if results is None and is_pytest(words) else Suite(words, results=results)
+@contextmanager
+def suite_of(words: Sequence[str], results: str | None) -> Iterator[Suite | PytestSuite]:
+    """Give what runs a command: a suite of pytest unless a file of results is named."""
+    if results is not None or not is_pytest(words):
+        yield Suite(words, results=results)
+        return
+    with TemporaryDirectory(prefix="benchrigor-gate-") as folder:
+        yield PytestSuite(folder)
