@@ -97,6 +97,8 @@ class PeakRun:
         self._ahead: LoadTrial | None = None  # asked for already
         self._idle_ns, self._prepared_s = 0, 0.0
         self._metric = describe_metric("peak", search.unit)
+        goal = search.goal
+        self._budget_s = math.inf if goal.budget_s is None else goal.budget_s
         self.campaign = Campaign(
             self,
             KIND,
@@ -106,9 +108,7 @@ class PeakRun:
             name=name,
             metrics=(self._metric,),
             options=Options(
-                target=search.goal.accuracy,
-                confidence=search.goal.confidence,
-                budget_s=math.inf if search.goal.budget_s is None else search.goal.budget_s,
+                target=goal.accuracy, confidence=goal.confidence, budget_s=self._budget_s
             ),
             provenance=provenance,
         )
@@ -181,8 +181,7 @@ class PeakRun:
 
     def left_s(self) -> float:
         """Return the rest of the budget in seconds."""
-        budget_s = self.search.goal.budget_s
-        return math.inf if budget_s is None else budget_s - self.search.spent_s
+        return self._budget_s - self.search.spent_s
 
     def _say_cut(self, trial: LoadTrial, elapsed_ns: int) -> str:
         """Return the sentence on a trial that was ended at the end of the budget."""

@@ -80,18 +80,14 @@ class ProcessSenders:
     def check(self, requests: Requests | Send) -> None:
         """Begin nothing: processes begin with the first trial that needs them."""
 
-    def send(
-        self, requests: Requests | Send, at_s: Floats, *, timeout_s: float, give_up_s: float
-    ) -> Sent:
-        """Send requests at their times; if processes were busy, later from twice as many."""
+    def send(self, requests: Requests | Send, at_s: Floats, **limits: float) -> Sent:
+        """Send requests at their times; if processes were busy, later from twice as many.
+
+        ``limits`` are of `send_requests`: ``timeout_s`` and ``give_up_s``.
+        """
         n = self._processes
-        send = partial(
-            send_requests,
-            requests,
-            timeout_s=timeout_s,
-            most_waiting=max(most_connections() // n, 1),
-            give_up_s=give_up_s,
-        )
+        how: dict[str, Any] = {"most_waiting": max(most_connections() // n, 1), **limits}
+        send = partial(send_requests, requests, **how)
         found = send(at_s) if n == 1 else self._sent_by_several(requests, send, at_s)
         if found.cpu_s > _BUSY * n * found.elapsed_s:
             self._processes = min(2 * n, self._most_processes)
@@ -168,6 +164,7 @@ def most_connections() -> int:
     return min(max(soft - _FILES_LEFT, 1), _MOST_WAITING)
 
 
+_FINITE_S = 1e9  # an infinite limit, in JSON
 _SPARE_S, _TIMES = 0.3, 1.5  # lead of the start: the slowest host so far, times this, and a bit
 
 
@@ -218,21 +215,19 @@ class HostSenders:
                 raise WorkloadFailed(f"{host} cannot send: {done.failure}")
             self._lead_s = max(self._lead_s, _lead_for(done.elapsed_s))
 
-    def send(
-        self, requests: Requests | Send, at_s: Floats, *, timeout_s: float, give_up_s: float
-    ) -> Sent:
-        """Send requests at their times, shared among hosts; PartLost if a host did not send."""
+    def send(self, requests: Requests | Send, at_s: Floats, **limits: float) -> Sent:
+        """Send requests at their times, shared among hosts; PartLost if a host did not send.
+
+        ``limits`` are as of `ProcessSenders`.
+        """
         self.check(requests)
         assert isinstance(requests, HttpRequests)  # noqa: S101  # it was checked
         assert self._pool is not None  # noqa: S101  # it was made
         hosts = self._pool.hosts
         if not hosts:
             raise WorkloadFailed("no host is left that sends")
-        shared: dict[str, Any] = {
-            "requests": codec.encode(requests),
-            "timeout_s": timeout_s,
-            "give_up_s": min(give_up_s, 1e9),
-        }
+        finite = {name: min(limit, _FINITE_S) for name, limit in limits.items()}
+        shared: dict[str, Any] = {"requests": codec.encode(requests), **finite}
         whose = np.random.default_rng(at_s.size).permutation(at_s.size) % len(hosts)
         parts = {host: at_s[whose == index] for index, host in enumerate(hosts)}
         self.shares = {host: part.size for host, part in parts.items()}
@@ -292,14 +287,11 @@ def get_ready() -> int:
 
 
 def send_part(
-    *,
-    requests: Mapping[str, Any],
-    at_s: str,
-    start_s: float,
-    timeout_s: float,
-    give_up_s: float,
+    *, requests: Mapping[str, Any], at_s: str, start_s: float, **limits: float
 ) -> dict[str, Any]:
     """Send requests on this host, from ``start_s`` by its monotonic clock on.
+
+    ``limits`` are of `send_requests`: ``timeout_s`` and ``give_up_s``.
 
     Returns
     -------
@@ -311,14 +303,8 @@ def send_part(
     spare_s = start_s - time.monotonic()
     if spare_s < 0.0:
         return {"spare_s": spare_s}
-    found = send_requests(
-        HttpRequests(kinds=kinds, seed=requests["seed"]),
-        _floats(at_s),
-        start_s=start_s,
-        timeout_s=timeout_s,
-        most_waiting=most,
-        give_up_s=give_up_s,
-    )
+    asked, how = HttpRequests(kinds=kinds, seed=requests["seed"]), {"start_s": start_s, **limits}
+    found = send_requests(asked, _floats(at_s), most_waiting=most, **how)
     values = {field.name: getattr(found, field.name) for field in fields(found)}
     columns = _pack([values.pop(name) for name in ARRAYS])
     return {"spare_s": spare_s, "sent": values, "columns": columns}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -50,19 +51,13 @@ def measure_map(
         with Samples(file, **own, after=after_trial, earlier=run.earlier) as samples:
             run.campaign.carry_out(here(samples.measure), after=after)
         return samples.pop_steps()
-    with _hosts(run, store, began) as (submit, at_once):
+    with _hosts(run, store, began, after) as (submit, carry_out):
 
         def measure_sample(sample: Sample) -> Future[Outcome]:
             begun = run.earlier.get(sample.id)
             return submit([sample], earlier=begun.run_id if begun else None)
 
-        run.campaign.carry_out(
-            measure_sample,
-            read=lambda _, job: _found_in(job, store)[0],
-            at_once=at_once,
-            deadline_s=file.deadline_s,
-            after=after,
-        )
+        carry_out(measure_sample, read=lambda _, job: _found_in(job, store)[0])
     return []
 
 
@@ -70,7 +65,7 @@ def measure_choice(
     run: ChoiceRun, *, store: Journal, began: Began, after: Callable[[], object]
 ) -> None:
     """Carry out a choice, on the hosts of its file or on this machine."""
-    file, name = run.file, metric_of(run.file.response).name
+    name = metric_of(run.file.response).name
 
     def read(turn: Turn, job: Outcome) -> TurnDone:
         if job.kind == FAILED:
@@ -86,25 +81,20 @@ def measure_choice(
             attempts=job.remarks,
         )
 
-    with _hosts(run, store, began) as (submit, at_once):
-        run.campaign.carry_out(
-            lambda turn: submit(run.samples_of(turn), first=turn.host),
-            read=read,
-            at_once=at_once,
-            deadline_s=file.deadline_s,
-            after=after,
-        )
+    with _hosts(run, store, began, after) as (submit, carry_out):
+        carry_out(lambda turn: submit(run.samples_of(turn), first=turn.host), read=read)
 
 
 @contextmanager
 def _hosts(
-    run: MapRun | ChoiceRun, store: Journal, began: Began
-) -> Iterator[tuple[Callable[..., Future[Outcome]], int]]:
-    """Hold the hosts of a map; give what measures samples on one, and the number of jobs at once.
+    run: MapRun | ChoiceRun, store: Journal, began: Began, after: Callable[[], object]
+) -> Iterator[tuple[Callable[..., Future[Outcome]], Callable[..., Any]]]:
+    """Hold the hosts of a map; give what measures samples on one, and what has all carried out.
 
     A job may take as long as the whole map. Without hosts it is measured here.
     """
     file = run.file
+    carry_out = partial(run.campaign.carry_out, deadline_s=file.deadline_s, after=after)
     n_hosts, call = 1 + file.hosts.generators, f"{__name__}:{measure.__name__}"
     # Arguments of all jobs; the pool fills in the hosts and lease.
     shared: dict[str, Any] = {
@@ -121,7 +111,7 @@ def _hosts(
             own = {"samples": codec.encode(samples), "hosts": [first]}
             return measure(**shared | own)
 
-        yield here(measure_here), 1
+        yield here(measure_here), carry_out
         return
     with Pool(
         executor_for(file.hosts),
@@ -136,7 +126,8 @@ def _hosts(
             own = {"samples": codec.encode(samples), "earlier": earlier}
             return pool.submit(call, shared | own, n_hosts=n_hosts, first=first)
 
-        yield submit, max(1, len(pool.hosts) // n_hosts)  # the first one fails on too few
+        at_once = max(1, len(pool.hosts) // n_hosts)  # the first one fails on too few
+        yield submit, partial(carry_out, at_once=at_once)
 
 
 def _found_in(job: Outcome, store: Store) -> list[Found]:

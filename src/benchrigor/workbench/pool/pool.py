@@ -80,12 +80,8 @@ class Pool:
         self._executor, self._owner, self._lock_folder = executor, owner, lock_folder
         self._began, self._timed = began, timed
         self._is_within, self._number = within is not None, within or 0
-        self._job = partial(
-            Job,
-            lock_folder=lock_folder,
-            alone=executor.alone and not self._is_within,
-            limit_s=limit_s,
-        )
+        alone = executor.alone and not self._is_within
+        self._job = partial(Job, lock_folder=lock_folder, alone=alone, limit_s=limit_s)
         self._hosts = list(executor.hosts)
         self._used: dict[str, Token] = {}
         self._lost_in_a_row = Counter[str]()
