@@ -87,14 +87,14 @@ class ProcessSenders:
         """
         n = self._processes
         how: dict[str, Any] = {"most_waiting": max(most_connections() // n, 1), **limits}
-        send = partial(send_requests, requests, **how)
+        send: Callable[..., Sent] = partial(send_requests, requests, **how)
         found = send(at_s) if n == 1 else self._sent_by_several(requests, send, at_s)
         if found.cpu_s > _BUSY * n * found.elapsed_s:
             self._processes = min(2 * n, self._most_processes)
         return found
 
     def _sent_by_several(
-        self, requests: Requests | Send, send: partial[Sent], at_s: Floats
+        self, requests: Requests | Send, send: Callable[..., Sent], at_s: Floats
     ) -> Sent:
         n = self._processes
         try:  # a process may be killed at any moment, also before it is given anything
