@@ -44,7 +44,7 @@ SIZES = {1_000: 301, 10_000: 151, 100_000: 51, 1_000_000: 21}
 
 @script.section("What finding change points costs", seed=SEED)
 def speed(run: Run) -> None:
-    """Print the time over that of sorting the same readings, and the memory."""
+    """Print the time over the time of sorting the same readings, and the memory."""
     run.heading("n", "ms", "over numpy.sort", "bar", "memory per reading", "bar")
     spent = {}
     for row, (n, most) in enumerate(SIZES.items()):
@@ -219,7 +219,7 @@ SHORTEST, PENALTY, LEVEL = 30, 0.25, 20.0
 
 
 def by_hand(readings: list[float]) -> tuple[int, int] | None:
-    """Return where the dominant segment is by the published recursion; None if there is none.
+    """Return where the dominant segment is by the published recursion, or None.
 
     Each median is from scratch; the longest segment counts if it holds more than half.
     """
@@ -244,7 +244,7 @@ def by_hand(readings: list[float]) -> tuple[int, int] | None:
 
 
 def as_published(seed: int, ar: float, number: int) -> bool:
-    """Whether segment and mean of one trace by ``detector="edm"`` are those of the recursion."""
+    """Whether segment and mean of one trace by ``detector="edm"`` are as by the recursion."""
     rng = np.random.default_rng([seed, LETTER, 0, 2 * number + (ar > 0.0)])
     n = int(rng.integers(120, 301))
     dominant = int(rng.uniform(0.55, 0.9) * n)

@@ -399,7 +399,7 @@ def probes(run: Run) -> None:
 
 @script.section("Whether events of eight threads are lost, and what a probe holds", seed=20330511)
 def exact(run: Run) -> None:
-    """Print totals beside a reader that resets, and the memory of a probe that was used."""
+    """Print totals next to a reader that resets, and the memory of a probe that was used."""
     registry, events, counted = ProbeRegistry(), 20_000 if run.quick else 1_250_000, 0
     probe, reader = registry.probe("event"), registry.reader()
 

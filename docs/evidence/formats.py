@@ -1,4 +1,4 @@
-"""What is read of other tools and written for them: how right, how robust.
+"""Files read from other tools and written for them: how right, how robust.
 
     python docs/evidence/formats.py [--quick] [--seed N] [--only round-trip,samples]
 
@@ -65,7 +65,7 @@ def records_of(text: str) -> list[RunRecord]:
 
 
 def counted(record: RunRecord) -> list[float]:
-    """Return the readings that count by the table, or all if there is no number."""
+    """Return the readings that count by the table, or all without a number."""
     head, *rows = csv.reader(io.StringIO(write_records([record], "csv").text))
     name, value, kept = (head.index(each) for each in ("metric", "value", "kept"))
     main = [each for each in rows if each[name] == record.metrics[0].name]
@@ -90,7 +90,7 @@ def session_of(run: Run, number: int) -> RunRecord:
 
 @script.section("Written for pyperf, and read by its own loader", seed=SEED)
 def round_trip(run: Run) -> None:
-    """Print how far means of pyperf's loader are from those of what was written."""
+    """Print how far means of pyperf's loader are from the means of the readings written."""
     rng, runs = run.rng(0), run.runs(400, 40)
     shapes = [(int(rng.integers(2, 40)), int(rng.integers(1, 12))) for _ in range(runs)]
     made = {
@@ -115,7 +115,7 @@ def round_trip(run: Run) -> None:
 
 
 def is_deserved(path: Path, record: RunRecord, code: Code) -> bool:
-    """Whether a warning is of what the file really lacks."""
+    """Whether a warning is of a real gap in the file."""
     size = record.readings().size
     return {
         Code.NO_RAW_READINGS: not record.rounds,
@@ -125,7 +125,7 @@ def is_deserved(path: Path, record: RunRecord, code: Code) -> bool:
     }.get(code, code in FEW and (size < 100 or len(record.rounds) in range(2, 10)))
 
 
-@script.section("Samples of other tools: what is warned of", seed=SEED)
+@script.section("Samples of other tools: warnings", seed=SEED)
 def samples(run: Run) -> None:
     """Print the warnings of each sample, and whether it deserves them."""
     run.heading("sample", "benchmarks", "warnings", "undeserved", "bar")
@@ -168,7 +168,7 @@ CELLS = (*("", "x", "-1", "nan", "inf", "1e999", "12,5", '"', "1.5s", "3/4", "0x
 
 @cache
 def sample_files() -> dict[str, dict[str, bytes]]:
-    """Return the bytes of each sample by path; that of a file is its name."""
+    """Return the bytes of each sample by path; a file's path is its name."""
     record = br.read_results(DATA / "hyperfine.json")[0].to_dict()
     made = {"record.json": json.dumps(record), **TABLES}
     found = {name: {name: held.encode()} for name, held in made.items()}
@@ -179,7 +179,7 @@ def sample_files() -> dict[str, dict[str, bytes]]:
 
 
 def mutant(seed: int, index: int) -> tuple[str, dict[str, bytes]]:
-    """Return the path of a damaged sample, and its files; made anew by seed and index alone."""
+    """Return the path of a damaged sample, and its files; made again by seed and index alone."""
     rng = random.Random(f"{seed}:{index}")
     names = [*sample_files()]
     name = names[index // 4 % len(names)]  # four doors each
@@ -208,7 +208,7 @@ def damage_of(rng: random.Random, raw: bytes) -> bytes:
 
 
 def in_json(rng: random.Random, text: str) -> str | None:
-    """Change a value at any depth of a document, or of a line; None if there is no JSON."""
+    """Change a value at any depth of a document, or of a line; None without JSON."""
     try:
         return json.dumps(changed(rng, json.loads(text)))
     except ValueError:
@@ -362,7 +362,7 @@ CHANGES = (br.Verdict.BETTER, br.Verdict.WORSE, br.Verdict.DIFFERENT)
 
 
 def is_told_apart(seed: int, row: int, counts: tuple[int, int], margin: float, pair: int) -> bool:
-    """Whether two files of the same code are told apart."""
+    """Whether two files of the same code seem different."""
     sides = []
     for side, count in enumerate(counts):
         rng = np.random.default_rng([seed, 2, row, side, pair])
@@ -374,7 +374,7 @@ def is_told_apart(seed: int, row: int, counts: tuple[int, int], margin: float, p
 
 @script.section("The same code, with 3% between processes of 3 values", seed=SEED)
 def false(run: Run) -> None:
-    """Print how often two files of the same code are told apart."""
+    """Print how often two files of the same code seem different."""
     rows = [
         (
             f"{counts[0]} and {counts[1]} processes, margin {margin:g}",

@@ -73,7 +73,7 @@ class Program:
         Features spread evenly, in logarithms, from the first class to the last, and durations with
         them: there are no classes.
     contended
-        Delays cost processor time, and that is what the computation features are.
+        Delays cost processor time, and the computation features are processor time.
     """
 
     duration_s: tuple[float, ...]
@@ -131,7 +131,7 @@ def as_computed(*sizes: float, unit_s: float = 0.012, even: bool = False) -> Pro
 
 
 def at_high_rate(program: Program, rate: float) -> Program:
-    """Return the program with so many segments a second, whose times have heavy tails."""
+    """Return the program with a number of segments a second, whose times have heavy tails."""
     scale = 1.0 / (rate * math.fsum(program.duration_s) / len(program.duration_s))
     duration_s = tuple(scale * each for each in program.duration_s)
     noise: Callable[[Rng, int], Floats] = lambda rng, n: np.maximum(  # noqa: E731
@@ -195,7 +195,7 @@ class Outcome(NamedTuple):
 
 
 def outcome(ran: Ran) -> Outcome:
-    """Compare what is estimated with the truth."""
+    """Compare the estimate with the truth."""
     durations, features = ran.profile.duration_s, ran.profile.computation
     binned = {name: quantise(values, 256) for name, values in features.items()}
     found, other = (
@@ -294,7 +294,7 @@ def run_outside(seed: int, name: str, runs: int, number: int) -> Outcome:
 
 @script.section("Outside the conditions", seed=SEED)
 def outside(run: Run) -> None:
-    """Print how often a Notice stands beside an estimate whose accuracy is below .9."""
+    """Print how often a Notice stands next to an estimate whose accuracy is below .9."""
     runs = run.runs(200, 50)
     run.heading("program", "median accuracy", "with a Notice", "off", "noted where off", "bar")
     for name in OUTSIDE:
@@ -336,7 +336,7 @@ def composed(
 
 @script.section("One profile of several runs", seed=SEED)
 def composite(run: Run) -> None:
-    """Print coverage and bias; the truth is what the segments last in the mean, undisturbed."""
+    """Print coverage and bias; the truth is the mean duration of undisturbed segments."""
     run.heading("program", "runs", "disturbed", "held", "bar", "bias", "bar")
     rows = [*product(COMPOSED, (5, 10, 30), (False, True))]
     rows = (
@@ -375,7 +375,7 @@ BARS = {100: 0.01, 1000: 0.04}
 
 @script.section("What recording costs", seed=SEED, quick=False)
 def overhead(run: Run) -> None:
-    """Print what a segment adds to single calls, in random order, and what empty ones take."""
+    """Print the cost of a segment to single calls, in random order, and of empty ones."""
     run.heading("work", "segments a second", "adds", "bar")
     works: dict[str, Callable[[int], object]] = {"checksums": checksums, "bytecode": busy}
     for (number, (name, work)), (rate, most) in product(enumerate(works.items()), BARS.items()):
@@ -406,7 +406,7 @@ def overhead(run: Run) -> None:
 
 @script.section("A million segments", seed=SEED, quick=False)
 def speed(run: Run) -> None:
-    """Print what a million segments take, over sorting their durations."""
+    """Print the time of a million segments, over sorting their durations."""
     rng = run.rng(SPEED)
     splits = INSIDE["nominal splits"]
     numbers = replace(splits, nominal={"bytes": splits.nominal["bytes"]})

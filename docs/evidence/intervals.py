@@ -74,7 +74,7 @@ SPECIAL: dict[str, tuple[Bar | None, Bar | None]] = {
     "M/M/1 at 0.8": (Bar(0.90), Bar(0.85)),
     "M/M/1 from empty": (None, Bar(0.80, may_refuse=True)),
 }
-"""Bars without and with trimming that are not those of the group."""
+"""Bars without and with trimming that differ from the group's."""
 GROUPS: dict[Group, tuple[Bar | None, Bar | None]] = {
     Group.STATIONARY: (Bar(0.93, 0.97), Bar(0.93, 0.97)),
     Group.PERIODIC: (None, None),
@@ -142,7 +142,7 @@ SIZES = (5, 10, 29, 30, 31, 37, 45, 60, 100, 300, 1_000)
 
 
 def of_few(seed: int, name: str, n: int, repetition: int) -> tuple[Interval | None, ...]:
-    """Return the interval of one series at each level, and that of plain t at 95 %."""
+    """Return the interval of one series at each level, and the plain t interval at 95 %."""
     place = list(SMALL_ROWS).index(name)
     series = SMALL_ROWS[name](np.random.default_rng([seed, SMALL, place, n, repetition]), n)
     fit = fit_level(series)
@@ -240,7 +240,7 @@ class Program:
         return 1.0 + self.slow / 4.0
 
     def draw(self, rng: Rng, count: int, readings: int) -> list[Floats]:
-        """Return the readings of so many starts."""
+        """Return the readings of a number of starts."""
         noise = filtered([self.phi], [])
         fading = exponential_warm_up(self.warm_up, 10.0)(np.arange(readings, dtype=np.float64))
         starts = 1.0 + self.spread * rng.normal(size=count)
@@ -399,7 +399,7 @@ def slow_pairs(rng: Rng, n: int, factor: float, common: bool) -> tuple[Floats, F
 
 
 def is_mirror(one: br.Comparison, other: br.Comparison) -> bool:
-    """Whether a comparison is that of exchanged sides."""
+    """Whether a comparison mirrors another, of exchanged sides."""
     if one.ratio is None or other.ratio is None:
         return False
     ends = (one.ratio.low, one.ratio.value, 1.0 / one.ratio.high)
@@ -410,7 +410,7 @@ def is_mirror(one: br.Comparison, other: br.Comparison) -> bool:
 
 
 def of_pairs(seed: int, n: int, row: int, repetition: int) -> tuple[bool, bool, bool]:
-    """Return if the same code is worse, or better, and if anything is amiss.
+    """Return if the same code is worse, or better, and if anything is wrong.
 
     Exchanged sides have to give a mirror; a verdict without a margin must not contradict its
     p-value.
@@ -426,7 +426,7 @@ def of_pairs(seed: int, n: int, row: int, repetition: int) -> tuple[bool, bool, 
 
 @script.section("Pairs, 12% of whose readings are slow", seed=20340417)
 def paired(run: Run) -> None:
-    """Print false verdicts and what is amiss; over the rows of a size false ones have the bar."""
+    """Print false verdicts and what is wrong; over the rows of a size false ones have the bar."""
     runs = run.runs(400, 15)
     chance = MOST_FALSE + 3.0 * math.sqrt(MOST_FALSE * (1.0 - MOST_FALSE) / runs)
     run.heading("pairs", "slow by, both of a pair", "worse", "better", "bar", "amiss", "bar")
@@ -653,7 +653,7 @@ WARM_UPS = {
 def warm_session(
     process: str, warm_up: str, block: int, repetition: int
 ) -> tuple[Interval | None, float]:
-    """Run one session; return its interval, and its half-width over that of an oracle.
+    """Run one session; return its interval, and its half-width over an oracle's.
 
     The oracle knows the long-run variance, and takes all readings for stable.
     """
@@ -675,7 +675,7 @@ def warm_session(
 
 @script.section("Sessions with warm-ups of several lengths; seeds (1, 0..) and (2, 0..)", seed=1)
 def sessions(run: Run) -> None:
-    """Print coverage, and the median half-width over that of an oracle."""
+    """Print coverage, and the median half-width over an oracle's."""
     run.heading("process", "warm-up", "block", "held", "bar", "ratio", "bar")
     for process, (number, warm_up), block in product(WORKLOADS, enumerate(WARM_UPS), (1, 2)):
         if run.quick and (process != "AR(1) 0.5" or number > 2 or block > 1):
@@ -695,7 +695,7 @@ SINGLES: dict[str, tuple[float, Callable[[Rng, int], float]]] = {
     "lognormal 0.2": (math.exp(0.02), lambda rng, _: rng.lognormal(0.0, 0.2)),
     "three slow first ones": (1.0, lambda rng, at: rng.normal(1.0, 0.05) + 0.3 * (at < 3)),
 }
-START_S, READING_S = 0.03, 1e-4  # where a start has a price: that of an interpreter
+START_S, READING_S = 0.03, 1e-4  # where a start has a price, as for an interpreter
 
 
 def of_rounds(seed: int, kind: str, name: str, repetition: int) -> Interval | None:
@@ -861,7 +861,7 @@ def commands(run: Run) -> None:
 def of_outcomes(
     seed: int, number: int, case: tuple[float, float, int], repetition: int
 ) -> Interval | None:
-    """Run a session on outcomes: each repeats the last one, or is drawn anew."""
+    """Run a session on outcomes: each repeats the last one, or is drawn again."""
     share, correlation, budget = case
     rng = np.random.default_rng([seed, OUTCOMES, number, repetition])
     state = bool(rng.random() < share)
@@ -1015,7 +1015,7 @@ def of_trace(seed: int, number: int) -> tuple[float, float, bool] | None:
 
 @script.section("Traces with a level that holds most readings, at every entry point", seed=20261128)
 def traces(run: Run) -> None:
-    """Print how often the number is that of the level that holds most readings."""
+    """Print how often the number is the level that holds most readings."""
     found = run.repeated(partial(of_trace, run.seed), run.runs(600, 60))
     near = [None if each is None else each[0] <= NEAR for each in found]
     run.share("within 1.5 %", Bar(0.95), near)

@@ -92,7 +92,7 @@ def recorded(
     random.Random(run.seed).shuffle(cells)
     found: dict[str, list[br.RunRecord]] = {name: [] for name in names}
     longest, context = 0.0, multiprocessing.get_context("spawn")
-    # Full speed is that of this recording.
+    # Full speed is the fastest level of this recording.
     with patch.dict(os.environ, XDG_DATA_HOME=str(folder)):
         for number, (name, condition, _) in enumerate(cells):
             path = folder / f"{number}.json"
@@ -106,7 +106,7 @@ def recorded(
     return found, longest
 
 
-@script.section("Default runs, idle and beside hogs and bursts", seed=20271207, quick=False)
+@script.section("Default runs, idle and next to hogs and bursts", seed=20271207, quick=False)
 def defaults(run: Run) -> None:
     """Print how many intervals hold the median of the function's other runs, and stored pairs."""
     names = ("loop", "sorted") if run.quick else tuple(FUNCTIONS)
@@ -231,10 +231,10 @@ def hogs(n: int) -> Iterator[None]:
 
 
 @script.section(
-    "The light of commands beside processes that keep processors busy", seed=1, quick=False
+    "The light of commands next to processes that keep processors busy", seed=1, quick=False
 )
 def light(run: Run) -> None:
-    """Print what was lost, as the command knows it, beside what the light says."""
+    """Print the lost time, as the command knows it, next to the light."""
     picks = ("lost:s=regex:lost ([0-9.]+)", "took:s=regex:took ([0-9.]+)")
     run.heading("hogs", "command", "lost", "told", "light", "bar")
     for n, (kind, code) in product((0, 2) if run.quick else (0, 1, 2, 4), SPINNING.items()):
@@ -267,7 +267,7 @@ ENDLESS = (
     ("ignores the request", IGNORES, True),
     ("has a child in the background", "sleep 600 & exec sleep 600", False),
     ("has one that ignores the request", f"({IGNORES}) & exec sleep 600", True),
-    ("ends, and leaves a child behind", "sleep 600 & sleep 0.1", False),
+    ("ends, and leaves a child", "sleep 600 & sleep 0.1", False),
 )
 
 

@@ -279,7 +279,7 @@ def true_peak(workers: int, page: str) -> float:
 
 @script.section("A real server, killed once and taken up again", seed=SEED, quick=False)
 def real(run: Run) -> None:
-    """Print what a map predicts of configurations left out, and trials that were repeated."""
+    """Print predictions of a map for configurations left out, and trials that were repeated."""
     with tempfile.TemporaryDirectory() as place:
         file, store = Path(place, "map.toml"), Path(place, "runs.sqlite")
         budget = "20s" if run.quick else "50s"
@@ -423,7 +423,7 @@ def verdicts(run: Run) -> None:
 
 
 def held_b(names: Sequence[str], trials: int) -> int:
-    """Return the bytes that a pool holds when so many trials are over."""
+    """Return the bytes that a pool holds when a number of trials are over."""
     tracemalloc.start()
     executor = FakeExecutor(names, instead=lambda _: Outcome(value=1))
     with Pool(executor, owner="a") as pool:

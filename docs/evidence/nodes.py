@@ -35,7 +35,7 @@ def probe_of(url: str) -> str:
 
 
 def count(probes: list[Probe]) -> None:
-    """Let each probe have events in every part that a hub is told."""
+    """Let each probe have events in every part that a hub gets."""
     while True:
         for each in [*probes]:
             each.stop(each.start())
@@ -111,7 +111,7 @@ def nodes() -> Iterator[list[str]]:
 
 @script.section("200 nodes, 20 of which hang and two of which pass on another's answers", seed=1)
 def cycles(run: Run) -> None:
-    """Pull once a second; print times, and answers that are taken for those of another."""
+    """Pull once a second; print times, and answers that are taken for another's."""
     number = run.runs(30, 5)
     with nodes() as urls, Hub(urls) as hub:
         hub.pull()  # connections are opened

@@ -90,7 +90,7 @@ def shapes(run: Run) -> None:
 
 @script.section("Servers with something wrong", seed=SEED)
 def anomalies(run: Run) -> None:
-    """Print how often a wrong number, or none, is told without a word."""
+    """Print how often a wrong number, or none, has no warning."""
     run.heading("anomaly", "statuses", "within 10 %", "wrong without a word", "bar")
     for number, what in enumerate(ANOMALIES):
         found = run.repeated(partial(one, run.seed, len(SHAPES) + number), run.runs(100, 10))
@@ -138,7 +138,7 @@ def responses_s(demands_s: np.ndarray, pause_s: float, most: int) -> np.ndarray:
 
 
 def is_held(seed: int, kind: int, number: int) -> bool:
-    """Search with a closed loop drawn anew, of one station or more."""
+    """Search with a closed loop drawn each time, of one station or more."""
     rng = np.random.default_rng([seed, 77, kind, number])
     others = 0 if kind == 0 else int(rng.integers(1, 3))
     demands_s = rng.uniform(0.001, 0.02) * np.append(1.0, rng.uniform(0.1, 1.0, others))

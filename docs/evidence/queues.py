@@ -71,7 +71,7 @@ def told(
 
 
 def off(rate: ServiceRate, truth: float) -> float:
-    """Return by how much a rate is off; infinite if there is none."""
+    """Return by how much a rate is off; infinite without one."""
     return np.inf if rate.estimate is None else abs(rate.estimate.value / truth - 1.0)
 
 
@@ -109,7 +109,7 @@ def busy(run: Run) -> None:
     run.share("coverage of all", Bar(0.90, 0.99), every)
 
 
-@script.section("The quantile method, told no more than a flag where the stage waited", seed=SEED)
+@script.section("The quantile method, given only a flag where the stage waited", seed=SEED)
 def quantile(run: Run) -> None:
     """Print converged rates from a load of .8 on, runs without one, and wild ones at any load."""
     run.heading("service, noise, load", "answers", "within 10 %", "refused", "most off")

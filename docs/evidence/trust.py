@@ -1,4 +1,4 @@
-"""Whether anything is lost, left behind or believed that is damaged, whatever happens.
+"""Whether anything is lost, left over or believed although it is damaged, whatever happens.
 
     OPENBLAS_NUM_THREADS=1 python docs/evidence/trust.py [--quick] [--seed N] [--only a,b]
 
@@ -61,7 +61,7 @@ from shared.watching import TooSlow, within
 script = Script(__doc__)
 SEED = 20361127
 Trial = dict[str, Any]
-"""Counts by what they are of, and why they are not 0."""
+"""Counts by their kind, and why they are not 0."""
 
 
 def trials(run: Run, names: Iterable[str], carry_out: Callable[[str], Trial]) -> dict[str, Trial]:
@@ -106,9 +106,9 @@ class Started(NamedTuple):
         return found
 
     def ended(self, seconds: float) -> tuple[float, list[int]]:
-        """Wait for its end, at most so long; return how long it took, and what is left.
+        """Wait for its end, up to a limit; return how long it took, and the rest.
 
-        What is left after a second is ended.
+        The rest after a second is ended.
         """
         began = time.monotonic()
         try:
@@ -243,7 +243,7 @@ def killed(seed: int, name: str) -> Trial:
 
 
 def rounds_kept(folder: Path, store: Path) -> Trial:
-    """Compare what was reported with what is stored, and take each run up again."""
+    """Compare the report with the store, and take each run up again."""
     file = folder / "reported"
     reported = set(file.read_text().splitlines()) if file.exists() else set()
     stored, stuck, why = Counter[str](), 0, ""
@@ -268,7 +268,7 @@ def rounds_kept(folder: Path, store: Path) -> Trial:
 
 @script.section("Processes that are killed", seed=SEED)
 def kills(run: Run) -> None:
-    """Print what was lost, stored twice, or could not be taken up again."""
+    """Print runs that were lost, stored twice, or could not be taken up again."""
     names = [f"{mode}/{n}" for n in range(run.runs(1_000 // len(MODES), 1)) for mode in MODES]
     faults = ("lost", "twice", "not taken up", "left running")
     show(run, trials(run, names, partial(killed, run.seed)), ("rounds", *faults), faults)
@@ -308,7 +308,7 @@ def store_of(path: Path) -> bytes:
 
 
 def told_by(path: Path) -> dict[str, Any]:
-    """Return all that a store tells: the list, and each run."""
+    """Return all that a store holds: the list, and each run."""
     with Journal(path) as journal:
         listed = journal.runs()
         told: dict[str, Any] = {f"list {run['run_id']}": run for run in listed}
@@ -365,7 +365,7 @@ def compared(told: Mapping[str, Any], path: Path) -> Trial:
 
 @script.section("Stores that are damaged", seed=SEED)
 def damage(run: Run) -> None:
-    """Print what damaged stores tell: the same, or an error."""
+    """Print what damaged stores return: the same, or an error."""
     names = [f"{kind}/{n}" for n in range(run.runs(167, 10)) for kind in DAMAGES]
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -416,7 +416,7 @@ WAITING = {"--over", "--watch", "--build", "--rev"}  # these run programs, or wa
 
 
 def text(rng: random.Random) -> str:
-    """Make a text that looks like what is expected, is strange, or both."""
+    """Make a text that looks as expected, is strange, or both."""
     parts = [rng.choice(rng.choice((NUMBERS, STRANGE))) for _ in range(rng.choice((1, 1, 1, 2, 3)))]
     whole = rng.choice(("", "", ":", "=", ",", " ", "e", "%")).join(parts)
     if whole and rng.random() < 0.2:
@@ -642,7 +642,7 @@ def fault_of(seed: int, index: int) -> Fault | None:
 
 
 def fuzz(seed: int, count: int) -> list[Fault]:
-    """Use so many inputs of a seed, in a folder of their own; return the faults."""
+    """Use a number of inputs of a seed, in a folder of their own; return the faults."""
     here, store = Path.cwd(), {"BENCHRIGOR_STORE": "runs.sqlite"}
     with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, store):
         os.chdir(folder)
@@ -677,7 +677,7 @@ FEW_SIGNALS = ("run/SIGHUP", "deaf/SIGQUIT", "peak/SIGTERM", "ab revisions/SIGIN
 
 @script.section("Signals, in every mode that measures", seed=SEED)
 def signals(run: Run) -> None:
-    """Print what signals leave behind: living processes, files, worktrees. Modes are the tests'."""
+    """Print what is left after signals: processes, files, worktrees. Modes are the tests'."""
     sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "simulations"))
     signalled = import_module("signalled")
 

@@ -3,7 +3,7 @@
     OPENBLAS_NUM_THREADS=1 python docs/evidence/wps.py [--quick] [--seed N] [--only a,b]
 
 Every draw is default_rng([seed, section, row, repetition]). A round of work w lasts overhead + w /
-speed, plus noise of one of seven kinds. Sizes are those of the default schedule: its 50 rounds of a
+speed, plus noise of one of seven kinds. Sizes are as in the default schedule: its 50 rounds of a
 quick result last 1.2 s in the mean. The `real` section wants a machine that does nothing else.
 """
 
@@ -161,7 +161,7 @@ def session(
 
 
 def from_slope(slope: float, error: float, freedom: float, unit: float = 1.0) -> Interval | None:
-    """Turn the Student interval of a slope over into that of a speed; None if it reaches 0."""
+    """Turn the Student interval of a slope over into one of a speed; None if it reaches 0."""
     reach = float(special.stdtrit(freedom, 0.975)) * error
     if slope <= reach:
         return None
@@ -178,7 +178,7 @@ def plain(work: Floats, duration_s: Floats) -> Interval | None:
 
 
 class Outcome(NamedTuple):
-    """What is kept of one session, relative to the truth."""
+    """Figures of one session, relative to the truth."""
 
     speed: Interval | None
     plain: Interval | None
@@ -213,7 +213,7 @@ def coverage(run: Run) -> None:
     columns = ("held", "bar", "over plain width", "bar", "bias", "bar", "origin", "bent", "bar")
     run.heading("workload", "noise", *columns)
     for row, (case, noise) in enumerate(PAIRS):
-        # An overhead that is none does not drift.
+        # An overhead of 0 does not drift.
         if (case, noise) not in quick if run.quick else row == PAIRS.index(NO_DRIFT):
             continue
         found = run.repeated(partial(outcome, run.seed, row), run.runs(600, 30))
@@ -323,7 +323,7 @@ def cost(run: Run) -> None:
         run.row(name, noise, unknown, verdicts[0], known, f"{times:.1f}", verdicts[1])
 
 
-# --- real work, beside a long direct measurement by turns with it
+# --- real work, next to a long direct measurement by turns with it
 
 TEXT = 64_000_000
 
@@ -361,7 +361,7 @@ def compared(workload: CommandWorkload) -> float:
     return math.nan if found is None else found.value * float(np.mean(direct)) / (TEXT - short)
 
 
-@script.section("Compressing by gzip, beside direct measurement", seed=SEED, quick=False)
+@script.section("Compressing by gzip, next to direct measurement", seed=SEED, quick=False)
 def real(run: Run) -> None:
     """Print by how much the speed of each session is off, and judge the mean."""
     with tempfile.TemporaryDirectory(dir=".") as folder:

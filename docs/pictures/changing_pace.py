@@ -1,8 +1,8 @@
 """The picture of the pace: ``docs/pictures/changing_pace.png``, from ``changing_pace.json``.
 
 The windows are real, of a virtual machine with 2 processors of an AMD EPYC and unseen neighbours,
-beside simulations that ran on it: the same JSON is written again and again for five minutes, and
-every six seconds a number comes out. Each window tells how sensitive the work is to the pace; at
+next to simulations that ran on it: the same JSON is written again and again for five minutes, and
+every six seconds a number comes out. Each window shows how sensitive the work is to the pace; at
 full pace all are shown with the mean of that ("alone": each with its own).
 
     python docs/pictures/changing_pace.py            # draw the recorded ones, print their figures
@@ -68,7 +68,7 @@ def record() -> None:
 def outline(
     at_s: float, run: br.RunRecord, full_s: float, common: Sensitivity
 ) -> dict[str, Any] | None:
-    """Return what is drawn of a window, numbers with the ends of their intervals."""
+    """Return the picture of a window, numbers with the ends of their intervals."""
     analysis = run.analysis()
     if analysis is None:
         return None
@@ -120,7 +120,7 @@ def draw(kept: dict[str, Any]) -> Figure:
 
 
 def draw_times(axes: Axes, minutes: Floats, times: Floats, words: str, color: str) -> None:
-    """Draw numbers with their intervals, and beside them how far apart they are."""
+    """Draw numbers with their intervals, and next to them how far apart they are."""
     values, low, high = times.T
     axes.vlines(minutes, low, high, color=color, linewidth=1.0, alpha=0.45)
     axes.plot(minutes, values, "o-", color=color, markersize=3.5, linewidth=0.7)

@@ -68,7 +68,7 @@ def test_new(benchmark):
 
 
 class Compared(NamedTuple):
-    """What a tool finds: the change, the ends of its interval, and whether it calls it a change."""
+    """The result of a tool: the change, its interval, and whether it calls it a change."""
 
     change: float
     low: float | None = None
@@ -77,7 +77,7 @@ class Compared(NamedTuple):
 
 
 def run(folder: Path, *words: object) -> str:
-    """Run a tool in the folder of the work, and return what it prints."""
+    """Run a tool in the folder of the work, and return its output."""
     argv = [str(word) for word in words]
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     done = subprocess.run(  # noqa: S603  # the tools that are compared
@@ -122,7 +122,7 @@ def by_pyperf(folder: Path, python: str) -> Compared:
 
 
 def by_pytest_benchmark(folder: Path, python: str) -> Compared:
-    """Compare the medians of two tests; there is no verdict."""
+    """Compare the medians of two tests; without a verdict."""
     path = folder / "tests.json"
     run(folder, python, "-m", "pytest", "-q", f"--benchmark-json={path}", "test_work.py")
     tests = json.loads(path.read_text(encoding="utf-8"))["benchmarks"]
@@ -131,7 +131,7 @@ def by_pytest_benchmark(folder: Path, python: str) -> Compared:
 
 
 def by_timeit(folder: Path, python: str) -> Compared:
-    """Compare what timeit prints, the best of five; there is no verdict."""
+    """Compare what timeit prints, the best of five; without a verdict."""
     times = []
     for name in ("old", "new"):
         shown = run(

@@ -12,7 +12,7 @@ def run_program() -> None:
 
     A crash of the measured code, as by a wrong pointer, is shown with the lines that led to it.
     """
-    with suppress(AttributeError, OSError, RuntimeError, ValueError):  # there is no stderr
+    with suppress(AttributeError, OSError, RuntimeError, ValueError):  # without stderr
         faulthandler.enable(all_threads=False)
     try:
         main()

@@ -48,7 +48,8 @@ class WallClock:
 def measured_resolution_ns(now_ns: Callable[[], int]) -> int:
     """Return the smallest step that a clock is seen to make, in nanoseconds.
 
-    What the system states (`time.get_clock_info`) is often finer than any two reads can show.
+    The resolution that the system states (`time.get_clock_info`) is often finer than any two reads
+    can show.
     """
     for _ in range(MOST_BATCHES):
         # Without a step of Python in between, which takes longer than many a clock's step.

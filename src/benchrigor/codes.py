@@ -1,6 +1,6 @@
-"""The codes of Notices: how much each matters, what it says, and what a page advises.
+"""The codes of Notices: how much each matters, its sentences, and the advice of a page.
 
-Each code is a text: the code itself, sentences behind marks, and advice behind ``>``. The marks
+Each code is a text: the code itself, sentences after marks, and advice after ``>``. The marks
 are ``·`` for a note, ``!`` for a warning, and ``✗`` for a refusal. In brackets stands the case that
 a sentence is for, unless it is the usual one; a sentence without words has those before it. Figures
 stand in braces, as `benchrigor.model.notice` formats them: those whose names end with ``_`` are
@@ -29,9 +29,9 @@ _ENTRY = re.compile(r"^ *([·!✗>])(?: \[([^]]+)\])?", re.MULTILINE)
 class Code(enum.StrEnum):
     """The codes of Notices; ``docs/codes.md`` explains them.
 
-    ``sentences`` has severity and sentence by case, and ``advice`` what a page says: in general,
-    where a number is "refused", or of two sides in turn ("pairs"). Without advice the reader has
-    nothing to do, and only ``--details`` shows the Notice.
+    ``sentences`` has severity and sentence by case, and ``advice`` the sentence of a page: in
+    general, where a number is "refused", or of two sides in turn ("pairs"). Without advice the
+    reader has nothing to do, and only ``--details`` shows the Notice.
     """
 
     sentences: dict[str, tuple[Severity, str]]
@@ -75,13 +75,13 @@ class Code(enum.StrEnum):
       ✗ [no level] No steady level: it {way_}.
       ✗ [levels] The ratio has several levels.
       ✗ [rounds differ] {invocations} invocations have no steady state in common: of {n:g} readings
-        the first {start} and the last {end} differ from the rest, at most half may.
+        the first {start} and the last {end} differ from the rest, up to half may.
       ✗ [rounds move] {invocations} invocations have no steady state in common: after their first
         {first} readings they still {rises_:rise|fall}, from {early:.4g} to {late:.4g}.
-      ✗ [short round] The invocation has {n} readings, of which the common cut removes {start} at
+      ✗ [short round] The invocation has {n} readings, and the common cut removes {start} at
         the start and {end} at the end: fewer than {wanted_} are left.
-      ! [pairs] Baseline and candidate changed their speed alike: their times and intervals are of
-        this run only, and their ratio is not affected.
+      ! [pairs] Baseline and candidate changed their speed together: their times and intervals are
+        of this run only, and their ratio is not affected.
       > The machine changed its speed meanwhile. Measure again later, or in turn (benchrigor ab).
       > [refused] The readings do not settle: find what grows or changes (benchrigor show --plot
         FILE), or give each call the same state (setup).
@@ -91,7 +91,7 @@ class Code(enum.StrEnum):
       · [slight]
       > The machine changed its speed meanwhile. Measure again later, or in turn (benchrigor ab)."""
     BLOCKS_OF_PAIRS = """blocks-of-pairs
-      ! {why_} What is given is the median of {blocks} blocks of pairs, each in turn, and an
+      ! {why_} Shown is the median of {blocks} blocks of pairs, each in turn, and an
         interval free of assumptions; their ratios are {least_:.3g} to {most_:.3g}.
       > The ratio changed meanwhile: shown is the median of blocks, with an interval that allows
         for it."""
@@ -107,7 +107,7 @@ class Code(enum.StrEnum):
     FEW_EFFECTIVE = """few-effective-readings
       ! The effective sample size is {whole_} of {n:,} readings: {wanted_} are wanted.
       ! [slow] Readings change slowly, and few are independent, so the interval is wide.
-      > Successive readings are alike: few count as independent. Measure longer (--budget)."""
+      > Successive readings are similar: few are independent. Measure longer (--budget)."""
     FEW_IN_TAIL = """few-readings-in-tail
       ✗ Only {shown_:g} {shown_:effective reading lies|effective readings lie} {side_} the {q_:g}%
         quantile, {wanted:.3g} are wanted: about {required:many reading} have as many.
@@ -149,7 +149,7 @@ class Code(enum.StrEnum):
       ! [line] {which_} {n} rounds lie exactly on a line: the intervals have no width.
       ✗ [pilot] The {n} readings of the pilot have no noise to plan from.
       > Readings, or the means of all processes, are the same, so that the interval has no width.
-        Check what is read, or put more calls into a reading (--batch)."""
+        Check the values read, or put more calls into a reading (--batch)."""
     NO_INTERVAL = """no-interval
       ✗ [minimum] A minimum has no interval: it falls with the number of readings, and how far it is
         from the least possible one is not known. A low percentile such as p10 has one.
@@ -162,7 +162,7 @@ class Code(enum.StrEnum):
       ! [side] {side_} ended before its target: {how_}.
       ! [search] The search ended before the interval was as narrow as wanted: allow more.{price_}
       ! [least load] The least load, {load_:.4g}, exceeds the limits: allow less, or take others.
-      ! [near limit] At a load of {load_:.4g} responses are too close to the limit to tell whether
+      ! [near limit] At a load of {load_:.4g} responses are too close to the limit to decide whether
         it is kept: take other limits, or other bounds of the load.
       ✗ [unstable-period] No period up to {longest_s:g} s was kept to within {epsilon:.2%} {k} times
         in a row: the machine, or the interpreter, is too busy. Let a separate process watch.
@@ -178,7 +178,7 @@ class Code(enum.StrEnum):
       ✗ [metric] The run of {name_} holds no readings of {metric_!r}.
       ✗ [plan] The run of {name_} has no estimate to plan from.
       ✗ [choice] No configuration has an answer after {turns:many turn}.
-      > [refused] Check what is measured and the pattern that reads it, or give more time
+      > [refused] Check the program and the pattern that reads it, or give more time
         (--budget)."""
     UNFINISHED_LINE = """unfinished-line
       · At the end, {what_}."""
@@ -187,7 +187,7 @@ class Code(enum.StrEnum):
       · [units] Some results lack {units}, which is left out of all."""
     FAILED_RUNS = """failed-runs
       ! {share_:percent} failed ({failed:,} of {total:,}, {what_}), and {which_}.
-      > Errors may be faster than answers. Mend what is measured, and measure again."""
+      > Errors may be faster than answers. Correct the program, and measure again."""
     NO_RAW_READINGS = """no-raw-readings
       ✗ {why_}"""
     THIS_PROCESS_ONLY = """this-process-only
@@ -211,14 +211,14 @@ class Code(enum.StrEnum):
       ✗ [composite] There are {invocations:many run}, expected {wanted} at least.
       > There were few processes, and others may differ. Measure longer (--budget)."""
     FEW_PIECES = """few-pieces
-      ! Only {counts_}: fewer than {wanted} tell little of the pace at other times.
+      ! Only {counts_}: fewer than {wanted} say little of the pace at other times.
       · [plan] The power needs {n} a side; below {wanted} the interval is very wide: take {wanted}.
       > The run was too short to see the machine change its speed. Spread it (--over 10m)."""
     NO_RATIO = """no-ratio
       ✗ No ratio: the {name_} is {value:.4g} [{low:.4g}, {high:.4g}], {why_}
       ✗ [quotient] The interval of {name_} reaches down to {low:.3g}: nothing can be divided by it.
       ! [summary] Left out of the summary, for want of a ratio: {names_}.
-      > The baseline may be 0, so that there is no ratio. Compare the difference."""
+      > The baseline may be 0, so that a ratio makes no sense. Compare the difference."""
     FEW_PAIRS_CARRY = """few-pairs-carry
       ! A few pairs carry the interval of the ratio of means, which {how_}.{instead_} Measure more
         pairs, or compare medians (statistic median) if slow readings do not matter.
@@ -237,19 +237,18 @@ class Code(enum.StrEnum):
     COARSE_CLOCK = """clock-too-coarse
       ! A reading typically lasts {typical_s:in s}, but a clock with steps of {resolution_s:in s}
         needs at least {wanted_s:in s}: let a reading hold more work.
-      ✗ [zeros] {n:many reading}, all 0, expected some above 0: the clock is too coarse for what was
-        timed, or it never ran. Put more calls into each reading, check what is timed, or name the
-        unit of what they count.
+      ✗ [zeros] {n:many reading}, all 0, expected some above 0: the clock is too coarse for the code
+        that was timed, or it never ran. Put more calls into each reading, check it, or name a unit.
       ✗ [rounds] All {n} rounds took 0 s: larger amounts of work are needed.
       > The clock is too coarse for so short a call. Put more calls into a reading (--batch)."""
     CLOCK_COST = """clock-cost
       · Reading the clock takes {cost_s:in s} of a typical {typical_s:in s}, and is taken off."""
     HOOK_FAILED = """hook-failed
       ! The hook {hook} raised {error}: {why_}
-      > A hook failed, and the number is of what ran before. Mend it, and measure again."""
+      > A hook failed, and the number is of what ran before. Correct it, and measure again."""
     DETECTOR_FAILED = """detector-failed
       ✗ No phases: {why_}.
-      > [refused] Mend the detector, or leave it out (--detector ranks)."""
+      > [refused] Correct the detector, or leave it out (--detector ranks)."""
     RESUMED = """resumed
       · Resumed after round {rounds_before}: later rounds ran in a new process."""
     EARLIER_NUMBER = """earlier-number
@@ -259,7 +258,7 @@ class Code(enum.StrEnum):
       · {name_} ended after {taken} of the {wanted} readings wanted of its last round."""
     WORKLOAD_FAILED = """workload-failed
       ! {why_}
-      > The program failed, and the number is of what ran before. Mend it, and measure again."""
+      > The program failed, and the number is of what ran before. Correct it, and measure again."""
     SEVERAL_MATCHES = """several-matches
       · {matches} numbers of {metric!r} were found in one round: the last one is its reading."""
     CUT_ROUND = """cut-round
@@ -268,7 +267,7 @@ class Code(enum.StrEnum):
       · [hook] Round {round} was ended, as {hook} {command_} spent the budget: it does not count.
       · [exit] What {name_} does at exit was ended after {seconds_:g} s. The readings count.
       ! [call] A call of {name_} still had not ended {seconds:in s} after the budget was spent: it
-        was left, and what was measured before it counts.
+        was left, and the readings before it count.
       ! [trial] {why_}
       > A call did not end in time and does not count. Check that it cannot hang."""
     LEFT_RUNNING = """left-running
@@ -281,7 +280,7 @@ class Code(enum.StrEnum):
       > Time grows unevenly with work. Run more rounds, or a larger range (--work 1000:1e6)."""
     NO_SPEED = """no-speed
       ✗ Whether duration grows with work is open (the slope is less than its half-width): more
-        rounds would tell, or a larger range of work.
+        rounds would show it, or a larger range of work.
       > [refused] Run more rounds, or a larger range of work (--work 1000:1e6)."""
     NOT_LINEAR = """not-linear
       ! Duration is not linear in work: the time per unit of work {bend:+grows|shrinks} by
@@ -322,7 +321,7 @@ class Code(enum.StrEnum):
     METHODS_DISAGREE = """methods-disagree
       ! The readings of {metric!r} give a speed of {readings:in /s}, the line through work and
         duration one of {line:in /s}: their intervals do not overlap. Either some work is done
-        outside the units, or their readings include what the line counts as overhead.
+        outside the units, or their readings include some of the overhead.
       > Two ways to find the speed disagree. Compare both in --details."""
     FEW_SEGMENTS = """few-segments
       ! The run has {n} segments, expected {wanted} at least with the same features: measure longer.
@@ -351,7 +350,7 @@ class Code(enum.StrEnum):
       ! The values of {feature} have no gaps: {cut_off_percent:.0f}% of the time is in groups cut
         off within a chain of near values, with work of different size. Label the segments."""
     NO_REFERENCE = """no-reference
-      · Interference that slows all segments alike does not show in a single run: give an
+      · Interference that slows all segments equally does not show in a single run: give an
         undisturbed run of the same program as reference to see it."""
     REFERENCE_DIFFERS = """reference-differs
       ! Only {matched_percent:.0f}% of the time is in groups that the reference also has
@@ -360,10 +359,10 @@ class Code(enum.StrEnum):
     DELAY_NOT_MEASURED = """delay-not-measured
       ! Other threads or processes used most of the processor time, and their delay is not measured.
       ! [partly] Delay is known for {known_percent:.0f}% of the time: {why_}. The light is unknown
-        below {wanted_percent:.0f}%, and what was seen is a lower limit.
+        below {wanted_percent:.0f}%, and the delay seen is a lower limit.
       · [unmeasured]
       · [nowhere] No delay was measured: a neighbour that keeps the processor busy all the time
-        slows all segments alike, and the estimate does not show it.
+        slows all segments equally, and the estimate does not show it.
       > It is not known how busy the machine was. Trust the number only if nothing else ran."""
     NO_INSTRUCTIONS = """no-instructions
       ! Instructions are not counted here: {why_}.
@@ -371,7 +370,7 @@ class Code(enum.StrEnum):
     BRACKET = """bracket-only
       ! Responses follow no curve that is known: the interval is that between the nearest loads that
         kept the limits and that did not, each by two trials or more.
-      · [published] The interval is that between the nearest loads tried: what was published tells
+      · [published] The interval is that between the nearest loads tried: the published rule says
         how well the response is known, not the load."""
     NOT_MONOTONE = """not-monotone
       ! At loads of {least_:.4g} to {most_:.4g} the limits were exceeded in {bad_} of {all_} trials,
@@ -389,7 +388,7 @@ class Code(enum.StrEnum):
       ! [one] A load of {load_:.4g} was not offered: {why_}.
       ! [none] No load could be offered on time: {which_} invalid, since {why_}."""
     LIMIT_NOT_CHECKED = """limit-not-checked
-      ! No trial told its {names_}: that limit was not checked."""
+      ! No trial reported its {names_}: that limit was not checked."""
     RECORDING_COST = """recording-cost
       ! Recording took {recording_percent:.1f}% of the time, above {limit_percent:.0f}%: cut
         less."""
@@ -404,7 +403,7 @@ class Code(enum.StrEnum):
         pytest --bench-against)."""
     NOT_COMPARED = """not-compared
       ! {why_}.
-      > There is no verdict on it: compare runs of one kind."""
+      > It has no verdict: compare runs of one kind."""
     DISTURBED = """disturbed-run
       ! {who_} took {measured_percent:.1f}% of the time: {advice_}.
       · [pairs] {who_} took {measured_percent:.1f}% of the time: the ratio is of pairs without
@@ -426,7 +425,7 @@ class Code(enum.StrEnum):
       · Full speed is the fastest level of this run, the first on this machine: if it was slow all
         the time, a later run finds a faster one, and compares by that."""
     FULL_PACE_NOT_KEPT = """full-pace-not-kept
-      · Full speed is that of this run alone: {why_}.
+      · Full speed is known from this run alone: {why_}.
       · [earlier] An earlier version stored no figure at full speed: the number is as measured."""
     REFERENCE_UNLIKE = """reference-unlike
       · Where the interpreter takes 10% longer, this takes {tenth_:percent} ± {sd_:percent} longer:
@@ -435,17 +434,17 @@ class Code(enum.StrEnum):
       · Only processor time separates some groups, and contention raises it too: segments slowed by
         contention may count as other work; give work amounts or labels."""
     WIDE_GROUPS = """wide-groups
-      ! Durations within groups vary so much that the estimate depends on where the excess counts
-        from: {percent:.1f}% from the threshold, {above_median_percent:.1f}% from the median."""
+      ! Durations within groups vary widely, and the estimate depends on where the excess starts:
+        {percent:.1f}% from the threshold, {above_median_percent:.1f}% from the median."""
     NATURAL_TAIL = """natural-tail
       · In every run at least {flagged_percent:.1f}% of the segments exceed their threshold: if the
         program itself is slow now and then, the composite leaves that out."""
     DOUBTFUL_RUNS = """doubtful-runs
       ! {n_} of {of} runs cannot be cleaned reliably ({reasons}): take others."""
     RED_ROUNDS = """red-rounds
-      ! {red} of {rounds:many round} lost more than 15% of their time, or took so much longer than
+      ! {red} of {rounds:many round} lost more than 15% of their time, or took 15% longer than
         the others, and were repeated: the estimate is of undisturbed rounds.
-      ✗ [all] {red} of {rounds:many round} lost more than 15% of their time, or took so much longer
+      ✗ [all] {red} of {rounds:many round} lost more than 15% of their time, or took 15% longer
         than the others, and were repeated: no round is left.
       > Other programs disturbed some rounds, which do not count. Measure again later."""
     HARDLY_UNDISTURBED = """hardly-undisturbed
@@ -494,8 +493,8 @@ class Code(enum.StrEnum):
       · The variance of the service times of {stage!r} is not known, since that needs at least
         {fewest_} counts: sizes are those for exponential ones. Measure longer."""
     SEVERAL_BOTTLENECKS = """several-bottlenecks
-      ! The interval of the capacity of {stage}, {capacity_}, overlaps with that of {rivals}:
-        measure longer to tell them apart, or widen all of them."""
+      ! The interval of the capacity of {stage}, {capacity_}, overlaps with the one of {rivals}:
+        measure longer to separate them, or widen all of them."""
     HOSTS_DIFFER = """hosts-differ
       ! Made on different machines ({hosts}): they may be what differs.
       > The runs are of two machines, which may be the difference. Compare runs of one machine."""
@@ -523,17 +522,17 @@ class Code(enum.StrEnum):
       ! [failed] Without an answer on a host, and out of the race: {names_}.
       ! [bounded] Not brought to its limits on a host, so that it cannot lose: {names_}."""
     LACK_OF_FIT = """lack-of-fit
-      · The surface is no quadratic: it is {misfit:percent} away from one (standard deviation),
+      · The surface is not a quadratic: it is {misfit:percent} away from one (standard deviation),
         beyond the errors of the samples. Intervals count that."""
     PREDICTIONS_WIDENED = """predictions-widened
-      ! Samples differ from what the others predict {factor:.2g} times as much as the model expects:
-        intervals are wider by that. Measure more points."""
+      ! Samples differ from predictions of the others {factor:.2g} times as much as the model
+        expects: intervals are wider by that. Measure more points."""
     FEW_HOSTS = """few-hosts
       ! Only {names_} measured: four hosts or more stand for others.
       ! [futile] More turns on {hosts:many host} would not decide: more hosts would."""
     HOSTS_UNKNOWN = """hosts-unknown
-      ! {n:many point} do not tell hosts from points, which takes {wanted}: hosts count as error.
-      ! [never] A quadratic does not tell hosts from points: hosts count as error."""
+      ! {n:many point} cannot part hosts from points, which takes {wanted}: hosts count as error.
+      ! [never] A quadratic cannot part hosts from points: hosts count as error."""
     HOSTS_DISAGREE = """hosts-disagree
       ! Hosts disagree: {which_}, and worse on the others, than {chosen_}."""
 

@@ -66,7 +66,7 @@ class BenchrigorError(Exception):
 
 
 class InvalidInput(BenchrigorError, ValueError):
-    """A value that is out of range; the message names what was found and what was expected.
+    """A value that is out of range; the message names the value and the expected one.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class InvalidInput(BenchrigorError, ValueError):
 
 
 class NotComparable(InvalidInput):
-    """What is to be compared differs in kind: its units are not the same."""
+    """The two sides differ in kind: their units are not the same."""
 
 
 class NotEstimable(BenchrigorError):

@@ -1,4 +1,4 @@
-"""Names of a lobby that are imported on first use, so that a program loads only what it needs."""
+"""Names of a lobby, imported on first use: a program loads only the names it needs."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Clock(Protocol):
 
     @property
     def resolution_ns(self) -> int:
-        """Smallest step that the clock shows, in nanoseconds, at least 1."""
+        """Smallest step that the clock shows, in nanoseconds, 1 or more."""
 
     def now_ns(self) -> int:
         """Return nanoseconds since some fixed moment."""
@@ -113,8 +113,8 @@ class Workload(Protocol):
 class LastingWorkload(Workload, Protocol):
     """A workload that holds something from round to round, such as a process.
 
-    Laws: `close` leaves nothing behind, however the session ended. Closing again, or before any
-    round, has no effect.
+    Laws: `close` leaves everything as it was, however the session ended. Closing again, or before
+    any round, has no effect.
     """
 
     def close(self) -> None:
@@ -157,7 +157,7 @@ class Schedule(Protocol):
     """
 
     def next(self, state: Mapping[str, Standing]) -> Turn | None:
-        """Return the next turn of those under way, by name; None if there is none."""
+        """Return the next turn of those under way, by name, or None."""
 
 
 @runtime_checkable
@@ -208,7 +208,7 @@ class Store(Protocol):
         """Store the result of a run."""
 
     def runs(self, query: str = "") -> Sequence[dict[str, Any]]:
-        """List the runs whose id or name holds ``query``, newest first."""
+        """List the runs with ``query`` in their id or name, newest first."""
 
     def load(self, run_id: str) -> RunRecord:
         """Return the whole record of a run, finished or not, its rounds by index."""

@@ -1,6 +1,6 @@
 """Secrets in texts and arguments: which parts they are, and how they are hidden.
 
-Four kinds are told: user info in URLs, options with a value (``--token X``), ``NAME=value``, and
+Four kinds are known: user info in URLs, options with a value (``--token X``), ``NAME=value``, and
 authorisation headers. A text is a line of a shell, the message of an error, a line of a program.
 """
 
@@ -117,12 +117,12 @@ def hide_values(text: str, words: Sequence[str]) -> str:
 
 
 def names_secret(name: str) -> bool:
-    """Return whether what bears the name is a secret."""
+    """Return whether the value of this name is a secret."""
     return _SECRET_NAME.fullmatch(name) is not None
 
 
 def hide_value(name: str, value: str) -> str:
-    """Return the value of what bears the name, hidden if it is a secret."""
+    """Return a value with this name, hidden if it is a secret."""
     return HIDDEN if names_secret(name) and not _IS_PLAIN.fullmatch(value) else value
 
 

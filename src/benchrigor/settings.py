@@ -21,7 +21,7 @@ FEWEST_ROUNDS = 10  # of various work: a line through fewer says little
 class Kind:
     """The values that a setting takes.
 
-    ``read`` makes one of a text, or raises ValueError. ``fits`` tells whether a number is in the
+    ``read`` makes one of a text, or raises ValueError. ``fits`` says whether a number is in the
     bounds that ``expected`` describes; without it and ``choices``, a value is a text, unless
     `Options` has a check of its own. ``least`` is the first of whole numbers.
     """
@@ -39,7 +39,7 @@ def whole(least: int = 1) -> Kind:
 
     def read(text: str) -> int:
         if not (text.isdecimal() and int(text) >= least):
-            raise ValueError(f"{text!r} is no whole number from {least} on")
+            raise ValueError(f"{text!r} is not a whole number from {least} on")
         return int(text)
 
     def fits(number: float) -> bool:
@@ -78,7 +78,7 @@ def _cut(text: str) -> str | tuple[float, ...]:
         shares = tuple(map(share_of, word.split(":")))
     except ValueError:
         raise ValueError(
-            f"{text!r} is no cut, expected auto, none, 10%, or 10%:5% for the two ends"
+            f"{text!r} is not a cut, expected auto, none, 10%, or 10%:5% for the two ends"
         ) from None
     return shares if len(shares) > 1 else shares * 2
 
@@ -115,11 +115,11 @@ class Setting:
     flag
         The name that users type; empty for the name of the field or parameter.
     default
-        Of what is not in `Options`, whose fields have their own.
+        Of settings outside of `Options`, whose fields have their own.
     usual
         The default in words: of tests, and of verbs that have no value for it.
     places
-        Besides verbs: "project" for pyproject.toml, "marker" and "option" for those of pytest.
+        Besides verbs: "project" for pyproject.toml, "marker" and "option" for pytest's.
     """
 
     kind: Kind
@@ -140,7 +140,7 @@ SETTINGS = {
         "Half-width at which to stop; only one that you give can be missed.",
         may_be_none=True,
         places=_EVERYWHERE,
-        usual="that of time in [tool.benchrigor.metrics] of pyproject.toml, else 2%",
+        usual="as for time in [tool.benchrigor.metrics] of pyproject.toml, else 2%",
     ),
     "confidence": Setting(SHARE, "Of the intervals.", places=("project", "marker")),
     "statistic": Setting(
@@ -159,7 +159,7 @@ SETTINGS = {
     ),
     "trim": Setting(
         Kind("auto|none|SHARE[:SHARE]", _cut),
-        "What to cut off readings: what is not stable, nothing, or shares at both ends (10%:5%).",
+        "Which readings to cut off: unstable ones, none, or shares at both ends (10%:5%).",
     ),
     "detector": Setting(
         choice("ranks", "edm", "pelt"),
@@ -194,7 +194,7 @@ SETTINGS = {
         Kind("AMOUNT|LOW:HIGH"),
         "Work of a round, or from where to where it goes: replaces {work} in the command's "
         "arguments, or is the argument of the function. A range makes the speed the result "
-        "(beside --read-units, which decide). 1000, 1e6, 64KiB, 1MB:1GB, 1k: (no largest), :5M "
+        "(with --read-units, these decide). 1000, 1e6, 64KiB, 1MB:1GB, 1k: (no largest), :5M "
         "(from 0).",
     ),
     "work_order": Setting(choice("bisecting", "random"), "How amounts follow each other."),
@@ -205,7 +205,7 @@ SETTINGS = {
     ),
     "quick_s": Setting(
         _DURATION,
-        "A first rough answer by rounds of various work takes about so long.",
+        "How long a first rough answer by rounds of various work may take.",
         flag="quick-time",
     ),
     "quick_rounds": Setting(whole(FEWEST_ROUNDS), "Rounds of it, fewer if they are long."),
@@ -224,7 +224,7 @@ SETTINGS = {
     ),
     "reference": Setting(
         FLAG,
-        "Time no fixed work in turn with the readings, which tells the pace of the machine.",
+        "Time no fixed work in turn with the readings, which shows the pace of the machine.",
         flag="no-reference",
     ),
     "pieces": Setting(

@@ -24,7 +24,7 @@ def share_of(text: str) -> float:
     try:
         number = float(digits.removesuffix("%"))
     except ValueError:
-        raise ValueError(f"{text!r} is no share, expected a number such as 0.02 or 2%") from None
+        raise ValueError(f"{text!r} is not a share, expected a number such as 0.02 or 2%") from None
     if digits.endswith("%"):
         return number / 100.0
     if number >= 1.0:
@@ -130,12 +130,12 @@ def _duration_parts(text: str) -> list[tuple[float, str]]:
     parts = _PART.findall(text)
     is_whole = "".join(map("".join, parts)) == text.replace(" ", "").strip()
     if not parts or not is_whole or any(unit not in _SECONDS_IN for _, unit in parts):
-        raise ValueError(f"{text!r} is no duration, expected one such as 200ms, 1.5s or 2min")
+        raise ValueError(f"{text!r} is not a duration, expected one such as 200ms, 1.5s or 2min")
     return [(float(number), unit) for number, unit in parts]
 
 
 def time_limit_of(text: str) -> float:
-    """Read a duration above 0 as seconds; "none" is no limit, infinitely many.
+    """Read a duration above 0 as seconds; "none" means no limit, infinitely many.
 
     ValueError names the problem.
     """
@@ -148,7 +148,7 @@ def positive_seconds_of(text: str, *, bare_s: float | None = 1.0) -> float:
     """Read a duration above 0, as `seconds_of` does."""
     seconds = seconds_of(text, bare_s=bare_s)
     if not 0.0 < seconds < math.inf:
-        raise ValueError(f"{text!r} is no duration above 0, expected one such as 200ms or 2min")
+        raise ValueError(f"{text!r} is not a duration above 0, expected one such as 200ms or 2min")
     return seconds
 
 

@@ -78,7 +78,7 @@ def test_changes_ends_with_4_when_no_phase_is_stable(cli):
 
 
 def slow_start(*levels: tuple[float, int], seed: int = 1) -> str:
-    """Return the lines of a file of readings around levels, each for so many."""
+    """Return the lines of a file of readings around levels, a number at each."""
     around = np.repeat([each for each, _ in levels], [n for _, n in levels])
     return "\n".join(map(str, around * np.random.default_rng(seed).normal(1.0, 0.01, around.size)))
 

@@ -25,7 +25,7 @@ def rounds_of(
     *,
     seconds: Sequence[float],
 ) -> br.RunRecord:
-    """Tell one reading a round, with the time that it took."""
+    """Pass one reading a round, with the time that it took."""
     options = br.Options(target=1e-9, max_rounds=len(readings), budget_s=60.0)
     return told(
         br.Session(options, (metric,), seed=1),

@@ -153,7 +153,7 @@ def notices_of(case: str) -> dict[str, str]:
 
 
 def notices() -> dict[str, str]:
-    """Return the sentence of each Notice code, under its name and that of the case it is from."""
+    """Return the sentence of each Notice code, under its name and the name of its case."""
     from fence import CASES  # noqa: PLC0415
 
     found: dict[str, tuple[str, str]] = {}

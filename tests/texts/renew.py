@@ -1,4 +1,4 @@
-"""Write the pages of texts anew; ``README.md`` says what they are.
+"""Write the pages of texts again; ``README.md`` says what they are.
 
 python tests/texts/renew.py [PAGE]...
 """
@@ -17,7 +17,7 @@ sys.path[:0] = [str(each) for each in (TESTS.parent, TESTS / "golden", TESTS / "
 @click.command
 @click.argument("names", nargs=-1)
 def renew(names: tuple[str, ...]) -> None:
-    """Write these pages anew, or all of them."""
+    """Write these pages again, or all of them."""
     from tests.texts.rendering import causes, notices, pages, text_of, write  # noqa: PLC0415
 
     for name in names or [*pages(), "notices"]:

@@ -1,4 +1,4 @@
-"""Texts are as their pages show them: ``python tests/texts/renew.py`` writes these anew."""
+"""Texts are as their pages show them: ``python tests/texts/renew.py`` writes these again."""
 
 import pytest
 from tests.texts.rendering import causes, notices_of, pages, sections, text_of
@@ -21,7 +21,7 @@ def test_a_page_shows_no_text_without_a_cause(page: str) -> None:
 
 
 def test_every_code_of_a_notice_is_on_a_page() -> None:
-    """As itself, or behind its sentence on a page of the command line."""
+    """As itself, or after its sentence on a page of the command line."""
     shown = " ".join(text for page in SHOWN.values() for text in page.values())
     assert [each for each in Code if f"{each} (" not in shown and f"[{each}]" not in shown] == []
 

@@ -1,1 +1,1 @@
-"""What the scripts of evidence share."""
+"""Shared parts of the scripts of evidence."""

@@ -67,12 +67,12 @@ def by_turns(calls: int, *functions: Callable[[], object]) -> list[float]:
 
 
 class Interval(NamedTuple):
-    """What is kept of one interval; the half-width is relative to the truth."""
+    """Figures of one interval; the half-width is relative to the truth."""
 
     holds: bool
     half_width: float = math.nan
     warned: bool = False
-    """Whether any Notice beside it is a warning."""
+    """Whether any Notice next to it is a warning."""
 
 
 def interval(low: float, high: float, truth: float, *, warned: bool = False) -> Interval:
@@ -107,7 +107,7 @@ class Tally(NamedTuple):
     refused: int
     trials: int
     half_width: float
-    """Mean of the intervals printed; NaN if there is none."""
+    """Mean of the intervals printed; NaN without one."""
 
     @property
     def share(self) -> float:
@@ -135,7 +135,7 @@ def tally(found: Iterable[Interval | bool | None]) -> Tally:
 
 @dataclass(slots=True, kw_only=True)
 class Run:
-    """How a section is run, and what it has found so far."""
+    """How a section is run, and its results so far."""
 
     seed: int
     quick: bool = False
@@ -247,7 +247,7 @@ class Script:
         )
         parser.add_argument("--quick", action="store_true", help="as CI does; keeps no results")
         parser.add_argument("--only", help=f"some of {','.join(self.sections)}")
-        parser.add_argument("--seed", type=int, help="instead of that of each section")
+        parser.add_argument("--seed", type=int, help="instead of each section's")
         parser.add_argument("--repetitions", type=int, help="of every row, instead of the usual")
         parser.add_argument("--jobs", type=int, default=2, help="processes")
         options = parser.parse_args()

@@ -74,7 +74,7 @@ STAIRCASES: dict[str, Callable[[Rng, int], Floats]] = {
     "walking": lambda rng, steps: np.cumsum(_jumps(rng, steps)),
     "independent": _apart,
 }
-"""Levels of which each is at least 2 from the one before."""
+"""Levels of which each is 2 or more from the one before."""
 
 
 def _jumps(rng: Rng, count: int) -> Floats:
@@ -121,7 +121,7 @@ def margin_f1(found: Sequence[int], true: Sequence[int], margin: int) -> float:
 def covering(found: Sequence[int], true: Sequence[int], n: int) -> float:
     """Return the mean overlap of the true segments with their best found ones, by length.
 
-    Overlap is that of Jaccard (van den Burg & Williams 2020).
+    Overlap is Jaccard's (van den Burg & Williams 2020).
     """
     segments = list(pairwise((0, *found, n)))
     total = 0.0

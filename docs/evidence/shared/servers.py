@@ -1,4 +1,4 @@
-"""Simulated servers whose peak is known: what each answers to a load, for so many seconds.
+"""Simulated servers whose peak is known: what each answers to a load, for a number of seconds.
 
 Mean responses follow a curve, with noise of trials that goes with 1/sqrt of their duration: that of
 the response itself, and that of the capacity, which matters more the nearer a server is to it. One
@@ -79,7 +79,7 @@ class Server:
         return steady * math.exp(self.rng.normal(0.0, self.noise * scale))
 
     def _simulated(self, load: float, duration_s: float) -> float:
-        """Simulate requests one by one, those of the first tenth for the warm-up."""
+        """Simulate requests one by one, the first tenth for the warm-up."""
         rng, service_s, variation = self.rng, 1.0 / self.capacity, self.variation or 0.0
         n = min(max(int(rng.poisson(load * duration_s)), 20), _MOST_REQUESTS)
         if variation > 1.0:  # two exponential kinds of balanced means
@@ -162,7 +162,7 @@ def server_of(shape: str, rng: np.random.Generator) -> Server:
     )
     if shape != "M/G/1, each request":
         return made(curve=_CURVES[shape](idle_s, rng), limit_s=LIMIT_S)
-    # The response of an idle server is its service time; the limit is so many of these.
+    # The response of an idle server is its service time; the limit is a multiple of it.
     variation, share = rng.uniform(0.2, 6.0), rng.uniform(0.6, 0.95)
     service_s = share / peak
 
@@ -206,7 +206,7 @@ ANOMALIES: dict[str, Trouble | None] = {
     "drift": _drift,
     "crash": None,
 }
-"""What is wrong with a server beside being M/M/c; a crash is behind its capacity."""
+"""Faults of a server that is otherwise M/M/c; a crash is beyond its capacity."""
 
 
 def troubled_server(what: str, rng: np.random.Generator) -> Server:

@@ -34,7 +34,7 @@ def main() -> None:
       4    nothing measured: the readings allow no number; or unfit: of doctor
       5    the workload failed
       6    the store cannot be read or written, or has no such run; or the result,
-           or what a command prints, cannot be written
+           or the output of a command, cannot be written
       7    worse: the candidate of a comparison, by more than the margin
       8    not comparable: units differ, or most runs of a side failed
       130  interrupted twice; 128 + N: ended by signal N, such as 143 by SIGTERM,

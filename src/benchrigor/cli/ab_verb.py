@@ -77,7 +77,7 @@ def ab(words: tuple[str, ...], **given: Any) -> None:
     with --fresh, revisions and commands, whole processes do. Fresh interpreters run side by side,
     and hand over every three milliseconds. It ends when the ratio is known well enough, never
     because a verdict appeared. A command with arguments stands in quotes; no shell reads it without
-    --shell. Ctrl-C ends it after the round under way, with what is known so far. Each side is kept
+    --shell. Ctrl-C ends it after the round under way, with the result so far. Each side is kept
     as a run: compare --paired reads both again.
 
     Exit codes: 0 a result, 3 undecided with a --target that was given and missed, or with --fail-on
@@ -137,7 +137,7 @@ def _check(words: Sequence[str], given: dict[str, Any]) -> None:
         problems.append("--shell is for commands")
     kinds = {names_function(word) for word in words}
     if len(kinds) > 1:
-        problems.append(f"{words[0]} and {words[1]} are a function and a command, expected alike")
+        problems.append(f"{words[0]} and {words[1]} are of two kinds: a function and a command")
     refuse(problems)
     for text in (*words, given["build"] or ""):
         words_of(text, by_shell=given["shell"])
@@ -158,7 +158,7 @@ def _label_sides(
         build = given["build"] and words_of(given["build"], by_shell=given["shell"])
         with worktrees(given["rev"], build=build) as checkouts:
             if is_changed():
-                remark("what is not committed here is in neither revision")
+                remark("uncommitted changes are in neither revision")
             python = given["python"][0] if given["python"] else None
             made = [_process(words[0], given, python=python, at=checkout) for checkout in checkouts]
             yield [f"{words[0]} at {commit}" for commit in given["rev"]], made
@@ -183,7 +183,7 @@ def _process(
     if not names_function(word):
         argv = words_of(word, by_shell=given["shell"])
         if not argv:
-            raise InvalidInput(f"{word!r} is no command, expected a program and its arguments")
+            raise InvalidInput(f"{word!r} is not a command, expected a program and its arguments")
         return command_target(argv, given, cwd=cwd)
     return interpreter_target(
         word,

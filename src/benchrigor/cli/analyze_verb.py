@@ -58,7 +58,7 @@ def analyze(
 
     SOURCE is a CSV or JSON file, or - for standard input (the default), or what another tool wrote
     (pyperf, pytest-benchmark, hyperfine, ...; docs/formats.md). The readings of a column count as
-    one continuous series, in the order in which they stand; with --round as those of restarted
+    one continuous series, in the order in which they stand; with --round as readings of restarted
     rounds. Cells such as 998/1000 are successes of trials, one round each.
 
     With --work the readings are the durations, in seconds, of rounds with those amounts of work,

@@ -55,7 +55,7 @@ def changes(
     point, but parts no phases. Exit code 4 when the readings have no mean.
 
     A change needs --min-segment readings on both sides. Fewer at an end that are clearly at another
-    level are too few to call, except by edm: they are no part of the stable phase, and a warning
+    level are too few to call, except by edm: they are not part of the stable phase, and a warning
     counts them.
 
     \b

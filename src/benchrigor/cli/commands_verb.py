@@ -160,7 +160,7 @@ class _Command(NamedTuple):
     help="From one number of -P to the next.  [default: 1; of numbers less than 1 apart, 1 in "
     "their last decimal place]",
 )
-@shared.count_option("--runs", text="Run each exactly so often, whatever that takes.")
+@shared.count_option("--runs", text="Run each exactly this number of times, whatever that takes.")
 @shared.count_option("--warmup", text="Runs of each before, which do not count.", least=0)
 @click.option("--baseline", type=click.IntRange(min=1), metavar="N", help="Compare with the Nth.")
 @click.option(
@@ -192,7 +192,7 @@ class _Command(NamedTuple):
     help="Where the output of commands goes.",
 )
 @click.option("--ignore-failure", is_flag=True, help="Count runs that fail apart, and go on.")
-@click.option("--memory", is_flag=True, help="Tell the peak memory, from a run of its own.")
+@click.option("--memory", is_flag=True, help="Show the peak memory, from a run of its own.")
 @shared.setting("timeout_s")
 @shared.setting("margin", "Change that does not matter, with --baseline.")
 @shared.setting(
@@ -340,11 +340,11 @@ def _workload(command: _Command, given: Mapping[str, Any]) -> CommandWorkload:
         words = words_of(text, by_shell=True) if given["shell"] else _veil(text)
         if not words:
             raise InvalidInput(
-                f"{text.shown!r} is no command, expected a program and its arguments"
+                f"{text.shown!r} is not a command, expected a program and its arguments"
             )
         if not command.hooks and shutil.which(words[0]) is None:  # a command before it may make it
             raise WorkloadFailed(
-                f"{text.shown} cannot be started: there is no program {hide_secrets(words)[0]}"
+                f"{text.shown} cannot be started: no program {hide_secrets(words)[0]}"
             )
         return words
 

@@ -70,15 +70,15 @@ class _Side:
     "--unit --store --details --markdown --json",
 )
 @click.argument("sources", nargs=-1, required=True, metavar="BASELINE CANDIDATE [MORE]...")
-@shared.setting("statistic", usual="that of the runs; mean for files", default=None)
+@shared.setting("statistic", usual="as in the runs; mean for files", default=None)
 @shared.settings("margin", "confidence")
 @click.option(
     "--direction",
     type=click.Choice(["lower", "higher"]),
-    help="Which way is better.  [default: that of the metric, as its unit tells]",
+    help="Which way is better.  [default: by the metric, as its unit says]",
 )
 @shared.metric_option
-@shared.setting("detector", usual="that of each run; ranks for files", default=None)
+@shared.setting("detector", usual="as in each run; ranks for files", default=None)
 @fail_on_option
 @click.option(
     "--same-machine",
@@ -89,7 +89,7 @@ class _Side:
     "--filter",
     "pattern",
     metavar="PATTERN",
-    help="Compare the benchmarks in whose names this regular expression is found.",
+    help="Compare the benchmarks with a match of this regular expression in their names.",
 )
 @click.option("--paired", is_flag=True, help="Compare files line by line, runs of ab in pairs.")
 @columns_options
@@ -128,7 +128,7 @@ def compare(
     machine: the verdict is about "these two runs", and ends with 0 unless --fail-on is given.
 
     Exit codes: 0 a result, 3 undecided with --fail-on undecided, 4 a side allows no number, 7
-    worse, 8 not comparable, such as runs most of which failed.
+    worse, 8 not comparable, such as runs that mostly failed.
 
     \b
     Examples:
@@ -232,7 +232,7 @@ def _with_columns(
 ) -> tuple[tuple[str, ...], list[str], Sequence[str | None]]:
     """Return sources, their labels, and their columns: the only one, or one for each.
 
-    Its column tells a part of a file apart from others of the same file.
+    Its column names a part of a file that has several.
     """
     if len(sources) == 1:
         sources = tuple(sources) * max(len(columns), 1)

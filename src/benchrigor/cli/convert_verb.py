@@ -29,7 +29,7 @@ from benchrigor.units import many
     "--to",
     "to",
     type=click.Choice(list(FORMATS)),
-    help="The format.  [default: as the name of OUT tells]",
+    help="The format.  [default: by the ending of OUT]",
 )
 @shared.metric_option
 @force_option
@@ -84,7 +84,7 @@ def convert(
 def _records(source: str) -> list[RunRecord]:
     """Read all benchmarks of a file or folder, or a stored run."""
     if source == "-":
-        raise InvalidInput("'-' is no path here, expected a file, a folder or a stored run")
+        raise InvalidInput("'-' is not a path here, expected a file, a folder or a stored run")
     records = all_runs(source, Columns())
     if records is None:
         raise InvalidInput(f"{source} is of no known tool, expected results of one, or a run")

@@ -29,7 +29,7 @@ def doctor() -> None:
     It does fixed work for a second, and looks at the clock, at what else runs, at the settings of
     the processors, and at what raises alarms. Each finding says what to do, and which Notice it
     leads to in a run. The exit code is 0 where the machine is fit, 3 where that is doubtful, 4
-    where it is unfit; what is not known does not count.
+    where it is unfit; unknown findings do not count.
 
     \b
     Examples:

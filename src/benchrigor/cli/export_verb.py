@@ -51,7 +51,7 @@ def export(source: str | None, *, folder: Path, force: bool) -> None:
     """  # noqa: D301  # click wants the backspace itself
     record = stored_run(None) if source is None else recorded_run(source)
     if record is None:
-        raise InvalidInput(f"{source} is no saved record, expected one that show --json printed")
+        raise InvalidInput(f"{source} is not a saved record, expected one that show --json printed")
     paths = {name: folder / name for name in TABLES}
     refuse_those_there([*paths.values()], force=force)
     write_files({path: csv_text(TABLES[name](record)) for name, path in paths.items()})

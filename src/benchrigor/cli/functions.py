@@ -108,7 +108,7 @@ def _why_in_process(target: str, given: Mapping[str, Any]) -> str | None:
         return f"{target} is a generator function"
     is_plain = callable(function) and not inspect.isasyncgenfunction(function)
     if not is_plain or takes_amount(function):
-        return f"{target} is no function that is called without arguments"
+        return f"{target} is not a function that is called without arguments"
     if "<locals>" in getattr(function, "__qualname__", ""):
         return f"{target} is made inside of another function"
     return f"{target} is of the program itself" if target.startswith("__main__:") else None

@@ -37,7 +37,7 @@ def left_clean() -> Iterator[None]:
             if kinship.kill_descendants(spared=before):
                 _spared.append(before)
             kinship.kill_orphans()
-            if escaped := kinship.escapees():  # of any number: those of processes begin anew
+            if escaped := kinship.escapees():  # of any number: process numbers begin again
                 remark(f"still running: {first_few(escaped, _MOST_NAMED)}")
             kinship.adopt_orphans(False)
             os.environ.pop(kinship.MARK, None)  # a function may have cleared them
@@ -59,5 +59,5 @@ def end_program(code: int) -> None:
 
 def _end_later(code: int) -> None:
     time.sleep(_EXIT_S)
-    remark(f"ended without what the measured code does at exit: it took more than {_EXIT_S:g} s")
+    remark(f"ended without exit functions of the measured code: they took more than {_EXIT_S:g} s")
     own_signals.end_at_once(code)

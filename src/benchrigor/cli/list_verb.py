@@ -26,7 +26,7 @@ _INDENT = 10 * " "
 @shared.store_option
 @shared.json_option
 def list_runs(query: str) -> None:
-    """List the stored runs whose id or name holds QUERY, newest first.
+    """List the stored runs with QUERY in their id or name, newest first.
 
     \b
     Examples:
@@ -48,7 +48,7 @@ def list_runs(query: str) -> None:
 
 
 def _entry(run: Mapping[str, Any]) -> list[Part]:
-    """Return two lines: what was measured and when, and its result."""
+    """Return two lines: name and time of a run, and its result."""
     head = f"{run['run_id']}  {_shown_time(run['started_at'])}  "
     lines: list[Part] = [Line(f"{run['name']}{_revision(run['commit'])}", head)]
     if "damage" in run:

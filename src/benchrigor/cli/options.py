@@ -25,7 +25,7 @@ _PRINTED = "benchrigor.printed"
 
 
 class Typed(click.ParamType):  # type: ignore[type-arg]  # not generic in older clicks
-    """What is read of a text, with ValueError for its problem; a default may be read already."""
+    """The value of a text, with ValueError for its problem; a default may be read already."""
 
     def __init__(self, name: str, read: Callable[[str], Any]) -> None:
         self.name, self._read = name, read
@@ -49,7 +49,7 @@ class OutputPath(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Refuse "-"."""
         if value == "-":
-            self.fail("'-' is no path here; ./- names a file or folder like that", param, ctx)
+            self.fail("'-' is not a path here; ./- names a file or folder like that", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -156,7 +156,7 @@ process_options = together(
         "--inherit-env",
         multiple=True,
         metavar="NAME",
-        help="A further variable that a fresh interpreter has, beside PATH, HOME, PYTHONPATH, the "
+        help="A further variable for a fresh interpreter, which has PATH, HOME, PYTHONPATH, the "
         "locale's, *_NUM_THREADS and a few more.",
     ),
     click.option("--cpus", type=_numbers, metavar="LIST", help="Processors that it may run on."),
@@ -260,7 +260,7 @@ def is_given(option: str) -> bool:
 
 
 def flags_given(given: Mapping[str, Any], *names: str) -> list[str]:
-    """Return those of some options that are given a value, as they are typed."""
+    """Return the flags, as typed, of options that are given a value."""
     return [f"--{typed_name(name)}" for name in names if given[name]]
 
 

@@ -25,7 +25,7 @@ from benchrigor.session.sample_size import plan as planned
     "Changes below this do not matter: the whole interval must lie beyond.",
     default=0.0,
 )
-@shared.setting("confidence", "Of the comparison.", usual="that of the run", default=None)
+@shared.setting("confidence", "Of the comparison.", usual="as in the run", default=None)
 @click.option(
     "--half-width",
     "half_widths",
@@ -35,7 +35,7 @@ from benchrigor.session.sample_size import plan as planned
     show_default=True,
     help="Price an interval of this half-width; may be given several times.",
 )
-@shared.setting("detector", usual="that of the run; ranks for a file", default=None)
+@shared.setting("detector", usual="as in the run; ranks for a file", default=None)
 @shared.metric_option
 @column_options
 @shared.store_option

@@ -94,7 +94,7 @@ _place_options = together(
     click.option(
         "--unit",
         metavar="UNIT[,WORD]...",
-        help="Unit of a file's readings, and words on what they are: lower, higher; arithmetic, "
+        help="Unit of a file's readings, and words for their kind: lower, higher; arithmetic, "
         "harmonic; time, rate, share, other; ±2% (half-width wanted).",
     ),
     _gathered,
@@ -145,7 +145,7 @@ def recording(source: str, columns: Columns) -> RunRecord:
     if is_special(record):
         raise InvalidInput(
             f"{source} is {module_for(record).noun_of(record)}, expected readings of one workload: "
-            f"`benchrigor show {source}` tells what it found"
+            f"`benchrigor show {source}` shows its result"
         )
     return record
 
@@ -262,7 +262,7 @@ def stored_run(run_id: str | None) -> RunRecord:
     if chosen is None:
         chosen = next((run["run_id"] for run in opened.runs()), None)
         if chosen is None:
-            raise StoreFailed(f"there is no run in {opened.path}, expected one")
+            raise StoreFailed(f"no run in {opened.path}, expected one")
     record = opened.load(chosen)
     if run_id is None and PART_OF in record.subject:
         record = opened.load(record.subject[PART_OF])

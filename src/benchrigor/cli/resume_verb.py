@@ -25,7 +25,7 @@ from benchrigor.session.stored_runs import AGAIN, PAIR, PART_OF
 
 @click.command(cls=Verb)
 @shared.run_id_argument
-@shared.setting("budget_s", usual="that of the run", default=None)
+@shared.setting("budget_s", usual="as in the run", default=None)
 @shared.settings("max_rounds", "budget_readings")
 @log_option
 @shared.store_option
@@ -34,7 +34,7 @@ from benchrigor.session.stored_runs import AGAIN, PAIR, PART_OF
 def resume(run_id: str, *, log: Path | None, **limits: Any) -> None:
     """Take up a run that was killed, stopped or ran out of budget.
 
-    The beginning of RUN_ID is enough. Finished rounds count, each once. Limits are those of the
+    The beginning of RUN_ID is enough. Finished rounds count, each once. Limits are as in the
     run unless new ones are given, and are meant for the whole run, finished rounds included.
 
     \b

@@ -68,7 +68,7 @@ def _amount(text: str) -> float:
     match = _AMOUNT.fullmatch(text.strip())
     if match is None:
         raise click.BadParameter(
-            f"{text!r} is no amount of work, expected one such as 1000, 1e6, 0.5, 64KiB or 1MB, "
+            f"{text!r} is not an amount of work, expected one such as 1000, 1e6, 64KiB or 1MB, "
             "or a range such as 1MB:1GB"
         )
     number, power, binary, _ = match.groups()
@@ -95,7 +95,7 @@ _THOROUGH_S = 60.0
     multiple=True,
     metavar="PICK",
     help="One reading per round from the command's output: NAME[:UNIT[,WORD]...]=regex:PATTERN, "
-    "=column:N or =json:KEY. The words say what it is: lower, higher; arithmetic, harmonic; time, "
+    "=column:N or =json:KEY. The words say its kind: lower, higher; arithmetic, harmonic; time, "
     "rate, share, other; optional; ±2% (half-width wanted).",
 )
 @click.option(
@@ -109,7 +109,7 @@ _THOROUGH_S = 60.0
     type=int,
     multiple=True,
     metavar="CODE",
-    help="Exit code that is no failure; may be given again.  [default: 0]",
+    help="Exit code that is not a failure; may be given again.  [default: 0]",
 )
 @shared.shell_option
 @shared.settings("timeout_s", "gc", "batch", gc={"default": None})
@@ -138,14 +138,14 @@ def run(words: tuple[str, ...], **given: Any) -> None:
 
     Options stand before the command; what follows belongs to it. A function is called without
     arguments, or with the work amount if it has one. It is imported and called in a fresh
-    interpreter for each round, where what it prints to stdout is lost. Generator functions,
+    interpreter for each round, where its output to stdout is lost. Generator functions,
     functions made inside of others, and those with --work, --pieces or --timeout stay in this
-    process, and the report says so; what they print goes to stderr. Several functions take turns
+    process, and the report says so; their output goes to stderr. Several functions take turns
     in it, a piece of each, so that all see the same minutes, and a line says how each differs from
     the first; `benchrigor ab` gives a verdict and its exit code.
 
     A command under way when the budget is spent is asked to end, and killed two seconds later; of
-    what it printed, whole lines of --read-units count. Ctrl-C finishes the round under way,
+    its output, whole lines of --read-units count. Ctrl-C finishes the round under way,
     and reports what there is. Readings of a command that goes on, as a server or a load generator
     does, are piped into `benchrigor analyze -`.
 

@@ -18,7 +18,7 @@ log_option = click.option(
     "--log",
     type=OutputPath(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Append a line for each decision: round, readings, interval, what is wanted, and why.",
+    help="Append a line for each decision: round, readings, interval, target, and why.",
 )
 
 

@@ -66,7 +66,7 @@ plot_option = click.option(
     expose_value=False,  # what draws asks for it
     callback=_check,
     metavar="FILE",
-    help="Draw what was found into FILE: readings, segments or rates in time order, durations over "
+    help="Draw the result into FILE: readings, segments or rates in time order, durations over "
     "work, the trials of a search, or a map; png, svg or pdf, by its suffix.",
 )
 
@@ -102,7 +102,7 @@ def _remember(context: click.Context, option: click.Parameter, target: str | Non
         raise click.BadParameter("'-' is standard output, which has another document: name a file")
     folder = Path(target).absolute().parent
     if target != _STDOUT and not is_there(folder, Path.is_dir):
-        raise click.BadParameter(f"there is no folder {folder}")
+        raise click.BadParameter(f"no folder {folder}")
     known[str(option.name)] = target
 
 

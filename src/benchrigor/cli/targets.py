@@ -44,7 +44,7 @@ def trailing_words(words: Sequence[str], *, several: bool = True) -> list[str]:
 def command_words(words: Sequence[str], *, shell: bool) -> list[str]:
     """Return a program and its arguments as they are; with ``shell``, have sh read the only word.
 
-    InvalidInput if there is no such program, and only a shell can read that word.
+    InvalidInput if the program is missing, and only a shell can read that word.
     """
     if shell and len(words) > 1:
         raise InvalidInput(
@@ -117,8 +117,8 @@ def refuse_hidden(record: RunRecord) -> None:
     """Refuse to resume a run that needs secrets, which its record does not keep."""
     if holds_hidden(record.subject):
         raise InvalidInput(
-            f"run {record.run_id} cannot be resumed: its record keeps no secrets, and what it "
-            f"measured needs them ({record.name}). Start it anew; a secret in an environment "
+            f"run {record.run_id} cannot be resumed: its record keeps no secrets, and the program "
+            f"measured needs them ({record.name}). Start it again; a secret in an environment "
             "variable or a file of its own is not part of the command, which can be resumed then"
         )
 

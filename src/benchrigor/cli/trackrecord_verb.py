@@ -29,7 +29,7 @@ _NOTHING = (
 
 
 @click.command(name="track-record", cls=Verb)
-@click.option("--name", default="", help="Only runs whose name holds this.")
+@click.option("--name", default="", help="Only runs with this in their name.")
 @shared.store_option
 @shared.json_option
 def track_record(name: str) -> None:

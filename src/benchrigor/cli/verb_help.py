@@ -36,7 +36,7 @@ TASKS = {
         "explain": "How did the number of a stored run come about?",
         "export": "How do other programs read a run?",
         "convert": "How do other benchmark tools read my results?",
-        "analyze": "What is the mean or a quantile of recorded readings?",
+        "analyze": "How large is the mean or a quantile of recorded readings?",
         "changes": "When did recorded readings change, and when were they stable?",
         "interference": "How much of a run's time did other work take?",
         "track-record": "How often did the intervals of stored runs hold?",
@@ -44,7 +44,7 @@ TASKS = {
     "Machine": {
         "doctor": "Is this machine fit to be measured on?",
         "agent": "How do other machines see the state of this one?",
-        "watch": "What is the state of the nodes that run an agent?",
+        "watch": "In which state are the nodes that run an agent?",
     },
 }
 VERBS = {name: question for verbs in TASKS.values() for name, question in verbs.items()}
@@ -57,7 +57,7 @@ SIDE_SYSTEMS = {
     "rate": "queues",
     "watch": "instrument",
 }
-"""The packages of verbs that are no part of the core; each has a module of the verb's name."""
+"""The packages of verbs that are not part of the core; each has a module of the verb's name."""
 
 _SHOWS_ALL = "benchrigor.help_all"
 _WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|\S)+""")  # of a command, with what quotes hold

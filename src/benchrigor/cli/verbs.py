@@ -169,7 +169,7 @@ class Verbs(click.Group):
             if error.errno not in (errno.EMFILE, errno.ENFILE):
                 raise
             message = (
-                f"{error.strerror}: what is measured may keep files open, or limit their number"
+                f"{error.strerror}: the measured code may keep files open, or limit their number"
             )
             ctx.exit(self._report(WorkloadFailed(message), ctx))
 
@@ -188,7 +188,7 @@ class Verbs(click.Group):
 def _command_of(verb: str) -> click.Command:
     """Load the module of a verb, and return its command.
 
-    What is loaded stays. To look for garbage there would take a sixth of a short run, and time of
+    Loaded modules stay. To look for garbage there would take a sixth of a short run, and time of
     functions that are measured in this process.
     """
     package = SIDE_SYSTEMS.get(verb, "cli")

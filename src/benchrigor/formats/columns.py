@@ -1,4 +1,4 @@
-"""Rows of what a tool wrote, as CSV or as JSON lines: texts, and numbers within limits.
+"""Rows of a tool's file, as CSV or as JSON lines: texts, and numbers within limits.
 
 Requests of load generators, grouped by name.
 """
@@ -49,7 +49,7 @@ def parts_in(
     names: Sequence[str] = (),
     fewest: int = 0,
 ) -> Iterator[Part]:
-    """Yield the rows of CSV, or of objects; InvalidInput tells all cells that do not fit.
+    """Yield the rows of CSV, or of objects; InvalidInput lists all cells that do not fit.
 
     Without ``kinds`` all columns of a CSV are texts. ``names`` are those of one without a header,
     and it has the ``fewest`` of them at least.

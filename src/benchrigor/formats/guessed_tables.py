@@ -1,4 +1,4 @@
-"""Tables whose form nobody told: separator, header, units, and a cut end are guessed; or JSON.
+"""Tables of unknown form: separator, header, units, and a cut end are guessed; or JSON.
 
 A cell is a number, a time with its unit, counts of trials, or empty.
 """
@@ -65,7 +65,7 @@ def chosen(
     if unknown is not None or (None in wanted and len(others) != 1):
         some = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
         found = "" if unknown is None else f", found {unknown!r}"
-        found += f"; or it is no table: expected {READABLE}" if names[0] == "0" else ""
+        found += f"; or it is not a table: expected {READABLE}" if names[0] == "0" else ""
         option = flag if unknown is None or unknown != by else "--round"
         raise InvalidInput(f"{table.name} has the columns {some}: choose one with {option}{found}")
     chosen = [others[0] if key is None else key for key in wanted]
@@ -244,16 +244,16 @@ def _check_width(rows: Sequence[Row], mark: str, name: str) -> None:
     is_long = len(rows) > _FEWEST
     [(_, most)] = Counter(widths).most_common(1)
     if is_long and (not has_numbers or 2 * most < len(rows)):
-        raise InvalidInput(f"{name} is no table, expected one reading per line, {READABLE}")
+        raise InvalidInput(f"{name} is not a table, expected one reading per line, {READABLE}")
     before = next(
         at for at in reversed(range(len(rows))) if at == 0 or widths[at - 1] != widths[-1]
     )
-    cure = "separate the cells of all rows alike"
+    cure = "separate the cells of all rows in one way"
     if mark == ",":
         cure = "write decimals with a point, and quote cells that hold a comma"
     above = f"; leave text above a table out with --ignore-lines {rows[before - 1][0]}"
     above = above if 0 < before <= len(rows) - _FEWEST else ""
-    other = f"; or it is no table: expected {READABLE}" if mark == " " else ""
+    other = f"; or it is not a table: expected {READABLE}" if mark == " " else ""
     for row in rows:
         if len(row[1]) != widths[0]:
             raise InvalidInput(wrong_width(row, rows[0], name, f"; {cure}{above}{other}"))
@@ -272,9 +272,9 @@ def begins_like_number(cell: str) -> bool:
 
 
 def unit_in(columns: Mapping[str, Sequence[object]], used: Sequence[str], name: str) -> str:
-    """Return the unit that a column names, "" if none does; refuse rows that another tells apart.
+    """Return the unit that a column names, "" if none does; refuse rows that another distinguishes.
 
-    Labels tell rows apart that come back, or that name benchmarks, unless they name the rounds.
+    Labels distinguish rows that come back, or that name benchmarks, unless they name the rounds.
     Other labels in blocks may be phases of one series. No number has two units.
     """
     unit = ""
@@ -293,7 +293,7 @@ def unit_in(columns: Mapping[str, Sequence[object]], used: Sequence[str], name: 
         is_apart = comes_back or key.lower() in {"benchmark", "name"}
         if is_unit or (is_apart and 2 * len(several) <= len(cells)):
             some = ", ".join(map(repr, list(several)[:_SOME]))
-            cure = "" if is_unit else f", or tell rounds apart with --round {key}"
+            cure = "" if is_unit else f", or name the rounds with --round {key}"
             raise InvalidInput(
                 f"{name} has rows of several {key}: {some}. Choose some with --where "
                 f"{key}={cells[0]}{cure}"
@@ -302,7 +302,7 @@ def unit_in(columns: Mapping[str, Sequence[object]], used: Sequence[str], name: 
 
 
 def unit_in_name(column: str) -> str:
-    """Return the unit at the end of a name such as time (ms) or size [MB], "" if there is none."""
+    """Return the unit at the end of a name such as time (ms) or size [MB], or ""."""
     match = _WITH_UNIT.fullmatch(column.strip())
     unit = match[1].strip() if match else ""
     return unit if direction_of(unit) else ""
@@ -315,7 +315,7 @@ def _are_several_times(cells: Sequence[str]) -> bool:
 
 
 def may_be_units(key: str, cell: object, *, is_beside: bool) -> bool:
-    """Return whether a column may have units, by its name or by a cell beside a reading."""
+    """Return whether a column may have units, by its name or by a cell next to a reading."""
     return key.lower() in _UNITS or (is_beside and quantity_of(str(cell)) is Quantity.TIME)
 
 
@@ -337,7 +337,7 @@ def may_be_labels(cells: Sequence[object], raw: bytes, first: int) -> bool:
     (only, *others) = several
     if others:
         return True
-    # Part of another label, or of a name, is no cell.
+    # Part of another label, or of a name, is not a cell.
     end = rb'[,;\t\r\n"]' if re.search(rb"[,;\t]", raw[:1000]) else rb'[\s"]'
     forms = b"|".join(re.escape(form.encode()) for form in {only, json.dumps(only)[1:-1]})
     found = re.finditer(rb"(?<=" + end + rb") *(?:" + forms + rb") *(?=" + end + rb")", raw)
@@ -347,7 +347,7 @@ def may_be_labels(cells: Sequence[object], raw: bytes, first: int) -> bool:
 def figures_of(table: Table, key: str) -> Sequence[Any]:
     """Return the numbers in the cells of a column; if all are counts or times, their texts.
 
-    InvalidInput tells all cells that are neither, or not of the kind of the first.
+    InvalidInput lists all cells that are neither, or not of the kind of the first.
     """
     cells, problems = table.columns[key], Problems()
     are_numbers = bool(cells) and {int, float}.issuperset(map(type, cells))
@@ -380,7 +380,7 @@ def _figure(cell: object) -> float | str | None:
 
 
 def _expected(cell: object) -> str:
-    """Return what was expected in place of a cell that has no figure."""
+    """Return the form expected in place of a cell that has no figure."""
     if is_missing(cell):
         return "a number; --missing skip leaves it out"
     if isinstance(cell, str) and COUNT.fullmatch(cell):

@@ -39,7 +39,7 @@ class Parsed:
         return replace(self, lines=lines, data=data)
 
     def table(self, name: str, keys: Sequence[str]) -> Table:
-        """Return what the objects hold at some paths, as columns."""
+        """Return the values of objects at some paths, as columns."""
         columns = {key: [_value_at(item, key) for item in self.data] for key in keys}
         rows = self.lines or range(len(self.data))
         return Table(name=name, columns=columns, rows=rows, are_items=not self.lines)
@@ -67,7 +67,7 @@ def parse_json(text: str, name: str) -> Parsed:
     except (ValueError, RecursionError) as whole:
         with suppress(ValueError, RecursionError):
             return _json_documents(text)
-        raise InvalidInput(f"{name} is no JSON: {whole}") from whole
+        raise InvalidInput(f"{name} is not JSON: {whole}") from whole
 
 
 def _json_documents(text: str) -> Parsed:

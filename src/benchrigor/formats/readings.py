@@ -108,7 +108,7 @@ class RecordedRounds:
     ``trials`` are the numbers of trials of shares, from cells such as 998/1000: then every row is a
     round. ``unit`` is the unit of the readings if cells have their own units, such as 487.5us, or a
     column says it.
-    ``notices`` say what a tool tells of its runs. ``unfinished`` is a last line without its end.
+    ``notices`` hold the warnings of the tool. ``unfinished`` is a last line without its end.
     """
 
     series: tuple[Floats, ...]
@@ -120,7 +120,7 @@ class RecordedRounds:
 
 
 class _Cells(NamedTuple):
-    """Columns of figures, the names of their rounds, and what the table says beside them."""
+    """Columns of figures, the names of their rounds, and what else the table says."""
 
     figures: list[Any]
     labels: Sequence[Any] = ()
@@ -240,7 +240,7 @@ def _text(raw: bytes, columns: Columns, name: str) -> str:
     try:
         text = decoded(raw)
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"{name} is no text, expected {READABLE}: {error}") from error
+        raise InvalidInput(f"{name} is not text, expected {READABLE}: {error}") from error
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise InvalidInput(f"{name} line {line} has a NUL byte, expected text in UTF-8")

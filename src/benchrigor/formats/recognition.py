@@ -96,7 +96,7 @@ _Found = tuple[Iterator[Result] | None, tuple[Notice, ...]]
 
 
 def _below_a_text(text: str, place: str) -> _Found:
-    """Read what a tool wrote below comments, or JSON below whatever a program printed first."""
+    """Read a tool's data below comments, or JSON below other output of a program."""
     for above, read in ((_COMMENTS, _from_text), (_BEFORE_JSON, _from_json)):
         if match := above.match(text[:_HEAD]):
             with suppress(InvalidInput):  # a table of no tool, whose reader names the problem
@@ -123,7 +123,7 @@ def _document(data: Any, text: str, place: str) -> Iterator[Result] | None:
     fits = [tool for tool in _DOCUMENTS if tool.is_format(data)]
     if len(fits) > 1:
         tools = " and of ".join(tool.TOOL for tool in fits)
-        raise InvalidInput(f"{place} has the keys of {tools}, expected those of one tool")
+        raise InvalidInput(f"{place} has the keys of {tools}, expected the keys of one tool")
     return fits[0].read(data, text, place) if fits else None
 
 

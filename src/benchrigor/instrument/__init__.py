@@ -1,6 +1,6 @@
 """The machine, and what runs on it: its state and alarms, measured delay, segment profiles.
 
-Names are resolved on first use, so that a program imports only what it needs.
+Names are resolved on first use, so that a program imports only the names it needs.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ class BatchAdvice(OneLine):
     saving_s
         Seconds of dispatch that batches save, over all instances; None without a batch.
     reason
-        Why there is no batch, or a doubt about it.
+        Why the batch is missing, or a doubt about it.
     """
 
     name: str
@@ -428,7 +428,7 @@ def _partition(graph: _Graph, tolerance: float, seed: int) -> Ints:
 
 
 def _whole(weights: Iterable[float]) -> Ints:
-    """Scale weights to whole numbers with the sum 2**30; one above 0 counts at least 1."""
+    """Scale weights to whole numbers with the sum 2**30; one above 0 counts 1 or more."""
     values = np.array([*weights], dtype=np.float64)
     scaled = np.rint(values / (values.sum() or 1.0) * _WHOLE)
     return np.asarray(np.maximum(scaled, values > 0.0), dtype=np.int64)

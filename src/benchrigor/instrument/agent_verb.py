@@ -91,7 +91,7 @@ def agent(
             )
         )
         if thresholds is not None and config is not None and is_there(config):
-            said = f"thresholds kept in {config} are in force, not those of {thresholds}"
+            said = f"thresholds kept in {config} are in force, and {thresholds} is not read"
             remark(said)
         print_result(
             lambda: f"serving {served.url} until it is interrupted (Ctrl-C)",

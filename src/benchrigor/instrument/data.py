@@ -108,7 +108,7 @@ class ProbeRow(OneLine):
     batch
         Whether that is above the bound, so that larger units of work would pay.
     own_cost_s
-        What the probes themselves take for an instance.
+        The cost of the probes themselves for an instance.
     """
 
     kernel: str

@@ -1,4 +1,4 @@
-"""What the verbs of nodes share: the token, which no list of processes shows."""
+"""Options of all verbs of nodes: the token, which no list of processes shows."""
 
 from __future__ import annotations
 

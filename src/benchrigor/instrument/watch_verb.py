@@ -120,7 +120,7 @@ _STYLES = {NodeCondition.WELL: "green", NodeCondition.UNASKED: "dim"}
     "--authority",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Trust these certificates, PEM.  [default: those of the system]",
+    help="Trust these certificates, PEM.  [default: the system's]",
 )
 @click.option("--once", is_flag=True, help="Ask once, and end.")
 @json_option
@@ -158,7 +158,7 @@ def watch(
 
 
 def _watch(hub: Hub, views: Sequence[NodeView]) -> None:
-    """Draw the table anew once a second."""
+    """Draw the table again once a second."""
     from rich.live import Live  # noqa: PLC0415  # for people only
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the cursor is shown again

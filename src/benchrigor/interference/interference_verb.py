@@ -136,7 +136,7 @@ def _load(source: str) -> SegmentProfile:
         with open_text(source) as file:
             _, last = whole_lines(file.read())
     except OSError as error:
-        raise InvalidInput(f"{source} is no segment profile: {error.strerror}") from error
+        raise InvalidInput(f"{source} is not a segment profile: {error.strerror}") from error
     if last is not None:
         remark(f"{source} {last}")
     return profile

@@ -49,7 +49,7 @@ from benchrigor.stats.series.interval import check_confidence
 from benchrigor.stats.statistics.statistic import combine_values
 
 _BLOCK = 2_048
-_MAX_BINS = 65_536  # as many as indices of two bytes can tell apart
+_MAX_BINS = 65_536  # as many as two bytes can number
 
 _Indices = npt.NDArray[np.intp]
 _Small = npt.NDArray[np.uint8]
@@ -213,7 +213,7 @@ def merge_processes(profiles: Iterable[SegmentProfile]) -> SegmentProfile:
     Raises
     ------
     InvalidInput
-        When there is no profile, the profiles are not the processes of one run, or they differ in
+        When no profile is given, the profiles are not the processes of one run, or they differ in
         their number of segments or their columns.
 
     Examples
@@ -273,7 +273,7 @@ def _check_processes(profiles: list[SegmentProfile]) -> list[SegmentProfile]:
         if (profile.run, profile.processes) != (first.run, first.processes):
             problems.append(
                 f"{name} is of {profile.processes} of run {profile.run!r}, {names[0]} of "
-                f"{first.processes} of run {first.run!r}: give those of one run only"
+                f"{first.processes} of run {first.run!r}: give processes of one run only"
             )
         if profile.n != first.n:
             problems.append(
@@ -314,7 +314,7 @@ def _combine(of_processes: Sequence[_Columns], volumes: bool) -> _Columns:
     names = [_show_values(columns[:, place].tolist()) for place in first.tolist()]
     times = Counter(names)
     names = [
-        name if times[name] == 1 else f"{name} #{code}"  # numbers that look alike, or a hash
+        name if times[name] == 1 else f"{name} #{code}"  # numbers that look the same, or a hash
         for code, name in enumerate(names)
     ]
     return np.array(names)[codes]

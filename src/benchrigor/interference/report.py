@@ -76,7 +76,7 @@ def render_interference(
 
 
 def facts_of_interference(interference: Interference, pressure: Pressure) -> list[Fact]:
-    """Return what was found of the time that other work took from a run."""
+    """Return the facts of the time that other work took from a run."""
     light, continuous = interference.light, _continuous(interference)
     deep = Depth.DETAILS if continuous == _ALONE else Depth.PAGE
     loose = f"{interference.unclustered_percent:.1f}% of the time, in groups of too few segments"

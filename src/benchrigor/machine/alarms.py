@@ -105,7 +105,7 @@ class Alarms:
             before = {threshold.code for threshold in self._thresholds}
             codes = {threshold.code for threshold in checked if threshold.enabled}
             self._thresholds, self._since = checked, {}
-            self.unjudged = dict.fromkeys(codes, "nothing of it was told yet")
+            self.unjudged = dict.fromkeys(codes, "no state has been reported yet")
             changes = [
                 self._change(self._standing[code], is_standing=False)
                 for code in before - codes

@@ -1,4 +1,4 @@
-"""What the machine is and how it is set up, read before and after a run, never during it."""
+"""The machine and its settings, read before and after a run, never during it."""
 
 from __future__ import annotations
 
@@ -285,7 +285,7 @@ def _perf_events(root: Path) -> str:
     level = int(read_text(path))
     privileged = hasattr(os, "geteuid") and os.geteuid() == 0
     if level > 2 and not privileged:
-        raise Unavailable(f"{path} is {level}, at most 2 lets a process observe itself")
+        raise Unavailable(f"{path} is {level}, up to 2 lets a process observe itself")
     # "cpu" on most processors, "cpu_core" on hybrid ones, "armv8_..." on ARM.
     counters = [*root.glob("sys/bus/event_source/devices/cpu*")]
     counters += root.glob("sys/bus/event_source/devices/armv*")

@@ -11,7 +11,7 @@ ROOT = Path("/")  # folder that holds ``proc`` and ``sys``; tests make up anothe
 
 
 class Unavailable(Exception):
-    """What the system does not provide; the message is the reason."""
+    """A value that the system does not provide; the message is the reason."""
 
 
 class KernelFile:

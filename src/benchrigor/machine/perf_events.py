@@ -1,4 +1,4 @@
-"""What the processor counts of the calling thread: instructions, floating-point operations."""
+"""Counters of the processor for the calling thread: instructions, floating-point operations."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class Threshold(OneLine):
         The problem, and its remedy.
     hold_s
         Seconds for which all conditions must hold before the alarm is raised, and for which one
-        must be over before it is cleared; at least 1.
+        must be over before it is cleared; 1 or more.
     evidence
         Further samples to show with the alarm.
     enabled
@@ -197,7 +197,7 @@ def wrong_code(code: object) -> list[str]:
     """Return the problems with the code of an alarm."""
     if isinstance(code, str) and _CODE.fullmatch(code):
         return []
-    return [f"{short(code)} is no code, expected up to 64 of a to z, 0 to 9 and hyphens"]
+    return [f"{short(code)} is not a code, expected up to 64 of a to z, 0 to 9 and hyphens"]
 
 
 def _threshold(tables: TomlTables, code: str) -> Threshold | None:

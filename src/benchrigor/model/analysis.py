@@ -67,7 +67,7 @@ class ChangePoints(OneLine):
 
 
 class Kind(enum.StrEnum):
-    """How the readings of a metric arise, the unit of inference, and what is counted."""
+    """How the readings of a metric arise: the unit of inference, and the unit of counting."""
 
     noun: str
     counted: str
@@ -141,7 +141,7 @@ class StablePhase(OneLine):
     Parameters
     ----------
     start, stop
-        Half open; both None if there is no stable phase.
+        Half open; both None without a stable phase.
     reason
         One of `PhaseReason`.
     phases
@@ -397,7 +397,7 @@ class WpsFit(OneLine):
     outliers
         Indices of the rounds, among those fitted, that lie far from the line.
     inflation
-        Factor by which autocorrelation raises the variance of the slope, at least 1.
+        Factor by which autocorrelation raises the variance of the slope, 1 or more.
     merged
         Adjacent rounds that form a subsession, with method "subsessions"; else 1.
     """
@@ -503,7 +503,7 @@ class Analysis(OneLine):
     required
         Total number of readings that the target needs; None without a forecast.
     notices
-        Notices for the reader, including those of the estimate.
+        Notices for the reader, including the estimate's.
     typical, floor
         Median and tenth percentile of the kept readings (the ninetieth percentile of rates, for
         which more is better); None if there are too few readings.
@@ -520,7 +520,7 @@ class Analysis(OneLine):
     levels
         Means or quantiles of the pieces of a run; None for a piece that does not count.
     observed
-        Summary of the readings if there is no estimate, else None. For pairs of work amount and
+        Summary of the readings without an estimate, else None. For pairs of work amount and
         duration, it summarises work over duration.
     pace
         Pace of the machine during the readings that count; None without enough references.
@@ -609,7 +609,7 @@ class Analysis(OneLine):
         return sizes
 
     def select(self, by_round: Sequence[int]) -> Selection | None:
-        """Return which readings count, from the phases and what was disturbed.
+        """Return which readings count, from the phases and the disturbed ones.
 
         ``by_round`` has the numbers of readings, disturbed ones included. None if they are not
         those that were analysed, and if only notices say which rounds count.

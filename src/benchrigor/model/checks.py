@@ -25,7 +25,7 @@ FROM_0 = f"a number from 0 to {LARGEST:g}"
 
 
 def refuse(*problems: Iterable[str]) -> None:
-    """Raise InvalidInput with all problems; do nothing if there are none."""
+    """Raise InvalidInput with all problems; do nothing if the list is empty."""
     found = [problem for several in problems for problem in several]
     if found:
         raise InvalidInput(found)
@@ -121,7 +121,7 @@ def wrong_setting(name: str, row: Setting, value: Any) -> list[str]:
 def wrong_settings(
     rows: Mapping[str, Setting], given: Mapping[str, Any], clashes: Clashes = ()
 ) -> list[str]:
-    """Return the problems with all settings of a table, and what of the others clashes."""
+    """Return the problems with all settings of a table, and settings that clash."""
     wrong = {name: wrong_setting(name, rows[name], given[name]) for name in rows}
     right = {name: given[name] for name, problems in wrong.items() if not problems}
     problems = [problem for several in wrong.values() for problem in several]
@@ -131,7 +131,7 @@ def wrong_settings(
 def wrong_together(its: Any, clashes: Clashes) -> list[str]:
     """Return what does not go together in an object, in texts that show its fields.
 
-    What it lacks clashes with nothing.
+    A missing setting never clashes.
     """
     found = []
     for clash, text in clashes:

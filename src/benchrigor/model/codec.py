@@ -33,7 +33,7 @@ def versions() -> dict[str, Any]:
 
 
 def value_at(data: Any, path: str) -> Any:
-    """Return the item at a dotted path of keys and places; LookupError if there is none.
+    """Return the item at a dotted path of keys and places; LookupError without one.
 
     >>> value_at({"results": [{"times": [1.5, 2.5]}]}, "results.0.times")
     [1.5, 2.5]

@@ -88,7 +88,7 @@ class Comparison(Reported):
     names
         Names of baseline and candidate; empty if they are not known.
     scope
-        What the verdict is about: "these two runs" if they were not measured in turn and share no
+        The scope of the verdict: "these two runs" if they were not measured in turn and share no
         reference, so that the machine may be what differs; empty if it is about the code.
 
     Examples
@@ -132,7 +132,7 @@ class Comparison(Reported):
     def fails(self, fail_on: str | None) -> bool:
         """Return whether the verdict is one to fail on, "worse" by default.
 
-        Runs that the machine may tell apart fail only if somebody asks for it.
+        Runs that may differ by the machine fail only if asked for.
         """
         asked = fail_on or ("never" if self.scope else "worse")
         return self.verdict in FAILING[asked]
@@ -162,7 +162,7 @@ class Family(Reported):
         By name, the smallest relative change that gets a verdict in 80 % of such families if no
         other benchmark changes; None without an interval.
     summary
-        Geometric mean of the ratios; None if there is no ratio. Its interval has no end
+        Geometric mean of the ratios; None without a ratio. Its interval has no end
         (``math.inf``) if the ratios depend on each other, like the ratios of two sessions.
     """
 

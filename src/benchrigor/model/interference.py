@@ -73,7 +73,7 @@ class Interference(OneLine):
     probability_high
         Probability that a run with this sum is highly interfered (logistic function).
     unclustered_percent
-        Time in groups of fewer than five segments, whose interference is not counted.
+        Time in groups of fewer than five segments; their interference is not counted.
     continuous_percent
         Percentage by which group medians exceed the medians of the reference; None without one.
     above_median_percent

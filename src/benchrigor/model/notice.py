@@ -21,7 +21,7 @@ Evidence = Mapping[str, Figure]
 
 
 class _Sentences(string.Formatter):
-    """Formats figures as sentences show them; what it does not know, as `format` does."""
+    """Formats figures as sentences show them; unknown formats as `format` does."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         """Format a figure.
@@ -86,7 +86,7 @@ class Notice(OneLine):
         return cls(code=code, severity=severity, sentence=sentence, evidence=kept)
 
     def about(self, name: str) -> Notice:
-        """Return it with the name of what it is about before its sentence."""
+        """Return it with the name of its subject before its sentence."""
         return replace(self, sentence=f"{name}: {self.sentence}")
 
     def __post_init__(self) -> None:
@@ -103,7 +103,7 @@ def weakening(notices: Iterable[Notice]) -> tuple[Notice, ...]:
 
 
 def leading(notice: Notice, notices: tuple[Notice, ...]) -> tuple[Notice, ...]:
-    """Put a Notice before others, but behind a warning of several modes: it comes first."""
+    """Put a Notice before others, but after a warning of several modes: it comes first."""
     modes = [each for each in notices if is_of_modes(each)]
     return (*modes, notice, *(each for each in notices if each not in modes))
 

@@ -108,7 +108,7 @@ class Options(OneLine):
         pace of the machine, and takes 3 % of the time, with commands up to 5 %.
     target_given
         Whether somebody asked for the target although it is the default; for any other target it
-        does not matter. None if the arguments tell it.
+        does not matter. None if it follows from the arguments.
 
     Raises
     ------
@@ -231,7 +231,7 @@ _CLASHES: tuple[tuple[Callable[[Options], bool], str], ...] = (
     ),
     (
         lambda its: its.analysis == "readings" and its.work_range is not None,
-        "work is {0.work!r}, expected one amount: analysis 'readings' needs rounds alike",
+        "work is {0.work!r}, expected one amount: analysis 'readings' needs rounds of one amount",
     ),
     (
         lambda its: its.method == "merged-subsessions" and its.work_range is None,

@@ -54,7 +54,7 @@ def read(file: IO[str], *, name: str) -> dict[str, Any]:
     table = TextTable(file, name=name, knows=lambda cells: "duration_s" in cells)
     about = table.comments
     if _TITLE not in about:
-        raise InvalidInput(f"{name} is no segment profile, expected '# {_TITLE}: 1' on line 1")
+        raise InvalidInput(f"{name} is not a segment profile, expected '# {_TITLE}: 1' on line 1")
     if (version := about.pop(_TITLE)) != _VERSION:
         raise InvalidInput(f"{name} is a segment profile of version {version}, expected {_VERSION}")
     heads = _heads(table.header, name)

@@ -40,7 +40,7 @@ class Recorded(OneLine):
     parameters
         Parameters of the benchmark.
     notices
-        Gaps in the file. A refusal explains why there are no rounds.
+        Gaps in the file. A refusal explains why rounds are missing.
     """
 
     name: str

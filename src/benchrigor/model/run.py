@@ -202,7 +202,7 @@ class RunRecord(Reported):
         return metric
 
     def estimate(self, metric: str | None = None) -> Estimate | None:
-        """Return the estimate of a metric, as in `analysis`; None if there is no number."""
+        """Return the estimate of a metric, as in `analysis`; None without a number."""
         analysis = self.analysis(metric)
         return None if analysis is None else analysis.estimate
 
@@ -216,7 +216,7 @@ class RunRecord(Reported):
         return None if analysis is None else analysis.at_full_pace
 
     def headline(self, metric: str | None = None) -> Estimate | None:
-        """Return the figure at the full speed of this machine; None if there is no number.
+        """Return the figure at the full speed of this machine; None without a number.
 
         Full speed is the fastest level at which this machine spends a real share of its time, in
         this run and in those of the last days. The interval holds what other runs of the same code
@@ -258,7 +258,7 @@ class RunRecord(Reported):
     def first_call_s(self) -> float | None:
         """Median first call of fresh processes, in seconds, if it took more than twice the number.
 
-        It pays for what is done once, such as to compile or to fill a cache. None for a first call
+        It pays for work done once, such as to compile or to fill a cache. None for a first call
         like the others, and for runs of this process.
         """
         facts = (done.facts for done in self.rounds if "startup_s" in done.facts)
@@ -298,7 +298,7 @@ class RunRecord(Reported):
         )
 
     def selection(self, metric: str | None = None) -> Selection | None:
-        """Return why each of `readings` counts, or does not; None for old records that do not tell.
+        """Return why each of `readings` counts, or does not; None for old records without it.
 
         The estimate follows from the readings and from how often each counts. ``metric`` as in
         `analysis`.

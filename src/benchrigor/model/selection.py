@@ -39,7 +39,7 @@ class Reason(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Selection(OneLine):
-    """Which readings count, with a reason for each; stored as runs of readings that are alike.
+    """Which readings count, with a reason for each; stored as runs of readings with one reason.
 
     A disturbed reading is left out, and one that stands for similar disturbed ones counts twice or
     more. The estimate follows from the readings and from this alone.

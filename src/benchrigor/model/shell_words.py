@@ -19,7 +19,7 @@ _PIECE = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
-_IN_DOUBLE = re.compile(r'\\(?:\n|([$`"\\]))|(\$\(|`)')  # what a shell reads in double quotes, too
+_IN_DOUBLE = re.compile(r'\\(?:\n|([$`"\\]))|(\$\(|`)')  # which a shell reads in double quotes, too
 
 
 def words_of(
@@ -28,7 +28,7 @@ def words_of(
     """Split a command into its program and arguments; ``by_shell`` has sh read it instead.
 
     InvalidInput if a quotation does not end, or for what only a shell carries out: the program
-    would get it as an argument. The message has the ``name`` of what the command is for, and how to
+    would get it as an argument. The message has the ``name`` of its purpose, and how to
     have a shell read it ``instead``.
     """
     if by_shell:
@@ -58,7 +58,7 @@ def words_of(
 
 
 def _only_for_a_shell(piece: re.Match[str], *, is_first: bool) -> str:
-    """Return what only a shell carries out; empty if there is none."""
+    """Return the words that only a shell carries out, or an empty text."""
     inner = (part[2] for part in _IN_DOUBLE.finditer(piece["double"] or ""))
     found = piece["shell"] or next(filter(None, inner), "")
     variable = _ASSIGNMENT.match(piece["plain"] or "") if is_first else None

@@ -155,7 +155,7 @@ def refusal_of(notices: Sequence[Notice]) -> Notice | None:
 
 
 def no_number(notices: Sequence[Notice]) -> str:
-    """Say why there is no number."""
+    """Say why the number is missing."""
     why = refusal_of(notices)
     return "nothing was measured" if why is None else why.sentence
 

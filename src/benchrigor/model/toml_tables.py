@@ -111,7 +111,7 @@ class TomlTables:
         return lines_of(self._text)
 
     def at(self, *keys: str) -> Any:
-        """Return the item at a path of keys; None if there is none."""
+        """Return the item at a path of keys, or None."""
         item = self.document
         for key in keys:
             item = items_of(item).get(key)
@@ -189,7 +189,7 @@ class TomlTables:
 
     @property
     def is_right(self) -> bool:
-        """Whether there are no problems so far."""
+        """Whether it is free of problems so far."""
         return not self._problems
 
     def refuse(self) -> None:

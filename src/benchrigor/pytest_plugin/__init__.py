@@ -91,7 +91,7 @@ def _add_what_becomes_of_it(add: Callable[..., None]) -> None:
     add(
         "--bench-against",
         metavar="REV",
-        help="measure each function in turn with what it is in this revision of the repository, "
+        help="measure each function in turn with its version in this revision of the repository, "
         "in fresh interpreters",
     )
     add(
@@ -230,7 +230,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def _gate(config: pytest.Config) -> str:
-    """Return the option with whose comparison the run may fail; empty without one."""
+    """Return the option of a comparison that may fail the run; empty without one."""
     for name, otherwise in (("against", "worse"), ("compare", "never")):
         given, fail_on = config.getoption(f"bench_{name}"), config.getoption("bench_fail_on")
         if given is not None and (fail_on or otherwise) != "never":

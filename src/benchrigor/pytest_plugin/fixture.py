@@ -147,7 +147,7 @@ class Bench(Benchmarked):
         if not self._suite.measures:
             old(), new()
             self._suite.skip(name)
-            pytest.skip("nothing is measured, so there is no comparison")
+            pytest.skip("no side is measured, so both cannot be compared")
         options = self._chosen(*_OPTIONS[1:]) | {
             "margin": self.margin if margin is None else margin
         }
@@ -161,12 +161,12 @@ class Bench(Benchmarked):
     def ratio(self, baseline: Callable[[], object], candidate: Callable[[], object]) -> Estimate:
         """Time two functions in turn, and return the time of the candidate over the baseline's.
 
-        Raises NotEstimable if there is no number. Its ``notices`` give the median ratio if a few
+        Raises NotEstimable without a number. Its ``notices`` give the median ratio if a few
         pairs carry the interval, which has no end (``math.inf``) if slow ones leave it open.
 
         Examples
         --------
-        ``assert bench.ratio(old, new).high < 1.05`` holds when the new one is at most 5 % slower.
+        ``assert bench.ratio(old, new).high < 1.05`` holds when the new one is less than 5 % slower.
         """
         __tracebackhide__ = True
         comparison = self.compare(baseline, candidate)

@@ -49,8 +49,8 @@ def settings_of(node: pytest.Item) -> tuple[dict[str, Any], set[str]]:
 
 
 def _wrong(found: dict[str, Any]) -> list[str]:
-    """Read what is given as text, and return all problems with the settings of a benchmark."""
-    from benchrigor.model.checks import wrong_setting  # noqa: PLC0415  # for what is measured
+    """Read settings given as text, and return all problems with the settings of a benchmark."""
+    from benchrigor.model.checks import wrong_setting  # noqa: PLC0415  # for measured tests
 
     problems = []
     for word in NAMES.keys() & found.keys():

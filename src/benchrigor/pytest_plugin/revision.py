@@ -1,4 +1,4 @@
-"""``--bench-against``: the calls of tests, measured in turn with those of another revision."""
+"""``--bench-against``: the calls of tests, measured in turn with calls of another revision."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Revision:
         if not file.is_relative_to(checkout.original):
             raise InvalidInput(
                 f"{here.name} is imported from {file}, expected a file in {checkout.original}: "
-                "install what the tests import in editable mode (pip install -e .)"
+                "install the tested package in editable mode (pip install -e .)"
             )
         relative = file.relative_to(checkout.original)
         if not (checkout.top / relative).exists():
@@ -91,7 +91,7 @@ class Revision:
 
 
 def _typed(config: pytest.Config, name: str) -> str:
-    """Return an option as it was typed: that of pytest-benchmark may be taken over for it."""
+    """Return an option as it was typed: it may be taken over from pytest-benchmark."""
     is_rival = name == "skip" and config.getoption("benchmark_disable", None)
     return "--benchmark-disable" if is_rival else f"--bench-{name}"
 
@@ -111,7 +111,7 @@ def unmeasured(config: pytest.Config, name: str, alone: Collection[str]) -> list
 
 
 def wrong_revision(config: pytest.Config) -> list[str]:
-    """Return the problems of a revision that is not there, or with options beside it."""
+    """Return the problems of a revision that is not there, or with options next to it."""
     problems = unmeasured(config, "against", _ALONE)
     if not problems:
         try:

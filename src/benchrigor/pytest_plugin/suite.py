@@ -72,7 +72,7 @@ class Suite:
         self._verdicts: set[Verdict] = set()  # against it; undecided for what cannot be compared
         self._missing: dict[str, list[str]] = {}  # tests that only one side has
         self._failures: list[str] = []
-        self._begins = False  # whether there is no saved suite yet
+        self._begins = False  # whether no suite is saved yet
         path = saved_at(config, "bench_save") or config.getoption("bench_store")
         path = path or defaults(self.root).get("store")
         self.store = None if path is None else Journal(path)
@@ -123,7 +123,7 @@ class Suite:
         if self.unmeasured:
             return "tests that run in parallel are not measured: add -n 0"
         if self.records or (self.revision and self.revision.left_out):
-            return "what was measured has no counterpart, or none that it can be compared with"
+            return "no benchmark has a counterpart to compare it with"
         return "nothing was measured"
 
     def lines(self) -> list[str]:
@@ -159,7 +159,7 @@ class Suite:
         return _by_label([(bench, record.name, (bench, record)) for bench, record in self.records])
 
     def _by_group(self) -> dict[str, dict[str, tuple[Benchmarked, RunRecord]]]:
-        """Return records by group and label; those of no group are in the group without a name."""
+        """Return records by group and label; the group without a name has the others."""
         groups: dict[str, dict[str, tuple[Benchmarked, RunRecord]]] = {}
         for label, (bench, record) in self._label_records().items():
             groups.setdefault(bench.group or "", {})[label] = (bench, record)
@@ -250,7 +250,7 @@ class Suite:
         return families
 
     def _explain_gaps(self) -> Iterator[str]:
-        """Explain what is missing, saved, ignored, or not done as asked."""
+        """Explain missing, saved, ignored and refused benchmarks."""
         family = {} if self._family is None else self._family.comparisons
         if any(map(_REPEATED.search, (*self._label_records(), *self._comparisons(), *family))):
             yield "#2: the second measurement of a test"
@@ -363,7 +363,7 @@ def saved_at(config: pytest.Config, option: str) -> Path | None:
 
 
 def wrong_files(config: pytest.Config) -> Iterator[str]:
-    """Yield what is wrong with what is kept or compared with: two places, nothing, or no folder."""
+    """Yield problems with suites to keep or compare with: two places, none, or no folder."""
     fail_on, compared = config.getoption("bench_fail_on"), config.getoption("bench_compare")
     if fail_on not in {None, "never"}:
         yield from unmeasured(config, "compare", ["skip"]) if compared else ()
@@ -380,4 +380,4 @@ def wrong_files(config: pytest.Config) -> Iterator[str]:
         yield f"--bench-compare: there is no {path}, expected a suite that was saved: {cure}"
     target = config.getoption("bench_json")
     if target is not None and not is_there(Path(target).absolute().parent, Path.is_dir):
-        yield f"--bench-json: there is no folder {Path(target).absolute().parent}"
+        yield f"--bench-json: no folder {Path(target).absolute().parent}"

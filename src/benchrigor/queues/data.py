@@ -267,7 +267,7 @@ class Bottleneck(OneLine):
     stage
         Name of the stage of lowest capacity.
     rivals
-        Names of the stages whose intervals overlap with its own; any may be the bottleneck.
+        Names of the stages with intervals that overlap with its own; any may be the bottleneck.
     capacity
         Rate at which the pipeline can serve, in items of the source per second, if its queues have
         enough room. The interval holds if ``stage`` is the bottleneck, and if a rival is.

@@ -60,7 +60,7 @@ class SyntheticStage(OneLine):
     stretched
         Share of the periods that are longer, by half on average.
     missed
-        Share of the periods whose count misses an item.
+        Share of the periods with a count that misses an item.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class SyntheticStage(OneLine):
         return self.rate / (1.0 + self.stalled * self.stall)
 
     def watch(self, items: int, *, period_s: float, rng: np.random.Generator) -> StagePeriods:
-        """Serve at least two items, and count them in periods of about ``period_s``."""
+        """Serve two or more items, and count them in periods of about ``period_s``."""
         pace = np.where(np.arange(items) < items // 2, 1.0, self.later) * self.rate
         service = self._services(items, rng) / pace
         arrivals = np.cumsum(rng.exponential(1.0, items) / (self.utilisation * pace))

@@ -33,7 +33,7 @@ Time, items and one of the blocked columns must be there. Comments with a meanin
     All but times, ``period_*``, ``item_bytes`` and ``servers`` count from some beginning on, and
     never decrease. The first row of an end is its baseline.
 ``servers: 4``
-    For all ends, if there is no such column. Blocked time is the sum over the servers.
+    For all ends, without such a column. Blocked time is the sum over the servers.
 ``unit: requests``
     Name of the items.
 ``period_s: 0.05``
@@ -241,7 +241,7 @@ class Recording:
     def periods(self) -> Iterator[tuple[str, Any]]:
         """Yield the names of ends and their successive periods, part by part of the file.
 
-        These are record arrays, with NaN for what is not known.
+        These are record arrays, with NaN for unknown values.
 
         Raises
         ------
@@ -482,7 +482,7 @@ def _cell(value: object) -> object:
         return int(value)
     if not isinstance(value, str):
         return value
-    # Behind a blank, which is not read, it begins no comment.
+    # After a blank, which is not read, it begins no comment.
     return " " * value.startswith("#") + one_line(value)
 
 

@@ -200,7 +200,7 @@ class WatchedStage(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueGrowth(OneLine):
-    """A full queue whose bound the monitor has doubled.
+    """A full queue with a bound that the monitor has doubled.
 
     Parameters
     ----------

@@ -164,7 +164,7 @@ def _is_ready(pipe: Any, event: int, limit_s: float | None = 0.0) -> bool:
     return bool(poll.poll(None if limit_s is None else limit_s * 1e3))
 
 
-# --- Queues whose ``get`` and ``put`` are coroutines, and the streams of `asyncio`.
+# --- Queues with coroutines ``get`` and ``put``, and the streams of `asyncio`.
 
 
 @types.coroutine
@@ -192,7 +192,7 @@ def time_wait(work: Awaitable[_T], writer: Writer) -> Generator[Any, Any, _T]:
 
 
 class AwaitedQueue(Wrapper):
-    """Stands in for a queue whose ``get`` and ``put`` are coroutines."""
+    """Stands in for a queue with coroutines ``get`` and ``put``."""
 
     async def put(self, *args: Any, **options: Any) -> Any:
         """Put an item, as the source does."""

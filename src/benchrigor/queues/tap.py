@@ -447,7 +447,7 @@ class Bound:
 
     def __init__(self, resize: Resize) -> None:
         self._resize = resize
-        self._left = 0  # what the bound was set to last
+        self._left = 0  # the last bound
         self._loans: dict[object, int] = {}
         self._ended = False
 
@@ -489,7 +489,7 @@ class Bound:
         self._change(lambda _: self._loans.clear())
 
     def _change(self, change: Callable[[int], object]) -> None:
-        """Change the loans, told the program's own bound, while no other thread can."""
+        """Change the loans, given the program's own bound, while no other thread can."""
 
         def move(bound: int) -> int:
             if bound != self._left:
@@ -582,7 +582,7 @@ def _wrong_place(name: Any, page: Any) -> list[str]:
     """Return the problems with the page to count in, or with the name there."""
     problems: list[str] = []
     if name is None and page is not None:
-        problems.append("name is None, expected one to tell this tap from the page's others")
+        problems.append("name is None, expected one that no other tap of the page has")
     if name is not None:
         try:
             check_name(name, _LONGEST_NAME)

@@ -14,7 +14,7 @@ _ASKING = (Fitness.UNFIT, Fitness.DOUBTFUL)
 _HEADS = {
     Fitness.OK: "fit: measure here",
     Fitness.DOUBTFUL: "doubtful: measure here, with the following in mind",
-    Fitness.UNFIT: "unfit: what is measured here says little",
+    Fitness.UNFIT: "unfit: readings taken here say little",
 }
 
 

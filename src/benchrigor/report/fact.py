@@ -1,4 +1,4 @@
-"""What was found, as data: a report is a list of facts, and shows them down to a depth."""
+"""Facts: a report is a list of facts, and shows them down to a depth."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Fact(OneLine):
 
     To add a fact to a report, write a function that returns its text, or an empty one if it is not
     known, and a `Fact` with that text in the list of its group, where it is to stand. No renderer
-    changes: `rows_of` shows it from its depth on, and `steps_of` numbers those of `Depth.EXPLAIN`.
+    changes: `rows_of` shows it from its depth on, and `steps_of` numbers facts of `Depth.EXPLAIN`.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Fact(OneLine):
     rows
         What supports it, below it: pairs of a name and a figure, or rows of a table.
     codes
-        Of the Notices that it tells, so that a report does not repeat them.
+        Of the Notices that it replaces, so that a report does not repeat them.
     """
 
     key: str
@@ -65,7 +65,7 @@ class Fact(OneLine):
 
 
 def step(key: str, text: str, *rows: tuple[str, ...]) -> Fact:
-    """Return a step of an explanation, with those of its rows that say something."""
+    """Return a step of an explanation, with its rows that say something."""
     return Fact(key, Depth.EXPLAIN, "", text, rows=tuple(row for row in rows if row[-1]))
 
 
@@ -75,7 +75,7 @@ def known(*facts: Fact) -> list[Fact]:
 
 
 def told_by(facts: Iterable[Fact], notices: Iterable[Notice], label: str = "") -> list[Fact]:
-    """Return the Notices as facts, but for those that other facts tell."""
+    """Return the Notices as facts, but for those that other facts replace."""
     told = {code for fact in facts for code in fact.codes}
     return [
         Fact("notice", Depth.DETAILS, label, str(notice), notice)
@@ -133,7 +133,7 @@ def advice_on(
     """Return the one advice of a page, of its weightiest Notice, and how many more there are.
 
     A missed target has its own row, so what else there is weighs more. Of failed runs every page
-    tells: their number says that errors are among the answers.
+    has this: their number says that errors are among the answers.
     """
 
     def weight(notice: Notice) -> tuple[bool, bool, bool]:

@@ -53,7 +53,7 @@ def marked_all(notices: Iterable[Notice], *, whole: bool) -> list[Part]:
 def chosen(notices: Iterable[Notice]) -> list[Notice]:
     """Return the Notices that a page shows: those with a cure, once per cause.
 
-    A page shows every refusal, since it says why there is no number, and how many runs of each
+    A page shows every refusal, since it says why the number is missing, and how many runs of each
     side failed.
     """
     asked = [notice for notice in one_each(notices) if sentence_of(notice)]
@@ -82,7 +82,7 @@ def is_undisturbed(record: RunRecord) -> bool:
 
 
 def by_sentence(said: Iterable[tuple[str, str]], total: int) -> Iterator[str]:
-    """Yield every sentence once, with the names of what it is about unless it concerns all."""
+    """Yield every sentence once, with the names of its subjects unless it concerns all."""
     concerned: dict[str, list[str]] = {}
     for sentence, name in said:
         concerned.setdefault(sentence, []).append(name)
@@ -94,7 +94,7 @@ def by_sentence(said: Iterable[tuple[str, str]], total: int) -> Iterator[str]:
 def warnings(
     chosen: Iterable[Notice], *, in_turn: bool = False, reason: StopReason | None = None
 ) -> list[Part]:
-    """Return the lines of a page about its Notices; ``reason`` is why what was measured ended."""
+    """Return the lines of a page about its Notices; ``reason`` is why the run ended."""
     sentences = dict.fromkeys(
         sentence_of(notice, in_turn=in_turn, reason=reason) for notice in chosen
     )

@@ -26,7 +26,7 @@ def plan_page(plan: Plan) -> Page:
 
 
 def facts_of_plan(plan: Plan) -> list[Fact]:
-    """Return the change that a plan is to show, the size that takes, and what the pilot shows."""
+    """Return the change that a plan is to show, the size that takes, and the power of the pilot."""
     beyond = f" beyond a margin of {percent(plan.margin)}" if plan.margin else ""
     wanted = f"a change of {percent(plan.change)}{beyond} with power {percent(plan.power)}"
     needed = f"{many(plan.n, plan.counted_in)} a side"
@@ -90,12 +90,12 @@ def _meaning(record: TrackRecord) -> str:
             )
             return (
                 f"That is less than they claim{wider}. Runs differ by more than one run can "
-                "see (memory layout, other load, a change in what was measured): believe no "
+                "see (memory layout, other load, a change in the program): believe no "
                 "difference of that size before several invocations of each side show it."
             )
         case Standing.MORE:
             return "That is more than they claim: the intervals are wider than they need be."
         case _ if record.pairs * (1.0 - record.confidence) < _FEWEST_MISSES:
-            return "So few pairs of runs cannot contradict the claim: keep more of them."
+            return "Too few pairs of runs to contradict the claim: keep more of them."
         case _:
-            return "That agrees with what they claim, as far as so many pairs can tell."
+            return "That agrees with their claim, as far as this number of pairs shows."

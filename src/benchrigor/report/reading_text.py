@@ -16,15 +16,15 @@ _WHY = {
     Reason.KEPT: "It counts.",
     Reason.WARM_UP: "It is left out with the warm-up.",
     Reason.COOL_DOWN: "It is left out with the cool-down.",
-    Reason.MARGIN: "It is left out as a margin: beside a cut, or at a start that may be cold.",
+    Reason.MARGIN: "It is left out as a margin: next to a cut, or at a start that may be cold.",
     Reason.RED_ROUND: "It is left out with its round, which lost too much time to interference.",
-    Reason.COLD: "It is left out as cold: it pays for what the next ones find in memory.",
+    Reason.COLD: "It is left out as cold: it loads data that the next ones find in memory.",
     Reason.PILOT: "Its round is left out: it found the amounts to run.",
     Reason.SHORT: "Its round is left out: it was too short, or of too little work.",
     Reason.CUT: "It is cut off, as was asked.",
     Reason.SMALL_WORK: "Its round is left out: it had more overhead than work.",
     Reason.FURTHER: "Its round is left out: its larger amount only tests the line.",
-    Reason.OTHER_LEVEL: "It is left out: its level is not that of the stable phase.",
+    Reason.OTHER_LEVEL: "It is left out: it is not at the level of the stable phase.",
     Reason.UNSTEADY: "It does not count: its series has no stable phase.",
 }
 
@@ -45,12 +45,12 @@ def explain_reading(record: RunRecord, index: int, metric: str | None = None) ->
     -------
     dict
         metric, index, round, value, reason (the word of a `Reason`, None if an old record does not
-        tell), counts (how often it counts), and the sentence that says so.
+        know it), counts (how often it counts), and the sentence that says so.
 
     Raises
     ------
     InvalidInput
-        When no metric has that name, or there is no such reading.
+        When no metric has that name, or such a reading is missing.
 
     Examples
     --------

@@ -54,7 +54,7 @@ class Goal(Protocol):
 
     @property
     def options(self) -> Options:
-        """Budgets, and what is wanted."""
+        """Budgets and targets."""
 
     @property
     def schedule(self) -> Schedule:

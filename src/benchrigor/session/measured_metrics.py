@@ -36,7 +36,7 @@ _BY_WORK = ByWork()
 
 
 class MeasuredMetrics:
-    """Adds the readings of rounds to those of their metrics, and analyses them."""
+    """Adds the readings of rounds to their metrics, and analyses them."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class MeasuredMetrics:
             so_far.pieces_over = len({piece for piece in so_far.series if piece < stop})
 
     def end(self) -> None:
-        """Take the workload for over: analyse anew, since the last readings may be a cool-down."""
+        """Take the workload for over: analyse again, since the last readings may be a cool-down."""
         if self._has_ended:
             return
         self._has_ended = True
@@ -146,8 +146,8 @@ class MeasuredMetrics:
     def spend(self, finished: Round, elapsed_s: float) -> None:
         """Note for which metrics the rest of the budgets is too small for two full looks.
 
-        The pace is that of the last round, or of all so far if that is faster: a first call may
-        take longer than many others.
+        The pace is taken from the last round, or from all so far if that is faster: a first call
+        may take longer than many others.
         """
         readings = max((so_far.n for so_far in self.by_name.values()), default=0)
         for so_far in self.by_name.values():

@@ -214,7 +214,7 @@ async def measure_async(
         raise InvalidInput(f"func is {func!r}, expected a coroutine function: measure takes others")
     known = {p.name: p.default for p in signature(measure).parameters.values()}
     taken = known.keys() - {"func", "work", "timeout_s", "loop_factory", "instructions"}
-    refuse(f"{name!r} is no option of measure_async" for name in sorted(options.keys() - taken))
+    refuse(f"{name!r} is not an option of measure_async" for name in sorted(options.keys() - taken))
     session, workload = prepare({**known, **options, "func": func}, metered=False)
     return await run_in_loop(session, workload, over_s=options.get("over_s"))
 
@@ -246,7 +246,7 @@ async def run_in_loop(session: Session, workload: CallableWorkload, **options: A
             under_way.cancel()
             after = show_duration(longest_s)
             raise TimeoutError(
-                f"a call still had not ended {after} after the measurement began, whose budget is "
+                f"a call still had not ended {after} after the measurement began, with a budget of "
                 f"{show_duration(budget_s)}"
             ) from None
 
@@ -301,7 +301,7 @@ def prepare(
 
 
 def _counter() -> Callable[[], int] | str:
-    """Return a counter of this thread's instructions, or the reason why there is none."""
+    """Return a counter of this thread's instructions, or the reason why it is missing."""
     from benchrigor.machine.perf_events import open_counter, read_counter  # noqa: PLC0415  # only for who asks
 
     try:
@@ -453,7 +453,7 @@ def measure_many(functions: Mapping[str, Callable[..., object]], **options: Any)
     problems = wrong_values([("functions", functions, are_named, "functions by name")])
     defaults = {p.name: p.default for p in signature(measure).parameters.values()}
     wrong = options.keys() - (defaults.keys() - {"name", "func"})
-    problems += [f"{name!r} is no option of measure_many" for name in sorted(wrong)]
+    problems += [f"{name!r} is not an option of measure_many" for name in sorted(wrong)]
     pieces = pieces_for(options.get("budget_s", defaults["budget_s"]))
     options = {**defaults, "pieces": pieces, **options}
     seed, runs = attempt(problems, check_seed, options.pop("seed", None)) or 0, {}

@@ -68,7 +68,7 @@ class Timed(NamedTuple):
 
 
 def timed_round(values: Floats, references: References | None, calls: int) -> Timed:
-    """Take a round whose readings are durations of so many calls each."""
+    """Take a round with readings of several calls each."""
     busy = np.empty(0)
     if references is not None and references.stops[-1] > values.size:
         references = None  # they lie between other readings of the round
@@ -181,7 +181,7 @@ class MetricReadings:
     def _at_look(
         self, options: Options
     ) -> tuple[Unit, tuple[Floats, ...], Sequence[Groups], tuple[Notice, ...]]:
-        """Return the unit, the series, the groups of each, and what is said of the unit."""
+        """Return the unit, the series, the groups of each, and Notices of the unit."""
         self.chunks = _by_series(self.series, self.chunks, _joined)
         self.groups = _by_series(self.series, self.groups, join_groups)
         self.series = [*dict.fromkeys(self.series)]
@@ -229,7 +229,7 @@ class MetricReadings:
 
     @property
     def now(self) -> Unit:
-        """What the readings so far are taken for."""
+        """The unit that the readings so far are taken for."""
         return self.unit.taken_for(self.chunks)
 
     @property
@@ -267,7 +267,7 @@ class MetricReadings:
 
     @property
     def is_early(self) -> bool:
-        """Whether a look at so few units is an early one."""
+        """Whether a look at this number of units is an early one."""
         return self.unit.early_look is not None and not self.is_full
 
     @property

@@ -78,7 +78,7 @@ def no_readings(rounds: Sequence[Round], metric: str | None = None) -> Notice:
 def warn_not_converged(half_width: float, wanted: float, whole: float, noun: str) -> Notice:
     """Warn that a session ended before its target; widths are shown as shares of the whole.
 
-    A narrow interval of too little evidence misses no width, and other warnings tell what it lacks.
+    A narrow interval of too little evidence misses no width, and other warnings name the lack.
     """
     figures = {
         "half_width": half_width if math.isfinite(half_width) else None,

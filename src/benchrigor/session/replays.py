@@ -167,7 +167,7 @@ def _of_run(run: RunRecord, metric: str | None) -> Readings:
 
 
 def _without_readings(record: RunRecord, analysis: Analysis) -> NotEstimable:
-    """Return the error of a metric without readings; what a file says of its own comes first."""
+    """Return the error of a metric without readings; the file's own reason comes first."""
     for notice in analysis.notices:
         if notice.code is Code.NO_RAW_READINGS:
             return NotEstimable(notice)
@@ -285,7 +285,7 @@ def read_results(path: str | Path, *, options: Options | None = None) -> list[Ru
     -------
     list of RunRecord
         One per benchmark, in order. Without raw readings in the file the records have no
-        estimate, and a Notice says what the file holds and how the tool keeps the readings.
+        estimate, and a Notice describes the file and how the tool keeps the readings.
 
     Raises
     ------

@@ -62,7 +62,7 @@ def plan(
     InvalidInput
         When an argument is out of range, the value is (nearly) 0, or the change is out of reach.
     NotEstimable
-        When there is no estimate, or it has no noise (a single invocation, constant readings).
+        When no estimate is known, or it has no noise (a single invocation, constant readings).
 
     Notes
     -----

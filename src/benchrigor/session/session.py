@@ -564,7 +564,7 @@ def _step_ns(options: Options, over_s: float | None) -> int:
 
 
 def _check_amounts(workload: Workload, options: Options) -> None:
-    """Refuse a function whose argument does not fit the work amounts of the session."""
+    """Refuse a function with an argument that does not fit the work amounts of the session."""
     if not isinstance(workload, TimedWorkload):
         return  # other workloads read the plan
     if workload.takes_amount and options.work is None and options.work_range is None:
@@ -575,6 +575,6 @@ def _check_amounts(workload: Workload, options: Options) -> None:
         )
     if options.work_range is not None and not workload.takes_amount:
         raise InvalidInput(
-            f"{workload.name} takes no work amount, and those of this session vary: give "
+            f"{workload.name} takes no work amount, and amounts in this session vary: give "
             "a function with one required argument (wrap a built-in one in a lambda)"
         )

@@ -46,7 +46,7 @@ def when_satisfied(*criteria: Criterion, reason: StopReason = StopReason.SATISFI
 
 
 def limits(options: Options, *, calls: int = 1) -> tuple[StopRule, ...]:
-    """Return the rules that hold the budgets of options, where a reading takes so many calls."""
+    """Return the rules that hold the budgets of options, for readings of a number of calls."""
     most = {
         StopReason.STOP_REQUESTED: ("stop_requested", 1),
         StopReason.TOO_MANY_REJECTED: ("rejected_rounds", MOST_REJECTED),

@@ -28,7 +28,7 @@ from benchrigor.stats.series.full_speed import (
 )
 from benchrigor.stats.series.interval import is_wide
 
-_LEAST_ERROR = 1e-6  # of a figure that its readings tell exactly
+_LEAST_ERROR = 1e-6  # of a figure that its readings show exactly
 
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ class _Run:
 
 
 def with_history(record: RunRecord, store: Store) -> RunRecord:
-    """Add to the figures of a record at full speed what similar runs in a store tell.
+    """Add to the figures of a record at full speed what similar runs in a store show.
 
     That is the sensitivity of their work to the distance from full speed, and the spread between
     them. If the store fails, the record stays as it is.
@@ -212,7 +212,7 @@ def _mean(
 ) -> Estimate:
     """Return the mean of a run's own figure and of others, weighted by their variances.
 
-    The others tell logarithms of times; ``sign`` is -1 where the figure is a speed.
+    The others hold logarithms of times; ``sign`` is -1 where the figure is a speed.
     """
     error = (own.standard_error or 0.0) / own.value
     if not others or not error:

@@ -230,7 +230,7 @@ class Subject:
         )
 
     def state(self, engine: Engine[Subject]) -> dict[str, Any]:
-        """Return what is known of the progress."""
+        """Return the progress."""
         metrics = self._measured.by_name.values()
         foreseen = (each for each in metrics if each.metric.must_satisfy and each.unit.is_foreseen)
         widths = [each.out_of_reach(self.options, engine.elapsed_s) for each in foreseen]

@@ -149,7 +149,7 @@ class Connection(sqlite3.Connection):
         if not self._is_whole():
             raise StoreFailed(
                 f"journal {self._place}: its descriptors were closed by code of this process, such "
-                "as what is measured: let it close only what it has opened"
+                "as the measured code: let it close only its own descriptors"
             )
         timeout_ms = int(min(1000 * self._timeout_s, 2**31 - 1))
         self.execute(f"PRAGMA busy_timeout = {min(_LOOK_MS, timeout_ms)}")
@@ -175,8 +175,8 @@ class Connection(sqlite3.Connection):
                     free_s = now_s
                 elif now_s - free_s > _FUTILE_S:
                     raise StoreFailed(
-                        f"journal {self._place} is locked by code of this process, such as what is "
-                        "measured: let it end its transaction"
+                        f"journal {self._place} is locked by code of this process, such as the "
+                        "measured code: let it end its transaction"
                     ) from error
             else:
                 self._was_busy = False

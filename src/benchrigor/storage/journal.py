@@ -119,7 +119,7 @@ _ADVICE = {
     "SQLITE_READONLY": "make the file and its folder writable, or choose another path",
     "SQLITE_CANTOPEN": "expected a file in a writable folder; choose another path",
     "SQLITE_NOTADB": "expected a journal written by benchrigor; choose another path",
-    "SQLITE_CORRUPT": "put the damaged file aside (`sqlite3 FILE .recover` saves what it can)",
+    "SQLITE_CORRUPT": "put the damaged file aside (`sqlite3 FILE .recover` saves the rest)",
     "SQLITE_BUSY": "another process kept it busy for longer than the timeout; try again",
     "SQLITE_IOERR": "check that the disk works and has space left",
 }
@@ -252,7 +252,7 @@ class Journal:
             _count(connection, full_id, rounds=rounds, results=results + 1)
 
     def runs(self, query: str = "") -> list[dict[str, Any]]:
-        """List the runs whose id or name holds ``query``, newest first, without their readings.
+        """List the runs with ``query`` in their id or name, newest first, without their readings.
 
         Returns
         -------
@@ -413,7 +413,7 @@ def _advice(error: Exception) -> str:
 
 
 def _storable(text: str) -> str:
-    """Escape what is not UTF-8, such as bytes of an argument: SQLite takes no such text."""
+    """Escape text outside of UTF-8, such as bytes of an argument: SQLite takes no such text."""
     if not isinstance(text, str):
         raise InvalidInput(f"a name, id or query is {short(text)}, expected text")
     return text.encode(errors="backslashreplace").decode()

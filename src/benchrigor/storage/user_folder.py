@@ -59,7 +59,7 @@ def kept_levels(machine: str) -> dict[str, list[Kept]]:
 
 
 def keep_levels(machine: str, levels: Mapping[str, Kept]) -> None:
-    """Add the fastest levels of a run; forget those of old runs.
+    """Add the fastest levels of a run; forget levels of old runs.
 
     Raises
     ------

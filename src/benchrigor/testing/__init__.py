@@ -2,7 +2,7 @@
 
 And interference to order: delays of known size, and real busy neighbours.
 
-Names are resolved on first use, so that a test pays only for what it asks for.
+Names are resolved on first use, so that a test pays only for the names it uses.
 """
 
 from __future__ import annotations

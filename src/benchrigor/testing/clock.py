@@ -1,4 +1,4 @@
-"""A clock that moves only when it is told to."""
+"""A clock that moves only on request."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ class FakeClock:
     Parameters
     ----------
     start_ns
-        What the first read shows.
+        The first time that it shows.
     resolution_ns
         The clock shows whole multiples of it.
     cost_ns
         How far each read moves the clock.
     script
-        What the first reads show, whatever else happens; it may go backwards or stand still.
+        The times that it shows first, in any case; it may go backwards or stand still.
         After the last of them the clock goes on from there.
 
     Examples

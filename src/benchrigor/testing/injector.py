@@ -31,7 +31,7 @@ _DELAYED = {
 class Injector:
     """Delays calls now and then by known times: the truth to test an estimate against.
 
-    A draw depends on the seed and the order of the calls alone; a negative one is no delay.
+    A draw depends on the seed and the order of the calls alone; a negative one is not a delay.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ def memory_hog(n: int = 1, *, core: int | None = None) -> Iterator[tuple[int, ..
     Parameters
     ----------
     n, core
-        As of `cpu_hog`, as are what is yielded and raised.
+        As of `cpu_hog`, also for the value yielded and the error raised.
 
     Examples
     --------

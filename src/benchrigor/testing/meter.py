@@ -41,7 +41,7 @@ class FakeMeter:
         return self._delay_ns
 
     def wait_for(self, pid: int) -> Callable[[], tuple[int, int]]:
-        """Measure what a test adds until the process ends, and know all of its work."""
+        """Measure the delay that a test adds until the process ends, and know all of its work."""
         before_ns = self._delay_ns
         with suppress(AttributeError, OSError):  # not every system has waitid
             os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)

@@ -9,14 +9,14 @@ from benchrigor.testing.clock import FakeClock
 
 
 class FakeSampler:
-    """Tells the values that a test sets; a `protocols.Sampler`.
+    """Reports the values that a test sets; a `protocols.Sampler`.
 
     Parameters
     ----------
     values
-        By name, None for what is not known; a test may change them.
+        By name, None for an unknown one; a test may change them.
     name
-        What it describes itself as.
+        Its name for itself.
     clock, cost_s
         Moves on by that many seconds whenever a sample is taken.
 

@@ -51,7 +51,7 @@ class MemoryStore:
         self._results[self._full_id(run_id)].append((len(self._rounds[run_id]), record))
 
     def runs(self, query: str = "") -> list[dict[str, Any]]:
-        """List the runs whose id or name holds ``query``, newest first."""
+        """List the runs with ``query`` in their id or name, newest first."""
         return [
             self._summary(run_id, header)
             for run_id, header in reversed(self._headers.items())

@@ -15,7 +15,7 @@ from benchrigor.model.series import Floats, Ints
 from benchrigor.protocols import Recorder
 
 _BETWEEN = 0.9  # share of a bimodal variance that lies between its modes
-_SIGMAS = 6.0  # a normal variable falls so many standard deviations short in one of 1e9 draws
+_SIGMAS = 6.0  # standard deviations that a normal variable falls short in one of 1e9 draws
 # How many standard deviations a series of each kind falls short; None if it stays above 0.
 _REACH = {
     "normal": _SIGMAS,
@@ -33,7 +33,7 @@ class ExponentialWarmUp(OneLine):
     time_constant: float
 
     def at(self, index: Ints) -> Floats:
-        """Return what is added to the readings of these indices, over the mean."""
+        """Return the increase of the readings of these indices, over the mean."""
         return np.asarray(self.amplitude * np.exp(-index / self.time_constant))
 
 
@@ -45,7 +45,7 @@ class StepWarmUp(OneLine):
     length: int
 
     def at(self, index: Ints) -> Floats:
-        """Return what is added to the readings of these indices, over the mean."""
+        """Return the increase of the readings of these indices, over the mean."""
         return np.where(index < self.length, self.amplitude, 0.0)
 
 

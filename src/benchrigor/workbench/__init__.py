@@ -1,4 +1,4 @@
-"""MANY RUNS: the greatest load at which a server keeps its limits, and what it depends on.
+"""MANY RUNS: the greatest load at which a server keeps its limits, and its causes.
 
 Names are resolved on first use: a process that runs one job on a host pays only for that.
 """

@@ -26,10 +26,10 @@ Submit = Callable[[Any], Future[Outcome]]
 
 
 class Carried(Protocol):
-    """A planner, and what a campaign keeps of it."""
+    """A planner, and the state that a campaign keeps of it."""
 
     def ask(self) -> Any | None:
-        """Return the next plan; None if there is none as long as others are under way."""
+        """Return the next plan, or None as long as others are under way."""
 
     def tell(self, plan: Any, outcome: Any, spent_s: float, /) -> Round | None:
         """Take the outcome of a plan; return the round to keep, None for nothing."""
@@ -177,7 +177,7 @@ def fact_in(finished: Round, name: str) -> Any:
 
 @contextmanager
 def telling_what_was_cut(campaign: Campaign, tell: Callable[[], object]) -> Iterator[None]:
-    """Tell the result so far if an error or Ctrl-C ends a campaign."""
+    """Report the result so far if an error or Ctrl-C ends a campaign."""
     try:
         yield
     except (BenchrigorError, KeyboardInterrupt):

@@ -161,7 +161,7 @@ def estimate_of(
 def limit_of(metric: str, text: str, unit: str = "") -> Limit:
     """Read the most that a metric may be; a bare number is in the unit in which it is read.
 
-    ValueError says what is wrong.
+    ValueError names the problem.
 
     Examples
     --------
@@ -398,7 +398,7 @@ class Trial(OneLine):
     invalid
         Why it does not count; empty if it counts.
     tail
-        The number of requests behind the ratio: those in the tail of a quantile, those that would
+        The number of requests of the ratio: those in the tail of a quantile, those that would
         fail at the limit, or independent ones that would not be good; infinite if unknown.
     over
         The number of requests over the limit of a quantile, if that is the only limit; None if
@@ -548,7 +548,7 @@ def limit_of_good(text: str) -> Limit:
     problems, share = [], None
     if not colon:
         conditions = text
-        problems.append(f"--slo {text!r} has no share of good requests, expected ': 99%' behind it")
+        problems.append(f"--slo {text!r} has no share of good requests, expected ': 99%' after it")
     else:
         try:
             share = share_of(percentage)
@@ -575,7 +575,7 @@ def _read(conditions: str, share: float | None) -> dict[str, str]:
         read = _BELOW.fullmatch(condition)
         if read is None:
             problems.append(
-                f"{condition.strip()!r} is no condition, expected one as response<200ms"
+                f"{condition.strip()!r} is not a condition, expected one as response<200ms"
             )
             continue
         of, time = RESPONSE if _is_quantile(read[1], share) else read[1], read[2]
@@ -604,7 +604,7 @@ def _is_quantile(of: str, share: float | None) -> bool:
 def _wrong_condition(of: str, time: str, share: float | None) -> Iterator[str]:
     if of not in _OF:
         same = "" if share is None else f", or p{100.0 * share:.10g}, which means response"
-        yield f"{of!r} is no time of a request, expected {', '.join(_OF)}{same}"
+        yield f"{of!r} is not a time of a request, expected {', '.join(_OF)}{same}"
     try:
         positive_seconds_of(time, bare_s=None)
     except ValueError as error:

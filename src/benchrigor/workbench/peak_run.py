@@ -248,7 +248,7 @@ def search_options(
 ) -> dict[str, Any]:
     """Return the options of `PeakSearch`: those that are given, and what else its policy wants.
 
-    ``accuracy`` is that of the policy "adaptive".
+    ``accuracy`` is for the policy "adaptive".
     """
     is_adaptive = given.get("policy", ADAPTIVE) == ADAPTIVE
     return {

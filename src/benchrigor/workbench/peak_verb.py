@@ -129,7 +129,7 @@ _ONLY_WITH = {
 @click.option("--prepare", metavar="COMMAND", help="Run this before each trial.")
 @click.option("--recover", metavar="COMMAND", help="Run this when the server broke down.")
 @click.option("--read", multiple=True, metavar="PICK", help="A value that COMMAND prints.")
-@click.option("--dry-run", is_flag=True, help="Show what it would take, and offer no load.")
+@click.option("--dry-run", is_flag=True, help="Show the cost of the search, and offer no load.")
 @click.option(
     "--plan",
     "plan_only",
@@ -160,8 +160,8 @@ def peak(
     wrk2, vegeta, k6, oha, h2load and fortio print is known; of others, --read says where the
     values stand. Options of peak stand before it, or before MODULE:COROUTINE.
 
-    Each trial is kept: `benchrigor resume` goes on, `explain` tells why each was run. The exit code
-    is 3 where --accuracy was given and not reached, 4 where there is no peak to tell.
+    Each trial is kept: `benchrigor resume` goes on, `explain` says why each was run. The exit code
+    is 3 where --accuracy was given and not reached, 4 without a peak.
 
     A good request keeps all conditions of --slo: its whole response, the first byte of the answer's
     body (both from when it was to be sent), and the longest gap between two parts of it. One that
@@ -355,7 +355,7 @@ def announce(search: PeakSearch, options: Mapping[str, Any]) -> None:
         peaks = f"peaks of 2 to 100 times {show_value(search.goal.seed_load, unit)}"
         others = Counter(status for status in statuses if status not in (None, PeakStatus.FOUND))
         ended = [f"{n} of {len(statuses)} end {status}" for status, n in others.items()]
-        lines = row("first", [f"{begun}, then on to where the limits are no longer kept"])
+        lines = row("first", [f"{begun}, then on to where the limits are not kept any more"])
         lines += row("expected", [f"{n} trials, {took}: simulated with {peaks}", *ended])
         return page(lines)
 
@@ -387,7 +387,7 @@ def plan_lengths(search: PeakSearch, generator: Prepared, *, budget_s: float | N
         for seconds in lengths
     }
     if min(map(len, pilots.values())) < _FEWEST_PILOTS:
-        raise InvalidInput(f"too few trials at {load} tell anything: {reason}" for reason in why)
+        raise InvalidInput(f"too few trials at {load} count: {reason}" for reason in why)
     if why:
         say(f"{len(trials) - len(valid)} of them left out: {'; '.join(why)}", err=True)
     if not any(trial.ratio for trial in valid):

@@ -21,7 +21,7 @@ _FORMULAS = {curves.method: curves.formula for curves in (OPEN_LOOP, CLOSED_LOOP
 
 
 def facts_of_peak(peak: PeakRate) -> list[Fact]:
-    """Return what a search found, and the steps of how it came about, or why not."""
+    """Return the facts of a search, and the steps to its number, or why it is missing."""
     limits = ", ".join(map(_show_limit, peak.limits))
     binding = f"; {show_metric(peak.binding)} binds" if peak.binding else ""
     goodput = "" if peak.goodput is None else f"{peak.goodput:.4g}/s within the limits"
@@ -45,7 +45,7 @@ def _steps(peak: PeakRate) -> Iterator[tuple[str, str]]:
     if peak.load is not None and (formula := _FORMULAS.get(peak.load.method)):
         yield (
             "curves",
-            "The peak is where the response is 100%. Its distribution is that of all curves "
+            "The peak is where the response is 100%. Its distribution is over all curves "
             f"{formula}, with u the load over the peak, weighed by how well they agree with all "
             "trials, whatever the response of the idle server b, the bend k and the noise of "
             "trials are: see docs/peak.md.",

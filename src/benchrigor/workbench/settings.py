@@ -74,13 +74,13 @@ SENDING = {
         may_be_none=True,
         usual="10s, or 3 times the greatest limit",
     ),
-    "processes": Setting(whole(), "Send from so many, at least.", may_be_none=True),
+    "processes": Setting(whole(), "The least number of hosts to send from.", may_be_none=True),
 }
 """Of what sends requests."""
 LOAD = {
     "load": Setting(
         choice(*LOADS),
-        "What a load is: requests per second; or, of a COMMAND, users or connections that each "
+        "The unit of load: requests per second; or, of a COMMAND, users or connections that each "
         "wait for an answer.",
         default="rate",
     )

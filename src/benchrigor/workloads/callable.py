@@ -52,8 +52,8 @@ _LOOP_RUNS = (
 Arguments = tuple[Sequence[Any], dict[str, Any]]
 _MOST_GIVEN, _MOST_GIVEN_BYTES = 10_000, 64 * 2**20  # of the states that a batch is given
 
-# A round after readings that last less than this share of what the clock needs chooses the calls
-# per reading again: the first calls were slow. So many of the latest readings tell.
+# A round after readings that last less than this share of the time that the clock needs chooses the
+# calls per reading again: the first calls were slow. This number of the latest readings shows it.
 _TOO_SHORT, _TELLING = 0.25, 11
 
 
@@ -90,7 +90,7 @@ class CallableWorkload(TimedWorkload):
         the most bytes that Python had allocated in it (`tracemalloc`).
     instructions
         Reads a counter of the thread's instructions; one further reading per round gives the
-        metric "instructions" of a call. Or a text: the reason why there is no counter.
+        metric "instructions" of a call. Or a text: the reason why the counter is missing.
     gc
         "on" leaves the garbage collector as it is, since its pauses are paid for in production
         too; "off" keeps it from running within a round.
@@ -376,7 +376,7 @@ class CallableWorkload(TimedWorkload):
                 self._calls.most = self._calls.most or _MOST_GIVEN
             elif inner > 1:
                 raise InvalidInput(
-                    f"a reading of {inner} calls needs a setup of each, and that of {name} "
+                    f"a reading of {inner} calls needs a setup of each, and the setup of {name} "
                     "returned nothing, expected (args, kwargs); or let a reading hold 1 call"
                 )
             ready.append(given or ((), {}))

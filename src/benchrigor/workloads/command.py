@@ -400,7 +400,7 @@ class CommandWorkload:
             counts = f"its {many(readings, 'unit reading')} count, its duration does not"
         how = f"was ended after {show_value(plan.seconds or 0.0, 's')}"
         if not ended.cut:
-            how = f"printed more than could be searched, of which {picked.printed} were"
+            how = f"printed more than could be searched: {picked.printed} were"
         figures = {"round": plan.index, "seconds": plan.seconds, "readings": readings}
         recorder.notice(Notice.of(Code.CUT_ROUND, "command", how_=how, which_=counts, **figures))
         recorder.cut()

@@ -58,7 +58,7 @@ __file__ = sys.argv.pop(1)
 exec(files.SourceFileLoader(__name__, __file__).get_code(__name__))
 """
 _Told = tuple[dict[str, Any], dict[str, Floats]]  # facts and arrays
-_Answer = tuple[int, Ended, _Told | None, bytes]  # start time, end, what was told, stderr
+_Answer = tuple[int, Ended, _Told | None, bytes]  # start time, end, its answer, stderr
 _MOST_GIVEN = 65_536  # bytes: it travels on the command line
 _PADDING = 4096  # maximum bytes of environment, which move the stack
 
@@ -158,7 +158,7 @@ class InterpreterWorkload:
                 ]
             ),
         )
-        # A function object was found by the path of this process; a name is looked up anew.
+        # A function object was found by the path of this process; a name is looked up again.
         folder = str(Path(cwd or ".").absolute())
         own = [folder] if isinstance(target, str) else filter(None, sys.path)
         self._path = [*(path or own)]
@@ -348,7 +348,7 @@ class InterpreterWorkload:
             how = f"was killed by signal {-ended.code}"
             if ended.code >= 0:
                 how = f"exited with code {ended.code}"
-            failure = f"{self.name}: the fresh interpreter {how} before it told its readings"
+            failure = f"{self.name}: the fresh interpreter {how} before it passed its readings"
         raise WorkloadFailed(*with_stderr(failure, stderr))
 
     def _record(self, facts: dict[str, Any], arrays: dict[str, Any], recorder: Recorder) -> None:
@@ -424,7 +424,7 @@ def _pickle(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
 
 
 def _program(python: str | os.PathLike[str] | None) -> str:
-    """Return the path of an interpreter; InvalidInput if there is none."""
+    """Return the path of an interpreter; InvalidInput without one."""
     if python is None:
         return sys.executable
     found = shutil.which(os.fspath(python))

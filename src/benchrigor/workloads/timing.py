@@ -92,7 +92,7 @@ class TimedWorkload:
     def source_files(self) -> tuple[Path | str, ...]:
         """The file that holds the function, and its line: one file may hold two of a name.
 
-        Empty if a file does not show what is computed, as for closures and methods.
+        Empty if a file does not show the computation, as for closures and methods.
         """
         func = inspect.unwrap(self._func)
         if not inspect.isfunction(func) or func.__closure__:

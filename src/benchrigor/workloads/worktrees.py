@@ -163,7 +163,7 @@ def _git(*words: str, cwd: Path | None = None) -> str:
             check=False,
         )
     except FileNotFoundError:
-        raise InvalidInput("revisions need git, and there is no such program") from None
+        raise InvalidInput("revisions need git, which is missing") from None
     if done.returncode:
         reason = hide_secrets(done.stderr.strip().removeprefix("fatal: "))
         raise _GitFailed(f"git {words[0]} {words[-1]}: {reason}")

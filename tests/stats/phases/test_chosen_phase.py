@@ -10,7 +10,7 @@ from benchrigor.stats import estimate_mean
 
 
 def readings(*levels: tuple[float, int], seed: int = 1, shape: float = 400.0) -> np.ndarray:
-    """Return gamma readings around levels, each for so many."""
+    """Return gamma readings around levels, a number at each."""
     around = np.repeat([each for each, _ in levels], [n for _, n in levels])
     drawn: np.ndarray = around * np.random.default_rng(seed).gamma(shape, 1.0 / shape, around.size)
     return drawn

@@ -1,4 +1,4 @@
-"""What the verbs of the command line refuse, and what they say where something fails."""
+"""Refusals of the verbs of the command line, and their texts where something fails."""
 
 from __future__ import annotations
 
@@ -229,25 +229,25 @@ export plain.csv -o out
 
 
 def refused(*words: str) -> click.testing.Result:
-    """Return what is said to a line of the command line, where files of all kinds are there."""
+    """Return the answer to a command line, where files of all kinds are there."""
     sys.modules.pop("text_functions", None)
     return run(*words, files={**FILES, "text_functions.py": FUNCTIONS})
 
 
 def project(text: str, *words: str) -> click.testing.Result:
-    """Return what a verb says of the settings of a project."""
+    """Return the answer of a verb to the settings of a project."""
     return run(*words, files={**FILES, "pyproject.toml": text})
 
 
 def typed(text: str, *words: str) -> click.testing.Result:
-    """Return what a verb says of what is typed."""
+    """Return the answer of a verb to typed words."""
     from benchrigor.cli import main  # noqa: PLC0415
 
     return click.testing.CliRunner().invoke(main, [*words], input=text)
 
 
 def around(*levels: tuple[float, int]) -> str:
-    """Return the lines of a file of readings around levels, each for so many."""
+    """Return the lines of a file of readings around levels, a number at each."""
     each = np.repeat([level for level, _ in levels], [n for _, n in levels])
     rng = np.random.default_rng(1)
     return "".join(f"{time}\n" for time in each * rng.normal(1.0, 0.01, each.size))
@@ -268,12 +268,12 @@ SERIES: Mapping[str, str] = {
 
 
 def interrupted(script: str) -> str:
-    """Return what is said on the way of a run whose command presses Ctrl-C."""
+    """Return the texts during a run whose command presses Ctrl-C."""
     return run("run", "--no-reference", "sh", "-c", script).stderr
 
 
 def left_behind(script: str) -> Iterator[str]:
-    """Yield what is said of a command that leaves a process running, and end that."""
+    """Yield the texts about a command that leaves a process running, and end that."""
     words = ("run", "--no-store", "--no-reference", "--json", "--max-rounds", "1")
     done = run(*words, "sh", "-c", f"{script} & echo $! > pid; sleep .2")
     with suppress(ProcessLookupError, ChildProcessError):
@@ -313,8 +313,8 @@ CAUSES |= {
         "[tool]\nbenchrigor = 1\n", "analyze", "a.csv"
     ),
     "a project without tools": lambda: project("tool = 3\n", "analyze", "a.csv"),
-    "a store that is none": lambda: run(
-        "show", files={"runs.sqlite": "this is no database, and long enough for one " * 100}
+    "a store that is not valid": lambda: run(
+        "show", files={"runs.sqlite": "this is not a database, and long enough for one " * 100}
     ),
     "a folder without results": lambda: run("analyze", "."),
     "means without readings": lambda: run(

@@ -1,4 +1,4 @@
-"""What is said of files from which no readings are read, and of columns and rows to choose."""
+"""Texts about files from which no readings are read, and of columns and rows to choose."""
 
 from __future__ import annotations
 
@@ -49,20 +49,20 @@ UNREADABLE: Mapping[str, tuple[str, str | None]] = {
     "a delimiter that no name has": ("time\n1,\n2,\n", None),
     "two names that are equal": ("t,t\n1,2\n", "t"),
     "names that are numbers": (",0\n0,1.5\n1,2.5\n", "1"),
-    "a unit behind the first number": ("12ms\n13\n", None),
-    "a unit behind the second": ("t\n12\n13ms\n", None),
+    "a unit after the first number": ("12ms\n13\n", None),
+    "a unit after the second": ("t\n12\n13ms\n", None),
     "a unit of no time": ("t\n12ms\n13kB\n", None),
-    "counts behind a time": ("t\n12ms\n9/10\n", None),
+    "counts after a time": ("t\n12ms\n9/10\n", None),
     "times and numbers in JSON": ('["12ms", 3]', None),
     "a path that leads nowhere": ('{"a": [1]}', "a.b"),
     "a path that not all have": ('[{"a": {"t": 1}}, {"a": 2}]', "a.t"),
     "different units": ("950 ms\n1.2 s\n", "0"),
-    "a sign that is no minus": ("−5\n3\n", None),
+    "a sign that is not a minus": ("−5\n3\n", None),
     "a NUL byte at first": ("1\x00\n2\n", None),
     "a NUL byte": ("1\n2\x00\n", None),
     "a quote that is never closed": ('time\n5\n6\n5.5\n"1\n2\n3\n', None),
     "a quoted cell over two lines": ('a,t\n"x\ny",1\nz,2\n', "t"),
-    "digits behind a quoted cell": ('t\n"1"2\n3\n', None),
+    "digits after a quoted cell": ('t\n"1"2\n3\n', None),
     "half a JSON list": ("[1, 2,", None),
     "a string in a JSON list": ('[1, "x"]', None),
     "a null in a JSON list": ("[1, null]", None),
@@ -89,7 +89,7 @@ UNLIKE: Mapping[str, tuple[str, str | None]] = {
     "rows of two things, no header": (table(TWO, head=""), "1"),
     "rows of two things, tabs": (table(TWO, mark="\t"), "time"),
     "rows of two things, a long table": (table(TWO * 4_000), "time"),
-    "labels behind the head": (table(TWO[:1] * 9_000 + TWO), "time"),
+    "labels after the head": (table(TWO[:1] * 9_000 + TWO), "time"),
     "objects of two things": (json.dumps([{"name": n, "t": t} for n, t in TWO]), "t"),
     "two things, an object per line": (
         "".join(json.dumps({"name": n, "t": t}) + "\n" for n, t in TWO * 3_000),
@@ -126,13 +126,13 @@ UNLIKE: Mapping[str, tuple[str, str | None]] = {
 
 
 def read(text: str, column: str | None) -> click.testing.Result:
-    """Return what is said of a file."""
+    """Return the texts about a file."""
     chosen = [] if column is None else ["--column", column]
     return run("analyze", "file", *chosen, files={"file": text})
 
 
 def of_bytes(content: bytes, *words: str) -> click.testing.Result:
-    """Return what is said of a file of these bytes."""
+    """Return the texts about a file of these bytes."""
     Path("file").write_bytes(content)
     return run("analyze", "file", *words)
 

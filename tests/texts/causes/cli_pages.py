@@ -1,4 +1,4 @@
-"""What is shown while a run goes on, and what verbs say of files and of records of runs."""
+"""Texts while a run goes on, and of verbs about files and records of runs."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ convert old.json out.json
 
 
 def of_files(*words: str) -> click.testing.Result:
-    """Return what a verb says of files."""
+    """Return the answer of a verb to files."""
     return run(*words, files=FILES)
 
 

@@ -1,4 +1,4 @@
-"""What the verbs say of stored runs and files: those of ``tests/stored/method_5``."""
+"""Texts of the verbs about stored runs and files: from ``tests/stored/method_5``."""
 
 from __future__ import annotations
 

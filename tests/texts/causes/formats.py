@@ -1,4 +1,4 @@
-"""What is refused in files of other tools, and what is said of what such files lack."""
+"""Refusals of files of other tools, and texts about gaps in such files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ JMETER = "timeStamp,elapsed,label,success\n"
 
 
 def said(*contents: Any) -> Iterator[str | Notice]:
-    """Yield what each of some files is refused with, or what is noted of its benchmarks.
+    """Yield the refusal of each of some files, or the Notices of its benchmarks.
 
     A file is a text or JSON; files of a folder are a tuple of pairs of path and content.
     """
@@ -34,7 +34,7 @@ def said(*contents: Any) -> Iterator[str | Notice]:
 
 
 def read(path: Path | str) -> Iterator[str | Notice]:
-    """Yield what is said of one file."""
+    """Yield the texts about one file."""
     try:
         for each in br.read_results(path):
             yield from each.session_notices if each.rounds else each.notices
@@ -57,7 +57,7 @@ def hyperfine(**result: object) -> dict[str, Any]:
 
 
 def copied(name: str, changes: Mapping[str, str]) -> Iterator[str | Notice]:
-    """Yield what is said of a copy of a folder in which some files are others."""
+    """Yield the texts about a copy of a folder in which some files are others."""
     folder = Path(shutil.copytree(DATA / name, name))
     for each, text in changes.items():
         (folder / each).write_text(text)
@@ -65,7 +65,7 @@ def copied(name: str, changes: Mapping[str, str]) -> Iterator[str | Notice]:
 
 
 def of_bytes(raw: bytes) -> Iterator[str | Notice]:
-    """Yield what is said of a file of these bytes."""
+    """Yield the texts about a file of these bytes."""
     Path("cut").write_bytes(raw)
     return read("cut")
 
@@ -91,7 +91,7 @@ TWO_TOOLS = {"results": [{"command": "a"}], "version": "1.0", "benchmarks": [{"r
 ROWS = [{"name": "a", "unit": "s", "value": 1.0}, {"name": "a", "unit": "ms", "value": 1.0}]
 FIELDS = {"real_time": NAN, "time_unit": "fortnight", "iterations": 0, "name": None}
 CONTENTS: Mapping[str, tuple[Any, ...]] = {
-    "readings that are no numbers": tuple(
+    "readings that are not numbers": tuple(
         tuple(write([*TIMES, wrong], "one").items())
         for tool, write in WRITERS.items()
         for wrong in ("x", -0.5)

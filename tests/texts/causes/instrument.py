@@ -51,7 +51,7 @@ def table(*readings: ProbeReading, notices: tuple[Notice, ...] = (), **given: An
 
 
 def busy_probes() -> Iterator[Notice]:
-    """What is said of probes, without the share that they took."""
+    """Texts about probes, without the share that they took."""
     registry = ProbeRegistry()
     often = registry.probe("often")
     for _ in range(2_000):
@@ -148,7 +148,7 @@ def watched() -> str:
 
 
 CAUSES = {
-    "names that are none": lambda: tried(
+    "names that are not valid": lambda: tried(
         ProbeRegistry().probe, ("",), ("x" * 201,), ("a\nb",), ("\ud800",), (None,), (b"a",)
     ),
     "options of a probe": lambda: tried(
@@ -168,7 +168,7 @@ CAUSES = {
     ),
     "probes without events": lambda: table(reading("never", 0, 0.0)),
     "a bound of dispatch": lambda: table(*K_MEANS, batch_above=1.0),
-    "a kernel that is none": lambda: tried(
+    "a kernel that is not valid": lambda: tried(
         lambda **given: Kernel(**{"name": "a", "instances": 1, "dispatch_s": 1.0, **given}),
         {"name": "", "instances": 0, "work_s": math.nan},
         {
@@ -193,14 +193,14 @@ CAUSES = {
         times={**{f"kernel of a long name {i}": 1.0 for i in range(3)}, "k" * 90: 3.0},
         nodes={"n" * 90: 5.0, "other": 1.0},
     ),
-    "a graph that is none": lambda: tried(
+    "a graph that is not valid": lambda: tried(
         partition,
         *({"times": each} for each in ({}, [1.0], {"a": 0.0}, {"a": -1.0, "b": math.nan, 3: 1.0})),
         *({"nodes": each} for each in ({}, {"x": 0.0, "y": math.inf})),
         *({"traffic": each} for each in (None, {"ab": 1.0}, {("a", "z"): 1.0, ("a", "b"): -2.0})),
         {"tolerance": 0.0, "seed": -1},
     ),
-    "nodes that are none": lambda: tried(
+    "nodes that are not valid": lambda: tried(
         Hub, ([],), (["a:1", "http://a:1/"],), (["a:b"],), (["http://u:p@a:1"],), ([None],)
     ),
     "options of a hub": lambda: Hub(["a:1"], token="a-token\nof-two-lines", timeout_s=0.0),  # noqa: S106

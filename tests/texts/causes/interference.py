@@ -182,7 +182,7 @@ CAUSES = {
         "--composite",
         **{f"day{day}": profile(day, hit=0.1) for day in range(4)},
     ),
-    "a composite with a run that is no good": lambda: of_code(
+    "a composite with a run that is not good": lambda: of_code(
         "doubtful-runs",
         composite_profile([*map(profile, range(3)), profile(3, hit=0.6)]).notices,
     ),
@@ -202,7 +202,7 @@ CAUSES = {
         ([process(0), "x"],),
         ([process(0, nominal={"x": [1, 2, 3]}), process(1, run="b"), process(0, duration_s=[1])],),
     ),
-    "values that are none": lambda: tried(
+    "values that are not valid": lambda: tried(
         quantise, ([1.0], 1), ([1.0], "many"), ([1.0, "1"],), ([1.0, 1e200],)
     ),
     "segments that cannot be": lambda: misused(

@@ -1,4 +1,4 @@
-"""What stores refuse, and what is no reason to stop."""
+"""Refusals of stores, and of reasons to stop."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ def stored_twice() -> Iterator[str]:
 
 CAUSES = {
     "a round that is stored already": stored_twice,
-    "what is no reason to stop": lambda: tried(
+    "not a reason to stop": lambda: tried(
         lambda reason: Decision(stop=True, reason=reason), None, "battery-low"
     ),
 }

@@ -1,4 +1,4 @@
-"""What machines that are made up tell, and which thresholds and alarms are refused."""
+"""What made-up machines report, and which thresholds and alarms are refused."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def made(files: Mapping[str, str]) -> Path:
 
 
 def told(found: Iterable[Capability | Sample], *beginnings: str) -> str:
-    """Return what is known, and why the rest is not: of names that begin so."""
+    """Return known values, and why the rest is not known: of names that begin so."""
     return "\n".join(
         f"{item.name}: {item.reason if item.value is None else item.value}"
         for item in found
@@ -67,7 +67,7 @@ def settings() -> Iterator[str]:
 
 
 def by_psutil(tell: Callable[[], object], **functions: Callable[..., Any]) -> object:
-    """Return what is told where psutil tells of a machine that is made up."""
+    """Return the report where psutil reads a made-up machine."""
     given = {**FakeMachine().functions(), **functions}
     with (
         patch.multiple(psutil, create=True, **given),
@@ -86,7 +86,7 @@ def second_status() -> str:
 
 
 def of_broken(tell: Callable[[], object]) -> object:
-    """Return what is told where psutil is broken, and nothing else is there."""
+    """Return the report where psutil is broken."""
     os.environ["PATH"] = ""
     return by_psutil(tell, **FakeMachine().broken())
 
@@ -127,7 +127,7 @@ def of_the_clock(cdll: Callable[..., object]) -> str:
 
 
 def instructions(machine: str) -> list[Notice]:
-    """Return what is said where the kernel has no counter, or nobody knows how to ask for it."""
+    """Return the texts where the kernel has no counter, or nobody knows how to ask for it."""
     clock, measure = FakeClock(), br.measure  # loaded before anything is patched
     refusing = SimpleNamespace(syscall=lambda *_: (ctypes.set_errno(2), -1)[1])
     kernel = patch("ctypes.CDLL", lambda *_, **__: refusing)
@@ -186,16 +186,12 @@ CAUSES: dict[str, Callable[[], object]] = {
     "a server": lambda: by_psutil(lambda: told(capabilities(full=True, root=made(SERVER)))),
     "a machine that shows nothing": lambda: told(capabilities(root=Path())),
     "settings of machines": settings,
-    "equipment that nobody tells": lambda: of_broken(
-        lambda: told(capabilities(full=True, root=Path())[11:])
-    ),
-    "a status that nobody tells": lambda: of_broken(
-        lambda: told(StatusReader(root=Path()).read().samples)
-    ),
+    "unknown equipment": lambda: of_broken(lambda: told(capabilities(full=True, root=Path())[11:])),
+    "an unknown status": lambda: of_broken(lambda: told(StatusReader(root=Path()).read().samples)),
     "a first status": lambda: by_psutil(lambda: told(StatusReader(root=Path()).read().samples)),
     "a short status of another system": lambda: by_psutil(second_status),
     "rates from reading to reading": states,
-    "health that nobody tells": lambda: of_broken(lambda: told(health(root=Path()).samples)),
+    "unknown health": lambda: of_broken(lambda: told(health(root=Path()).samples)),
     "a system without sensors": lambda: by_psutil(
         lambda: told(health(root=Path()).samples, "temperature")
     ),
@@ -214,7 +210,7 @@ CAUSES: dict[str, Callable[[], object]] = {
         f"echo '{json.dumps(VERSION)}'",
     ),
     "a smartctl that hangs": lambda: of_disks("exec /bin/sleep 60", timeout_s=0.1),
-    "disks that tell nothing": lambda: of_disks(
+    "disks that report nothing": lambda: of_disks(
         disks(SCAN, sda={"smartctl": {"version": [7, 4], "messages": [{"string": "Denied"}]}}),
         disks(SCAN, sda=VERSION),
         disks(SCAN, sda={**VERSION, "smart_status": 5}),
@@ -225,7 +221,7 @@ CAUSES: dict[str, Callable[[], object]] = {
     "thresholds that do not fit": lambda: tried(
         lambda wrong: read_thresholds({"busy": {**FITS, **wrong}}), *((wrong,) for wrong in WRONG)
     ),
-    "codes that are none": lambda: tried(
+    "codes that are not valid": lambda: tried(
         lambda code: read_thresholds({code: FITS}),
         *("", "With Space", "x" * 65, 'a{b="c"}', "../etc", "é", 5),
     ),

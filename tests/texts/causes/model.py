@@ -1,4 +1,4 @@
-"""What is said of comparisons, states, plans and track records; what is refused of their parts."""
+"""Texts about comparisons, states, plans and track records; what is refused of their parts."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ COMPARED: tuple[tuple[tuple[float, ...], dict[str, Any]], ...] = (
 
 
 def compared(ratio: tuple[float, ...], changes: dict[str, Any]) -> str:
-    """Return what is said of a ratio, by default of times that are worse."""
+    """Return the texts about a ratio, by default of times that are worse."""
     found = estimated(*ratio) if ratio else None
     return str(replace(BASE, **{"ratio": found, "verdict": br.Verdict.WORSE, **TIMES, **changes}))
 
@@ -104,7 +104,7 @@ BESIDE: dict[str, Any] = {
 
 
 def beside(**given: Any) -> Round:
-    """Return a round of five readings beside which this stands."""
+    """Return a round of five readings next to which this stands."""
     unit_readings = {"time": [0.1] * 5}
     return Round(
         plan=RoundPlan(index=0, readings=5), elapsed_ns=1, unit_readings=unit_readings, **given
@@ -119,7 +119,7 @@ def reading(text: str) -> object:
 
 CAUSES: dict[str, Callable[[], object]] = {
     "two sides": lambda: [compared(*row) for row in COMPARED],
-    "what a round of work adds": lambda: [
+    "additions of a round of work": lambda: [
         str(work(overhead=estimated(*ends)))
         for ends in (
             *((0.0121, 0.011, 0.013), (-0.0121, -0.013, -0.011), (0.001, -0.002, 0.004)),
@@ -162,7 +162,7 @@ CAUSES: dict[str, Callable[[], object]] = {
     "units that contradict themselves": lambda: tried(
         partial(file, "a"), *(({"name": "x", "value": 1.0, "unit": unit},) for unit in UNITS)
     ),
-    "what stands beside readings": lambda: tried(
+    "what stands next to readings": lambda: tried(
         beside, *({name: wrong} for name, several in BESIDE.items() for wrong in several)
     ),
     "parts of a round": lambda: tried(

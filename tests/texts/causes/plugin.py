@@ -12,7 +12,7 @@ from benchrigor.pytest_plugin import pytest_configure
 
 
 def refused(*options: str) -> Iterator[str]:
-    """Yield what is said of each of several lines of options."""
+    """Yield the texts about each of several lines of options."""
     for words in options:
         try:
             pytest_configure(configured(*words.split()))
@@ -23,7 +23,7 @@ def refused(*options: str) -> Iterator[str]:
 
 
 def a_group() -> list[str]:
-    """Return what is said of a group with a baseline."""
+    """Return the texts about a group with a baseline."""
     suite = suite_of()
     for name, mean, seed in (("few", 1e-3, 1), ("same", 1e-3, 2), ("many", 1.1e-3, 3)):
         measured(suite, f"test_{name}", mean, seed=seed, group="sums", baseline=name == "few")
@@ -32,7 +32,7 @@ def a_group() -> list[str]:
 
 
 def slower(**settings: float) -> list[str]:
-    """Return what is said of a test that may be slower, and others that only one side has."""
+    """Return the texts about a test that may be slower, and others that only one side has."""
     suite = compared("--bench-fail-on=undecided", mean=1.1e-3)
     measured(suite, "test_new", seed=3)
     vars(suite.records[0][0]).update(settings)
@@ -41,7 +41,7 @@ def slower(**settings: float) -> list[str]:
 
 
 def cut_short() -> list[str]:
-    """Return what is said of a run without a number."""
+    """Return the texts about a run without a number."""
     suite = compared("--bench-fail-on=undecided")
     bench, record = suite.records.pop()
     suite.records.append((bench, replace(record, rounds=record.rounds[:1], analyses=())))
@@ -50,7 +50,7 @@ def cut_short() -> list[str]:
 
 
 def saved() -> list[str]:
-    """Return what is said of a suite that is saved, of which nothing was measured in parallel."""
+    """Return the texts about a suite that is saved, of which nothing was measured in parallel."""
     suite = suite_of("--bench-save=here")
     for seed in (1, 2):
         measured(suite, f"test_work{' #2' * (seed - 1)}", seed=seed)

@@ -1,4 +1,4 @@
-"""What people read about the stages of a pipeline, and what is suggested for them."""
+"""Texts about the stages of a pipeline, and advice for them."""
 
 import math
 from collections.abc import Iterator
@@ -83,7 +83,7 @@ def parts_of_advice() -> Iterator[str]:
 
 
 def assumptions() -> Iterator[Notice]:
-    """Yield what is said of models, of saturation, and of stages by their names."""
+    """Yield the texts about models, of saturation, and of stages by their names."""
     for size in (
         suggest_buffer(1.0, 2.0, process="deterministic", when_full="lose"),
         suggest_buffer(1.0, 2.0, process="other", variation=0.3),
@@ -138,7 +138,7 @@ CAUSES = {
             said_of("reduce", Code.NOT_CONVERGED),
         )
     ),
-    "what is assumed and doubted": assumptions,
+    "assumptions and doubts": assumptions,
     "stages that there cannot be": lambda: tried(
         PipelineStage,
         *(

@@ -117,7 +117,7 @@ CAUSES = {
         *({"tries": each} for each in ("9", 4)),
         {"longest_s": "x", "tries": 1.5},
     ),
-    "what the search for a period cannot have seen": lambda: tried(
+    "impossible results of the search for a period": lambda: tried(
         PeriodCalibrator().tell,
         *((each,) for each in (0.0, NAN, "x", True, None)),
         *((0.1, False, each) for each in (-1, math.inf, "2", True)),
@@ -147,7 +147,7 @@ CAUSES = {
     "the rate of a stage": lambda: render_rates(
         [RATE], name="parse", unit="lines", served_per_s=900.0, item_bytes=1024.0
     ),
-    "what is not known of a stage": lambda: rendered((), (BARE,), (replace(BARE, estimate=None),)),
+    "unknown figures of a stage": lambda: rendered((), (BARE,), (replace(BARE, estimate=None),)),
     "a rate that has not converged": lambda: [
         *rendered((replace(BARE),)),
         *(text for target in (0.05, 0.2) for text in rendered((WIDE,), target=target)),

@@ -128,7 +128,7 @@ CAUSES = {
         "period_s,end,items,blocked\n" + "".join(f"1,{n},1,0\n" for n in range(1001)),
         header="",
     ),
-    "files that are no recording": files,
+    "files that are not recordingss": files,
     "ends and methods of a recording": chosen,
     "recordings that cannot be written": writing,
     "rate": lambda: rated("stage.csv"),

@@ -40,7 +40,7 @@ class Mixed:
 
 
 class Waiting:
-    """Cannot be told not to wait."""
+    """Cannot be asked not to wait."""
 
     def get(self) -> int:
         return 1
@@ -309,7 +309,7 @@ CAUSES = {
     "numbers of cells": lambda: tried(
         Page.create, *({"cells": each} for each in (0, -1, 2.5, True, 2**21, "8"))
     ),
-    "files that are no page": no_pages,
+    "files that are not pagess": no_pages,
     "stages that make no sense": stages,
     "nothing to watch": lambda: [
         *tried(Monitor, {}),
@@ -326,8 +326,8 @@ CAUSES = {
     "a monitor that is started twice": begun_twice,
     "advice too early": lambda: watching().advice(),
     "a recording that cannot be written": monitored_into_nowhere,
-    "what a monitor found": lambda: REPORT,
-    "what a monitor found, in a line": lambda: repr(REPORT),
+    "the report of a monitor": lambda: REPORT,
+    "the report of a monitor, in a line": lambda: repr(REPORT),
     "what must be known of a stage": doubtful,
     "a table that would be too wide": lambda: MonitorReport(
         stages=(

@@ -57,7 +57,7 @@ MANY = ",".join(map(str, range(200)))
 
 
 def of_files(line: str) -> click.testing.Result:
-    """Return what a verb says of the files."""
+    """Return the answer of a verb to the files."""
     return run(*shlex.split(line.format(many=MANY)), files=FILES)
 
 
@@ -69,7 +69,7 @@ class Stuck:
 
 
 def of_arrays() -> Iterator[object]:
-    """Give what are no numbers at every index."""
+    """Give values that are not numbers at every index."""
     masked = np.ma.masked_array([1.0, 2.0], mask=[False, True])
     yield from tried(br.stats.estimate_mean, masked, [10**400, 1])
     yield from tried(lambda seconds: Delays(stops=[1], seconds=seconds), [0.1])
@@ -96,7 +96,7 @@ def of_places() -> Iterator[object]:
 
 
 def of_kept() -> Iterator[object]:
-    """Take up what a program measured, and what needs a secret; compare speeds by medians."""
+    """Take up runs of a program, and runs that need a secret; compare speeds by medians."""
     clock, store = FakeClock(), os.environ["BENCHRIGOR_STORE"]
     session = br.Session(br.Options(max_rounds=2), seed=1, store=store)
     record = session.run(lambda: None)
@@ -124,7 +124,7 @@ def of_probes() -> Iterator[object]:
 
 
 def of_stores() -> Iterator[object]:
-    """Name a run by what all ids begin with."""
+    """Name a run by the start of all ids."""
     with Journal("runs.sqlite") as journal:
         for seed in range(2):
             br.Session(br.Options(max_rounds=1), seed=seed, store=journal).run(lambda: None)

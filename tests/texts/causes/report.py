@@ -1,4 +1,4 @@
-"""What is said of a run: its line, its page, all that is known of it, and how that came about."""
+"""Texts about a run: its line, its page, all that is known of it, and how that came about."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def synthetic(**given: object) -> RunRecord:
 
 
 def told(draw: Draw, metric: Metric = TIME, inner_loop: int = 1, **given: object) -> RunRecord:
-    """Return the record of a session that is told what is drawn."""
+    """Return the record of a session with drawn readings."""
     session = br.Session(Options(**given), (metric,), name="told", seed=1)  # type: ignore[arg-type]
     while (plan := session.ask()) is not None:
         values = {metric.name: draw(plan.readings)}

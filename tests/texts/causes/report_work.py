@@ -1,4 +1,4 @@
-"""What is said of speeds, of two sides, of tables of commands, of machines, and of pictures."""
+"""Texts about speeds, of two sides, of tables of commands, of machines, and of pictures."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def compared(verdict: Verdict, *notices: Notice, names: tuple[str, str]) -> Comp
 
 
 def two_sides(verdict: Verdict) -> Iterator[str]:
-    """Yield what is said of two sides."""
+    """Yield the texts about two sides."""
     notices = (
         Notice.of(Code.CHANGING_PACE, over_="9 s", how_="changed"),
         Notice.of(Code.NO_DIRECTION),
@@ -107,7 +107,7 @@ def two_sides(verdict: Verdict) -> Iterator[str]:
 
 
 def drifting() -> Iterator[str]:
-    """Yield what is said of sides that slow down alike, so that their ratio alone is stable."""
+    """Yield the texts about sides that slow down together, so that their ratio alone is stable."""
     rng = np.random.default_rng(12)
     drift = 1.0 + np.arange(3000) / 6_000 + np.abs(np.cumsum(rng.normal(0.0, 0.002, 3000)))
     old, new = (level * drift * rng.normal(1.0, 0.05, 3000) for level in (1e-5, 1.2e-5))
@@ -129,7 +129,7 @@ def commands(references: bool = True, **options: object) -> str:
 
 
 def written(to: str, *names: str, metric: str | None = None) -> Iterator[str]:
-    """Yield what is said beside files for other tools."""
+    """Yield the remarks next to files for other tools."""
     records = [each for name in names for each in br.read_results(DATA / name)]
     yield from write_records(records, to, metric).remarks
 
@@ -151,7 +151,7 @@ def far_above() -> RunRecord:
 
 
 def under_pressure() -> click.testing.Result:
-    """Return what is said of the profile of a program whose tasks waited for memory."""
+    """Return the texts about the profile of a program whose tasks waited for memory."""
     facts = {"wall_s": 8.0, "pressure_memory_s": 2.0, "pressure_memory_full_s": 0.8}
     br.SegmentProfile(duration_s=[0.1, 0.2] * 40, facts=facts).save("profile.json")
     return run("interference", "profile.json", "--details")
@@ -179,7 +179,7 @@ CAUSES: dict[str, Callable[[], object]] = {
     "many rounds far from the line": lambda: rows(outliers=tuple(range(9))),
     "autocorrelated rounds": lambda: all_of(work(inflation=1.8)),
     "an overhead that no clock has seen": lambda: rows(overhead=estimated(1e-17, -1e-16, 1e-16)),
-    "sides that slow down alike": drifting,
+    "sides that slow down together": drifting,
     "commands": lambda: commands(target=None),
     "commands of which one has no references": lambda: commands(references=False, target=None),
     "commands and a target missed": lambda: commands(target=0.02, target_given=True),
@@ -201,7 +201,7 @@ CAUSES: dict[str, Callable[[], object]] = {
     "a picture of a metric that is not there": lambda: plot_trace(synthetic(), "tme"),
     "a picture of nothing": lambda: plot_trace(RECORDS["nothing measured"]()),
     "a picture of a list": lambda: plot_trace([1.0, 2.0]),  # type: ignore[arg-type]
-    "a picture of work that is none": lambda: plot_work(RECORDS["nothing measured"]()),
+    "a picture of work that is not valid": lambda: plot_work(RECORDS["nothing measured"]()),
     "a picture of work of a list": lambda: plot_work([1.0]),  # type: ignore[arg-type]
     "benchmarks of one name": lambda: written("pyperf", "hyperfine.json", "hyperfine.json"),
     "benchmarks and a metric that they lack": lambda: written(

@@ -61,7 +61,7 @@ def measured(func: object = nothing, **options: Any) -> br.RunRecord:
 
 
 def telling(*given: dict[str, Any], **begun: Any) -> Iterator[object]:
-    """Return what a session says to rounds that are told of its first plan."""
+    """Return the answers of a session to rounds of its first plan."""
 
     def tell(**told: Any) -> None:
         session = Session(**{"seed": 1, **begun})
@@ -71,7 +71,7 @@ def telling(*given: dict[str, Any], **begun: Any) -> Iterator[object]:
 
 
 def telling_work(**options: Any) -> br.RunRecord:
-    """Tell a session rounds of various work until it ends."""
+    """Pass a session rounds of various work until it ends."""
     session = Session(Options(work=(10, 1000), **options), seed=1)
     while (asked := session.ask()) is not None:
         session.tell(Round(plan=asked, elapsed_ns=int(1e9 * (0.3 + (asked.work or 0) / 50))))
@@ -135,7 +135,7 @@ def failing_hook(hook: str) -> list[Notice]:
 
 
 def next_work(*returned: Any) -> Iterator[str]:
-    """Yield what is said of hooks that return no amount."""
+    """Yield the texts about hooks that return no amount."""
     for wrong in returned:
         session = Session(Options(work=(10, 5000)), seed=1, next_work=lambda _, wrong=wrong: wrong)
         session.ask()
@@ -152,7 +152,7 @@ def finished() -> None:
 
 
 def logged(level: int, act: Callable[[], object]) -> list[str]:
-    """Return what is logged meanwhile."""
+    """Return the log."""
     lines: list[str] = []
     handler, log = logging.Handler(), logging.getLogger("benchrigor.session")
     handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
@@ -176,7 +176,7 @@ def decided() -> None:
 
 
 def noted() -> None:
-    """Tell a session a round and a Notice."""
+    """Pass a session a round and a Notice."""
     session = Session(Options(work=(1, None)), seed=1, clock=FakeClock())
     asked = session.ask()
     session.note(Notice.of(Code.RESUMED, rounds_before=3))
@@ -199,7 +199,7 @@ def in_pieces(pieces: int, over_s: float) -> object:
 
 
 def unloadable(store: object) -> object:
-    """Take up a run of a store that is none."""
+    """Take up a run of a store that is not valid."""
     return Session.resume(store, "3f2a")  # type: ignore[arg-type]
 
 
@@ -220,7 +220,7 @@ CAUSES: dict[str, Callable[[], object]] = {
         {"detector": "best"},
     ),
     "all bad options at once": lambda: Options(target=-1.0, confidence=2.0, analysis="line"),
-    "merging of what is no mean": lambda: Options(method="subsessions", statistic="median"),
+    "merging for a median": lambda: Options(method="subsessions", statistic="median"),
     "a generator function": lambda: measured(generator),
     "what does not go with work": lambda: tried(
         lambda **wrong: measured(**{"func": of_amount, "work": (0, 100), **wrong}),
@@ -278,7 +278,7 @@ CAUSES: dict[str, Callable[[], object]] = {
         confidence=1.0,
         preset="lax",
     ),
-    "functions in turn that are none": lambda: tried(
+    "functions in turn that are not valid": lambda: tried(
         br.measure_many,
         ({},),
         ([dict],),
@@ -288,16 +288,16 @@ CAUSES: dict[str, Callable[[], object]] = {
         {"functions": {"a": dict, "b": dict}, "target": -1},
         {"functions": {}, "seed": -1, "budgets": 3, "confidence": 0},
     ),
-    "all that is wrong with what is compared": lambda: tried(
+    "all problems of a comparison": lambda: tried(
         br.compare_runs, {"baseline": 1, "candidate": [], "confidence": 0, "margin": -1}
     ),
     "more rounds at least than at most": lambda: Options(min_rounds=5, max_rounds=2, confidence=0),
     "what cannot be run": lambda: Session().run(3),  # type: ignore[arg-type]
-    "a seed that is no whole number": lambda: tried(
+    "a seed that is not a whole number": lambda: tried(
         lambda seed: Session(seed=seed), -1, 1.5, True, "x"
     ),
-    "a store that is none": lambda: tried(unloadable, 3, Journal, [1.0]),
-    "a store that is none to measure": lambda: measured(store=object),
+    "a store that is not valid": lambda: tried(unloadable, 3, Journal, [1.0]),
+    "a store that is not valid to measure": lambda: measured(store=object),
     "a run that is finished": finished,
     "arguments that a session has not": lambda: tried(
         lambda options, func: Session(options, seed=1).run(func),
@@ -311,7 +311,7 @@ CAUSES: dict[str, Callable[[], object]] = {
         seed=1, clock=FakeClock(script=[100, 200, 150])
     ).run(Failing()),
     "hooks that fail": lambda: map(failing_hook, ("before_round", "after_round", "progress")),
-    "a hook that is none": lambda: Session(Options(work=(10, 5000)), next_work=5),  # type: ignore[arg-type]
+    "a hook that is not valid": lambda: Session(Options(work=(10, 5000)), next_work=5),  # type: ignore[arg-type]
     "a hook that returns no amount": lambda: next_work(0, -5, math.nan, "many", (1, 2)),
     "decisions that are logged": lambda: logged(logging.INFO, decided),
     "plans and Notices that are logged": lambda: logged(logging.DEBUG, noted),
@@ -325,7 +325,7 @@ CAUSES: dict[str, Callable[[], object]] = {
         (Metric(name="speed", unit="B/s", direction="lower"),),  # type: ignore[arg-type]
     ),
     "a speed of another statistic": lambda: telling_work(statistic="median", max_rounds=15),
-    "metrics that are none": lambda: tried(
+    "metrics that are not valid": lambda: tried(
         lambda *names, **more: Session(metrics=[Metric(name=name, **more) for name in names]),
         ("time", "time"),
         {"must_satisfy": False},
@@ -348,8 +348,8 @@ CAUSES: dict[str, Callable[[], object]] = {
     "a plan that was never asked for": lambda: Session().tell(
         Round(plan=RoundPlan(index=0), elapsed_ns=1)
     ),
-    "a detector beside a cut": lambda: Session(Options(trim=0.1), detector=raising),
-    "detectors that are none": lambda: tried(
+    "a detector next to a cut": lambda: Session(Options(trim=0.1), detector=raising),
+    "detectors that are not valid": lambda: tried(
         lambda given: Session(detector=given), "pelt", ruptures.Pelt, [], ruptures.Dynp()
     ),
     "detectors that fail": lambda: tried(
@@ -379,5 +379,5 @@ CAUSES: dict[str, Callable[[], object]] = {
     "seconds of an examination": lambda: tried(
         lambda seconds: examine(seconds=seconds), 0, -1, math.nan, "1"
     ),
-    "a plan from what is no run": lambda: tried(plan, None, 3.0, "3f2a", [1.0] * 1000),
+    "a plan without a run": lambda: tried(plan, None, 3.0, "3f2a", [1.0] * 1000),
 }

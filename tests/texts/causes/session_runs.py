@@ -36,7 +36,7 @@ SAMPLES = Path(__file__).parents[2] / "formats" / "data"
 def units(
     values: np.ndarray, metric: Metric | None = None, *, delays: object = None, **options: Any
 ) -> RunRecord:
-    """Tell readings of units in one round."""
+    """Pass readings of units in one round."""
     given = Options(**{"target": 1e-9, "max_rounds": 1, **options})
     session = Session(given, None if metric is None else (metric,), name="job", seed=1)
     series = {"time" if metric is None else metric.name: values}
@@ -46,7 +46,7 @@ def units(
 
 
 def rounds(metric: Metric, readings: Any, seconds: Any, trials: Any = None) -> RunRecord:
-    """Tell one reading a round, with the time that it took."""
+    """Pass one reading a round, with the time that it took."""
     options = Options(target=1e-9, max_rounds=len(readings), budget_s=60.0)
     session = Session(options, (metric,), name="job", seed=1)
     for reading, took_s, trial in zip(readings, seconds, trials or readings, strict=True):
@@ -58,7 +58,7 @@ def rounds(metric: Metric, readings: Any, seconds: Any, trials: Any = None) -> R
 
 
 def disturbed(share: int, *, told: Callable[[RunRecord], object], **options: Any) -> object:
-    """Run a function of 4 ms, which waits for 10 ms in every so many-th call."""
+    """Run a function of 4 ms, which waits for 10 ms in some calls."""
     clock, rng = FakeClock(), np.random.default_rng(1)
     meter, calls = FakeMeter(clock), iter(range(100_000))
 
@@ -72,7 +72,7 @@ def disturbed(share: int, *, told: Callable[[RunRecord], object], **options: Any
 
 
 def seen_in_part(**delays: Any) -> RunRecord:
-    """Tell of rounds of which little is known."""
+    """Pass rounds with few fields."""
     options = Options(rounds="restarted", max_rounds=12, target=1e-6, budget_s=60.0)
     engine, rng = Session(options, seed=1, name="lat"), np.random.default_rng(1)
     while (asked := engine.ask()) is not None:
@@ -124,7 +124,7 @@ def broken(progress: br.Progress) -> None:
 
 
 def of_work(high: int, lasting: Callable[[float], float], rounds: int = 99) -> RunRecord:
-    """Tell rounds of various work that last so."""
+    """Pass rounds of various work with their durations."""
     options = Options(work=(1, high), budget_s=10.0, max_rounds=rounds)
     session = Session(options, seed=1, clock=FakeClock())
     noise = np.random.default_rng(36)
@@ -146,7 +146,7 @@ def of_memory() -> RunRecord:
 
 
 def hit() -> list[Notice]:
-    """Tell readings of which the longest nearly always waited."""
+    """Pass readings, the longest of which nearly always waited."""
     rng = np.random.default_rng(3)
     own_s = rng.gamma(1.0, 1.0, 2000)
     waited_s = rng.uniform(0.1, 2.0, 2000) * (rng.random(2000) < -np.expm1(-1.5 * own_s))
@@ -154,7 +154,7 @@ def hit() -> list[Notice]:
 
 
 class Paced:
-    """Readings and references of a machine of two speeds, beside a real clock."""
+    """Readings and references of a machine of two speeds, next to a real clock."""
 
     name = "work"
 
@@ -179,14 +179,14 @@ def paced(version: str = "a", seed: int = 1) -> RunRecord:
 
 
 def beside_others() -> list[Notice]:
-    """Compare runs beside which others are stored."""
+    """Compare runs next to which others are stored."""
     old, new, *_ = [paced(version, seed) for seed, version in enumerate("abaab")]
     told = br.compare_runs(old, new, store="runs.sqlite").notices
     return [*of_code("at-full-pace", told), *of_code("stored-runs", told)]
 
 
 def watched() -> list[Notice]:
-    """Measure beside a profiler."""
+    """Measure next to a profiler."""
     sys.setprofile(lambda *_: None)
     try:
         return of_code("full-pace-not-kept", paced().notices)
@@ -240,7 +240,7 @@ def hyperfine(*results: dict[str, Any]) -> list[RunRecord]:
 
 
 def means_alone() -> Iterator[str]:
-    """Yield what is said of files that have means alone."""
+    """Yield the texts about files that have means alone."""
     for name in (
         "pytest-benchmark-5.3.1-saved.json",
         "hyperfine.csv",
@@ -261,7 +261,7 @@ def in_turn(**lasting_us: int) -> Any:
 
 
 def sides_of_two() -> Iterator[str]:
-    """Yield what is said of sides that were not measured in one comparison."""
+    """Yield the texts about sides that were not measured in one comparison."""
     one, other = (units(SERIES) for _ in range(2))
     yield from tried(partial(br.compare_runs, paired=True), (one, other), (one, SERIES))
 
@@ -296,8 +296,8 @@ CAUSES: dict[str, Callable[[], object]] = {
             SERIES[:40] + STILL_S, delays=Delays(stops=range(1, 41), seconds={"stopped": STILL_S})
         ).notices,
     ),
-    "full speed beside a profiler": watched,
-    "stored runs beside those compared": beside_others,
+    "full speed next to a profiler": watched,
+    "stored runs next to those compared": beside_others,
     "runs of two machines, and after a new start of one": lambda: differing(
         "hosts-differ", {"host": "oak"}, {"environment": {"boot_time": "later"}}
     ),
@@ -327,7 +327,7 @@ CAUSES: dict[str, Callable[[], object]] = {
     "a rate by the time of rounds": lambda: render(
         rounds(RATE, [100.0, 300.0] * 10, [3.0, 1.0] * 10)
     ),
-    "rates that are all alike": lambda: [
+    "rates that are all equal": lambda: [
         units(np.full(40, 49.0), RATE).notices,
         rounds(RATE, [123456789.123] * 12, [0.1, 0.2, 0.3] * 4).notices,
     ],

@@ -1,4 +1,4 @@
-"""What the functions of ``benchrigor.stats`` refuse of one series, and why there is no number."""
+"""What the functions of ``benchrigor.stats`` refuse of one series, and why numbers are missing."""
 
 import math
 
@@ -26,7 +26,7 @@ PILOT = Estimate(
 
 
 CAUSES = {
-    "a reading that is no number": lambda: estimate_mean([1.0, float("nan")]),
+    "a reading that is not a number": lambda: estimate_mean([1.0, float("nan")]),
     "confidence out of range": lambda: tried(
         lambda wrong: estimate_mean(NORMAL, confidence=wrong), 95, 0.0, math.nan, "95%", True
     ),
@@ -40,10 +40,10 @@ CAUSES = {
     "a width out of range": lambda: tried(
         lambda wrong: required_readings(PILOT, wrong), 0.0, -0.1, math.inf, math.nan, None
     ),
-    "readings to narrow what is near 0": lambda: required_readings(
+    "readings to narrow a value near 0": lambda: required_readings(
         estimate_mean(NORMAL - NORMAL.mean()), 0.1
     ),
-    "readings to narrow what is no estimate": lambda: required_readings([1, 2], 0.01),
+    "readings to narrow a list": lambda: required_readings([1, 2], 0.01),
     "a target out of reach": lambda: required_readings(estimate_mean(NORMAL), 1e-12),
     "too few readings above a quantile": lambda: estimate_quantile(NORMAL, 0.99),
     "a quantile at the edge of numbers": lambda: estimate_quantile([1.0, 1.1, 1.2] * 20, 5e-324),
@@ -61,17 +61,17 @@ CAUSES = {
         lambda wrong: stats.autocorrelation(THREE, wrong), -1, 3, 1.5, True
     ),
     "nothing to observe": lambda: stats.observe([]),
-    "invocations that are none": lambda: tried(
+    "invocations that are not valid": lambda: tried(
         estimate_invocations, [], "abc", 3.0, [[1.0, 2.0], [math.nan, 1.0]]
     ),
     "few invocations": lambda: estimate_invocations([[1.0, 1.1], [1.2, 1.3]]).notices,
-    "rates that are all alike": lambda: estimate_rate([49.0] * 12).notices,
-    "times that are all alike": lambda: estimate_mean([0.0625] * 40).notices,
+    "rates that are all equal": lambda: estimate_rate([49.0] * 12).notices,
+    "times that are all equal": lambda: estimate_mean([0.0625] * 40).notices,
     "one rate": lambda: estimate_rate([1.0]),
-    "rates that are none": lambda: tried(
+    "rates that are not valid": lambda: tried(
         estimate_rate, [1.0, 0.0], [-2.0], [1.0, 1e-200], [1.0, math.inf]
     ),
-    "durations that are none": lambda: tried(
+    "durations that are not valid": lambda: tried(
         lambda wrong: estimate_rate(THREE, weights=wrong),
         "harmonic",
         [1.0, 2.0],
@@ -81,10 +81,10 @@ CAUSES = {
         None,
     ),
     "one outcome": lambda: estimate_proportion([True]),
-    "outcomes that are none": lambda: tried(
+    "outcomes that are not valid": lambda: tried(
         estimate_proportion, [0, 1, 2], [0.0, 1.0, 0.5], "1", 5
     ),
-    "counts that are none": lambda: tried(
+    "counts that are not valid": lambda: tried(
         estimate_proportion,
         (3, 2),
         (-1, 0),
@@ -93,7 +93,7 @@ CAUSES = {
         (True, 2),
         ([1, 0], 2),
     ),
-    "a plan for a change that is none": lambda: tried(
+    "a plan for a change that is not valid": lambda: tried(
         lambda **wrong: br.plan(PILOT, **wrong),
         {"change": 0.0},
         {"change": math.nan},

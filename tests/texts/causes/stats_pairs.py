@@ -39,14 +39,14 @@ def said(found: Comparison) -> list[object]:
 
 
 def outlying(by: float, *, slope: float = 1.0) -> object:
-    """Return what is said of a line of which the rounds with most work lie off."""
+    """Return the texts about a line of which the rounds with most work lie off."""
     duration = 0.6 + slope * WORK + NOISE
     duration[np.argsort(WORK)[-2:]] += by
     return fit_wps(WORK, duration).notices
 
 
 def doubted(low: float, high: float, noise: float, *, n: int = 40) -> object:
-    """Return what is said of a line through amounts between two, with so much noise."""
+    """Return the texts about a line through amounts between two, with noise."""
     work = np.random.default_rng(3).permutation(np.linspace(low, high, n))
     return fit_wps(
         work, 1.0 + work * (1.0 + noise * np.random.default_rng(7).normal(size=n))
@@ -79,7 +79,7 @@ def leaking() -> tuple[np.ndarray, np.ndarray]:
 
 
 CAUSES = {
-    "sides that are none": lambda: tried(
+    "sides that are not valid": lambda: tried(
         compare,
         ([SERIES, [1.0, math.inf]], SERIES),
         ([SERIES, 3.0], SERIES),
@@ -95,7 +95,7 @@ CAUSES = {
         {"margin": "few"},
         {"statistic": "p100", "confidence": 1.0, "margin": -0.1, "direction": "up"},
     ),
-    "sides that are no pairs": lambda: tried(
+    "sides that are not pairs": lambda: tried(
         lambda one, two: compare(one, two, paired=True),
         (SERIES, [*SERIES, 1.0]),
         ([SERIES] * 2, [SERIES] * 3),
@@ -138,14 +138,14 @@ CAUSES = {
             }
         )
     ),
-    "what is no ranking": lambda: tried(
+    "not a ranking": lambda: tried(
         rank,
         ({},),
         ([compare(SERIES, SERIES)] * 9,),
         {"results": {"a": []}, "statistic": "mode", "confidence": 0.0, "direction": "up"},
         ({"a": NORMAL, "b": 0.0 * NORMAL},),
     ),
-    "rounds that are none": lambda: tried(
+    "rounds that are not valid": lambda: tried(
         fit_wps,
         ([1.0, 2.0, 0.0], [1.0] * 3),
         ([1.0, math.nan, 2.0], [1.0] * 3),
@@ -197,14 +197,14 @@ CAUSES = {
     "rounds that make the speed lower": lambda: outlying(5.0),
     "rounds that alone make a speed": lambda: outlying(0.3, slope=-0.001),
     "a line that predicts badly": lambda: doubted(1.0, 10.0, 0.3),
-    "amounts that are too alike": lambda: doubted(9.0, 10.0, 0.0001),
+    "amounts that are too similar": lambda: doubted(9.0, 10.0, 0.0001),
     "a speed that is hardly known": lambda: doubted(5.0, 10.5, 0.15, n=10),
     "few rounds": lambda: doubted(1.0, 10.0, 0.01, n=9),
     "a line without a doubt": lambda: doubted(1.0, 10.0, 0.01, n=10),
     "amounts that rise": lambda: (
         fit_wps(np.sort(WORK), (1.0 + NOISE) * (1.0 + np.sort(WORK))).notices
     ),
-    "a run of segments that is none": lambda: tried(
+    "a run of segments that is not valid": lambda: tried(
         lambda **wrong: estimate_interference(
             **{"duration_s": [1.0, 2.0], "features": {}, **wrong}
         ),
@@ -224,7 +224,7 @@ CAUSES = {
         {"reference": SegmentProfile(duration_s=[1.0], nominal={"k": [1.0]})},
         {"duration_s": [1.0, -1.0], "features": {"w": [1.0]}, "delay_s": [-1.0, 0.0]},
     ),
-    "what is no profile": lambda: profile_interference(3),
+    "not a profile": lambda: profile_interference(3),
     "no light without a number": lambda: light_of(math.nan),
     "few segments": lambda: estimate_interference([1.0, 1.0, 1.0, 5.0], {}).notices,
     "segments like few others": lambda: of_code(

@@ -1,4 +1,4 @@
-"""Why a series has no stable phase, what is cut of it, and what no detector takes."""
+"""Why a series has no stable phase, its cuts, and refusals of detectors."""
 
 import math
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def noisy(*pairs: tuple[float, int]) -> np.ndarray:
 
 
 def between(pairs: tuple[tuple[float, int], ...], *indices: int, inflation: float = 1.0) -> object:
-    """Return what is said of levels that somebody else cut."""
+    """Return the texts about levels that somebody else cut."""
     series = levels(*pairs)
     points = ChangePoints(indices=indices, n=len(series), level=0.01, inflation=inflation)
     return find_stable_phase(series, change_points=points).notices
@@ -69,7 +69,7 @@ class Unable:
 
 
 class Nearest(Unable):
-    """Of another kind: it predicts from what it is given."""
+    """Of another kind: it predicts from its input."""
 
     def predict(self, signal: object) -> list[int]:
         return []
@@ -158,7 +158,7 @@ CAUSES = {
     ),
     "options of a growing series": lambda: ChangeDetector(level=1, min_segment=1),
     "an estimator that cannot cut": lambda: RupturesDetector(Unable(), pen=7.0)(np.arange(100.0)),
-    "what is no estimator": lambda: tried(
+    "not an estimator": lambda: tried(
         lambda estimator, pen: RupturesDetector(estimator, pen=pen),
         (rpt.Pelt, None),
         (len, None),

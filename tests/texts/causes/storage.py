@@ -24,7 +24,7 @@ def damaged() -> Iterator[object]:
 
 
 def changed(*statements: str) -> object:
-    """Return what a journal says of changes behind its back."""
+    """Return the errors of a journal after changes by others."""
     fill(PATH)
     change(PATH, *statements)
     with Journal(PATH, timeout_s=0.01) as journal:
@@ -43,7 +43,7 @@ def refused() -> Iterator[object]:
 
 
 def misplaced() -> Iterator[object]:
-    """Where there is no journal, and can be none."""
+    """Where a journal is missing and impossible."""
     Path("text.sqlite").write_text("time\n1.0\n" * 1000, encoding="utf-8")
     with closing(sqlite3.connect("theirs.sqlite")) as other:
         other.execute("CREATE TABLE theirs (x)")
@@ -66,7 +66,7 @@ def projects(*texts: str) -> Iterator[object]:
 CAUSES = {
     "runs that are damaged": damaged,
     "a file that is damaged": malformed,
-    "a row that is no record": lambda: changed(
+    "a row that is not a record": lambda: changed(
         "INSERT INTO run (run_id, name, started_at, record, floats) "
         "VALUES ('bad', 'name', 'when', '{', x'')"
     ),

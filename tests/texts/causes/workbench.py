@@ -39,7 +39,7 @@ def searched(answer: Callable[[float], dict[str, Any]], **options: Any) -> br.Pe
 
 
 def outcome(answer: Callable[[float], dict[str, Any]], **options: Any) -> object:
-    """Return what is found by a search, and what is said of it."""
+    """Return the result of a search, and the texts about it."""
     found = searched(answer, **options)
     return found, found.notices
 
@@ -62,7 +62,7 @@ def stored(
 
 
 def told(values: dict[str, Any], **options: Any) -> None:
-    """Tell a search a result that it refuses."""
+    """Pass a search a result that it refuses."""
     search = PeakSearch(**{"threshold_s": 0.04, "seed_load": 100.0, **options})
     trial = search.ask()
     assert trial is not None
@@ -71,7 +71,7 @@ def told(values: dict[str, Any], **options: Any) -> None:
 
 
 def waiting_s(load: float, rate: float = 200.0) -> float:
-    """Return the mean response of what serves so many a second, one after the other."""
+    """Return the mean response of a server with this rate, one request after the other."""
     return 1.0 / (rate - load) if load < rate - 1.0 else 5.0
 
 
@@ -82,7 +82,7 @@ def queue(load: float) -> dict[str, Any]:
 
 
 def changing(mean_s: Callable[[float, int], float], **options: Any) -> object:
-    """Return what is found of a server whose response depends on the load and the trial."""
+    """Return the result for a server whose response depends on the load and the trial."""
     trials = count()
     return outcome(lambda load: {"mean_response_s": mean_s(load, next(trials))}, **options)
 
@@ -93,7 +93,7 @@ def late(_: float) -> dict[str, Any]:
 
 
 def chosen(answer: Callable[[str, int], tuple[Any, Any]], **options: Any) -> object:
-    """Choose by (value, bound) of a host and threads; return what is said of it."""
+    """Choose by (value, bound) of a host and threads; return the texts about it."""
     choice = BestChoice(options.pop("points", POINTS), options.pop("hosts", HOSTS), **options)
     while (turn := choice.ask()) is not None:
         found = [answer(turn.host, point["threads"]) for point in turn.points]
@@ -103,7 +103,7 @@ def chosen(answer: Callable[[str, int], tuple[Any, Any]], **options: Any) -> obj
 
 
 def turned(*answers: Any, twice: bool = False, turn: Any = None, **options: Any) -> None:
-    """Tell a choice what it refuses."""
+    """Pass a choice wrong answers."""
     choice = BestChoice(POINTS, HOSTS)
     asked = choice.ask()
     if twice:
@@ -222,7 +222,7 @@ CAUSES: dict[str, Callable[[], object]] = {
     ),
     "a peak between loads tried": lambda: searched(queue, policy="binsearch"),
     "what never saturates": lambda: searched(lambda _: {"mean_response_s": 0.01}, max_load=400),
-    "what is always saturated": lambda: outcome(lambda load: {"mean_response_s": 1.0 + load / 1e4}),
+    "always saturated": lambda: outcome(lambda load: {"mean_response_s": 1.0 + load / 1e4}),
     "a search that has only begun": lambda: PeakSearch(threshold_s=0.04).result(),
     "loads that cannot be offered": lambda: (
         searched(
@@ -237,7 +237,7 @@ CAUSES: dict[str, Callable[[], object]] = {
     "a budget without a load on time": lambda: [
         outcome(late, budget_s=budget_s, trial_s=10.0) for budget_s in (100.0, 40.0)
     ],
-    "a limit of which nothing is told": lambda: (
+    "a limit without a value": lambda: (
         searched(queue, p95_threshold_s=0.2, policy="binsearch").notices
     ),
     "a server that is slow with little to do": lambda: changing(
@@ -252,11 +252,11 @@ CAUSES: dict[str, Callable[[], object]] = {
     "a server that becomes slower little by little": lambda: changing(
         lambda load, trial: waiting_s(load, 200.0 * math.exp(-trial / 40.0))
     ),
-    "a trial told twice": lambda: told({"mean_response_s": 0.01}),
+    "a trial passed twice": lambda: told({"mean_response_s": 0.01}),
     "a trial of somebody else": lambda: PeakSearch(threshold_s=0.04).tell(
         br.LoadTrial(id=7, load=3.0, duration_s=1.0), br.LoadResult(mean_response_s=0.01)
     ),
-    "a result without what is limited": lambda: told(
+    "a result without the limited value": lambda: told(
         {"mean_response_s": 0.01}, threshold_s=None, p95_threshold_s=1
     ),
     "far more requests than a rate": lambda: told({"mean_response_s": 0.01, "sent": 833_071}),
@@ -296,13 +296,13 @@ CAUSES: dict[str, Callable[[], object]] = {
         direction="up",  # type: ignore[arg-type]
         seed=-1,
     ),
-    "a turn told twice": lambda: turned(TOLD, TOLD, TOLD, twice=True),
+    "a turn passed twice": lambda: turned(TOLD, TOLD, TOLD, twice=True),
     "a turn that was never asked for": lambda: turned(TOLD, TOLD, TOLD, turn="turn"),
     "too few answers of a turn": lambda: turned(TOLD, TOLD, cost_s=-1),
     "no answers of a turn": turned,
-    "answers that are none": lambda: turned((-1.0, -2.0, 1.0), (math.inf, 1.0, math.inf), 3.0),
+    "answers that are not valid": lambda: turned((-1.0, -2.0, 1.0), (math.inf, 1.0, math.inf), 3.0),
     "answers that are not above 0": lambda: turned((math.nan, 1.0, 2.0), (1.0, 0.0, 2.0), TOLD),
-    "bounds that are none": lambda: turned(TOLD, None, None, better_than=[1.0, "much", math.nan]),
+    "bad bounds": lambda: turned(TOLD, None, None, better_than=[1.0, "much", math.nan]),
 }
 CAUSES |= {f"PeakSearch, {each}": partial(searched, queue, **each) for each in SEARCHES}
 CAUSES |= {f"LoadResult, {each}": partial(br.LoadResult, **each) for each in RESULTS}

@@ -91,7 +91,7 @@ def pooled(*outcomes: Outcome, call: str = "builtins:dict", n: int = 1) -> objec
 
 
 def on_host(*prefix: str, limit_s: float | None = None) -> object:
-    """Return why a job on a host behind a prefix is lost."""
+    """Return why a job on a host with a prefix is lost."""
     executor = LocalExecutor(["elm"], prefix=prefix)
     job = Job(call="builtins:dict", arguments={}, host="elm", token=MINE, lock_folder=".")
     outcome = executor.run("elm", job)
@@ -136,7 +136,7 @@ CAUSES: dict[str, Callable[[], object]] = {
     "more requests than fit into memory": lambda: OpenLoop(requests(), MEAN).offer(
         LoadTrial(id=0, load=1e300, duration_s=1.0)
     ),
-    "times that requests do not tell": lambda: OpenLoop(alone, [SLO]).check(),
+    "times that requests do not report": lambda: OpenLoop(alone, [SLO]).check(),
     "a program that is not there": lambda: LoadCommand(
         ["no-such-program-at-all", "wrk2", "{load}"]
     ).offer(TRIAL),
@@ -157,7 +157,7 @@ CAUSES: dict[str, Callable[[], object]] = {
         ready="x",
         port=0,
     ),
-    "a server of which nothing tells that it is ready": lambda: LifeCycle(start=["server"]),
+    "a server without a sign that it is ready": lambda: LifeCycle(start=["server"]),
     "a server that dies at once": lambda: served(
         start=["sh", "-c", "echo bad token=hunter2 >&2; exit 3"], ready=NOBODY
     ),

@@ -114,7 +114,7 @@ def changed(old: str, new: str) -> click.testing.Result:
 
 
 def shown(text: str, *words: str) -> str:
-    """Measure a map, or call the command line with its run; return what is said, without times.
+    """Measure a map, or call the command line with its run; return the texts, without times.
 
     It stands on long lines: where a line breaks depends on the times.
     """
@@ -129,7 +129,7 @@ def shown(text: str, *words: str) -> str:
 
 
 def answered(answer: object, **options: Any) -> None:
-    """Tell a map an answer that it refuses."""
+    """Pass a map an answer that it refuses."""
     search = SurfaceMap([Factor("disks", levels=[1, 2])], **options)
     sample = search.ask()
     search.tell(sample, answer)
@@ -143,7 +143,7 @@ def cramped(
     hosts: Sequence[str | None] = (None,),
     **options: Any,
 ) -> object:
-    """Return what is said of a map of few answers, of hosts in turn."""
+    """Return the texts about a map of few answers, of hosts in turn."""
     search, host = SurfaceMap([DISKS, beside], **options), cycle(hosts)
     while (sample := search.ask()) is not None:
         search.tell(sample, answer(sample.point), host=next(host))
@@ -222,23 +222,23 @@ WRONG = {
     "two responses": COMMAND + "function = 'a:b'",
     "an unused factor": COMMAND.replace("threads}", "}"),
     "a variable of the shell": COMMAND.replace("{threads}", "${threads}"),
-    "a place to read that is none": COMMAND + "read = 'x'",
+    "a place to read that is not valid": COMMAND + "read = 'x'",
     "no direction": COMMAND + "read = 'x=regex:(.+)'",
     "no direction of one of two": COMMAND + "read = ['score=json:a', 'p99:ms=json:b']",
     "two of a name": COMMAND + "read = ['a:ms=json:a', 'a:ms=json:b']",
     "a direction of none": COMMAND + "read = 'a:ms=json:a'\ndirection = {b = 'lower'}",
-    "a direction that is none": COMMAND + "read = 'a:ms=json:a'\ndirection = {a = 'up'}",
+    "a direction that is not valid": COMMAND + "read = 'a:ms=json:a'\ndirection = {a = 'up'}",
     "a number for a direction": COMMAND + "direction = 7",
     "a misspelt direction": COMMAND + "read = 'score=json:a'\ndirection = 'highr'",
-    "a start of which nothing tells": COMMAND + "[server]\nstart = 'x'",
-    "a port that is none": COMMAND + "[server]\nport = true\nstart = 'x'",
+    "a start without a sign": COMMAND + "[server]\nstart = 'x'",
+    "a port that is not valid": COMMAND + "[server]\nport = true\nstart = 'x'",
     "all that is wrong with a server": COMMAND
     + "[server]\nstart = 'x'\nready = 'x'\nport = 0\nstop = []\ntimeouts = {stop = '-1s'}",
     "a function without a module": FACTOR + "[response]\nfunction = 'f'",
     "a function that is not there": FULL.replace(":rate", ":raet"),
     "a peak without a limit": FACTOR + "[response.peak]\nurl='http://x/{size}'",
     "a factor that is a number": "[factors]\na = 3\n[response]\nfunction = 'a:b'",
-    "what is no TOML": "a = ",
+    "not TOML": "a = ",
     "a name given twice": "a = 1\na = 2",
     "a budget shorter than a sample": 'budget = "2s"\n' + COMMAND,
     "a budget shorter than a trial": PEAK.replace("{host}", "x")
@@ -350,7 +350,7 @@ CAUSES: dict[str, Callable[[], object]] = {
     "a server that cannot be configured": lambda: shown(FULL + SERVED),
     "a server that cannot be configured, explained": lambda: shown(FULL + SERVED, "explain"),
     "two factors of a name": lambda: SurfaceMap([Factor("disks", [1, 2]), Factor("disks", [1, 2])]),
-    "a sample told twice": lambda: answered(TOLD),
+    "a sample passed twice": lambda: answered(TOLD),
     "a response that the map does not have": lambda: answered(
         {"latency": TOLD}, responses=["peak"]
     ),
@@ -365,7 +365,7 @@ CAUSES: dict[str, Callable[[], object]] = {
         responses=["peak", "latency"],
     ),
     "samples without a number": lambda: cramped(lambda _: None, samples=2),
-    "too few points to tell hosts from each other": lambda: [
+    "too few points to separate hosts": lambda: [
         cramped(lambda _: TOLD, hosts=["elm", "oak"], samples=5),
         cramped(lambda _: TOLD, hosts=["elm", "oak"], design="full", model="quadratic"),
     ],

@@ -1,4 +1,4 @@
-"""How functions, statements, commands and interpreters fail, and what is refused of them."""
+"""How functions, statements, commands and interpreters fail, and refusals of them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def failing_at(call: int, error: BaseException) -> Callable[..., None]:
 
 
 def steps(work: int) -> Iterator[None]:
-    """Step so often, and fail."""
+    """Step a number of times, and fail."""
     for _ in range(work):
         yield
     raise ValueError("boom")
@@ -81,7 +81,7 @@ def backwards(*durations_ns: int, kind: Any = CallableWorkload, **given: Any) ->
 
 
 def coarse(duration_ns: int, **of_clock: int) -> object:
-    """Return what is said of a clock."""
+    """Return the texts about a clock."""
     clock = FakeClock(**of_clock)
     return timed(taking(clock, duration_ns), clock=clock, inner=1).notices
 
@@ -139,7 +139,7 @@ def twice(what: str, value: object) -> None:
 
 
 def revisions() -> Iterator[object]:
-    """Yield what is said of revisions that are not there."""
+    """Yield the texts about revisions that are not there."""
     yield rendering.run("ab", "--rev", "old", "--rev", "new", "m:f")
     subprocess.run(["git", "init", "-q"], check=True)
     yield rendering.run("ab", "--rev", "old", "--rev", "new", "m:f")
@@ -297,7 +297,7 @@ CAUSES: dict[str, Callable[[], object]] = {
         *("x:column:1", "x=regex:(", "x=regex:(a)(b)", "x=column:one", "x=column:-1"),
         *("x=column:\u00b2", f"x=column:{5_000 * '9'}"),
     ),
-    "what is no reading": lambda: failures(
+    "not a reading": lambda: failures(
         printed("took 1,5 s\n", "x=regex:took ([0-9.]+)"),
         printed("\nother\nv nan\n", "x=regex:v (.*)"),
         printed("u 1\nu -2\n", "x:ms=regex:u (.*)"),

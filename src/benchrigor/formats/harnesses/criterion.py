@@ -15,7 +15,7 @@ from benchrigor.model.series import check_items
 TOOL = "criterion"
 _LATEST = "new"
 _FILES = ("sample.json", "estimates.json")
-_CURE = "run cargo bench again, and keep sample.json beside the means"
+_CURE = "run cargo bench again, and keep sample.json next to the means"
 
 
 def read_folder(folder: Path) -> Iterator[Recorded]:

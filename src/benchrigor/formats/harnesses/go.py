@@ -14,7 +14,7 @@ from benchrigor.model import Code, Metric, Notice
 from benchrigor.model.recorded import Recorded
 
 TOOL = "go"
-_LIKE_LINE = re.compile(  # a result, or a name whose result stands behind what was logged
+_LIKE_LINE = re.compile(  # a result, or a name whose result stands after its log
     r"^Benchmark\S*[ \t]+(?:\d+[ \t]+(?:[-+\dNI.]\S*[ \t]+[^\d\s]|.*/op)"
     r"|.*\n(?:[^B].*\n)*?\s*\d+\t.*/op)",
     re.MULTILINE,
@@ -51,7 +51,7 @@ def read_lines(found: Parsed, place: str) -> Iterator[Recorded]:
         printed.setdefault(line.get("Package") or "", []).append(line.get("Output") or "")
     text = "".join(map("".join, printed.values()))
     if not is_text(text):
-        raise InvalidInput(f"{place} is of go test -json without results, expected those of -bench")
+        raise InvalidInput(f"{place} is of go test -json, expected results of -bench")
     return read_text(text, f"{place} output")
 
 
@@ -81,7 +81,7 @@ def read_text(text: str, place: str) -> Iterator[Recorded]:
 def _rows(text: str, place: str) -> tuple[dict[Key, list[Row]], dict[Key, list[int]]]:
     """Return results by benchmark, and the lines of those whose result does not follow.
 
-    What a benchmark logs stands between its name and its result.
+    The log of a benchmark stands between its name and its result.
     """
     rows, lost = dict[Key, list[Row]](), dict[Key, list[int]]()
     about, process = dict[str, str](), 0
@@ -110,7 +110,7 @@ def _rows(text: str, place: str) -> tuple[dict[Key, list[Row]], dict[Key, list[i
 def _content(
     name: str, rows: Sequence[Row], lost: Sequence[int], better: Mapping[str, str], place: str
 ) -> dict[str, Any]:
-    """Return rounds, a process each if there are several, and what is lost."""
+    """Return rounds, a process each if there are several, and the losses."""
     if not rows:
         why = f"Line {lost[0]} has no result: it failed, was skipped, or its output is mixed up."
         return {"metrics": (fields.TIME,), **fields.no_rounds(why)}

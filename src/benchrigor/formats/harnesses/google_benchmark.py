@@ -79,7 +79,7 @@ def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
 
 
 def _of_1_5(row: Mapping[str, Any], names: set[str]) -> Mapping[str, Any]:
-    """Return a row that says which aggregate it is, as those of version 1.5 do."""
+    """Return a row that says which aggregate it is, as rows of version 1.5 do."""
     match = _AGGREGATE.fullmatch(row["name"])
     if "run_type" in row or match is None:
         return row

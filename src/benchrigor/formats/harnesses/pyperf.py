@@ -18,7 +18,7 @@ from benchrigor.model.series import LARGEST, short
 from benchrigor.units import Direction
 
 TOOL = "pyperf"
-WARNINGS = "benchrigor_warnings"  # metadata: what a file that we converted said of its runs
+WARNINGS = "benchrigor_warnings"  # metadata: the warnings of a file that we converted
 _METRICS = {
     "second": TIME,
     "byte": Metric(name="memory", unit="B"),
@@ -71,7 +71,7 @@ def read(data: Any, text: str, place: str) -> Iterator[Recorded]:
 
 
 def warnings_as_text(notices: Iterable[Notice]) -> str:
-    """Return the warnings among Notices as metadata; empty if there are none."""
+    """Return the warnings among Notices as metadata; empty without any."""
     told = encode(weakening(notices))
     return json.dumps(told) if told else ""
 

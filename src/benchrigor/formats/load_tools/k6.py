@@ -50,7 +50,7 @@ def read(data: Any, *_: str) -> Iterator[Recorded]:
     summary = object_at(metrics, name)
     means = only_summary(object_at(summary, "values") or summary, _CURE)
     metric = Metric(name=name, unit=_scale(name, {})[0])
-    # A rate counts what is true: checks that passed, and requests that failed.
+    # A rate counts true values: checks that passed, and requests that failed.
     for key, failed in (("checks", "fails"), ("http_req_failed", "passes")):
         told = object_at(metrics, key)
         counts = {
@@ -94,7 +94,7 @@ def read_text(text: str, place: str) -> Iterator[Recorded]:
 def _by_request(
     source: str | Parsed, place: str, kinds: Kinds, names: Sequence[str]
 ) -> Iterator[Recorded]:
-    """Read points by what they are of: an error has another duration than an answer, POST than GET.
+    """Read points by their kind: an error has another duration than an answer, POST than GET.
 
     ``names`` are those of the columns of metrics, values, methods, names and statuses.
     """

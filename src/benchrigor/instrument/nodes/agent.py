@@ -224,7 +224,7 @@ class Agent:
         try:
             given = json.loads(await request.text())
         except (ValueError, RecursionError, LookupError) as error:
-            raise InvalidInput(f"the body is no JSON: {error}") from error
+            raise InvalidInput(f"the body is not JSON: {error}") from error
         await asyncio.to_thread(self.service.configure, given)
         return web.json_response(self.service.configuration())
 
@@ -253,7 +253,7 @@ def _read_again_and_again(read: Callable[[], None], every_s: float, ended: threa
     left_s = 0.0
     while not ended.wait(left_s):
         began_s = time.monotonic()
-        with suppress(Exception):  # samplers tell their own errors; what else fails ages
+        with suppress(Exception):  # samplers report their own errors; what else fails ages
             read()
         left_s = max(0.0, began_s + every_s - time.monotonic())
 
@@ -264,7 +264,7 @@ def _wrong_access(host: object, token: object) -> list[str]:
         return [f"host is {host!r}, expected a name or an address"]
     if token is None and not _is_here(host):
         return [
-            f"{host} can be reached from other machines and there is no token, expected one of "
+            f"{host} can be reached from other machines and has no token, expected one of "
             f"at least {SHORTEST_TOKEN} characters, or the host 127.0.0.1"
         ]
     return wrong_token(token)
@@ -291,7 +291,7 @@ def _context(certificate: Path, key: Path) -> ssl.SSLContext:
         context.load_cert_chain(certificate, key)
     except (OSError, ssl.SSLError) as error:
         raise InvalidInput(
-            f"tls: {certificate} and {key} are no certificate with its key in PEM: {error}"
+            f"tls: {certificate} and {key} are not a certificate and its key in PEM: {error}"
         ) from error
     return context
 

@@ -20,7 +20,7 @@ _SCHEMES = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked of a node: the echo it must send back, and the cursor of its probes."""
+    """A question to a node: the echo it must send back, and the cursor of its probes."""
 
     address: str
     echo: str
@@ -89,7 +89,7 @@ class NodeBoard:
             raise InvalidInput(
                 f"nodes given twice: {', '.join(twice)}, expected each once"
                 if twice
-                else "there are no nodes, expected one address at least"
+                else "no nodes, expected one address at least"
             )
         self._salt, self._cycle = salt, 0
         self._nodes = {
@@ -98,7 +98,7 @@ class NodeBoard:
         }
 
     def ask(self) -> list[Question]:
-        """Return one question per node; questions of the previous cycle are no longer open."""
+        """Return one question per node; questions of the previous cycle are not open any more."""
         self._cycle += 1
         questions = []
         for index, (address, node) in enumerate(self._nodes.items()):
@@ -214,7 +214,7 @@ def checked_address(address: object) -> str:
         and parts.path in ("", "/")
         and "@" not in parts.netloc
     ):
-        raise InvalidInput(f"{address!r} is no node, expected one such as http://10.0.0.7:9560")
+        raise InvalidInput(f"{address!r} is not a node, expected one such as http://10.0.0.7:9560")
     return f"{parts.scheme}://{place_of(parts.hostname, port)}"
 
 
@@ -254,7 +254,7 @@ def _read(body: bytes) -> NodeReport:
     """Return the report in a body, or name the problem with it."""
 
     def refuse_constant(text: str) -> None:
-        raise InvalidInput(f"{text} is no number")
+        raise InvalidInput(f"{text} is not a number")
 
     report = decode(NodeReport, json.loads(body, parse_constant=refuse_constant), where="report")
     if not (report.node and isinstance(report.sequence, int) and math.isfinite(report.at_s)):

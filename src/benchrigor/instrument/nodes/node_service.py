@@ -135,11 +135,11 @@ class NodeService:
         return {"age_s": None if state is None else time.monotonic() - read_s, kind: state}
 
     def read(self) -> None:
-        """Read the status, and tell the alarms."""
+        """Read the status, and pass it to the alarms."""
         self._tell("status", self._reader.read())
 
     def check(self) -> None:
-        """Check the health, which may take seconds, and tell the alarms."""
+        """Check the health, which may take seconds, and pass it to the alarms."""
         self._tell("health", health())
 
     def _tell(self, kind: str, found: Status | Health) -> None:
@@ -218,7 +218,7 @@ class NodeService:
                 self.alarms.configure(_thresholds(given))
         except (OSError, ValueError, RecursionError) as error:
             raise InvalidInput(
-                f"{config} holds no thresholds that an agent has kept: {error}; mend or remove it"
+                f"{config} holds no thresholds of an agent: {error}; correct or remove it"
             ) from error
 
 
@@ -236,5 +236,5 @@ def _thresholds(given: object) -> tuple[Threshold, ...]:
         raise InvalidInput("the configuration has other keys, expected only 'thresholds'")
     tables = given["thresholds"]
     if not isinstance(tables, Mapping):
-        raise InvalidInput("thresholds is no table, expected one with a table for each code")
+        raise InvalidInput("thresholds is not a table, expected one with a table for each code")
     return read_thresholds(tables)

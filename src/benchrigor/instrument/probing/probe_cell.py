@@ -34,7 +34,7 @@ NOTHING: Sums = (0, 0, math.inf, -math.inf, 0.0)
 
 
 def add_events(sums: Sums, values: Sequence[int]) -> Sums:
-    """Add durations, at least one; functions written in C do most of it."""
+    """Add durations, one or more; functions written in C do most of it."""
     count, total = len(values), sum(values)
     mean = total / count
     spread = math.dist(values, (mean,) * count)  # root of the sum of squared deviations
@@ -200,17 +200,17 @@ class Bounds:
 
 
 class Kept(NamedTuple):
-    """What the cells of a probe keep besides their sums."""
+    """Samples and weights that the cells of a probe keep besides their sums."""
 
     samples: int = 0  # durations, drawn at random, that a cell keeps one by one until they are read
-    decay: float = 0.0  # by what the logarithm of their weight grows in a nanosecond
+    decay: float = 0.0  # the growth of the logarithm of their weight in a nanosecond
     deadline_s: float | None = None  # longer durations are counted
 
 
 class Cell(list[int]):
     """Durations of events in nanoseconds, and the sums of those that have left the list.
 
-    The bounds are those of the registry.
+    The registry has the bounds.
     """
 
     __slots__ = (
@@ -251,7 +251,7 @@ class Cell(list[int]):
 
     @property
     def blank(self) -> bool:
-        """Whether there are no events since the last reading."""
+        """Whether no event came since the last reading."""
         counted = self._sums[0] or self._nested_ns or self._rejected
         return not (self or self.nested or counted)
 
@@ -270,7 +270,7 @@ class Cell(list[int]):
             parent.fold()
 
     def take(self, until_ns: int = 0) -> tuple[Book, list[Entry]] | None:
-        """Return the events since the last call, and their sample; None if there are none.
+        """Return the events since the last call, and their sample; None without any.
 
         If the lock is not free by ``until_ns``, the events are left for the next call.
         """

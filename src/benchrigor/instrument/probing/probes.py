@@ -274,7 +274,7 @@ class Probe(_Methods):  # type: ignore[misc]
         return (self.cost_form, "again" if any(cell.nests for cell in self.cells) else "held")
 
     def keep(self, **changes: Any) -> None:
-        """Change what is kept of events from now on; see `Kept`."""
+        """Change which events are kept from now on; see `Kept`."""
         kept = self.kept._replace(**changes)
         if kept.samples:
             new_sketch()  # says so if it is not installed
@@ -305,7 +305,7 @@ class ThreadsProbe(Probe):
         return self.threads
 
     def keep(self, **changes: Any) -> None:
-        """Change what is kept of events from now on; see `Kept`."""
+        """Change which events are kept from now on; see `Kept`."""
         super().keep(**changes)
         self.threads.kept = self.kept
 

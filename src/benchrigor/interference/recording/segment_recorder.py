@@ -126,7 +126,7 @@ class Segments:
             warnings.warn(escaped(message), RuntimeWarning, stacklevel=2)
 
     def segment(self, label: str = "", *, work: float | None = None) -> _Segment:
-        """Return a context manager whose body is one segment.
+        """Return a context manager for one segment.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class Segments:
     def count(self, name: str, amount: float = 1) -> None:
         """Add to a nominal feature of the current segment; it is 0 in all others.
 
-        What is counted between two segments is dropped.
+        Counts between two segments are dropped.
         """
         name = _text(name, "name")
         if name in RESERVED:
@@ -201,7 +201,7 @@ class Segments:
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """Return a context manager whose body counts neither as computation nor as delay.
+        """Return a context manager for code that counts neither as computation nor as delay.
 
         For communication: a process that waits for others may spin, which is not its work. The
         wall time counts.
@@ -310,7 +310,7 @@ def _name_of(func: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """What a call counts; by volume, position and name of the buffer; whether it ends a segment."""
+    """Counts of a call; by volume, position and name of the buffer; if it ends a segment."""
 
     counts: list[str]
     buffers: Mapping[str, tuple[int, str]] = field(default_factory=dict)

@@ -28,7 +28,7 @@ from benchrigor.machine.kernel_files import ROOT, Unavailable
 
 # A boundary takes some 10 microseconds; one that took longer was itself disturbed.
 _HELD_UP_NS = 50_000
-# The host is read at most once in 10 ms, and for at most a 500th of the time: it takes 20
+# The host is read at most once in 10 ms, and for up to a 500th of the time: it takes 20
 # microseconds with warm caches, 200 with cold ones, more on machines with many processors.
 _HOST_NS, _HOST_MOST_NS, _HOST_SHARE = 10_000_000, 250_000_000, 500
 

@@ -1,4 +1,4 @@
-"""What the machine has: processors, caches, memory, disks, network, limits of the container."""
+"""The equipment of a machine: processors, caches, memory, disks, network, container limits."""
 
 from __future__ import annotations
 

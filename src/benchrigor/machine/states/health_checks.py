@@ -54,7 +54,7 @@ def read_disks(timeout_s: float) -> Iterator[Sample]:
         verdicts += [sample.value for sample in samples if sample.name == disk and sample.value]
         yield from samples
     if not verdicts:
-        raise Unavailable("no disk tells whether it is failing")
+        raise Unavailable("no disk reports whether it is failing")
     yield Sample("smart failing disks", verdicts.count("failing"))
 
 
@@ -121,7 +121,7 @@ def _read_answer(disk: str, answer: str | Unavailable) -> Iterator[Sample]:
     passed = report.get("smart_status", {}).get("passed")
     if passed is None:
         said = "; ".join(message["string"] for message in report["smartctl"].get("messages", ()))
-        raise Unavailable(said or "the disk does not tell")
+        raise Unavailable(said or "the disk does not say")
     yield Sample(disk, "passed" if passed else "failing")
     log = report.get("nvme_smart_health_information_log", {})
     figures = {

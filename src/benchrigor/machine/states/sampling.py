@@ -32,7 +32,7 @@ class GuardedSampler:
     Parameters
     ----------
     name
-        What it describes itself as.
+        Its name for itself.
     read
         Yields samples; what came before it raised counts.
     names
@@ -59,7 +59,7 @@ class GuardedSampler:
     def sample(self) -> list[Sample]:
         """Return the samples; no exception escapes."""
         found: dict[str, Sample] = {}
-        missing, reason = self._names, "this system does not tell"
+        missing, reason = self._names, "this system does not say"
         try:
             for sample in self._read():
                 if sample.name in self._names or not self._only:

@@ -65,7 +65,7 @@ class Dialect:
                 if "unexpected end" in found:
                     found = f"{short(line.strip())}, a quote that its line does not close"
                 raise InvalidInput(
-                    f"{name} line {number} is no CSV: {found}; expected each quoted cell{whole}, "
+                    f"{name} line {number} is not CSV: {found}; expected each quoted cell{whole}, "
                     'as "a, b", and a quote within it doubled'
                 ) from error
             if any(cells):
@@ -73,7 +73,7 @@ class Dialect:
 
 
 def mark_by(line: str, knows: Callable[[Sequence[str]], object]) -> str | None:
-    """Return the mark that parts a line in cells that a format knows; None if there is none."""
+    """Return the mark that parts a line in cells that a format knows, or None."""
     for mark in ",;\t ":
         with suppress(InvalidInput):
             if any(knows(cells) for _, cells in Dialect(mark=mark).rows([line], "")):

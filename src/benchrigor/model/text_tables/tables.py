@@ -34,7 +34,7 @@ from benchrigor.model.text_tables.rows import (
 )
 
 LINES_AT_ONCE = 16_384  # Lines that are held as text at once
-_MOST_TOLD = 5  # problems with cells that an error tells in full
+_MOST_TOLD = 5  # problems with cells that an error lists in full
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class Numbers:
         return int if self.whole else float
 
     def coded(self, cells: Sequence[Any] | npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return numbers; NaN for a missing one, infinity for what is none, which never fits."""
+        """Return numbers; NaN for a missing one, infinity for other text, which never fits."""
         if isinstance(cells, np.ndarray):
             return cells
         if self.whole and all(str(cell).isascii() and str(cell).isdecimal() for cell in cells):
@@ -114,7 +114,7 @@ Rows = Sequence[int] | Ints
 
 
 class Problems:
-    """What is wrong with the cells of one input: the first problems, and how many more."""
+    """Problems with the cells of one input: the first ones, and how many more."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -279,7 +279,7 @@ class TextTable:
     def parts(self, kinds: Kinds) -> Iterator[Part]:
         """Yield successive rows by some columns, keyed as the header names them.
 
-        InvalidInput tells all cells that do not fit, after the parts before the first of them.
+        InvalidInput lists all cells that do not fit, after the parts before the first of them.
         """
         problems = Problems()
         while lines := self._next_lines(LINES_AT_ONCE):
@@ -336,7 +336,7 @@ class TextTable:
         try:
             lines = list(islice(self._lines, number))
         except UnicodeDecodeError as error:
-            raise InvalidInput(f"{self.name} is no text in UTF-8 or UTF-16: {error}") from error
+            raise InvalidInput(f"{self.name} is not text in UTF-8 or UTF-16: {error}") from error
         except OSError as error:
             raise InvalidInput(f"{self.name} cannot be read: {error.strerror}") from error
         self.line += len(lines)

@@ -71,7 +71,7 @@ _TINY = 1e-290
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FiniteQueue:
-    """Chances that a departure leaves 0, 1, 2 ... items if there is no limit.
+    """Chances that a departure leaves 0, 1, 2 ... items without a limit.
 
     ``chances[k]`` is the chance of k items, ``below[k]`` of fewer, and ``beyond[k]`` of k or more.
     After the last one listed, a chance is ``decay`` times the one before.
@@ -223,7 +223,7 @@ def suggest_buffer(
 
     Notes
     -----
-    K of `finite_queue` counts the item in service: the size is K - 1, and at least 1. A Notice
+    K of `finite_queue` counts the item in service: the size is K - 1, and 1 or more. A Notice
     lists the assumptions: arrivals are random (Poisson) and service times independent. Arrivals in
     bursts need more room, arrivals at even intervals less. Arrivals that pile up outside while the
     queue is full find it full up to 1 / (1 - utilisation) times as often.

@@ -290,7 +290,7 @@ class Page:
         Raises
         ------
         InvalidInput
-            When the number makes no sense, the file exists already, there is no room, or this
+            When the number makes no sense, the file exists already, room is missing, or this
             system has no ``fcntl.flock``, by which processes take turns in claiming cells.
         """
         if fcntl is None:

@@ -43,7 +43,7 @@ _ALL = np.zeros(1, dtype=np.int64)
 
 
 class BusyTime:
-    """The default estimator; its options are those of `ServiceRateEstimator`."""
+    """The default estimator; its options are as in `ServiceRateEstimator`."""
 
     def __init__(self, asked: Asked, *, most: int) -> None:
         self._rate = partial(busy_rate, asked=asked)

@@ -75,7 +75,7 @@ _CURVATURE = 1.49577
 
 
 class NonBlocking:
-    """The estimator of Beard & Chamberlain; its options are those of `ServiceRateEstimator`."""
+    """The estimator of Beard & Chamberlain; its options are as in `ServiceRateEstimator`."""
 
     def __init__(self, asked: Asked, *, most: int) -> None:
         self._period_s, self._guards = asked.period_s, asked.guards
@@ -204,7 +204,7 @@ class NonBlocking:
         self._end_window()
 
     def _end_window(self) -> None:
-        """End the window; let a number of periods to join be decided anew, after enough of them."""
+        """End the window; decide again, after enough periods, how many are joined."""
         self._began_s += float(self._seen[Row.WALL, 0])
         self._since += float(self._seen[Row.PERIODS, 0]) * self._number
         if self._widening and self._since >= _SELDOM * self._sought:

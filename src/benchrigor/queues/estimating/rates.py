@@ -286,7 +286,7 @@ def _column(name: str, values: Any, size: int | None) -> Floats:
         index = int(np.argmin(fits))
         what = f"{name} is {short(values)}" if is_one else f"{name}[{index}] is {column[index]}"
         raise InvalidInput(f"{what}, {expected}")
-    positive: Floats = np.maximum(column, 0.0) + 0.0  # so that there is no -0.0
+    positive: Floats = np.maximum(column, 0.0) + 0.0  # to avoid -0.0
     return positive
 
 

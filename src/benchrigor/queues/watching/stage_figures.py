@@ -88,7 +88,7 @@ class Cells:
 
 
 class _CopiedPage:
-    """A page whose cells are copied all at once."""
+    """A page that copies all cells at once."""
 
     def __init__(self, path: str, page: Page) -> None:
         self._path, self._page = path, page
@@ -145,7 +145,7 @@ class Span:
         return [cell for cell in found if cell < len(self.owners)]
 
     def total(self, word: str, cells: Sequence[int]) -> Ints:
-        """Return what a word of some cells sums up to, sample by sample."""
+        """Return the sum of a word of some cells, sample by sample."""
         total: Ints = self.cells[word][:, cells].sum(axis=1).astype(np.int64)
         return total
 
@@ -186,7 +186,7 @@ def spans_of(
 
 _NANO = 1e-9
 _UNKNOWN = (math.nan, math.nan)
-# What a stage has counted by the time of a sample; the items that entered its queues follow.
+# Counts of a stage at the time of a sample; the items that entered its queues follow.
 _AT, _ITEMS, _BYTES, _GIVEN, _WAITED, _CPU, _DELAY, _ARRIVED = range(8)
 # Limits of waiting that is counted in a later period than its own: a writer may have been switched
 # out between reading the clock and storing the time.
@@ -262,7 +262,7 @@ class StageReader:
             raise InvalidInput(self._too_many(f"{waiting.max()} wait at once", most))
 
     def _counts(self, span: Span, servers: int) -> Floats:
-        """Return what was counted by the times of the samples, shape (rows, n); NaN if unknown."""
+        """Return the counts at the times of the samples, shape (rows, n); NaN if unknown."""
         if self._first_ns is None:
             self._first_ns = int(span.at_ns[0])
         leading, n = self._leading(span), span.at_ns.size
@@ -355,7 +355,7 @@ class StageFigures:
         self._past: deque[ServiceRate] = deque(maxlen=MOST_RATES)
         self._rate: ServiceRateEstimator | None = None
         self._flows = PooledPeriods(table_of(items=(), arrived=[()] * len(self._stage.reads)))
-        # Periods from the last item on; before the first item there is no such table.
+        # Periods from the last item on; the first item begins the table.
         self._held: PeriodTable | None = None
 
     def read(self, span: Span) -> PeriodTable | None:
@@ -453,14 +453,14 @@ class StageFigures:
 
 
 def if_estimable(estimate: Callable[..., Estimate], *given: Any, **options: Any) -> Estimate | None:
-    """Return an estimate, or None of too few periods, or if what it is of is not known of one."""
+    """Return an estimate, or None of too few periods, or if one lacks the value."""
     with suppress(InvalidInput, NotEstimable):
         return estimate(*given, **options)
     return None
 
 
 def _complete(periods: PeriodTable) -> list[PeriodTable]:
-    """Return the periods with the same servers all the time, at least one, by their number."""
+    """Return the periods with the same servers all the time, one or more, by their number."""
     whole = periods[(periods["whole"] > 0.0) & (periods["servers"] > 0.0)]
     parts = np.split(whole, np.flatnonzero(np.diff(whole["servers"])) + 1)
     return [part for part in parts if part.size]

@@ -1,4 +1,4 @@
-"""What was found in a comparison: its facts, its page, and a family as a table."""
+"""A comparison: its facts, its page, and a family as a table."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ def family_page(family: Family) -> Page:
 
 
 def _verdict(comparison: Comparison) -> str:
-    """Say what the verdict means, and how many more readings would decide."""
+    """Explain the verdict, and how many more readings would decide."""
     text = _VERDICTS[comparison.verdict].format(percent(comparison.margin))
     more = _more(comparison)
     return f"{text}; about {more} would decide" if more else text
 
 
 def _side(comparison: Comparison, side: Estimate | None, name: str) -> str:
-    """Show the figure of a side, and what it is of."""
+    """Show the figure of a side, and its conditions."""
     if side is None:
         return ""
     where = AT_FULL_SPEED if side.method.startswith(AT_FULL_SPEED) else ""

@@ -41,7 +41,7 @@ def line_of_comparison(comparison: Comparison, longest: int = LONGEST) -> str:
 def say_no_comparison(
     why: str, names: tuple[str, ...], observed: str = "", longest: int = LONGEST
 ) -> str:
-    """Say that there is no comparison, and why; the observed values only if there is room."""
+    """Say why the comparison is missing; the observed values only if there is room."""
     form = f"no comparison of {_NEW} and {_OLD}{observed}: "
     room = longest - len(_named(form, names, longest))
     if observed and room < _LEAST_WHY:
@@ -51,7 +51,7 @@ def say_no_comparison(
 
 
 def show_difference(comparison: Comparison) -> str:
-    """Show candidate minus baseline with its sign, unit and interval; empty if there is none."""
+    """Show candidate minus baseline with its sign, unit and interval; empty without one."""
     difference = comparison.difference
     if difference is None:
         return ""

@@ -1,4 +1,4 @@
-"""What the machine did meanwhile: its speed, the time that other work took, and its pressure."""
+"""The machine during a run: its speed, the time that other work took, and its pressure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Pressure = Mapping[tuple[str, str], float]  # share of the time by resource and 
 
 
 def facts_of_machine(record: RunRecord) -> list[Fact]:
-    """Return what is known of the machine during a run, the steps of its light included."""
+    """Return the facts of the machine during a run, the steps of its light included."""
     lost, pressure = record.interference, show_pressure(pressure_of_run(record))
     disturbed = any(each.code is Code.DISTURBED for each in record.session_notices)
     codes = (Code.DISTURBED,) if lost is not None and disturbed else ()
@@ -55,7 +55,7 @@ def facts_of_machine(record: RunRecord) -> list[Fact]:
 
 
 def facts_of_pace(analysis: Analysis, statistic: str) -> list[Fact]:
-    """Return the steps from what was measured to the figure at full speed."""
+    """Return the steps from the readings to the figure at full speed."""
     full, pace = analysis.at_full_pace, analysis.pace
     if full is None or pace is None or analysis.estimate is None:
         return []
@@ -65,7 +65,7 @@ def facts_of_pace(analysis: Analysis, statistic: str) -> list[Fact]:
     speed = f"{what} was timed, the reference. By that the machine ran {show_pace(pace)}"
     from_what = "The fastest moments" if pace.at_full else "All readings"
     return [
-        step("pace", f"Beside what is measured {speed}.", *_reference(pace)),
+        step("pace", f"In turn with the readings {speed}.", *_reference(pace)),
         step(
             "full speed",
             f"{from_what}, scaled to full speed, give {shown}.",
@@ -88,7 +88,7 @@ def show_pace(pace: Pace) -> str:
 
 
 def _reference(pace: Pace) -> _Rows:
-    """Say how long the reference takes at full speed, and how what is measured follows it."""
+    """Say how long the reference takes at full speed, and how the readings follow it."""
     kind, what = (COMMAND_CPU, "processor time") if pace.of_command else (INTERPRETER, "time")
     follows = f"{pace.sensitivity:.2f}% ± {pace.sensitivity_sd:.2f}% more {what}"
     waits, work = "", ""
@@ -114,9 +114,9 @@ def _errors(full: Estimate, pace: Pace, statistic: str) -> _Rows:
         percent(error, digits=2)
         for error in (pace.error, abs(pace.away) * pace.sensitivity_sd, pace.between)
     )
-    own = f"that of the mean of {many(full.n, 'level')}" if pace.by_piece else f"{own} by readings"
+    own = f"as for the mean of {many(full.n, 'level')}" if pace.by_piece else f"{own} by readings"
     if statistic_of(statistic)[0] != "mean":
-        own += f" or that of the {statistic} where it is greater"
+        own += f" or by the {statistic} if that is greater"
     errors = f"{own}, {distance} by the sensitivity, {between} by how runs differ (assumed)"
     if pace.widening != 1.0:
         errors += f"; all times {pace.widening:.2g}, by stored runs"
@@ -144,7 +144,7 @@ def _host(record: RunRecord) -> str:
 
 
 def _measured(record: RunRecord) -> str:
-    """Show what was measured beside the readings, of the program and not of the machine."""
+    """Show further measurements, of the program and not of the machine."""
     shown = []
     for key, value in record.facts.items():
         if key.startswith(OF_MACHINE) or key in (MEMORY_FLOOR, PEAK_MEMORY):
@@ -183,7 +183,7 @@ def _light(lost: Interference, record: RunRecord, *, disturbed: bool) -> str:
 
 
 def _lost_time(lost: Interference, pressure: str) -> Fact:
-    whole = "green below 7.5%, red above 15%; what slows all readings alike does not show"
+    whole = "green below 7.5%, red above 15%; what slows all readings equally does not show"
     sources = ", ".join(source for source, share in lost.delays.items() if share)
     return step(
         "lost time",

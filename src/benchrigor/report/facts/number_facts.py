@@ -52,7 +52,7 @@ _MEANS = {
 
 
 def line_of(record: RunRecord) -> str:
-    """Compose the line of a run, up to 100 columns wide; what it has no room for is left out."""
+    """Compose the line of a run, up to 100 columns wide; the rest is left out."""
     number, *asides = [fact.text for fact in facts_of_line(record)]
     if _is_missing(record):
         return _short_of_number(record.name, number, asides)
@@ -60,7 +60,7 @@ def line_of(record: RunRecord) -> str:
 
 
 def head_of(record: RunRecord) -> str:
-    """Compose the head of a page: its line, but why there is no number, which has its own row."""
+    """Compose the head of a page: its line, but a row says why the number is missing."""
     number, *asides = [text for _, text in _of_line(record, with_reason=False)]
     return _fitting(record.name, number, asides[:1]) if _is_missing(record) else line_of(record)
 
@@ -71,7 +71,7 @@ def _is_missing(record: RunRecord) -> bool:
 
 
 def facts_of_line(record: RunRecord) -> list[Fact]:
-    """Return the number of a run in short, and what is to be said next to it."""
+    """Return the number of a run in short, and its asides."""
     return known(*(Fact(key, Depth.LINE, "", text) for key, text in _of_line(record)))
 
 
@@ -149,7 +149,7 @@ def _fitting(name: str, number: str, asides: list[str]) -> str:
 
 
 def _short_of_number(name: str, why: str, observed: Sequence[str]) -> str:
-    """Say why there is no number, and show as much of what was observed as there is room for."""
+    """Say why the number is missing, and show the observed readings if there is room."""
     name = shortened(name, _LONGEST_NAME)
     room, seen = LONGEST - len(name) - 2, [f" ({text})" for text in observed] or [""]
     least = _LONGEST_NAME + len("no number: ")
@@ -160,7 +160,7 @@ def _short_of_number(name: str, why: str, observed: Sequence[str]) -> str:
 
 
 def facts_of_number(analysis: Analysis, record: RunRecord) -> list[Fact]:
-    """Return at most three figures of a metric, each with what it is, and how sure it is.
+    """Return at most three named figures of a metric, and how sure they are.
 
     Of several metrics, a page has the numbers alone.
     """
@@ -192,7 +192,7 @@ def label_of(analysis: Analysis, record: RunRecord) -> str:
 
 
 def _without_number(analysis: Analysis, record: RunRecord, depth: Depth) -> list[Fact]:
-    """Say why there is no number, and what was observed."""
+    """Say why the number is missing, and show the observed readings."""
     observed, unit = analysis.observed, analysis.metric.unit
     refusal = refusal_of(analysis.notices)
     why, codes = f"no number: {no_number(analysis.notices)}", (refusal.code,) if refusal else ()
@@ -215,7 +215,7 @@ def interval(estimate: Estimate, unit: str) -> str:
 
 
 def _where(analysis: Analysis) -> str:
-    """Say what the number is of, unless it is of all that was measured."""
+    """Say which readings the number is of, unless it is of all."""
     if analysis.at_full_pace is not None:
         return f" {AT_FULL_SPEED}"
     return "" if analysis.disturbed is None else " without disturbed readings"

@@ -29,7 +29,7 @@ _Rows = tuple[tuple[str, ...], ...]
 
 
 def facts_of_basis(analysis: Analysis, record: RunRecord) -> list[Fact]:
-    """Return what a number is made of: of readings, or of amounts of work and durations."""
+    """Return the basis of a number: readings, or of amounts of work and durations."""
     basis = _facts_of_readings if analysis.statistic("mean") else facts_of_work
     return basis(analysis, record)
 
@@ -58,7 +58,7 @@ def _facts_of_readings(analysis: Analysis, record: RunRecord) -> list[Fact]:
 
 
 def _used(analysis: Analysis, record: RunRecord) -> str:
-    """Say how many readings the number is of, and what they are worth."""
+    """Say how many readings the number is of, and how many independent ones they equal."""
     estimate, shown = analysis.estimate, _counting(analysis, record)
     if estimate is None:
         return shown
@@ -218,7 +218,7 @@ def _taken(analysis: Analysis, record: RunRecord) -> str:
 
 
 def _delayed(analysis: Analysis) -> _Rows:
-    """Say which readings count as disturbed, and what the number of all of them would be."""
+    """Say which readings count as disturbed, and show the number with all of them."""
     if analysis.disturbed is None:
         return ()
     return (
@@ -293,7 +293,7 @@ def _level(analysis: Analysis, record: RunRecord) -> Fact:
     if len(analysis.fits) == 1 and analysis.fits[0].transients:
         spans = " and ".join(f"{each:.3g}" for each in analysis.fits[0].transients if each > 0.0)
         spans = f"a fading start, over {spans or 'few'} readings, too small to be cut"
-    beside = ", beside what is left of a warm-up" * bool(spans)
+    beside = ", next to the rest of a warm-up" * bool(spans)
     return step(
         "level",
         f"The {statistic} of those that count is {value}{beside}.",
@@ -309,11 +309,11 @@ def _resemblance(analysis: Analysis) -> str:
         return ""
     n, effective = counted(analysis.n_kept), counted(estimate.n_effective)
     if analysis.n_kept < MIN_FOR_AUTOCORRELATION:
-        return "Too few readings to see whether successive ones are alike: each counts in full."
+        return "Too few readings to see whether successive ones are similar: each counts in full."
     if estimate.n_effective > _IN_FULL * analysis.n_kept:
         return "Successive readings hardly resemble each other: each counts in full."
     return (
-        f"Successive readings resemble each other: {n} of them tell as much as {effective} "
+        f"Successive readings resemble each other: {n} of them count as {effective} "
         "independent ones (effective sample size)."
     )
 
@@ -334,7 +334,7 @@ def _inflation(analysis: Analysis) -> _Rows:
 
 
 def _interval(analysis: Analysis) -> str:
-    """Say what the interval is, or why there is none."""
+    """Show the interval, or say why it is missing."""
     estimate, unit = analysis.estimate, analysis.metric.unit
     if estimate is None:
         return f"No interval can be given: {no_number(analysis.notices)}"

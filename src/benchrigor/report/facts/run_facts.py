@@ -1,4 +1,4 @@
-"""What was found in a run: its facts, its page, its whole report, and how its number came about."""
+"""A run: its facts, its page, its whole report, and how its number came about."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def render(record: RunRecord) -> Page:
 
 
 def explain(record: RunRecord, metric: str | None = None) -> str:
-    """Explain in at most ten steps how the number of a metric came about.
+    """Explain in up to ten steps how the number of a metric came about.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def _rows(record: RunRecord, depth: Depth) -> list[Part]:
 
 
 def _of_metric(analysis: Analysis, record: RunRecord) -> list[Fact]:
-    """Return the number of a metric, what it is made of, and the steps to it."""
+    """Return the number of a metric, its basis, and the steps to it."""
     return [
         *facts_of_number(analysis, record),
         *facts_of_basis(analysis, record),
@@ -140,9 +140,9 @@ def _of_metric(analysis: Analysis, record: RunRecord) -> list[Fact]:
 
 
 def _of_run(record: RunRecord) -> list[Fact]:
-    """Return what is known of all metrics together."""
+    """Return the facts of all metrics together."""
     metrics, first_s, done = len(record.analyses), record.first_call_s, record.throughput
-    several = f"{metrics}, of which a page shows {_MOST_METRICS}" * (metrics > _MOST_METRICS)
+    several = f"{metrics}; a page shows {_MOST_METRICS}" * (metrics > _MOST_METRICS)
     first = "" if first_s is None else f"{show_value(first_s, 's')} in the median, of a process"
     red = len(record.rounds) - len(record.counted_rounds)
     left_out = f", {red} red left out" if red else ""

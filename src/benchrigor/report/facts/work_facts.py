@@ -168,7 +168,7 @@ def _errors(fit: WpsFit, slope: Estimate, per: str) -> tuple[tuple[str, str], ..
     freedom, size = slope.degrees_of_freedom, many(fit.merged, "round")
     student = f", Student t with {freedom:.3g} degrees of freedom" if freedom else ""
     if MERGED in fit.slope.method:
-        noise = f"least squares of the means of every {size}, whose neighbours hardly correlate"
+        noise = f"least squares of the means of every {size}: neighbours hardly correlate"
     elif SUBSESSIONS in fit.slope.method:
         noise = f"from lines without each of the subsessions of {size} in turn"
     else:

@@ -37,7 +37,7 @@ class Figure(OneLine):
     unit: str = ""
     ratio: Estimate | None = None
     verdict: str = ""
-    scope: str = ""  # what the verdict is about, if not about the code
+    scope: str = ""  # of the verdict, if not the code
 
     @property
     def shown(self) -> tuple[str, str]:

@@ -54,7 +54,7 @@ def format_of(name: str) -> str:
         if ending.endswith(suffix):
             return form
     endings, words = ", ".join(_SUFFIXES), ", ".join(FORMATS)
-    raise InvalidInput(f"{name} tells no format, expected {endings}, or --to and one of {words}")
+    raise InvalidInput(f"{name} names no format, expected {endings}, or --to and one of {words}")
 
 
 def write_records(records: Sequence[RunRecord], to: str, metric: str | None = None) -> Document:
@@ -77,7 +77,7 @@ def write_records(records: Sequence[RunRecord], to: str, metric: str | None = No
     for record in records:
         attempt(problems, record.analysis, metric)
     refuse(problems)
-    if FORMATS[to] is not for_pyperf:  # whose metadata keeps what a file says of its runs
+    if FORMATS[to] is not for_pyperf:  # its metadata keeps the warnings of a file
         cure = f", or convert to pyperf: {to} has no place for failures"
         refuse_errors(((record.name, record.session_notices) for record in records), cure)
     document = FORMATS[to](records, metric)

@@ -88,7 +88,7 @@ def _unit(name: str, analysis: Analysis) -> tuple[str, float]:
         way = "" if metric.direction is None else f" ({metric.direction} is better)"
         raise InvalidInput(
             f"{metric.name} of {name} is in {metric.unit or 'no unit'}{way}, expected a time, "
-            "bytes or a number of which lower is better: pyperf has no other unit"
+            "bytes or a number that is better if lower: pyperf has no other unit"
         )
     return _UNITS[unit], factor
 
@@ -110,7 +110,7 @@ def _runs(
 
 
 def _parts(group: Iterable[Labelled], *, takes_all: bool) -> tuple[Any, Any]:
-    """Return the readings that count, all if there is no number, and the others."""
+    """Return the readings that count, all without a number, and the others."""
     values, warmups = [np.empty(0)], [np.empty(0)]
     for part in group:
         kept = np.array(part.kept, dtype=bool) | takes_all

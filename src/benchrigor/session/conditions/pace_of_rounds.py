@@ -35,7 +35,7 @@ from benchrigor.stats.statistics.statistic import Statistic, reciprocal, statist
 
 _MOST_WAITED = 0.005  # share of the time, up to which quantiles are as they would be without
 _MOST_OF_THEM = 0.75  # of the invocations: leaving out a few of them hardly matters
-_LEAST_WAIT = 0.1  # the share of starts that wait least show what a start waits by itself
+_LEAST_WAIT = 0.1  # the share of starts that wait least show the own wait of a start
 _OF_COMMANDS = (COMMAND, COMMAND_CPU, COMMAND_REST)
 _LEAST_S = 1e-6  # the unit in which the kernel counts
 _FEWEST = {INTERPRETER: FEWEST, **dict.fromkeys(_OF_COMMANDS, FEWEST_STARTS)}
@@ -81,9 +81,9 @@ def with_pace(
 ) -> Analysis:
     """Add the pace of its rounds to the analysis of a time or speed, and its figure at full speed.
 
-    There is none if there are too few references or segments between them. There also is none if
+    It is missing if there are too few references or segments between them. It is also missing if
     other threads or processes did part of the work, since the pace is that of one thread. With
-    ``bounded`` it agrees with what stands beside it: what was measured, and processor time.
+    ``bounded`` it agrees with the measured figure and the processor time.
     """
     estimate = analysis.estimate
     is_command = analysis.kind is Kind.READINGS and analysis.metric.name == "time"
@@ -122,7 +122,7 @@ def _figure(
 
 
 def _not_beyond(figure: Estimate, analysis: Analysis) -> Estimate:
-    """Return a figure at full speed whose interval is not wholly slower than what was measured."""
+    """Return a figure at full speed; its interval is not wholly slower than the measured one."""
     disturbed = None if analysis.disturbed is None else analysis.disturbed.estimate
     values = [each.value for each in (analysis.estimate, disturbed) if each is not None]
     if analysis.wps is not None:
@@ -133,9 +133,9 @@ def _not_beyond(figure: Estimate, analysis: Analysis) -> Estimate:
 
 
 def _not_below(least: float, figure: Estimate) -> Estimate:
-    """Return a figure at full speed that is not below the processor time that stands beside it.
+    """Return a figure at full speed that is not below the processor time shown next to it.
 
-    What the figure was, which is as likely as that, is in the interval.
+    The interval holds both figures, which are equally likely.
     """
     if figure.value >= least or figure.standard_error is None:
         return figure

@@ -70,7 +70,7 @@ class StatusWatch:
         return self._clock.now_ns() - began_ns
 
     def after(self, finished: Round) -> Round:
-        """Add to the facts of a round what is known of the machine."""
+        """Add the state of the machine to the facts of a round."""
         status = self._look()
         if status is None:
             return finished
@@ -88,7 +88,7 @@ class StatusWatch:
 
 
 def facts_of_status(status: Status) -> Facts:
-    """Return the facts that a status gives a round: what is known, by the short names."""
+    """Return the facts that a status gives a round: known values, by their short names."""
     from benchrigor.machine.states.status_readers import SHORT_NAMES  # noqa: PLC0415  # psutil
 
     told = status.to_dict()
@@ -310,7 +310,7 @@ _SETTINGS: dict[str, tuple[Callable[[str, bool], bool], str, Code]] = {
     ),
     "cores available": (
         lambda value, _: value == "1 of 1" or not value.startswith("1 of"),
-        "allow two: all else that runs takes its time from what is measured",
+        "allow two: all else that runs takes its time from the measured code",
         Code.DISTURBED,
     ),
     "cpu quota": (
@@ -321,7 +321,7 @@ _SETTINGS: dict[str, tuple[Callable[[str, bool], bool], str, Code]] = {
     "virtualisation": (lambda _, __: True, "", Code.CHANGING_PACE),
     "scheduler statistics": (
         lambda value, _: value != "",
-        "use a kernel with schedstats: without them nobody sees what was waited for",
+        "use a kernel with schedstats: without them waiting is not measured",
         Code.DELAY_NOT_MEASURED,
     ),
 }

@@ -1,4 +1,4 @@
-"""What is compared: runs, or readings from elsewhere, and what else differs between them."""
+"""The sides of a comparison: runs, or readings from elsewhere, and how else they differ."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from benchrigor.units import Quantity
 
 T = TypeVar("T", RunRecord, Readings)
 
-_MOST = 0.5  # a larger share of failed runs makes the times those of errors
+_MOST = 0.5  # a larger share of failed runs means that the times are of errors
 # A comparison judges these by itself.
 _SAID_ELSEWHERE = {
     *(Code.DISTURBED, Code.NOT_CONVERGED, Code.THIS_PROCESS_ONLY),
@@ -116,7 +116,7 @@ class Source:
 def sides_of_runs(
     sides: Mapping[str, RunRecord | npt.ArrayLike], metric: str | None, detector: str | None
 ) -> Sequence[Source]:
-    """Return what is compared; NotComparable if most runs of a side failed."""
+    """Return both sides; NotComparable if most runs of a side failed."""
     problems: list[str] = []
     several = [
         attempt(problems, _source, given, metric, name, detector) for name, given in sides.items()
@@ -137,7 +137,7 @@ def _source(
     # Readings of a file have neither a machine nor an end to compare, and only one metric.
     run = None if is_bare(given) else given
     recorded = recording_of(given, metric=metric if run else None)
-    # Two files of a tool have the same benchmarks: what they are called tells them apart.
+    # Two files of a tool have the same benchmarks: their labels distinguish them.
     label = label if "tool" in given.subject else label_of(given)
     return Source(label=label, run=run, recorded=recorded)
 
@@ -150,7 +150,7 @@ def _cut_by(detector: str | None, source: T) -> T:
 
 
 def refuse_errors(sides: Iterable[tuple[str, Sequence[Notice]]], cure: str = "") -> None:
-    """Raise NotComparable if most runs of a side failed, as the Notices beside its name say."""
+    """Raise NotComparable if most runs of a side failed, as the Notices next to its name say."""
     failed = [
         f"{label}: {notice.sentence}"
         for label, notices in sides
@@ -158,7 +158,7 @@ def refuse_errors(sides: Iterable[tuple[str, Sequence[Notice]]], cure: str = "")
         if notice.code is Code.FAILED_RUNS and _failed_share(notice.evidence) > _MOST
     ]
     if failed:
-        expected = "Expected at most half of a side: these are times of errors, mend what failed"
+        expected = "Expected at most half of a side: these are times of errors, correct what failed"
         raise NotComparable(f"{' '.join(failed)} {expected}{cure}")
 
 
@@ -179,7 +179,7 @@ def _averaged_alike(sources: Sequence[Source]) -> Sequence[Source]:
 def notices_of_sides(
     sources: Sequence[Source], analyses: Sequence[Analysis] = (), known: Sequence[Notice] = ()
 ) -> tuple[Notice, ...]:
-    """Return what weakens either side, apart from what the comparison says of it by itself."""
+    """Return warnings of either side, apart from the comparison's own."""
     said = {*_SAID_ELSEWHERE, *(notice.code for notice in known)}
     return tuple(
         notice.about(source.label)

@@ -82,7 +82,7 @@ class Look:
 
 
 class Pairs:
-    """Pairs of neighbouring readings, or of invocations: series, of which both are cut alike."""
+    """Pairs of neighbouring readings, or of invocations: series, both cut in one way."""
 
     def __init__(self, asked: Readings, margin: float, *, by_round: bool, disturbed: str) -> None:
         self._asked, self._margin = asked, margin
@@ -93,7 +93,7 @@ class Pairs:
         self.taken = 0
 
     def add(self, pair: Pair) -> None:
-        """Add two rounds; the delays are those of both.
+        """Add two rounds; the delays of both count.
 
         Invocations measured by turns share the same pace.
         """
@@ -327,7 +327,7 @@ class Ratio:
         return {self.name: standing}
 
     def check(self, finished: Taken) -> None:
-        """Take what a loop of this package tells as it is."""
+        """Take the result of a loop of this package as it is."""
 
     def take(self, finished: Taken, engine: Engine[Any]) -> None:
         """Add the rounds of a turn, but no pair of which a process was stopped."""
@@ -420,7 +420,7 @@ class Ratio:
         return Width(metric=_RATIO, estimate=ratio)
 
     def state(self, engine: Engine[Any]) -> dict[str, Any]:
-        """Return what is known of the progress."""
+        """Return the progress."""
         look, (last_readings, last_s) = self._latest, self._last
         counted = self.pairs - (0 if look is None else look.taken - look.n)
         return {

@@ -25,7 +25,7 @@ ROUND_S = 1.0
 _GROWTH = 10
 # Maximum readings of a round, on any clock: a round is kept as a whole.
 _MOST_OF_A_ROUND = 1_000_000
-# Unit readings of the first restarted rounds: enough to tell their warm-up from their stable phase.
+# Unit readings of the first restarted rounds: enough to see where their warm-up ends.
 INVOCATION = 500
 _LEAST_OF_AN_INVOCATION, _MOST_OF_AN_INVOCATION = 100, 10_000
 # If 500 readings take more than a twentieth of the time, an invocation takes a fortieth: 15 of them

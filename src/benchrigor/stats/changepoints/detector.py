@@ -154,7 +154,7 @@ class _Neighbourhood(NamedTuple):
 
 
 class Pruning:
-    """Chooses change points among splits of a series that may grow; remembers what it computed."""
+    """Chooses change points among splits of a series that may grow; remembers its sums."""
 
     def __init__(self, scales: Scales, criterion: Criterion) -> None:
         self._scales = scales
@@ -275,7 +275,7 @@ class Pruning:
     def _ratios_within(self, windows: Windows, start: Ints, split: Ints, stop: Ints) -> Ratios:
         """Return the ratio of one split of each interval, as far as a window shows it."""
         seen = windows.clipped(split, start, stop)
-        # Behind the last window there are no counts: a split at the end has ratio 0.
+        # After the last window there are no counts: a split at the end has ratio 0.
         split = np.minimum(split, seen.stop)[np.newaxis]
         ratios: Ratios = windows.ratios(seen, split, self._criterion)[0]
         return ratios
@@ -312,7 +312,7 @@ def _neighbours_of_dropped(before: list[_Point], after: list[_Point]) -> set[_Po
 
 
 def leading_bits(number: int, kept: int) -> int:
-    """Return a number with all but so many of its leading bits cleared."""
+    """Return a number with only this number of its leading bits."""
     rest = max(0, number.bit_length() - kept)
     return number >> rest << rest
 
@@ -457,7 +457,7 @@ def detect_changes(
     level
         Chance of any change point in a series without change, in (0, 1).
     min_segment
-        Least readings between two change points, at least 2; twice the variance inflation where
+        Least readings between two change points, 2 or more; twice the variance inflation where
         that is more. None for 10, or 30 with "edm". Fewer than ``2 * min_segment`` values have no
         change points.
     method
@@ -486,8 +486,8 @@ def detect_changes(
     however persistent the series is; an effective sample size below 40 has more false change
     points.
 
-    Fewer than ``min_segment`` readings at an end that are at another level are no change point yet
-    but counted as ``early`` and ``late``.
+    Fewer than ``min_segment`` readings at an end that are at another level are not a change point
+    yet but counted as ``early`` and ``late``.
 
     What lasts for less than about sqrt(n)/2 readings (50 of 10,000) may be missed. Very slow noise
     hidden under white is taken for changes. Time and memory are O(n).

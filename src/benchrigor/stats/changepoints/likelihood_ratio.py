@@ -312,7 +312,7 @@ class Scales:
             local.n = (complete + 1) * local.hop
 
     def _add_last_window(self, series: Floats) -> None:
-        """Add a shorter window for the readings behind the complete ones."""
+        """Add a shorter window for the readings after the complete ones."""
         local = self.local
         rest = series[np.newaxis, self.complete * local.hop :]
         padded = np.full((1, 2 * local.hop), -np.inf)
@@ -389,7 +389,7 @@ class SeededIntervals:
     def _significant(self, windows: Windows, intervals: Intervals) -> tuple[Splits, Ints]:
         """Return the significant splits of intervals, given on the grid, and which they are."""
         criterion, grid = self._criterion, windows.grid
-        # Beside a split of ratio T the next of three splits has about T/4 or more.
+        # Next to a split of ratio T the next of three splits has about T/4 or more.
         few = windows.best_splits(intervals, criterion, count=_SCREENING_SPLITS, step=grid)
         at = np.nonzero(few["ratio"] > _SCREENING_SHARE * criterion.penalty)[0]
         hopeful = Intervals._make(interval[at] for interval in intervals)

@@ -33,7 +33,7 @@ _LARGEST = 1e100  # size of standardised readings that may still be squared and 
 
 @runtime_checkable
 class Estimator(Protocol):
-    """What the change-point estimators of ruptures have in common."""
+    """The interface of change-point estimators of ruptures."""
 
     def fit(self, signal: Any, /) -> Any:
         """Take a signal of shape (n, 1)."""
@@ -90,7 +90,7 @@ class RupturesDetector(OneLine):
         if self.pen is not None:
             problems += wrong_number("pen", self.pen)
         refuse(problems)
-        # Fitted twice, some estimators keep what they learned from the first series.
+        # Fitted twice, some estimators keep values of the first series.
         object.__setattr__(self, "estimator", copy.deepcopy(self.estimator))
 
     def __call__(self, values: npt.ArrayLike) -> ChangePoints:
@@ -141,7 +141,7 @@ def _wrong_estimator(estimator: object) -> list[str]:
 
 
 BUILT_IN, PUBLISHED, PELT = "ranks", "edm", "pelt"
-# The cost is quadratic: pelt takes 1 s for so many readings, and a minute for ten times as many.
+# The cost is quadratic: pelt takes 1 s for this number of readings, and a minute for ten times it.
 _MOST_POINTS = 2_048
 
 

@@ -37,7 +37,7 @@ _SLOW = 1.5
 
 
 def inflation_across(series: Floats) -> float:
-    """Estimate the variance inflation, at least 1, of a series that may hold level shifts.
+    """Estimate the variance inflation, 1 or more, of a series that may hold level shifts.
 
     From mean squared differences, proportional to 1 - rho(k) at lag k, which a few shifts hardly
     touch once the largest 1 % are trimmed. rho(k) = phi^k (lags 1 and 2) gives one figure, c phi^k
@@ -151,7 +151,7 @@ def _decay(one: float, two: float, four: float, most: float) -> tuple[float, flo
     phi = min((np.sqrt(1.0 + 4.0 * ratio) - 1.0) / 2.0, 0.9999)
     level = one + (two - one) / (1.0 - phi)
     if level > most:
-        # What is left of the variance at lag 2 must be more than nothing to decay further.
+        # The rest of the variance at lag 2 must be above 0 to decay further.
         left = max(0.0, 1.0 - two / most)
         phi = np.sqrt(max(0.0, 1.0 - four / most) / left) if left else 0.0
         level = most
@@ -256,7 +256,7 @@ def _clear_end(part: Floats, min_segment: int) -> int:
 
 def _squares(scores: Floats, counts: Ints) -> Floats:
     """Return the squared differences between each tail and the rest, in units of their variance."""
-    # Scores add up to 0, so that the mean of the rest follows from that of the tail.
+    # Scores add up to 0, so that the mean of the rest follows from the mean of the tail.
     tails, rest = np.cumsum(scores[::-1])[counts - 1], scores.size - counts
     squares: Floats = (tails / counts + tails / rest) ** 2 * (counts * rest / scores.size)
     return squares
@@ -265,7 +265,7 @@ def _squares(scores: Floats, counts: Ints) -> Floats:
 def gaps_between(rows: Floats) -> Floats:
     """Return at each place of rows how far all after lie beyond all before; negative if they mix.
 
-    Places are along the last axis, the first one behind the first reading.
+    Places are along the last axis, the first one after the first reading.
     """
     gaps = []
     for values in (rows, -rows):
@@ -283,7 +283,7 @@ def doubled_ranks(ordered: Floats, values: Floats) -> Ints:
 
 
 def _inflation(scores: Floats) -> float:
-    """Return the variance inflation of scores, at least 1; of few of them it is not known."""
+    """Return the variance inflation of scores, 1 or more; of few of them it is not known."""
     residuals = scores - scores.mean()
     square = float(residuals @ residuals)
     if scores.size < _MIN_FOR_AUTOCORRELATION or square == 0.0:
@@ -294,7 +294,7 @@ def _inflation(scores: Floats) -> float:
 def _normal_scores(series: Floats) -> Floats:
     """Return the normal quantiles of ranks, about their mean; ties share the score of their rank.
 
-    Their variance is at most 1: ties lower it, which makes the tests cautious.
+    Their variance is 1 or less: ties lower it, which makes the tests cautious.
     """
     scores: Floats = scipy.special.ndtri(
         doubled_ranks(np.sort(series), series) / (2.0 * series.size)

@@ -71,7 +71,7 @@ def asked_of(
 ) -> Readings:
     """Return what a comparison asks of the readings of either side, as yet none.
 
-    ``ended`` is False if more readings could follow: the last ones are no cool-down.
+    ``ended`` is False if more readings could follow: the last ones are not a cool-down.
     """
     way = None if direction is None else Direction(direction)
     options = Options(statistic=statistic or "mean", confidence=confidence)
@@ -165,7 +165,7 @@ def comparable_statistic(name: str) -> Statistic:
 
 
 def check_margin(margin: Any) -> float:
-    """Return a margin, or raise InvalidInput unless it is a number of at least 0."""
+    """Return a margin, or raise InvalidInput unless it is a number of 0 or more."""
     share = as_share(margin)
     refuse(wrong_number("margin", share, zero=True))
     return float(share)
@@ -365,7 +365,7 @@ def _levels(
     apart = candidate / units[1] - baseline / units[0]
     series = (baseline, candidate, apart, candidate - baseline)
     fits = [fit_level(values, transients=transients) for values in series]
-    # All levels are made in the same way, so that the ratio is that of the levels.
+    # All levels are made in the same way, so that the ratio compares the levels.
     if any(not fit.transients and fit.standard_error > 0.0 for fit in fits):
         fits = [fit_level(values) for values in series]
     fits = [*map(statistic.freed, fits)]

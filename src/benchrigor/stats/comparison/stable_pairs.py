@@ -40,7 +40,7 @@ from benchrigor.units import counted, percent
 # can be fitted beside a moving level. With a warm-up in one series intervals then cover in 0.87 to
 # 0.98 of cases, else in 0.61 to 0.97 (500 and 1125 pairs).
 _SETTLING = 3
-_MOST = 0.8  # of the pairs: what is cut then is a warm-up, not another pace of the machine
+_MOST = 0.8  # of the pairs: the cut part is a warm-up then, not another pace of the machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ def stable_pairs(baseline: Floats, candidate: Floats, asked: Readings) -> Stable
     If those are less than 0.8 of all, since the machine changes its speed under both, the pairs
     with a stable ratio are chosen if they are more. All pairs are kept if they are too few to
     look for a phase. By the published method the pairs in the longest segments of both count, and
-    nothing tells whether they are steady.
+    it is not known whether they are steady.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def _stable_in_both(baseline: Floats, candidate: Floats, asked: Readings) -> Sta
 
 
 def _stable_ratio(baseline: Floats, candidate: Floats, asked: Readings) -> StablePairs | None:
-    """Find pairs whose ratio is stable, though both series may move together."""
+    """Find pairs with a stable ratio, though both series may move together."""
     if min(float(baseline.min()), float(candidate.min())) <= 0.0:
         return None
     ratio = candidate / baseline
@@ -221,7 +221,7 @@ def blocks_of_pairs(
 def _rank(blocks: int, confidence: float) -> int:
     """Return which order statistics from either end hold the median of blocks; 0 if none do.
 
-    The largest r with P(B < r) at most half the error, B binomial (blocks, 1/2): the interval of
+    The largest r with P(B < r) up to half the error, B binomial (blocks, 1/2): the interval of
     the sign test (Thompson 1936; Conover 1999, section 3.2).
     """
     tails = special.bdtr(np.arange(blocks), blocks, 0.5)
@@ -229,7 +229,7 @@ def _rank(blocks: int, confidence: float) -> int:
 
 
 def by_blocks(refusal: NotEstimable, ratios: Floats, blocks: PairBlocks) -> tuple[Notice, ...]:
-    """Say why there is no interval by the readings of pairs with these ratios, and what instead."""
+    """Say why the interval by readings of pairs is missing, and which one is given instead."""
     assert isinstance(refusal.notice, Notice)  # noqa: S101  # for the type checker
     why, trend = refusal.notice.sentence, find_trend(ratios, ())
     count, least, most = blocks.ratios.size, float(blocks.ratios.min()), float(blocks.ratios.max())
@@ -267,7 +267,7 @@ def median_ratio(baseline: Floats, candidate: Floats, confidence: float) -> Esti
 
 
 def carried_by_few(ratio: Estimate, median: Estimate | None) -> tuple[Notice, ...]:
-    """Say if the interval of a ratio of means is unbounded, or five times that of the median."""
+    """Say if the interval of a ratio of means is unbounded, or five times the median's."""
     if ratio.low < 0.0 or ratio.value <= 0.0:
         return ()  # not a ratio of positive quantities
     width = _log_width(ratio)
@@ -277,7 +277,7 @@ def carried_by_few(ratio: Estimate, median: Estimate | None) -> tuple[Notice, ..
     times = width / max(of_median, _ROUNDING)
     how = "is unbounded"
     if math.isfinite(width):
-        how = f"is {counted(times)} times as wide as that of the median"
+        how = f"is {counted(times)} times as wide as for the median"
     instead = ""
     if median is not None:
         instead = (

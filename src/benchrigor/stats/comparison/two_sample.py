@@ -102,7 +102,7 @@ def compare(
     confidence
         Nominal coverage, in (0, 1).
     margin
-        Relative change that does not matter, at least 0; 0 for the classical test.
+        Relative change that does not matter, 0 or more; 0 for the classical test.
     direction
         Which way is better: "lower" or "higher"; None if that is not known.
     paired
@@ -198,7 +198,7 @@ def compare_samples(
 
 
 def _check_ratios(baseline: Floats, candidate: Floats) -> None:
-    """Refuse pairs whose ratio no float holds."""
+    """Refuse pairs with a ratio that no float holds."""
     with np.errstate(all="ignore"):
         sizes = np.abs(candidate / baseline)
     fits = ((sizes > 0.0) & (sizes < np.inf)) | (candidate == 0.0) | (baseline == 0.0)
@@ -329,7 +329,7 @@ def _no_ratio(name: str, level: Estimate) -> Notice:
     value, low, high = level.value, level.low, level.high
     why = "too far from the other for a float." if low > 0.0 else "expected an interval above 0."
     if value == 0.0:
-        why += " Times of 0 are below what the clock tells apart, or nothing was run."
+        why += " Times of 0 are below the steps of the clock, or no code was run."
     return Notice.of(Code.NO_RATIO, name_=name, value=value, low=low, high=high, why_=why)
 
 
@@ -358,7 +358,7 @@ def family_of(
     independent: bool = True,
     beside: Sequence[Comparison] = (),
 ) -> Family:
-    """Judge comparisons, at least one, together, so that false discoveries are rare.
+    """Judge comparisons, one or more, together, so that false discoveries are rare.
 
     Verdicts that are not significant in the family become UNDECIDED; EQUIVALENT stays. Benjamini &
     Hochberg (1995) adjust the p-value that the ratio lies within the margin, for independent or
@@ -367,7 +367,7 @@ def family_of(
 
     The summary is the geometric mean of the ratios, with the standard error of independent ones
     (delta method) and the degrees of freedom of Satterthwaite (1946). Of ratios that are not
-    ``independent`` it is a value alone: what they share, such as the pace of the machine in one
+    ``independent`` it is a value alone: a shared influence, such as the pace of the machine in one
     session, does not average out.
     """
     judged = [*comparisons.values(), *beside]
@@ -439,7 +439,7 @@ def rank(
     statistic
         "mean", "median", a percentile such as "p10", or "trimmed 10%".
     confidence
-        Chance that no two results with equal truths are told apart, in (0, 1).
+        Chance that no two results with equal truths are ranked apart, in (0, 1).
     direction
         Which way is better: "lower" or "higher"; None ranks from the lowest on.
     trim
@@ -456,7 +456,7 @@ def rank(
     Raises
     ------
     InvalidInput
-        When there is no result, or a result or an argument is invalid; all at once.
+        Without results, or if a result or an argument is invalid; all at once.
     NotEstimable
         When a result allows no number.
 
@@ -526,7 +526,7 @@ def in_places(
 
 
 def _benjamini_hochberg(comparisons: Sequence[Comparison]) -> list[float]:
-    """Adjust p-values: of rank i, the least m p(j) / j over the ranks j >= i, at most 1.
+    """Adjust p-values: of rank i, the least m p(j) / j over the ranks j >= i, up to 1.
 
     Benjamini & Hochberg (1995), section 3.1. Not by `scipy.stats`, which takes a second to load.
     """
@@ -539,7 +539,7 @@ def _benjamini_hochberg(comparisons: Sequence[Comparison]) -> list[float]:
 
 
 def _summarise(comparisons: Mapping[str, Comparison]) -> tuple[Estimate | None, tuple[Notice, ...]]:
-    """Return the geometric mean of the ratios, and what is left out of it."""
+    """Return the geometric mean of the ratios, and the names left out of it."""
     ratios = {
         name: comparison.ratio
         for name, comparison in comparisons.items()

@@ -32,7 +32,7 @@ _SMALLEST_BLOCK = 5
 _APART = 0.05
 _ROUNDING = 1e-12  # relative difference of readings that is mere rounding
 _ROUNDED_SPACING = 1e-16  # width of a spacing, relative to the readings, that is mere rounding
-_RARE = 50  # values so many times rarer than the most frequent do not determine the tick
+_RARE = 50  # values rarer by this factor than the most frequent do not determine the tick
 _POINTS = 16_384
 _MOMENTS = 4_096
 
@@ -166,7 +166,7 @@ def _modes_of_few(ordered: Floats) -> tuple[Mode, ...]:
 
 
 def tell_modes(series: Floats, modes: tuple[Mode, ...], unit: str) -> Notice:
-    """Tell of several modes, with a warning if two neighbours are far apart."""
+    """Report several modes, with a warning if two neighbours are far apart."""
     ordered = np.sort(series)
     middles = [(one.value + two.value) / 2.0 for one, two in pairwise(modes)]
     is_far = any(_far_apart(np.split(ordered, np.searchsorted(ordered, middles))))
@@ -180,7 +180,7 @@ def tell_modes(series: Floats, modes: tuple[Mode, ...], unit: str) -> Notice:
 def _far_apart(parts: list[Floats]) -> list[bool]:
     """Return whether neighbouring modes are apart by five times the width of the wider one.
 
-    The width is that of the middle half of the readings, or the tick of their clock.
+    The width is the range of the middle half of the readings, or the tick of their clock.
     """
     values, counts = np.unique(np.concatenate(parts), return_counts=True)
     tick = _tick(values, counts) if values.size > 1 else 0.0
@@ -382,7 +382,7 @@ _SEVERAL = 0.01  # chance of taking one mode for several
 def observe(
     values: npt.ArrayLike, phases: Sequence[StablePhase] = (), *, batch: int = 1
 ) -> Observed:
-    """Describe readings without a claim about what lies behind them; one is enough.
+    """Describe readings without a claim about their causes; one is enough.
 
     Parameters
     ----------
@@ -396,7 +396,7 @@ def observe(
     Raises
     ------
     InvalidInput
-        When there is no reading, or one is not finite.
+        Without readings, or if one is not finite.
 
     Examples
     --------

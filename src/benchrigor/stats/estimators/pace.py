@@ -8,7 +8,7 @@ distance of that from full speed, is the level at full speed.
 
 The reference of commands is a bare start of the interpreter. The wall time of a command is its
 processor time, its measured delay, and a rest. At full speed the processor time is shorter by the
-pace of the bare starts, and there is no delay.
+pace of the bare starts, without any delay.
 
 The rest includes uncounted waiting: until the parent runs again, and while another system has the
 processor. The rest of a bare start is uncounted waiting alone; so is the rest of a command that
@@ -45,7 +45,7 @@ from benchrigor.stats.statistics.statistic import MEAN, Statistic
 # the others by something else; see docs/evidence/results/pace.jsonl.
 _KINDS_OF_WORK = ((0.63, 1.0, 0.18), (0.37, 0.67, 0.36))
 # The fastest moments of runs differ for other reasons than the moments of one run, above all by the
-# clock of the machine: so much do both sensitivities differ.
+# clock of the machine: both sensitivities differ by as much.
 _OTHER_WAY = 0.15
 BETWEEN = 0.02  # relative sd between runs of one process that the reference does not explain
 BETWEEN_OF_PROCESSES = 0.01  # of runs of several processes, which show part of it themselves
@@ -58,7 +58,7 @@ _CONTRAST = 0.03  # relative error of the contrast between segments at either pa
 _DEPENDENT = 10.0  # neighbouring segments that are worth one independent segment
 _DIFFERENCE = 0.03  # sd of the sensitivity between versions of the same work
 _UNLIKELY = 3.0  # standard errors
-_REAL = 0.05  # share of the ends of segments, from which on they tell the fastest level of a run
+_REAL = 0.05  # share of the ends of segments, from which on they show the fastest level of a run
 # The fastest references of a run may differ from full speed because the machine is slower, or by
 # their place in the memory of this process. So the work follows them by the share _FOLLOWS. From
 # the distance _NEARLY on (a logarithm) more and more of it is the machine; all at twice that.
@@ -263,7 +263,7 @@ class _Level:
 
     value: float
     distance: float  # bridged by the sensitivity, a logarithm
-    error: float  # relative, without that of the sensitivity
+    error: float  # relative, without the sensitivity's
     blocks: int
     at_full: int
 
@@ -309,7 +309,7 @@ def common_sensitivity(
 ) -> Sensitivity | None:
     """Return one sensitivity for two runs of similar work; None if theirs differ significantly.
 
-    ``others`` are further runs of that work, and ``to_full`` is what is known of the sensitivity to
+    ``others`` are further runs of that work, and ``to_full`` is the known sensitivity to
     the distance from full speed; None takes it from the two. The error of a shared sensitivity
     counts only by the difference between the distances of the two runs.
     """
@@ -396,7 +396,7 @@ def _contrast(log_level: Floats, log_ends: Floats) -> tuple[float, float] | None
 
 
 def _quartile(values: Floats) -> tuple[float, float]:
-    """Return the first quartile, and its variance: that of normal values of this spread."""
+    """Return the first quartile, and its variance, as for normal values of this spread."""
     first, third = np.quantile(values, [0.25, 0.75])
     spread = float(third - first) / 1.349
     return float(first), 1.86 * spread**2 * _DEPENDENT / values.size
@@ -405,7 +405,7 @@ def _quartile(values: Floats) -> tuple[float, float]:
 def _share_inside(log_ends: Floats, *, less: float = 0.0) -> float:
     """Return the share of a movement of the pace around segments that it makes inside of them.
 
-    It follows from the correlation of their ends, or from one that is so much less.
+    It follows from the correlation of their ends, or from one that is less by as much.
     """
     before, after = log_ends - log_ends.mean(axis=1, keepdims=True)
     scale = math.sqrt(float(before @ before) * float(after @ after))
@@ -426,7 +426,7 @@ def at_full_speed(estimate: Estimate, pace: Pace, *, is_mean: bool = True) -> Es
     A mean is the level of the segments there, if they have one; what else is estimated changes as
     their mean does. On the logarithmic scale, the variance has the error of blocks of segments, the
     uncertainty of the sensitivity times the distance that it bridges, and a component between runs.
-    That of a quantile has its own error in place of that of blocks if it is greater.
+    A quantile has its own error in place of the blocks' if it is greater.
     """
     own = pace.error
     if not is_mean and estimate.value:
@@ -440,7 +440,7 @@ def at_full_speed(estimate: Estimate, pace: Pace, *, is_mean: bool = True) -> Es
 
 
 def _interval(estimate: Estimate, value: float, own: float, freedom: float, pace: Pace) -> Estimate:
-    """Return a value at full speed with all errors, ``own`` with so many degrees of freedom."""
+    """Return a value at full speed with all errors, ``own`` with its degrees of freedom."""
     others = math.hypot(pace.away * pace.sensitivity_sd, pace.between)
     error = math.hypot(own, others)
     freedom = satterthwaite((own, others), (freedom, ASSUMED))
@@ -460,8 +460,8 @@ def _interval(estimate: Estimate, value: float, own: float, freedom: float, pace
 def pieces_at_full_speed(estimate: Estimate, pace: Pace) -> Estimate | None:
     """Return the estimate of a run in pieces, from their levels at full speed.
 
-    What the reference leaves unexplained is in the differences between the levels, whose mean has
-    Student's t. None with fewer than two.
+    The part that the reference does not explain is in the differences between the levels, whose
+    mean has Student's t. None with fewer than two.
     """
     at_full = np.array([level for level in pace.by_piece if level is not None])
     count = at_full.size
@@ -478,7 +478,7 @@ def at_sensitivity(
 ) -> tuple[Estimate, Pace]:
     """Return a figure at full speed, and its pace, by another sensitivity to the distance.
 
-    ``to_full`` is that of whole readings, and its standard deviation.
+    ``to_full`` is the sensitivity of whole readings, and its standard deviation.
     """
     away, (value, sd) = of_machine(pace.fastest_reference or 0.0)[0], to_full
     if not away or not figure.standard_error or figure.value <= 0.0:
@@ -587,7 +587,7 @@ class Invocations:
 
     @property
     def rest(self) -> Floats:
-        """What is neither processor time nor delay, 0 of those that never gave a processor up."""
+        """Time that is neither processor time nor delay; 0 if they never gave a processor up."""
         return np.where(self.switches > _END, self.wall - self.cpu - self.waited, 0.0)
 
 
@@ -613,7 +613,7 @@ def command_pace(
     version
         Of the reference.
     sensitivity
-        Of the wall time; None for that of most commands.
+        Of the wall time; None for the usual one of commands.
 
     Returns
     -------
@@ -630,7 +630,7 @@ def command_pace(
     slower = max(float((relative**slope).mean()), 1.0)
     least, whole, rest_error = _command_levels(invocations, slower, full_s[COMMAND_REST], statistic)
     residuals, blocks = _command_blocks(invocations, np.log(relative), slope)
-    error = _START_SD / math.sqrt(relative.size)  # few blocks may be alike by chance
+    error = _START_SD / math.sqrt(relative.size)  # few blocks may be equal by chance
     if residuals.size > 1:
         error = max(error, float(residuals.std(ddof=1)) / math.sqrt(residuals.size))
     part = least / whole
@@ -656,7 +656,7 @@ def _command_levels(
 ) -> tuple[float, float, float]:
     """Return the level without and with the rest at full speed, and the relative error of the rest.
 
-    What is their own of it lies anywhere between all and what is beyond that of starts.
+    Their own part lies anywhere between all of it and the excess over starts.
     """
 
     def level(times: Floats) -> float:

@@ -102,11 +102,11 @@ _THRESHOLD = 0.1
 # that are interfered with compute a little more, and belong in the group of the others.
 _SPREAD, _TAIL = 0.25, 0.05
 _STEPS, _WINDOW = 10, 3  # windows of three tenths of the threshold, a tenth apart
-# A valley has at most half of the values on either side, and fewer by 3.5 standard deviations: the
+# A valley has up to half of the values on either side, and fewer by 3.5 standard deviations: the
 # root of a count has one of 1/2
 _SHALLOW, _ROOTS = 0.5, 2.5
 _BLOCK = 64
-_FEW_BOUNDS = 64  # so many comparisons of all values cost less than a binary search of each
+_FEW_BOUNDS = 64  # this number of comparisons of all values costs less than a binary search of each
 
 Labels = npt.NDArray[np.integer[Any]]
 
@@ -128,7 +128,7 @@ def find_clusters(series: Floats) -> Clusters:
 
     Neighbours in order of value belong together when they differ by less than 10 % of the smaller
     one. Two cuts are against chains of neighbours whose ends are far apart: a cluster that spreads
-    over more than 10 % is cut at valleys, ranges of 3 % with at most half as many values as one on
+    over more than 10 % is cut at valleys, ranges of 3 % with up to half as many values as one on
     either side; where nine tenths of it still spread over more than 25 %, it is a chain, and is cut
     wherever a value lies farther than that from the first one of its piece.
     """
@@ -209,7 +209,7 @@ def _valleys(ordered: Floats) -> list[int]:
 
 
 def _is_less(count: int, than: int) -> bool:
-    """Whether a count is at most half of another, and significantly less."""
+    """Whether a count is up to half of another, and significantly less."""
     return count <= _SHALLOW * than and math.sqrt(than) - math.sqrt(count) >= _ROOTS
 
 
@@ -260,7 +260,7 @@ class Groups(NamedTuple):
     def _deviations(self, ordered: Floats, centres: Floats, rank: Ints) -> Floats:
         """Return the absolute deviation of this rank from the centre of each group.
 
-        So many nearest values are a window of the sorted ones. Bisection finds it in all groups at
+        The nearest values are a window of the sorted ones. Bisection finds it in all groups at
         once, in less time than sorting deviations takes.
         """
         low, high = self.starts, self.starts + self.sizes - rank

@@ -42,7 +42,7 @@ def light_of(percent: float) -> Light:
     Raises
     ------
     InvalidInput
-        When it is no finite number.
+        When it is not a finite number.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def probability_high(percent: float) -> float:
     Raises
     ------
     InvalidInput
-        When it is no finite number.
+        When it is not a finite number.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def of_reference(matched_percent: float | None) -> Iterator[Notice]:
 
 
 def of_recording(profile: SegmentProfile, total_s: float) -> Iterator[Notice]:
-    """Yield what the recording of a profile means for the estimate."""
+    """Yield Notices of how the recording of a profile affects the estimate."""
     other_s, own_s = _fact(profile, "other_cpu_s"), _fact(profile, "thread_cpu_s")
     if other_s > own_s and 100.0 * other_s > MATERIAL * total_s:
         yield Notice.of(Code.DELAY_NOT_MEASURED, other_cpu_s=other_s, thread_cpu_s=own_s)
@@ -378,7 +378,7 @@ def profile_interference(
     Raises
     ------
     InvalidInput
-        When it is no profile, all its durations are 0, or the reference has other features.
+        When it is not a profile, all its durations are 0, or the reference has other features.
 
     Examples
     --------

@@ -48,7 +48,7 @@ _MOVING = (PhaseReason.TREND, PhaseReason.STILL_MOVING)
 def choose_phase(series: Floats, phase: StablePhase, search: Search) -> StablePhase:
     """Choose the readings that the number is made of, given the longest phase.
 
-    1. No segment holds more than half: the mean over time behind a warm-up, or a refusal.
+    1. No segment holds more than half: the mean over time after a warm-up, or a refusal.
     2. More than a tenth follow the longest segment, and move: a refusal.
     3. A segment is back at the level of the longest: the mean over time, unless it is part of a
        warm-up.
@@ -254,13 +254,13 @@ def _ends_apart(phases: Sequence[Phase], search: Search) -> tuple[int, int]:
 
 
 def _shares(amounts: Floats) -> Floats:
-    """Return which share of the whole each segment and all behind it hold."""
+    """Return which share of the whole each segment and all after it hold."""
     behind: Floats = np.cumsum(amounts[::-1])[::-1] / amounts.sum()
     return behind
 
 
 def _first_apart(medians: Floats, middle: int, shares: Floats) -> int:
-    """Return the first segment of an end of at most a tenth that stands apart from the middle.
+    """Return the first segment of an end of up to a tenth that stands apart from the middle.
 
     All its levels are above, or below, those from the middle on, and their step is the largest.
     """
@@ -300,7 +300,7 @@ def _take_all(phase: StablePhase) -> StablePhase:
 
 
 def _of_ends(phase: StablePhase) -> tuple[Notice, ...]:
-    """Return what is said of readings at the ends that are too few to call a change."""
+    """Return Notices of readings at the ends that are too few to call a change."""
     return tuple(notice for notice in phase.notices if notice.code is Code.TOO_FEW_TO_CALL)
 
 
@@ -337,11 +337,10 @@ def choose_at_one_pace(series: Floats, phase: StablePhase, search: Search) -> St
 
     A step that dividing brings within two standard errors of 1 was made by the machine, and parts
     no phases: the error has the spread of levels and references, and the uncertainty of the
-    sensitivity times the change of the pace. What remains is a step of the code. A phase with
-    steps of the machine is averaged over time. The sensitivity is that of most work, since what
-    flickers inside segments is another change of pace than what lies between them. A segment with
-    fewer than five references, or a movement that is no sequence of steps, leaves the readings as
-    they are.
+    sensitivity times the change of the pace. What remains is a step of the code. A phase with steps
+    of the machine is averaged over time. The sensitivity is as for most work, since what flickers
+    inside segments is another change of pace than what lies between them. A segment with fewer than
+    five references, or a movement that is not a sequence of steps, leaves the readings as they are.
     """
     references = search.references
     settled = [part for part in phase.phases if not is_unsettled(part, phase.change_points)]
@@ -391,7 +390,7 @@ class _Level:
 def _by_segment(
     series: Floats, segments: Sequence[Phase], references: ReferencesAlong
 ) -> list[Floats] | None:
-    """Return the references of each segment; None if they cannot tell the machine's steps."""
+    """Return the references of each segment; None if they cannot show the machine's steps."""
     borders = [segment.start for segment in segments] + [segments[-1].stop]
     places = np.searchsorted(references.stops, borders, side="right")
     found = [references.log_s[first:stop] for first, stop in pairwise(places)]
@@ -434,7 +433,7 @@ def _join(
 
 
 def _as_measured(chosen: StablePhase, segments: Sequence[Phase]) -> StablePhase:
-    """Return the choice with the segments as measured; average those of the machine over time."""
+    """Return the choice with the segments as measured; average the machine's over time."""
     starts = [part.start for part in chosen.phases]
     labels = [
         chosen.phases[int(np.searchsorted(starts, part.start, side="right")) - 1].label

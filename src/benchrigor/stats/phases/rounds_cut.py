@@ -1,11 +1,11 @@
 """Cuts of several series, and by place: of restarted rounds, of pieces, of a first cold reading.
 
 Restarted rounds have the cut that all have in common, or each its own. Invocations that started
-equally warm up equally: what the noise of each hides they show together.
+equally warm up equally: together they show a warm-up that noise hides in each.
 
-One reading alone is no change of level, so no search finds it. One process has one warm-up, in its
-first piece. After a pause caches are cold for a moment, and nobody can tell for how long: the start
-is left out by its place, never for being slow.
+One reading alone is not a change of level, so no search finds it. One process has one warm-up, in
+its first piece. After a pause caches are cold for a moment, for an unknown time: the start is left
+out by its place, never for being slow.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from benchrigor.stats.series.long_run_variance import batch_means
 
 _LEVEL = 0.05  # chance of any false cut, over all windows: a false cut costs a few readings
 _REFUSAL_LEVEL = 0.01  # chance of refusing steady invocations: a false refusal costs the result
-_MIN_FOR_SPREAD = 5  # from so many invocations on, their own spread tests what they have in common
+_MIN_FOR_SPREAD = 5  # from this number of invocations on, their own spread tests the common cut
 _BEYOND_USUAL = 1.25
 _UNCLEAR_T = 1.0  # below this Student's t, readings behind the clearest step show no difference
 _ROUNDING = 1e-12
@@ -304,7 +304,7 @@ _MOST_POINTS = 2_048  # of a round; a longer one is averaged to means of neighbo
 
 
 def cut_rounds(series: Sequence[Floats], search: Search) -> tuple[StablePhase, ...]:
-    """Cut all invocations alike, or each by itself if only that leaves most of them.
+    """Cut all invocations in one way, or each by itself if only that leaves most of them.
 
     On a busy machine the start of every round is faster, which is not a warm-up of the workload.
     """
@@ -349,7 +349,7 @@ def _cut_changing_rounds(
 
 
 def _own_phase(readings: Floats, cut: StablePhase, search: Search) -> StablePhase | None:
-    """Cut a round by itself, or else what the common cut leaves of it; None if neither is stable.
+    """Cut a round by itself, or else the rest after the common cut; None if neither is stable.
 
     A warm-up of its own may leave no phase of the whole that holds most readings.
     """
@@ -384,7 +384,7 @@ def _points_beyond_noise(means: Floats) -> ChangePoints:
     return beyond_noise(means, detect_changes(means))
 
 
-_FAR = 2.0  # a start so many times as slow as all that follows is no matter of pace
+_FAR = 2.0  # a start slower by this factor than all that follows is not a matter of pace
 _FEWEST_ALIKE = 5  # readings of which the first may be cold
 _FEWEST = 3  # of fewer readings each is needed
 _AT_START = 0.01  # of the readings
@@ -415,7 +415,7 @@ def whole_piece(series: Floats, share: float = _AT_START) -> StablePhase:
 def cold_first(series: Floats) -> Notice | None:
     """Leave a first reading out that took more than twice as long as any other of 5 or more.
 
-    Of n readings that are alike the first is the largest once in n times, and seldom by so much:
+    Of n equal readings the first is the largest once in n times, and seldom by this much:
     the rule hardly moves a mean, however many there are.
     """
     others = series[1:]

@@ -34,9 +34,9 @@ _UNIT_ROOT = 13.7 / 2  # effective sample size below which noise may be a random
 _BOTH = 0.8  # share of it that the mean of both effective sample sizes must reach
 _SLOW = 5.0  # variance inflation from which noise is slow
 _CONCORDANT = 0.8  # rank correlation of levels with their order from which they rise, or fall
-_MIN_PHASES = 4  # so many levels that rise, or fall, are a movement
-_MAX_PHASES = 512  # of more levels, so many are compared
-_LONG_TAIL = 0.1  # share of the readings behind the longest phase that may be a movement
+_MIN_PHASES = 4  # this number of levels that rise, or fall, is a movement
+_MAX_PHASES = 512  # of more levels, this number is compared
+_LONG_TAIL = 0.1  # share of the readings after the longest phase that may be a movement
 _MAX_SHOWN = 5
 
 
@@ -96,7 +96,7 @@ class LongestPhase:
 
     @property
     def climbing(self) -> bool:
-        """Whether segments too alike to part climb or fall materially when taken together."""
+        """Whether segments too similar to part climb or fall materially together."""
         low, high = sorted((abs(self.joined[0]), abs(self.joined[-1]))) if self.joined else (0, 0)
         return _concordant(self.joined) and high - low >= self.materiality * low
 
@@ -160,7 +160,7 @@ def concordance(levels: Sequence[float]) -> float:
 
 
 def explain_reason(reason: PhaseReason, phase: LongestPhase) -> Notice:
-    """Return the Notice that says with figures why there is no stable phase."""
+    """Return the Notice that says with figures why the stable phase is missing."""
     slow, count = phase.slow_effective, len(phase.medians)
     effective, wanted = (phase.dominant and phase.shortage) or (phase.effective, _WANTED)
     which = f"the longest of {count} segments" if count > 1 else "the only segment"
@@ -233,7 +233,7 @@ def movement_p_value(series: Floats) -> float:
     """Return the p-value of slow movement; 1 for fewer than 30 readings and without noise.
 
     An F test of the two slowest cosines against the long-run variance around them (Mueller & Watson
-    2008), with fading transients fitted beside them. With two degrees of freedom in the numerator
+    2008), with fading transients fitted next to them. With two degrees of freedom in the numerator
     the F distribution is 1 - (1 + 2 F / nu)^(-nu/2).
     """
     ranks = _ranks(series)
@@ -264,10 +264,10 @@ def steps_beyond_noise(series: Floats, places: Sequence[int]) -> tuple[tuple[int
     ``places`` are the first indices of all levels after the first. Student's t compares the mean
     ranks of neighbouring levels, by the long-run variance around all levels. Unless its p-value is
     below 0.0002, the least significant step is dropped, and the others are tested again. Beyond
-    twelve steps the least significant ones are dropped in any case: a series that changes so often
-    is a process whose levels are noise. All steps stay if there are fewer than 30 readings, or if
-    steps are closer together than batches. A step between levels farther apart than the span of
-    either stays next to at most eleven others, since ranks do not show its size.
+    twelve steps the least significant ones are dropped in any case: a series that changes this
+    often is a process whose levels are noise. All steps stay if there are fewer than 30 readings,
+    or if steps are closer together than batches. A step between levels farther apart than the span
+    of either stays next to up to eleven others, since ranks do not show its size.
     """
     ranks = _ranks(series)
     m, left, inflation = ranks.size, tuple(places), 1.0
@@ -328,7 +328,7 @@ _POINTS = 256
 _DEGREE = 3  # of the polynomial that stands for any smooth movement
 _MATERIAL = 0.02  # movement over the second half, relative to the level, that is one
 _TURNING = 1.25  # the way there and back, relative to the way gained, that is still one way
-_MOST_STEPS = 16  # next to more a ramp is what they leave over
+_MOST_STEPS = 16  # next to more a ramp is only their remainder
 _PARTS = 16
 _ORDER = 0.8  # rank correlation of their medians with time
 _FAR, _ROUGH_ORDER = 8.0, 0.5  # ends further apart are of the work, if medians follow in order
@@ -370,7 +370,7 @@ def find_trend(series: Floats, steps: Sequence[int]) -> Trend | None:
         return None
     if float(points.min()) > 0.0:
         points = np.log(points)
-    else:  # relative to what they are of in size
+    else:  # relative to their size
         points = points / float(np.median(np.abs(points)) or np.abs(points).max())
     places = sorted({place * m // series.size for place in steps} - {0})
     levels = np.repeat(np.arange(len(places) + 1), np.diff([0, *places, m]))

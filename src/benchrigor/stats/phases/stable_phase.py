@@ -41,7 +41,7 @@ def longest_segment(series: Floats, points: ChangePoints) -> StablePhase:
     """Take the longest segment, the first of several, if it holds more than half of the readings.
 
     Pilot's rule (Li, Gupta, Miller & Long 2016, MASCOTS): segments before it are the warm-up, those
-    after it the cool-down. Neighbours that are alike are not joined, and nothing tests the segment.
+    after it the cool-down. Similar neighbours are not joined, and nothing tests the segment.
     """
     borders, n = points.borders, series.size
     sizes = np.diff(borders)
@@ -134,7 +134,7 @@ def find_stable_phase(
     Returns
     -------
     StablePhase
-        With the raw change points. If there is no stable phase, ``start`` and ``stop`` are
+        With the raw change points. Without a stable phase, ``start`` and ``stop`` are
         None, and ``reason`` and a Notice say why. The same for a*x, a > 0.
 
     Raises
@@ -356,7 +356,7 @@ def _relative_gap(one: float, other: float) -> float:
 
 
 def _longest_part(series: Floats, inner: slice, indices: tuple[int, ...]) -> Floats:
-    """Return the longest part without change: the steps of joined segments are no noise."""
+    """Return the longest part without change: the steps of joined segments are not noise."""
     inside = [index for index in indices if inner.start < index < inner.stop]
     parts = pairwise([inner.start, *inside, inner.stop])
     start, stop = max(parts, key=lambda ends: ends[1] - ends[0])
@@ -393,7 +393,7 @@ def _searched_again(
 def _labels(medians: list[float], stable: int) -> list[PhaseLabel]:
     """Label the phases around the stable one.
 
-    A phase at most half as far from the stable level as one nearer to the stable phase had arrived
+    A phase up to half as far from the stable level as one nearer to the stable phase had arrived
     there already: what lies between is a disturbance, no warm-up.
     """
     away = [abs(median - medians[stable]) for median in medians]
@@ -435,7 +435,7 @@ class ReferencesAlong:
     busy: float = 1.0
 
     def of(self, indices: Ints) -> ReferencesAlong:
-        """Return the references along some of the readings, whose indices ascend."""
+        """Return the references along some of the readings, at ascending indices."""
         stops, first = np.unique(np.searchsorted(indices, self.stops), return_index=True)
         return replace(self, stops=stops, log_s=self.log_s[first])
 
@@ -446,7 +446,7 @@ class Search:
 
     confidence: float = 0.95
     rates: bool = False  # readings are higher if the machine is faster
-    goes_on: bool = False  # more readings could follow: the last ones are no cool-down
+    goes_on: bool = False  # more readings could follow: the last ones are not a cool-down
     references: ReferencesAlong | None = None  # of one series: the machine may have made steps
     detector: FindChanges | None = None  # None for the built-in one
 
@@ -501,7 +501,7 @@ def trimmed(series: Floats, phase: StablePhase) -> Floats:
 
 
 def short_run(n: int, noun: str = "readings") -> tuple[Notice, ...]:
-    """Warn if a warm-up may stay undetected, because there are so few readings."""
+    """Warn if a warm-up may stay undetected, because there are few readings."""
     if n >= SHORT:
         return ()
     return (Notice.of(Code.SHORT_RUN, n=n, noun_=noun, wanted=SHORT),)

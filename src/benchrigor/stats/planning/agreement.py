@@ -26,7 +26,7 @@ def track_record(
     names: Sequence[str] = (),
     host: str | None = None,
 ) -> TrackRecord:
-    """Count how often an earlier interval contained what a later, independent run estimated.
+    """Count how often an earlier interval contained the estimate of a later, independent run.
 
     The later run errs as well: an interval held if that of the difference, at its confidence,
     contains 0. Of an asymmetric interval that end counts which points towards the other run.
@@ -36,7 +36,7 @@ def track_record(
     pairs
         Estimate of the earlier and of the later run, all at one confidence, no run in two pairs.
     names
-        What was measured, one name per pair; or empty.
+        Subjects, one name per pair; or empty.
     host
         Name of the machine.
 

@@ -1,4 +1,4 @@
-"""Power: how many readings a comparison takes, and what a narrower interval costs."""
+"""Power: how many readings a comparison takes, and the cost of a narrower interval."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def plan_sizes(
     """Plan the sizes of a comparison and of narrower intervals, see `benchrigor.plan`.
 
     Welch's t test of y_c - (1 + m) y_b, of candidate and baseline with the pilot's noise and the
-    same size, says what the interval of the ratio says (Fieller 1954): noncentral t with
+    same size, agrees with the interval of the ratio (Fieller 1954): noncentral t with
     noncentrality (change - m) / (s sqrt(1 + (1 + m)^2)), s the standard error of one mean over the
-    pilot's value. Only a verdict in the right direction counts. The range of sizes is that of the
+    pilot's value. Only a verdict in the right direction counts. The range of sizes follows from the
     chi-square interval of the pilot's variance. No size of an interval is below ``least``.
 
     Raises InvalidInput when an argument is invalid, the pilot's value is (nearly) 0, or the change

@@ -1,1 +1,1 @@
-"""All readings of one metric: how they came, which of them count, and what they say."""
+"""All readings of one metric: how they came, which of them count, and their number."""

@@ -154,7 +154,7 @@ def combine_several(readings: Readings, fitting: Fitting) -> Analysis:
 
 
 def rejected_notices(rejected: int, total: int) -> tuple[Notice, ...]:
-    """Say how many invocations do not count; if none does, the refusal of their phases tells."""
+    """Say how many invocations do not count; if none does, their phases are refused."""
     if rejected in {0, total}:
         return ()
     return (Notice.of(Code.ROUNDS_REJECTED, rejected=rejected, rounds=total),)

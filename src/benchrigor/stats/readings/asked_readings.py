@@ -145,9 +145,9 @@ BY_ROUND = MinEvidence(first_check=10, effective=2.0, fewest=10)
 
 
 class Unit(Protocol):
-    """How readings come, and what is inferred from: all that depends on it is here.
+    """How readings come, and the unit of inference: all that depends on it is here.
 
-    What is given here holds of rounds with one value each.
+    The values here hold of rounds with one value each.
     """
 
     kind: Kind
@@ -155,7 +155,7 @@ class Unit(Protocol):
     one_process: bool = False  # which goes on after a round
     early_look: int | None = None  # units at the first look, where the budgets may end soon
     is_line: bool = False  # whether a speed is fitted, which has one statistic
-    is_foreseen: bool = True  # whether its number so far tells how many readings a width takes
+    is_foreseen: bool = True  # whether its number so far shows how many readings a width takes
 
     def evidence(self, _preset: str | None) -> MinEvidence:
         """Return the least evidence before the metric may be satisfied."""
@@ -174,7 +174,7 @@ class Unit(Protocol):
         return groups_of(finished.delays, np.full(values.size, each_s))
 
     def series_of(self, _piece: int, _rounds: int) -> int:
-        """Return the number of the series that a round of a piece is of, after so many rounds."""
+        """Return the number of the series that a round of a piece is of, by their number."""
         return 0
 
     def is_usable(self, _values: Floats) -> bool:
@@ -186,17 +186,17 @@ class Unit(Protocol):
         return sum(values.size for values in rounds)
 
     def taken_for(self, _series: Sequence[Floats]) -> Unit:
-        """Return what the series so far are taken for."""
+        """Return the unit that the series so far are taken for."""
         return self
 
     def at_look(
         self, series: Sequence[Floats], _options: Options
     ) -> tuple[Unit, tuple[Notice, ...]]:
-        """Return what a look takes the series for, and what it says of that."""
+        """Return the unit that a look takes the series for, and Notices of it."""
         return self.taken_for(series), ()
 
     def may_move(self, _readings: Readings, _n_effective: float) -> bool:
-        """Whether few readings climb or fall: of rounds nothing tells."""
+        """Whether few readings climb or fall: not known of rounds."""
         return False
 
     def latest(
@@ -221,7 +221,7 @@ class Unit(Protocol):
         return known.n_effective >= EFFECTIVE_ROUNDS
 
     def is_settled(self, _analysis: Analysis) -> bool:
-        """Whether the latest readings count, and nearly all others: of rounds nothing tells."""
+        """Whether the latest readings count, and nearly all others: not known of rounds."""
         return True
 
     def leave_out(self, readings: Readings, by_series: Sequence[Groups]) -> Readings:
@@ -257,17 +257,17 @@ class Unit(Protocol):
         ...
 
     def tell_of_modes(self, _readings: Readings, analysis: Analysis) -> Analysis:
-        """Add the modes of a single series, and a Notice of several beside a mean."""
+        """Add the modes of a single series, and a Notice of several next to a mean."""
         return analysis
 
     def shown(self, readings: Readings) -> Floats:
-        """Return the readings as they are described where there is no estimate."""
+        """Return the readings as they are described without an estimate."""
         return np.concatenate(readings.series)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Readings:
-    """All readings of one metric of a subject, and what is asked of them.
+    """All readings of one metric of a subject, and the question to them.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ class Readings:
     unit
         How they come.
     statistic
-        What is estimated, see `stated`.
+        The statistic, see `stated`.
     searched
         Whether stable phases are looked for or cut; if not, all readings count.
     phases
@@ -292,7 +292,7 @@ class Readings:
     is_forced
         Whether the session may end before its first full look.
     narrow
-        Whether an interval of a time or rate wider than its value is no number.
+        Whether an interval of a time or rate wider than its value is not a number.
     references
         Along a single series.
     ended

@@ -170,7 +170,7 @@ class _Series(_Values):
         return tell_of_modes(readings, analysis) if analysis.estimate else analysis
 
     def tell_of_modes(self, readings: Readings, analysis: Analysis) -> Analysis:
-        """Add the modes, and a Notice of several beside a mean."""
+        """Add the modes, and a Notice of several next to a mean."""
         return tell_of_modes(readings, analysis)
 
 
@@ -181,7 +181,7 @@ class _Successive(_Series):
     fewest = MIN_FOR_CHANGES
 
     def evidence(self, preset: str | None) -> MinEvidence:
-        """Return that of the preset."""
+        """Return the evidence that the preset asks for."""
         return _OF_PRESETS[preset or "normal"]
 
     def may_move(self, readings: Readings, n_effective: float) -> bool:
@@ -338,7 +338,7 @@ class _Invocations(_Values):
         return has_readings and super().is_enough(analysis, least)
 
     def cut(self, readings: Readings) -> tuple[StablePhase, ...]:
-        """Cut each as asked or by itself, or what they have in common."""
+        """Cut each as asked or by itself, or by their common cut."""
         search = replace(readings.search, goes_on=False)
         if readings.shares_cut is not None or readings.detector is not None:
             return _cut_each(readings)

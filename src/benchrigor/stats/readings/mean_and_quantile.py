@@ -37,7 +37,7 @@ def estimate_mean(
     confidence
         Nominal coverage, in (0, 1).
     trim
-        Estimate the level of the stable phase, with transients fitted beside it; False estimates
+        Estimate the level of the stable phase, with transients fitted next to it; False estimates
         the mean of all readings.
     method
         "long-run-variance"; or "subsessions": adjacent readings are merged until neighbours
@@ -181,7 +181,7 @@ def estimate_invocations(
     Raises
     ------
     InvalidInput
-        When there is no invocation, or one of them holds no readings.
+        Without invocations, or if one of them holds no readings.
     NotEstimable
         When no invocation allows a number, or with ``trim`` when they have no steady state in
         common.
@@ -214,7 +214,7 @@ def _estimated(
     unit: Unit = SUCCESSIVE,
     **options: Any,
 ) -> Estimate:
-    """Estimate a statistic; InvalidInput tells all that is wrong with the arguments."""
+    """Estimate a statistic; InvalidInput lists all that is wrong with the arguments."""
     problems = [*wrong]
     series = attempt(problems, read)
     detector = attempt(problems, detector_to_trim, *search)

@@ -22,7 +22,7 @@ from benchrigor.model import Estimate
 from benchrigor.model.series import Floats
 from benchrigor.stats.series.interval import student_t
 
-REAL_SHARE = 0.1  # of the time, from which on a level is no luck
+REAL_SHARE = 0.1  # of the time, from which on a level is not luck
 # Of most work, how much it slows down when the reference does by 1 %, and the standard deviation:
 # learned from 48 workloads on two kinds of processors, see docs/evidence/results/pace.jsonl.
 SENSITIVITY, SENSITIVITY_SD = 0.88, 0.31
@@ -47,7 +47,7 @@ def fastest_level(seconds: npt.ArrayLike, *, real: float = REAL_SHARE) -> Level:
     Parameters
     ----------
     seconds
-        Times of the reference, at least one, more than 0.
+        Times of the reference, one or more, more than 0.
     real
         Smallest share that counts; two times at least.
 
@@ -110,14 +110,14 @@ ASSUMED = 5.0  # degrees of freedom of the spread between runs that is assumed a
 
 
 class Told(NamedTuple):
-    """What a stored run tells of the spread: its log figure, and the variance it assumes."""
+    """Evidence of a stored run for the spread: its log figure, and the variance it assumes."""
 
     log_value: float
     variance: float
 
 
 def spread_of(groups: Iterable[Sequence[Told]]) -> tuple[float, float]:
-    """Return the sum of squares between like runs, over what they assume, and its freedom."""
+    """Return the sum of squares between like runs, over their assumed variance, and its freedom."""
     squares = freedom = 0.0
     for group in filter(None, groups):
         values, variances = np.array(group).T
@@ -132,7 +132,7 @@ def widening(spread: tuple[float, float]) -> float:
 
     The posterior of a scale with a scaled inverse chi-squared prior: if all own variances are
     the one assumed, its square is (5 s0^2 + sum nu s^2) / (5 + sum nu) over s0^2. It is never below
-    1: runs of one evening differ by less than those of other days.
+    1: runs of one evening differ by less than runs of other days.
     """
     squares, freedom = spread
     return max(math.sqrt((ASSUMED + squares) / (ASSUMED + freedom)), 1.0)
@@ -188,5 +188,5 @@ def slope_of_runs(
     scale = widening((float(weights @ (y - least * x) ** 2), max(x.size - len(rows) - 1.0, 0.0)))
     told /= scale**2
     total = told + sd**-2
-    # Of the run that this is for, its own segments told half of what is its own.
+    # Of the run that this is for, its own segments showed half of its own part.
     return (told * least + mean * sd**-2) / total, math.hypot(total**-0.5, own / 2.0)

@@ -1,7 +1,7 @@
 """The level of a series, its standard error and interval; how many readings an interval takes.
 
-Transients that fade at the ends are fitted beside the level. Of readings taken while the machine
-changed its pace, blocks of equal wall time tell the error of the mean.
+Transients that fade at the ends are fitted next to the level. Of readings taken while the machine
+changed its pace, blocks of equal wall time show the error of the mean.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from benchrigor.units import show_plainly
 MIN_FOR_VARIANCE = 2  # fewer readings, or invocations, have no variance
 MIN_FOR_AUTOCORRELATION = 30  # fewer readings do not show autocorrelation
 
-TRANSIENTS = (1 / 30, 1 / 7)  # time constants fitted beside the level, as shares of the readings
+TRANSIENTS = (1 / 30, 1 / 7)  # time constants fitted next to the level, as shares of the readings
 COMPLETE = (*TRANSIENTS, -1 / 24)  # of a complete series, which may end with a cool-down
 
 _MAX_POINTS = 4096  # longer series are averaged to this many batch means
@@ -87,7 +87,7 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
         long_run_variance(residuals, fitted=1 + len(shares)) if enough else white_noise(marginal, n)
     )
     total = noise.value * size
-    # The slowest noise is what transients absorb, and what the long-run variance is about.
+    # Transients absorb the slowest noise, which the long-run variance is about.
     total *= 1.0 + _ABSORBED * len(shares) * total / marginal / n
     return LevelFit(
         level=level,
@@ -197,7 +197,7 @@ def all_zero(n: int) -> Notice:
 
 
 def too_few(n: int, wanted: int) -> Notice:
-    """Refuse so few readings."""
+    """Refuse too few readings."""
     return Notice.of(Code.TOO_FEW_READINGS, n=n, wanted_=wanted)
 
 
@@ -210,7 +210,7 @@ _READINGS = 3  # in each block at least, on average
 def block_starts(durations: Floats, *, blocks: int = _BLOCKS) -> Ints:
     """Return the first index of each block of equal wall time, without those that would be empty.
 
-    What may be 0 or less is no duration: it is taken for one reading in equal times.
+    What may be 0 or less is not a duration: it is taken for one reading in equal times.
     """
     n = durations.size
     count = max(2, min(blocks, n // _READINGS))
@@ -252,7 +252,7 @@ def fit_blocks(values: Floats, starts: Ints) -> LevelFit:
 PIECE_MEANS = "piece means"
 LONG_RUN_VARIANCE = "long-run-variance"
 
-MAX_RELATIVE_WIDTH = 1e9  # a half-width beyond so many values is relative to (nearly) 0
+MAX_RELATIVE_WIDTH = 1e9  # a half-width of more values than this is relative to (nearly) 0
 _WIDEST = 1.0  # half-width of a number that is never below 0, in values
 _LARGEST_LOG = 700.0  # its exponential is still a double
 _LARGEST_EXPONENT = 300.0  # of the ends of an interval, which stay among the finite numbers

@@ -24,7 +24,7 @@ class LongRunVariance:
     value: float
     largest: float  # of all fits: the bound for tests of movement
     degrees_of_freedom: float
-    freedom_of_order: float  # without what the choice of the order leaves uncertain
+    freedom_of_order: float  # without the uncertainty of the choice of the order
     order: int = 0  # of the autoregressive model
     batch: int = 1  # readings averaged into a point of the model
 

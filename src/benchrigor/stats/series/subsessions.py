@@ -102,7 +102,7 @@ def merge_subsessions(
     within = isinstance(limit, Real) and not isinstance(limit, bool) and 0.0 < limit <= 1.0
     refuse(
         wrong_choice("mean", mean, ("arithmetic", "harmonic")),
-        wrong_values([("limit", limit, within, "more than 0 and at most 1")]),
+        wrong_values([("limit", limit, within, "more than 0 and up to 1")]),
     )
     harmonic = mean == "harmonic"
     if harmonic:
@@ -142,7 +142,7 @@ def fit_merged(series: Floats, *, limit: float = 0.1) -> LevelFit:
         raise NotEstimable(too_few(series.size, _MIN_READINGS))
     merged = merge_subsessions(series, limit=limit)
     constant = float(series.min()) == float(series.max())
-    # Few means, or such as happen to be alike, seem uncorrelated whatever they are.
+    # Few means, or means that happen to be equal, seem uncorrelated whatever they are.
     if (
         merged.size is None
         or (merged.size > 1 and merged.means.size < MIN_MERGED)

@@ -1,6 +1,6 @@
 """Readings during which no delay was measured, chosen so that long ones keep their share.
 
-Readings are told apart by what was measured next to them, never by their values.
+Readings are separated by measured delays, never by their values.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from benchrigor.model import Code, Delays, Disturbed, Notice
 from benchrigor.model.series import Floats, Ints
 
 _MOST_DELAY = 1e-3  # of its duration that an undisturbed group waited: nobody sees it in the mean
-# So many readings must be left for an analysis, of few readings half of them, and two for a number.
+# Readings that must be left for an analysis, of few readings half of them, and two for a number.
 LEAST_SHARE, _FEWEST, _NUMBER = 0.1, 20, 2
 _STRATUM = 10  # undisturbed groups of each length: fewer weigh too unequally, more differ in length
 _NEGLIGIBLE = 5e-4  # change of the mean that is not worth a correction
-_MOST_WEIGHT = 3.0  # of the stratum of the longest, over the average: more is told
+_MOST_WEIGHT = 3.0  # of the stratum of the longest, over the average: more is reported
 STOPPED = "stopped"  # a source of delay: the process stood still, by a signal or with its machine
 # Of a group that neither worked nor waited for a processor: seconds, and times as long as any other
 # but a few, from which on it was stopped; the share of time that work which never blocks so has.
@@ -32,7 +32,7 @@ _MOST_STOPS, _GROUPS_PER_STOP = 3, 5
 class Groups:
     """Groups of successive readings, with what each took and waited, arrays of shape (k,).
 
-    ``rest_s`` is what is neither delay nor processor time, ``stopped_s`` the part of the delay for
+    ``rest_s`` is neither delay nor processor time, ``stopped_s`` the part of the delay for
     which the process was stopped; None if that is not known.
     """
 
@@ -48,7 +48,7 @@ class Groups:
                 object.__setattr__(self, name, np.zeros(self.sizes.size))
 
     def with_stops(self) -> Groups:
-        """Return them with what was stopped as delay, by `stops_in`."""
+        """Return them with stopped time as delay, by `stops_in`."""
         stopped_s = stops_in(self.rest_s, self.duration_s)
         if not stopped_s.any():
             return self
@@ -119,7 +119,7 @@ def total_delay(delays: Delays) -> Floats:
 
 
 def rest_of(delays: Delays, duration_s: Floats) -> Floats:
-    """Return what of the duration of each group is neither delay nor work; 0 if not known."""
+    """Return the time of each group that is neither delay nor work; 0 if not known."""
     if delays.busy is None or delays.busy.size != duration_s.size:
         return np.zeros(duration_s.size)
     own = 0.0 if delays.own is None else delays.own
@@ -211,7 +211,7 @@ def _chosen(groups: Groups, chosen: Ints, left: int) -> Disturbed:
 
 
 def hardly_any(left: int, n: int, lost: float, noun: str = "reading") -> Notice:
-    """Say that all readings count, since so few of them are undisturbed."""
+    """Say that all readings count, since too few of them are undisturbed."""
     figures = {"undisturbed": left, "taken": n, "lost": round(lost, 4)}
     return Notice.of(Code.HARDLY_UNDISTURBED, noun_=noun, lost_=lost, **figures)
 
@@ -232,7 +232,7 @@ def hardly_any_of(notices: Iterable[Notice]) -> tuple[Notice, ...]:
 
 
 def together(chosen: Sequence[Disturbed | None], series: Sequence[Groups]) -> Disturbed | None:
-    """Tell of several series as one what was left out; None if all readings count."""
+    """Report the readings left out of several series as one; None if all readings count."""
     if not any(chosen):
         return None
     before, whole_series = (
@@ -254,7 +254,7 @@ def together(chosen: Sequence[Disturbed | None], series: Sequence[Groups]) -> Di
 
 
 def _weights(groups: Groups) -> tuple[Floats, float]:
-    """Return what each undisturbed group counts, 1 on average, and what the longest one do most."""
+    """Return the weights of undisturbed groups, 1 on average, and the greatest of the longest."""
     sizes, alone = groups.sizes, ~groups.are_hit
     own = np.maximum(groups.duration_s - groups.delay_s, 0.0) / sizes
     equal, mean = np.ones(int(alone.sum())), float(np.average(own, weights=sizes))

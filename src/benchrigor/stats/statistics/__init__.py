@@ -1,1 +1,1 @@
-"""STATISTICS: what is estimated of readings, and how."""
+"""STATISTICS: estimates from readings."""

@@ -50,7 +50,7 @@ def estimate_proportion(
         Without: the outcomes in the order in which they came, shape (n,), n >= 2, each True or
         False, 1 or 0.
     n
-        Number of independent trials, at least 1; None for a series, which may be autocorrelated.
+        Number of independent trials, 1 or more; None for a series, which may be autocorrelated.
     confidence
         Nominal coverage, in (0, 1).
 
@@ -63,7 +63,7 @@ def estimate_proportion(
     Raises
     ------
     InvalidInput
-        When the counts are no counts, an outcome is neither 0 nor 1 (its index is named), or the
+        When the counts are not counts, an outcome is neither 0 nor 1 (its index is named), or the
         confidence is out of range.
     NotEstimable
         For a series of a single outcome.
@@ -107,7 +107,7 @@ def are_shares(values: Floats) -> bool:
 
 
 def whole_of(estimate: Estimate) -> tuple[float, str]:
-    """Return what a half-width is relative to, and its name.
+    """Return the whole of a relative half-width, and its name.
 
     That of a share is the rarer outcome: 0.999 is as far from 1 as 0.001 is from 0.
     """
@@ -117,7 +117,7 @@ def whole_of(estimate: Estimate) -> tuple[float, str]:
 
 
 def combine_shares(shares: Floats, trials: Floats | None, confidence: float) -> Estimate:
-    """Estimate a share from those of rounds, each of that many trials (None: it is unknown).
+    """Estimate a share from shares of rounds, each of that many trials (None: it is unknown).
 
     All successes over all trials. Trials of one round may resemble each other, so the variance is
     that of a ratio of two means over the rounds (Cochran 1977, section 6.3) if that is larger
@@ -204,7 +204,7 @@ def estimate_outcomes(outcomes: Floats, confidence: float) -> Estimate:
 def _burst_inflation(outcomes: Floats) -> float:
     """Return the variance inflation by bursts of a rare outcome; 1 if there are enough of it.
 
-    Few rare outcomes tell little of their bursts, and none tell nothing. So the chance c that one
+    Few rare outcomes say little of their bursts. So the chance c that one
     follows another is estimated by Laplace's rule of succession; in a two-state Markov chain it
     means an autocorrelation of (c - q) / (1 - q), q the rare share. Without it, 10,000 outcomes
     with a truth of 0.999 and autocorrelation 0.5 cover in 0.88 of cases.
@@ -277,7 +277,7 @@ def quantile_of(
     variance of the indicators 1{x_i <= value}, and t with the degrees of freedom of that variance.
     With ``blocks``, the first index of each, that variance is the one between them.
 
-    Below 30 readings the ends are those of the binomial distribution of independent readings.
+    Below 30 readings the ends are by the binomial distribution of independent readings.
     """
     n = series.size
     if n < MIN_FOR_VARIANCE or float(series.min()) == float(series.max()):
@@ -362,7 +362,7 @@ class BinnedDistribution:
 
 
 def distribution_of(series: Floats, weights: Floats | None) -> Distribution | BinnedDistribution:
-    """Return the distribution function of readings with these weights; None weighs all alike."""
+    """Return the distribution function of readings with these weights; None weighs all equally."""
     if weights is None:
         shares = np.arange(series.size + 1) / series.size
         return Distribution(readings=np.sort(series), below=shares[:-1], upto=shares[1:])
@@ -409,7 +409,7 @@ def _midpoint(readings: Distribution | BinnedDistribution, q: float) -> float:
 
 
 def level_weights(n: int, transients: tuple[float, ...]) -> Floats | None:
-    """Return the weights, of sum 1, of n readings in the level beside transients; None if alike."""
+    """Return the weights, of sum 1, of readings in the level next to transients; None if equal."""
     if not transients or n < MIN_FOR_AUTOCORRELATION:
         return None
     m = min(n, _POINTS)
@@ -424,7 +424,7 @@ def _binomial_shares(n: int, q: float, confidence: float) -> tuple[float, float]
     """Return the shares of independent readings between which the quantile's interval lies.
 
     The ends are x_(r) and x_(s): r is the largest rank with P(B <= r - 1), and s the least with
-    P(B >= s), at most half the error, where B is binomial (n, q).
+    P(B >= s), up to half the error, where B is binomial (n, q).
     """
     tail = (1.0 - confidence) / 2.0
     upto = scipy.special.bdtr(np.arange(n), n, q)

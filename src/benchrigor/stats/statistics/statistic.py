@@ -89,7 +89,7 @@ class Statistic(Protocol):
     averages_rates: bool = False  # higher on a faster machine, whatever its metric says
 
     def as_mean(self, series: Floats) -> Floats:
-        """Return what it is the mean of, unless it is a quantile."""
+        """Return the values that it is the mean of, unless it is a quantile."""
         return series
 
     def freed(self, fit: LevelFit) -> LevelFit:
@@ -97,7 +97,7 @@ class Statistic(Protocol):
         return fit
 
     def value_of(self, values: Floats) -> float:
-        """Return the plain value of readings that are no series, without an interval."""
+        """Return the plain value of readings that are not a series, without an interval."""
         return float(values.mean())
 
     def near(self, values: Floats, _width: float) -> npt.NDArray[np.bool_]:
@@ -226,11 +226,11 @@ class Quantile(Statistic):
 
 @dataclass(frozen=True)
 class TrimmedMean(Statistic):
-    """The mean of what is left of the readings without a ``share`` of them at either end.
+    """The mean of the readings without a ``share`` of them at either end.
 
-    It is the mean of pseudo-values: readings drawn in to the ends of what is left, and apart from
+    It is the mean of pseudo-values: readings drawn in to the ends of the rest, and apart from
     their mean by the share that is left (Tukey & McLaughlin 1963; the influence function in Huber
-    1981, section 3.3). So its interval is that of the mean of these, autocorrelated as they are.
+    1981, section 3.3). So its interval is the one of the mean of these, autocorrelated as they are.
     """
 
     share: float
@@ -248,7 +248,7 @@ class TrimmedMean(Statistic):
         return pseudo_values
 
     def freed(self, fit: LevelFit) -> LevelFit:
-        """Return the fit of pseudo-values with the degrees of freedom of what is left."""
+        """Return the fit of pseudo-values with the degrees of freedom of the rest."""
         freedom = fit.degrees_of_freedom * (1.0 - 2.0 * self.share)
         return replace(fit, degrees_of_freedom=max(freedom, 1.0))
 
@@ -303,7 +303,7 @@ class Minimum(Statistic):
 
 
 class Share(Statistic):
-    """The share of outcomes that are 1; of shares of trials, that of all trials."""
+    """The share of outcomes that are 1; of shares of trials, the share of all trials."""
 
     follows_pace = False
 
@@ -478,14 +478,14 @@ def _level_of(values: Floats, confidence: float, least: float | None = None) -> 
 
 
 INVOCATION_MEANS = "invocation means"
-MIN_INVOCATIONS = 10  # below so many invocations a rare memory layout or code path is easily missed
+MIN_INVOCATIONS = 10  # fewer easily miss a rare memory layout or code path
 MIN_PIECES = 4  # below that many pieces the interval is very wide
 
 
 def split_variance(fits: Sequence[LevelFit]) -> VarianceSplit:
     """Split the variance of two or more invocations into its two components.
 
-    between = var(levels) - mean(se_i^2), at least 0, and within = mean(n_i se_i^2), with se_i the
+    between = var(levels) - mean(se_i^2), 0 or more, and within = mean(n_i se_i^2), with se_i the
     standard error of the i-th level (Kalibera & Jones 2013).
     """
     levels = np.array([fit.level for fit in fits])
@@ -510,11 +510,11 @@ def readings_per_invocation(
     split
         Variance components of a run, `Analysis.split`.
     start_cost
-        Cost of one more invocation up to its first stable reading, at least 0.
+        Cost of one more invocation up to its first stable reading, 0 or more.
     reading_cost
         Cost of one more reading, in the same unit, more than 0.
     longest
-        The most readings that an invocation may have, at least 2.
+        The most readings that an invocation may have, 2 or more.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Least squares whose standard errors hold under unequal and autocorrelated noise.
+"""Least squares with standard errors that hold under unequal and autocorrelated noise.
 
 The covariance of the noise is estimated from the residuals three ways, and the largest counts: HC3;
 HC3 with the autocorrelation of the scores; and autoregressive noise whose size grows with what is
@@ -55,7 +55,7 @@ class CoefficientError:
     value: float
     standard_error: float
     degrees_of_freedom: float
-    inflation: float  # by autocorrelation, at least 1
+    inflation: float  # by autocorrelation, 1 or more
 
     def estimate(
         self, confidence: float, n: int, method: str, *, positive: bool = False
@@ -129,7 +129,7 @@ def _huber(design: Floats, response: Floats) -> tuple[Floats, Floats, Floats]:
 def least_squares(
     design: Floats, target: Floats, weights: Floats, response: Floats | None = None
 ) -> Regression:
-    """Fit by weighted least squares; ``response`` is what was measured, if it is not the target."""
+    """Fit by weighted least squares; ``response`` is as measured, if it is not the target."""
     response, roots = target if response is None else response, np.sqrt(weights)
     weighted = design * roots[:, None]
     inverse = np.asarray(np.linalg.pinv(weighted), dtype=np.float64)

@@ -278,7 +278,7 @@ def diagnose_outliers(
     ):
         yield Notice.of(Code.OUTLYING_ROUNDS, n=n, outliers=outliers)
         return
-    change = "there is no speed"
+    change = "the speed is not known"
     if faster is not None:
         change = f"the speed is {abs(faster):.1%} {'higher' if faster > 0.0 else 'lower'}"
     figures = {"n": n, "outliers": outliers, "faster": faster}

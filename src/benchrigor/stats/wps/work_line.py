@@ -89,7 +89,7 @@ def jackknife_errors(
 ) -> tuple[CoefficientError, ...]:
     """Return combinations of coefficients, with standard errors from subsessions of this size.
 
-    The variance is (h - 1)/h times the sum of squares of what the coefficients move by without
+    The variance is (h - 1)/h times the sum of squares of the changes of the coefficients without
     each of h groups of adjacent rounds (Kuensch 1989, blocks that do not overlap), and has h - k
     degrees of freedom. Rounds left over at the end belong to the last group.
     """
@@ -159,9 +159,9 @@ def fit_wps(
     ----------
     work
         Work amount of each round, in the order in which they were run, shape (n,), n >= 3, above
-        0 and at most 1e300.
+        0 and up to 1e300.
     duration_s
-        How long each round took, in seconds, shape (n,), at least 0.
+        How long each round took, in seconds, shape (n,), 0 or more.
     confidence
         Nominal coverage, in (0, 1).
     estimator
@@ -173,7 +173,7 @@ def fit_wps(
         "merged-subsessions", as published: adjacent rounds are merged until their times per work
         hardly correlate, and the line goes through the mean work and duration of each subsession,
         by least squares with Student's t. In bisecting order its intervals are wide, since
-        subsessions do alike work.
+        subsessions do equal work.
     autocorrelation_limit
         Largest absolute correlation of neighbouring subsessions, in (0, 1).
     checks

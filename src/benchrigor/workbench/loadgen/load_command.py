@@ -123,7 +123,7 @@ class LoadCommand:
                 f"report as of {self._tool.example if self._tool else ''}"
             )
         if self._tool is not None and not self._picks and FAILED not in found:
-            raise WorkloadFailed(f"{shown(argv)} tells of no request, expected at least one answer")
+            raise WorkloadFailed(f"{shown(argv)} reports no request, expected at least one answer")
         elapsed_s = fields.pop("elapsed_s", None)
         lasted_s = ended.elapsed_ns / 1e9
         is_timed = any(_SECONDS in word for word in self._argv)
@@ -195,7 +195,7 @@ def _wrong_duration(elapsed_s: float | None, lasted_s: float | None, trial: Load
     if lasted_s is not None and lasted_s < least_s:
         return (
             f"it ended after {show_duration(lasted_s)}, expected about "
-            f"{show_duration(asked_s)} of sending: check what it does with {_SECONDS}"
+            f"{show_duration(asked_s)} of sending: check its use of {_SECONDS}"
         )
     return ""
 

@@ -104,7 +104,7 @@ class _GoodShare:
             self.metrics[name] = float(np.quantile(sent.times[of][start:], 1.0 - allowed))
 
     def estimate(self) -> Estimate:
-        """Return the share or quantile behind its nearness, with its interval in the trial."""
+        """Return the share or quantile of its nearness, with its interval in the trial."""
         if not self._is_slow:
             return estimate_proportion(self._lost)
         return _of_quantile(self._others, self._q)
@@ -216,7 +216,7 @@ class OpenLoop:
                 if is_number(timeout_s) and timeout_s <= most
             ),
             (
-                f"{limit.metric!r} is limited, which requests do not tell: expected 'mean', "
+                f"{limit.metric!r} is limited, which requests do not report: expected 'mean', "
                 "'failed', quantiles such as 'p99', or conditions such as 'response<200ms'"
                 for limit in limits
                 if not limit.times and limit.metric != FAILED
@@ -285,7 +285,7 @@ class OpenLoop:
         absent = [of for of in sorted(limited) if np.isnan(found.times[of][0])]
         if absent:
             raise WorkloadFailed(
-                f"{' and '.join(absent)} is limited, and {short(self._requests)} does not tell it: "
+                f"{' and '.join(absent)} is limited, and {short(self._requests)} reports none: "
                 "expected requests that return a benchrigor.workbench.loadgen.Answer"
             )
         if failure is None:

@@ -111,7 +111,7 @@ class ProcessSenders:
             start_s = time.monotonic() + _LEAD_S
             parts = [self._pool.submit(send, at_s[i::n], start_s=start_s) for i in range(n)]
             return merge([part.result() for part in parts])
-        except BaseException as error:  # their results are no longer wanted
+        except BaseException as error:  # their results are not wanted any more
             for worker in self._workers:
                 worker.kill()
             self.close()

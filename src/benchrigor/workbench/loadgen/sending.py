@@ -119,7 +119,7 @@ class Sent:
 
     @property
     def backlog_s(self) -> float:
-        """The time in which the server answers what was left, at its rate of answers."""
+        """The time in which the server answers the rest, at its rate of answers."""
         return self.left * self.elapsed_s / max(self.at_s.size - self.left, 1)
 
     @property

@@ -426,7 +426,7 @@ def _check_places(tables: TomlTables) -> None:
     used = {*factors} if tables.at("response", "function") else set[str]()
     if tables.at("hosts") is not None:
         if HOST in factors:
-            said = f"{HOST} is a factor, expected another name: {{{HOST}}} is that of the host"
+            said = f"{HOST} is a factor, expected another name: {{{HOST}}} stands for the host"
             tables.note(("factors", HOST), said)
         known.add(HOST)
     parts = [_places(tables.at(part), part) for part in ("server", "response")]

@@ -168,7 +168,7 @@ def measure(
     the only sample, of an earlier process. The other hosts of the lease send the requests.
     """
     if not Path(cwd).is_dir():
-        raise Refused(f"there is no folder {cwd} on this host, expected that of the map")
+        raise Refused(f"no folder {cwd} on this host, expected the folder of the map")
     asked = [codec.decode(Sample, sample) for sample in samples]
     file = map_of(document)
     rest = {name: table for name, table in document.items() if name != "hosts"}

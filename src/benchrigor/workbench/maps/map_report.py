@@ -269,7 +269,7 @@ def plan_page(
         most = f", at most {counted(search.samples)} in all" if search.samples else ""
         lines += row("then", [f"where predictions are the least certain{most}"])
     ends_s = _ends(search.space, points, expected_s)
-    takes = "nothing tells how long a sample takes" * bool(points)
+    takes = "it is not known how long a sample takes" * bool(points)
     if ends_s and expected_s is not None:
         takes, more = f"about {show_duration(ends_s[-1])}", (search.samples or 0) - len(points)
         if more > 0:

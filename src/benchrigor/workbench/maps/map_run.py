@@ -1,4 +1,4 @@
-"""Maps and choices in a campaign: what they ask for, and how their results are kept and read."""
+"""Maps and choices in a campaign: their plans, and how their results are kept and read."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class MapRun:
     Parameters
     ----------
     subject
-        What a later process needs to continue: the file of the map, the folder.
+        Needed by a later process to continue: the file of the map, the folder.
     store
         The store of samples; None without one.
     reused
@@ -245,7 +245,7 @@ class ChoiceRun:
     Parameters
     ----------
     subject
-        What a later process needs to continue: the file of the map, points, seeds, hosts, budget.
+        Needed by a later process to continue: the file of the map, points, seeds, hosts, budget.
     store
         The store of turns; None without one.
     header

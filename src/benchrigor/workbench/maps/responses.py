@@ -121,7 +121,7 @@ def metrics_of(response: PeakResponse | MetricResponse) -> tuple[Metric, ...]:
 
 
 def _metrics_told(response: MetricResponse) -> dict[str, Metric]:
-    """Return all metrics of a command, by name: what is picked from its output, and its time."""
+    """Return all metrics of a command, by name: the picks from its output, and its time."""
     picked = picked_metrics({pick.metric: pick.description for pick in response.reads})
     return picked if TIME in picked else {**picked, TIME: time_metric()}
 

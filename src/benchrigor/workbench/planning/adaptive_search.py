@@ -23,7 +23,7 @@ from benchrigor.workbench.planning.steps import Ending, Goal, Step
 
 _STRIDE = 4.0  # from load to load, until one saturates
 _MOST_AHEAD, _SPREAD = 3, 0.618  # strides at once; multiples of the golden ratio are spread evenly
-_STRIDE_UP = 3.0  # above a server that is slow with little to do: smaller than what a hump leaves
+_STRIDE_UP = 3.0  # above a server that is slow with little to do: smaller than the gap of a hump
 _PROBES_UP = 4  # such strides
 _LONGEST, _LONGEST_ROUGH = 10.0, 3.0  # times the shortest trial
 _ROUGHLY = 0.3  # half-width of the log of the peak, above which trials are short

@@ -18,12 +18,12 @@ P = TypeVar("P", bound=_Numbered)
 
 
 class Asked(Generic[P]):
-    """Plans that were asked for; the result of each is told once, in any order.
+    """Plans that were asked for; the result of each is passed once, in any order.
 
     Parameters
     ----------
     noun
-        What a plan is called.
+        The name of a plan.
 
     Attributes
     ----------

@@ -234,7 +234,7 @@ class BestChoice:
             if bound is not None:
                 said = f"better_than[{number}]"
                 problems += wrong_number(said, bound)
-                problems += [f"{said} is beside an estimate, expected None"] * (answer is not None)
+                problems += [f"{said} is next to an estimate, expected None"] * (answer is not None)
             if answer is None:
                 (failed if bound is None else bounded).add(index)
                 continue

@@ -48,7 +48,7 @@ class Judge:
         requests, run_s = max(count or 0 for count in counts), result.run_s
         wrong = trial.too_many(requests, run_s or 0.0)
         refuse(
-            [f"{wrong}; of a load that is no rate, give PeakSearch the unit"] if wrong else [],
+            [f"{wrong}; of a load that is not a rate, give PeakSearch the unit"] if wrong else [],
             [f"{requests} requests were sent in 0 s, expected about {trial.duration_s:g} s"]
             * (requests > 0 and run_s == 0.0),
         )
@@ -82,7 +82,7 @@ class Judge:
         )
 
     def _tail(self, trial: LoadTrial, result: LoadResult, binding: str) -> float:
-        """Return the number of requests behind the binding value; infinite if unknown."""
+        """Return the number of requests of the binding value; infinite if unknown."""
         limit = next((limit for limit in self.limits if limit.metric == binding), None)
         if limit is None or self.goal.whole or not self.goal.is_adaptive:
             return math.inf

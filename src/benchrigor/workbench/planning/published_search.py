@@ -37,10 +37,10 @@ class Picker:
     increment
         From load to load while none was saturated; 0 to double it.
     predict, points
-        A model through so many loads, see `_by_line` and `_by_parabola`; None without one. They are
-        the last load, and the other ones with the responses nearest to the limit. If the model has
-        no solution, or one below half the least or above twice the greatest load so far, it does
-        not count (Algorithm 4).
+        A model through a number of loads, see `_by_line` and `_by_parabola`; None without one. They
+        are the last load, and the other ones with the responses nearest to the limit. If the model
+        has no solution, or one below half the least or above twice the greatest load so far, it
+        does not count (Algorithm 4).
     """
 
     def __init__(

@@ -51,7 +51,7 @@ class PeakSearch:
     threshold_s, p95_threshold_s
         Limits of the mean and of the 95th percentile of the response, in seconds.
     limits
-        Further limits; at least one in all. The response of a trial is its greatest value over its
+        Further limits; one or more in all. The response of a trial is its greatest value over its
         limit.
     setup_s
         Seconds that a trial costs in addition to its duration.
@@ -80,7 +80,7 @@ class PeakSearch:
     Raises
     ------
     InvalidInput
-        When an argument is out of range, or there is no limit.
+        When an argument is out of range, or no limit is given.
 
     Notes
     -----
@@ -346,7 +346,7 @@ class PeakSearch:
 def _all_limits(
     threshold_s: float | None, p95_threshold_s: float | None, limits: Sequence[Limit]
 ) -> tuple[Limit, ...]:
-    """Return all limits, at least one, and one of each metric."""
+    """Return all limits, one or more, and one of each metric."""
     named = (("threshold_s", MEAN, threshold_s), ("p95_threshold_s", P95, p95_threshold_s))
     refuse(
         (f"limits hold {short(one)}, expected a Limit" for one in limits if type(one) is not Limit),

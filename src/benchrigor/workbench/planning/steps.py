@@ -60,7 +60,7 @@ class Goal:
 
     @property
     def is_adaptive(self) -> bool:
-        """Whether the policy fits curves, and needs the number of requests behind a response."""
+        """Whether the policy fits curves, and needs the number of requests of a response."""
         return self.policy == ADAPTIVE
 
     def within(self, load: float) -> float:

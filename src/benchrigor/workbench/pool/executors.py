@@ -101,7 +101,7 @@ class LocalExecutor:
 def run_job(argv: Sequence[str], job: Job, *, is_wanted: Callable[[], bool]) -> Outcome:
     """Run a job in a process, and wait for its outcome; a silent job is lost.
 
-    The process ends when its outcome is no longer wanted.
+    The process ends when its outcome is not wanted any more.
     """
     how: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     how |= {"encoding": "utf-8", "errors": "replace", "start_new_session": True}
@@ -217,7 +217,7 @@ class DaskExecutor:
     MissingExtra
         Without the package ``distributed``.
     InvalidInput
-        When there is no scheduler, a host has no worker, or a worker has no resource ``host``.
+        When no scheduler answers, a host has no worker, or a worker has no resource ``host``.
     """
 
     def __init__(self, scheduler: str, hosts: Sequence[str] | None = None) -> None:

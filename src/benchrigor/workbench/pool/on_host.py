@@ -143,7 +143,7 @@ class Outcome(OneLine):
     value
         The return value of the function.
     failure
-        Why there is no value.
+        Why the value is missing.
     disturbed
         Other uses of the host meanwhile; empty without any.
     taken_over_from
@@ -353,7 +353,7 @@ def main() -> None:
     try:
         outcome = _outcome_of(asked, came_s, lambda: print(file=out, flush=True))
     except KeyboardInterrupt:
-        os.killpg(0, signal.SIGKILL)  # with what the job has started
+        os.killpg(0, signal.SIGKILL)  # with all that the job has started
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is over
     print(json.dumps(codec.encode(outcome)), file=out, flush=True)
     os._exit(0)  # also if threads of the job still run

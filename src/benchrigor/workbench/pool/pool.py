@@ -86,7 +86,7 @@ class Pool:
         self._used: dict[str, Token] = {}
         self._lost_in_a_row = Counter[str]()
         self._waiting: dict[object, Collection[str]] = {}  # the hosts they may need, in order
-        self._changed = Condition()  # what is used or lost
+        self._changed = Condition()  # hosts in use or lost
         self._held_s = dict.fromkeys(executor.hosts if self._is_within else (), -math.inf)  # since
         self._closed = Event()
         self._under_way: set[Future[Outcome]] = set()
@@ -209,7 +209,7 @@ class Pool:
                 self._changed.notify_all()
 
     def _lease(self, names: tuple[str, ...]) -> Token:
-        """Lease hosts; numbers within an outer lease are smaller than those of later outer ones."""
+        """Lease hosts; numbers within an outer lease are smaller than of later outer ones."""
         now = 0 if self._is_within else time.time_ns() // 1_000  # greater than all earlier numbers
         self._number = max(self._number + 1, now)
         token = Token(owner=self._owner, number=self._number, hosts=names)
@@ -297,7 +297,7 @@ class Pool:
         self._executor.close()
 
     def _free(self) -> None:
-        """Free the hosts, whose jobs have ended."""
+        """Free the hosts after their jobs."""
         freed = []
         for host in self._held_s:
             if (token := self._acquire(first=host, timeout_s=_FREED_S)) is not None:

@@ -139,7 +139,7 @@ _BOUNDS = (1e-3, 1e2)
 _STARTS = (0.5, 2.5, 5.0)  # length scales
 _MOST_POINTS = 100  # to choose variance and length scales, as the time grows with their cube
 _HOSTS = (0.05, 0.2)  # candidates for the standard deviation of effects of hosts
-_DRAWS = 32  # from the priors, beside the most probable ones
+_DRAWS = 32  # from the priors, next to the most probable ones
 _LEAST_SHARE = 0.01  # of the likelihood of the likeliest: less hardly moves a prediction
 _LEVEL_SD = 3.0  # of the constant, relative to the samples; slopes have 1
 
@@ -159,7 +159,7 @@ class _Candidate:
         return across @ self.weights, np.maximum(self.scales.kernel.diag(rows) - explained, 0.0)
 
     def joint(self, rows: Floats, sums: Floats) -> tuple[Floats, Floats]:
-        """Return means and the covariance of sums of what is at rows of coordinates."""
+        """Return means and the covariance of sums of values at rows of coordinates."""
         across = sums @ self.scales.kernel(rows, self.scales.rows)
         root = _solve(self.root, across.T)
         return across @ self.weights, sums @ self.scales.kernel(rows) @ sums.T - root.T @ root
@@ -275,7 +275,7 @@ def fit_gaussian_process(
 
     The model is a plane with a normal prior on its slopes, and a process around it with a Matern
     kernel of 5/2 and one length scale per coordinate (Rasmussen & Williams 2006, equations 2.40 and
-    4.17). Few samples do not tell its variance and length scales: it is the mean of processes of
+    4.17). Few samples do not show its variance and length scales: it is the mean of processes of
     the most probable ones and of others from their log-normal priors, by their likelihood (their
     section 5.2; moments of a mixture). Leave-one-out predictions follow their equation 5.12, with
     these fixed. If there are more than 100 points, a random 100 give the likelihood.
@@ -512,7 +512,7 @@ def average(estimates: Sequence[Estimate]) -> tuple[float, float]:
 def _choose(
     process: GaussianProcess, quadratic: Quadratic | None, wanted: str = AUTO
 ) -> Quadratic | GaussianProcess | None:
-    """Return the wanted model; or that of the lower leave-one-out error, a quadratic's limit."""
+    """Return the wanted model; or the one of lower leave-one-out error, a quadratic's limit."""
     if wanted == QUADRATIC:
         return quadratic
     if quadratic is None or wanted == GAUSSIAN_PROCESS:

@@ -33,7 +33,7 @@ _DRAWS, _MOST_POINTS, _STEPS = 4000, 500, 65
 _LARGEST_LOG = 700.0  # its exponential is still a double
 _LIKELY = 0.01  # of draws with a point as the best, for it to be measured again
 OPTIONS = ("confidence", "direction", "seed", "interchangeable", "model")
-"""Of `fit_surface`, beside responses."""
+"""Of `fit_surface`, apart from responses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -220,7 +220,7 @@ class OutputSearch:
         """Raise WorkloadFailed unless all picks have readings."""
         for pick, _ in self._finders:
             if not self.found[pick.metric]:
-                none = "none of which holds" if self._size else "expected"
+                none = "none of them holds" if self._size else "expected"
                 raise WorkloadFailed(
                     f"{self._name} printed {self.printed}, {none} a reading for metric "
                     f"{pick.metric!r} (pick: {pick})"
@@ -257,7 +257,7 @@ class OutputSearch:
             raise WorkloadFailed(
                 f"the search in line {self._lines} of what {self._name} printed was ended after "
                 f"{_TICK_S * _MOST_TICKS:g} s, expected a pattern that matches or fails at once: "
-                f"repeat no group whose content repeats, as (a+)+ does (pick: {self._searching})"
+                f"repeat no group with repeated content, as (a+)+ does (pick: {self._searching})"
             ) from None
 
     def _tick(self, _number: int, _frame: FrameType | None) -> None:

@@ -108,7 +108,7 @@ class OutputFile:
         room = os.fstatvfs(self.fileno())
         if room.f_bavail == 0 and room.f_blocks:
             raise StoreFailed(
-                f"no room in {gettempdir()} for what a command prints: make some, or set TMPDIR to "
+                f"no room in {gettempdir()} for output of a command: make some, or set TMPDIR to "
                 "another folder"
             )
 
@@ -388,7 +388,7 @@ class ProcessGroup:
         """Whether any process still has the pipe of the command: the cheapest check."""
         poll = select.poll()
         poll.register(self._lifeline[1], 0)
-        return not poll.poll(0)  # otherwise an error: there is no reader
+        return not poll.poll(0)  # otherwise an error: without a reader
 
     def _has_group(self) -> bool:
         try:

@@ -106,7 +106,7 @@ _GROWTH = 16  # the maximum growth of the loop in one step, lest a first guess o
 NO_HICCUP = 1_000  # no interruption makes a loop look this many times longer than needed
 _MANY_CALLS = 2**20  # enough calls for a step of a coarse clock
 FEW_CALLS = 30  # if only this number fits, the first call counts: no warm-up is visible
-# By its second call a fresh process tells whether the first does more than others, as when it
+# By its second call a fresh process shows whether the first does more than others, as when it
 # compiles or fills a cache: by the ratio of both, if the first took at most that share of the time.
 _APART, _ONCE = 2.0, 0.25
 
@@ -206,7 +206,7 @@ class Calls:
     def first(self, few_ns: float) -> int:
         """Time the first call, which pays for all that is done once.
 
-        It is a reading if it lasts so long that few calls are to be had.
+        It is a reading if it lasts too long for many calls.
         """
         (first_ns,) = self.time(1, None)
         if self.inner <= 1 and first_ns > few_ns:
@@ -232,13 +232,13 @@ class Calls:
         self.forget(done, lasting_ns)
 
     def _time_apart(self, calls: int) -> int:
-        """Return the time of calls that are no reading."""
+        """Return the time of calls that are not readings."""
         given = min(calls, self.most)
         (elapsed_ns,) = self.time(1, None, given, apart=True)
         return elapsed_ns * calls // given
 
     def forget(self, readings: int, expected_ns: float) -> None:
-        """Forget measurements after this number of readings; further ones last so long."""
+        """Forget measurements after this number of readings; further ones last as long."""
         if self.timer is not None:
             self.timer.forget(readings)
             self.timer.expect(expected_ns)
@@ -695,7 +695,7 @@ def _answer(descriptor: int, facts: dict[str, Any], arrays: dict[str, array[floa
     try:
         answer = os.fdopen(descriptor, "wb")
     except OSError:
-        raise SystemExit("what is measured closed the descriptors of its process") from None
+        raise SystemExit("the measured code closed the descriptors of its process") from None
     with answer as pipe:
         pipe.write(ascii({"facts": facts, "arrays": sizes}).encode() + b"\n")
         for values in arrays.values():
@@ -844,7 +844,7 @@ def _calls_of(func: Any, task: dict[str, Any], timer: SegmentTimer, facts: dict[
 
 
 def _confirm_first(calls: Calls, task: dict[str, Any]) -> None:
-    """Have a second call tell whether the first one is a reading: it takes about as long.
+    """Let a second call decide whether the first one is a reading: it takes about as long.
 
     If it takes less than half, the time of the round begins again.
     """
