@@ -258,3 +258,9 @@ def test_only_a_target_that_is_given_is_missed_even_if_it_is_the_default(clock, 
     assert (Code.NOT_CONVERGED in codes(record)) is (target is not None)
     for shown in map(str, (record, render(record), explain(record))):
         assert target is not None or not re.search(OFTEN_SAID, shown)
+
+
+def test_rules_go_by_the_target_that_they_were_made_for() -> None:
+    engine = engine_of(Options(target=1e-6), rules=default_rules(Options(target=0.05)))
+    told(engine, units(steady(cv=0.1)))
+    assert engine.decision == SATISFIED

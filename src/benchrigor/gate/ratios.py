@@ -218,7 +218,6 @@ class Ratios:
             "readings": self._blocks,
             "rounds": engine.told,
             "rejected_rounds": 0,
-            "analyses": (),
             "widths": (),
             "agreed": False,
             "reading_s": self._last_s,

@@ -78,8 +78,8 @@ class Width(OneLine):
         What must be known.
     estimate
         Its latest estimate; None without a number.
-    wanted
-        Half-width at which it is known, in the metric's unit; infinite if none is asked for.
+    whole
+        What a relative half-width is a share of, in the metric's unit.
     caution
         Factor by which the interval must be narrower, as there are few readings; infinite if there
         are too few. 1 at a full look.
@@ -95,22 +95,34 @@ class Width(OneLine):
 
     metric: Metric
     estimate: Estimate | None
-    wanted: float = math.inf
+    whole: float = 0.0
     caution: float = 1.0
     is_full: bool = True
     is_enough: bool = True
     is_settled: bool = True
     required: int | None = None
 
-    @property
-    def is_narrow(self) -> bool:
-        """Whether the interval is narrow enough; without a wanted half-width, at a full look.
+    def wanted(self, target: float | None) -> float:
+        """Return the narrower of the metric's half-widths; infinite if none is asked for.
+
+        ``target`` is the relative one of a metric without its own.
+        """
+        relative, absolute = self.metric.relative_half_width, self.metric.absolute_half_width
+        if relative is None:
+            relative = target
+        known = relative is not None and relative < math.inf
+        widths = (relative * self.whole if known and relative else None, absolute)
+        return min((width for width in widths if width is not None), default=math.inf)
+
+    def is_narrow(self, target: float | None) -> bool:
+        """Whether the interval is as narrow as wanted; if no width is asked for, at a full look.
 
         No interval is narrow relative to 0.
         """
-        if self.estimate is None or math.isinf(self.wanted):
+        wanted = self.wanted(target)
+        if self.estimate is None or math.isinf(wanted):
             return self.estimate is not None and self.is_full
-        return 0.0 < self.wanted >= self.estimate.half_width * self.caution
+        return 0.0 < wanted >= self.estimate.half_width * self.caution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -177,7 +189,7 @@ class Progress(OneLine):
     seconds_left: float | None
     readings_needed: int | None
     stop_requested: bool
-    analyses: tuple[Analysis, ...]
+    analyses: tuple[Analysis, ...] = ()
     fresh: bool
     widths: tuple[Width, ...] = ()
     agreed: bool = False

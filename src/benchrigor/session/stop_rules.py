@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from operator import attrgetter
 
 from benchrigor.model import Decision, Estimate, Options, Progress, StopReason, Width
 from benchrigor.model.options import LATEST
@@ -99,11 +98,11 @@ def default_rules(
     """
     criteria = [
         lambda progress: progress.rounds >= options.min_rounds,
-        _of_each(attrgetter("is_settled")),
+        _of_each(lambda width: width.is_settled),
     ]
-    known = map(_of_each, map(attrgetter, ("is_enough", "is_narrow")))
-    rules = [when_satisfied(*criteria, *known)]
+    narrow = _of_each(lambda width: width.is_enough and width.is_narrow(options.target))
+    rules = [when_satisfied(*criteria, narrow)]
     if no_narrower is not None:
-        full = _of_each(attrgetter("is_full"))
+        full = _of_each(lambda width: width.is_full)
         rules.append(when_satisfied(*criteria, full, no_narrower, reason=StopReason.OUT_OF_REACH))
     return (*rules, *limits(options, calls=calls))

@@ -50,7 +50,7 @@ from benchrigor.session.schedule.schedules import Alone, piece_after
 from benchrigor.session.schedule.work_schedule import NextWork
 from benchrigor.session.stop_rules import FEWEST_BLOCKS, LITTLE, SETTLED_S, default_rules
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
-from benchrigor.stats.readings.asked_readings import asked_half_width, wanted_half_width
+from benchrigor.stats.readings.asked_readings import asked_half_width
 from benchrigor.stats.readings.inference_units import (
     INVOCATIONS,
     SUCCESSIVE,
@@ -359,7 +359,7 @@ def _width_of(analysis: Analysis, options: Options) -> Width:
     return Width(
         metric=analysis.metric,
         estimate=known,
-        wanted=math.inf if known is None else wanted_half_width(known, analysis.metric, options),
+        whole=0.0 if known is None else whole_of(known)[0],
         caution=unit.caution(analysis, share) if share else math.inf,
         is_full=share == 1.0,
         is_enough=unit.is_enough(analysis, SUCCESSIVE.evidence(options.preset)),

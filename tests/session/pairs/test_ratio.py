@@ -112,9 +112,9 @@ def test_a_second_look_outside_the_first_interval_lets_a_comparison_go_on() -> N
     found = [(each.readings, each.agreed) for each in looks]
     assert found == [(500, False), (750, False), (1126, True)]
     for (width,) in (each.widths for each in looks):
-        assert width.is_narrow
+        assert width.is_narrow(0.05)
         assert width.is_settled
-        assert width.wanted == 0.05
+        assert width.wanted(0.05) == 0.05
     assert engine.result().reason is StopReason.SATISFIED
     again = comparing(target=0.05, seed=1)
     told(again, *noisy(3, cv=0.02))

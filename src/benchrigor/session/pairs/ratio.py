@@ -241,6 +241,11 @@ _CLASSICAL = 0.005  # default half-width without a margin
 _RATIO = Metric(name=RATIO)  # candidate over baseline; its readings are pairs
 
 
+def _whole_of(ratio: float) -> float:
+    """Return what a relative half-width is a share of: the ratio itself above 2, in proportion."""
+    return max(1.0, ratio / _IN_PROPORTION)
+
+
 class Ratio:
     """The ratio of two subjects, baseline and candidate: the goal of measuring both in turn.
 
@@ -356,7 +361,7 @@ class Ratio:
         ended = decision is not None and not decision.satisfied
         before: tuple[Notice, ...] = ()
         if ended and self._is_asked and ratio is not None:
-            wanted = self._wanted_at(ratio.value)
+            wanted = self._target * _whole_of(ratio.value)
             before = (warn_not_converged(ratio.half_width, wanted, 1.0, "baseline"),)
         after = moved_on(look.n - look.stop, "pairs") if 0 < look.stop < look.n else ()
         notices = (*before, *comparison.notices, *after, *engine.notices)
@@ -380,10 +385,6 @@ class Ratio:
         if baseline.min() > 0.0:
             series[RATIO] = candidate / baseline
         return {name: observe(values) for name, values in series.items()}
-
-    def _wanted_at(self, ratio: float) -> float:
-        """Return the half-width wanted at a ratio, in proportion to a ratio above 2."""
-        return self._target * max(1.0, ratio / _IN_PROPORTION)
 
     def _latest_look(self) -> Look:
         if self._latest is None or self._latest.taken != self.pairs:
@@ -427,7 +428,6 @@ class Ratio:
             "readings": self.pairs,
             "rounds": engine.told,
             "rejected_rounds": 0,
-            "analyses": (),
             "widths": () if look is None else (self._width_of(look),),
             "agreed": self._agreed,
             "reading_s": last_s / max(last_readings, 1),
@@ -440,13 +440,13 @@ class Ratio:
         ratio, n = look.comparison.ratio, look.n
         if ratio is None:
             return Width(metric=_RATIO, estimate=None, is_enough=False, is_settled=False)
-        wanted, is_open = self._wanted_at(ratio.value), look.stop < n
+        wanted, is_open = self._target * _whole_of(ratio.value), look.stop < n
         needed = needed_for_width(ratio, ratio.half_width / wanted, n, self._floor)
         before = look.stop if is_open else look.start  # an ended phase counts not
         return Width(
             metric=_RATIO,
             estimate=ratio,
-            wanted=wanted,
+            whole=_whole_of(ratio.value),
             is_enough=ratio.n_effective >= self._floor.effective_of(n),
             is_settled=not is_open and look.stop - look.start >= STABLE_SHARE * n,
             required=math.ceil(max(needed, needed_for_share(before)) * look.taken / n),

@@ -19,6 +19,7 @@ from benchrigor.model import (
     Options,
     Round,
     StablePhase,
+    Width,
 )
 from benchrigor.model.analysis import Kind, PhaseReason
 from benchrigor.model.series import LARGEST, Floats
@@ -98,12 +99,7 @@ def wanted_half_width(estimate: Estimate, metric: Metric, options: Options) -> f
 
 
 def _narrower(estimate: Estimate, metric: Metric, target: float | None) -> float:
-    relative, absolute = metric.relative_half_width, metric.absolute_half_width
-    if relative is None:
-        relative = target
-    known = relative is not None and relative < math.inf
-    widths = (relative * whole_of(estimate)[0] if known and relative else None, absolute)
-    return min((width for width in widths if width is not None), default=math.inf)
+    return Width(metric=metric, estimate=estimate, whole=whole_of(estimate)[0]).wanted(target)
 
 
 def needed_for_width(known: Estimate, excess: float, units: int, least: MinEvidence) -> float:
