@@ -34,8 +34,6 @@ _SUMMARY = "GITHUB_STEP_SUMMARY"
 
 @click.command(
     cls=Verb,
-    usual="--rev --old --new --python --build --results --budget --margin --fail-on --markdown "
-    "--summary --json",
     context_settings={"allow_interspersed_args": False},
 )
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND [ARG]...")
@@ -89,7 +87,7 @@ _SUMMARY = "GITHUB_STEP_SUMMARY"
 )
 @shared.json_option
 def gate(words: tuple[str, ...], **given: Any) -> None:
-    """Run a suite of benchmarks in old and new code, in turn, and say if anything is slower.
+    """Run a suite of benchmarks in old and new code, in turn: is anything slower?
 
     The suite is a command: pytest with the fixture bench or benchmark, or any tool whose results
     `benchrigor compare` reads. It runs as it is, in a fresh process of each side, in blocks whose
@@ -112,7 +110,7 @@ def gate(words: tuple[str, ...], **given: Any) -> None:
       benchrigor gate --rev main --rev HEAD --build 'cargo build --release' \\
           --results out.json -- hyperfine -N ./app --export-json out.json
       benchrigor gate --old old/ --new new/ -- go test -run - -bench {filter} -count 1
-      benchrigor gate --python python3.12 --python python3.13 -- pytest benchmarks/
+      benchrigor gate --python python3.12 --python python3.13 -- pytest bench/
     """  # noqa: D301  # click wants the backspace itself
     sources = Sources(
         words=words,
