@@ -87,7 +87,7 @@ _SUMMARY = "GITHUB_STEP_SUMMARY"
 )
 @shared.json_option
 def gate(words: tuple[str, ...], **given: Any) -> None:
-    """Run a suite of benchmarks in old and new code, in turn: is anything slower?
+    """Run a suite of benchmarks in old and new code, in turn.
 
     The suite is a command: pytest with the fixture bench or benchmark, or any tool whose results
     `benchrigor compare` reads. It runs as it is, in a fresh process of each side, in blocks whose
