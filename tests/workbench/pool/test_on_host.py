@@ -169,6 +169,15 @@ def test_a_long_job_that_nobody_reads_is_lost_in_time(
     assert (outcome.kind, "within" in outcome.failure) == ("lost", True)
 
 
+@pytest.mark.parametrize(("said", "code"), [("exec >&-; sleep 30", -9), ("exit 3", 3)])
+def test_a_process_without_an_outcome_is_lost_also_if_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, code: int
+) -> None:
+    monkeypatch.setattr("benchrigor.workbench.pool.executors._GRACE_S", 2.0 if code > 0 else 0.01)
+    outcome = run(job_of("builtins:dict", tmp_path), "sh", "-c", said)
+    assert (outcome.kind, f"ended with {code}" in outcome.failure) == ("lost", True)
+
+
 def test_a_host_of_another_version_is_named_whichever_side_is_newer(tmp_path: Path) -> None:
     """Hosts of all versions say first that they have begun, and read the job only then."""
     said = """echo begun; read job; echo '{"kind": "refused", "failure": "elm has 0.1"}'; cat"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Generic, Protocol, TypeVar
 
 from benchrigor.errors import PlanMismatch
@@ -29,24 +30,29 @@ class Asked(Generic[P]):
     ----------
     under_way
         The plans without a result.
-    next
-        The number of the next plan.
-    skipped
-        Smaller numbers of no known plan: those of plans that an earlier process did not finish.
+    numbers
+        Of all plans. Smaller ones are of plans that an earlier process did not finish.
     """
 
     def __init__(self, noun: str) -> None:
         self._noun = noun
         self._told: list[P] = []
         self.under_way: list[P] = []
-        self.next = 0
-        self.skipped: set[int] = set()
+        self.numbers: set[int] = set()
+
+    @property
+    def next(self) -> int:
+        """The number after all others."""
+        return max(self.numbers, default=-1) + 1
+
+    @property
+    def first_free(self) -> int:
+        """The least number of no plan."""
+        return next(number for number in count() if number not in self.numbers)
 
     def add(self, plan: P) -> P:
         """Count a plan as under way, and return it."""
-        self.skipped |= {*range(self.next, plan.id)}
-        self.skipped.discard(plan.id)
-        self.next = max(self.next, plan.id + 1)
+        self.numbers.add(plan.id)
         self.under_way.append(plan)
         return plan
 

@@ -174,13 +174,13 @@ class BestChoice:
     def ask(self) -> Turn | None:
         """Return the next turn; None if the results so far call for no further one."""
         is_waiting = bool(self._asked.under_way)
-        if self._verdict != UNDECIDED or (is_waiting and self._begun >= self._next):
+        if self._verdict != UNDECIDED or (is_waiting and len(self._asked.numbers) >= self._next):
             return None
         if not self._may_go_on():
             if not is_waiting and self._seen < len(self._where):
                 self._look()
             return None
-        number = min(self._asked.skipped, default=self._asked.next)
+        number = self._asked.first_free
         order = np.random.default_rng([self._seed, number]).permutation(self._race)
         turn = Turn(
             id=number,
@@ -268,11 +268,6 @@ class BestChoice:
         self._hosts = [host for host in self._hosts if host != turn.host]
 
     @property
-    def _begun(self) -> int:
-        """The number of turns that are under way or told."""
-        return self._asked.next - len(self._asked.skipped)
-
-    @property
     def spent_s(self) -> float:
         """The total cost of turns."""
         return self._spent_s
@@ -312,7 +307,7 @@ class BestChoice:
         if len(self._race) < 2 or not self._hosts or self._is_stuck() or self._is_futile:
             return False
         if self._budget_s is None or self._spent_s == 0.0:
-            return self._begun < _MOST_TURNS * len(self._hosts)
+            return len(self._asked.numbers) < _MOST_TURNS * len(self._hosts)
         each_s = self._spent_s / sum(np.isfinite(logs).sum() for logs in self._logs)
         more = len(self._race) + sum(len(turn.points) for turn in self._asked.under_way)
         return bool(self._spent_s + more * each_s <= self._budget_s)

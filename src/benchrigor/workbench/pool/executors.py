@@ -126,10 +126,11 @@ def run_job(argv: Sequence[str], job: Job, *, is_wanted: Callable[[], bool]) -> 
             line = _await_words(lines, is_wanted, job.limit_s)
         if line:
             return _outcome_of(line)
-        code = process.wait()
+        _end(process)  # it may have closed its output, and go on
         readers[1].join(_GRACE_S)
         said = escaped("".join(ends).strip()[-_END:]) or "nothing was said"
-        return Outcome(kind=LOST, failure=f"{job.host}: the process ended with {code}: {said}")
+        ended = f"the process ended with {process.returncode}: {said}"
+        return Outcome(kind=LOST, failure=f"{job.host}: {ended}")
     except TimeoutError as error:
         return Outcome(kind=LOST, failure=f"{job.host} {error}")
     except ValueError as error:
