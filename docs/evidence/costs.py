@@ -72,7 +72,7 @@ def short() -> None:
 
 
 def added_ns(calls: int = 2_000) -> float:
-    """Return what a reading as of `bench` adds to a short call, beside a loop by hand."""
+    """Return the cost of a reading as of `bench` to a short call, next to a loop by hand."""
 
     def loop() -> None:
         for _ in repeat(None, calls):

@@ -1,4 +1,4 @@
-"""What a gate finds, what it takes, and how often it is wrong.
+"""Results of a gate, their cost, and how often they are wrong.
 
     python docs/evidence/gate.py [--quick] [--seed N] [--only race,tools] [--repetitions N]
 
@@ -111,7 +111,7 @@ def time_until_known(seed: int, count: int, choose: Callable[..., Sequence[str]]
     return elapsed_s
 
 
-@script.section("A race: its time to narrow intervals, and what it finds", seed=SEED)
+@script.section("A race: its time to narrow intervals, and its verdicts", seed=SEED)
 def race(run: Run) -> None:
     """Print them beside equal blocks and equal times, of 200 tests of which ten are 5 % slower."""
     count, seeds = (60, 2) if run.quick else (200, run.runs(5, 2))
@@ -208,7 +208,7 @@ def calls_of(gate: Any) -> dict[str, Verdict]:
     return {name: each for name, each in gate.family.verdicts.items() if each in CHANGES}
 
 
-@script.section("The same code: what is called a change", seed=SEED + 10)
+@script.section("The same code: false changes", seed=SEED + 10)
 def same(run: Run) -> None:
     """Print how many gates of twelve benchmarks call anything, idle and beside a neighbour."""
     times = run.runs(40, 1)
@@ -252,7 +252,7 @@ func BenchmarkOther(b *testing.B) { for i := 0; i < b.N; i++ { sink += work(9000
 
 @script.section("Suites of other tools, as they are", seed=SEED + 30)
 def tools(run: Run) -> None:
-    """Print what is found where one benchmark is 20 % slower."""
+    """Print the result if one benchmark is 20 % slower."""
     python = f"{sys.executable} -S lib.py"
     hyperfine = ("hyperfine", "-N", "--runs", "5", "--export-json", "out.json", python)
     go = ("go", "test", "-run", "-", "-bench", "{filter}", "-benchtime", "50ms", "-count", "1")

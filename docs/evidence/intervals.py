@@ -500,7 +500,7 @@ def of_undisturbed(
     """Return value, low and high of each statistic, and whether the Notice is there.
 
     Long readings are hit more often, by a Poisson process in the time that they need; in bursts at
-    twice that rate in every other stretch of fifty groups. What is hit takes twice as long.
+    twice that rate in every other stretch of fifty groups. Hit groups take twice as long.
     """
     row, rng = HIT_ROWS[number], np.random.default_rng([seed, number, repetition])
     values = row.readings(rng, HIT_GROUPS * row.size)

@@ -210,7 +210,7 @@ SPINNING = {
     + "both = [threading.Thread(target=spin, args=(0.6,)) for _ in range(2)]\n"
     + "[each.start() for each in both]; [each.join() for each in both]",
 }
-"""Programs by name; each prints what it lost, thread by thread."""
+"""Programs by name; each prints its lost time, thread by thread."""
 
 
 @contextmanager

@@ -145,7 +145,7 @@ class Mapped(NamedTuple):
 
 
 def mapped(seed: int, kind: str, n: int, number: int) -> Mapped:
-    """Let a map choose n samples, all of them, and compare what it says with the truth."""
+    """Let a map choose n samples, all of them, and compare its answers with the truth."""
     rng = np.random.default_rng([seed, 31, KINDS.index(kind), n, number])
     space, peaks = space_of(kind), peaks_of(kind, rng)
     grid = space.grid()

@@ -1,4 +1,4 @@
-"""Whether a speed found by work and duration is right, and what it costs.
+"""Whether a speed found by work and duration is right, and its cost.
 
     OPENBLAS_NUM_THREADS=1 python docs/evidence/wps.py [--quick] [--seed N] [--only a,b]
 

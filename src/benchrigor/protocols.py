@@ -153,7 +153,7 @@ class Schedule(Protocol):
     """Chooses who is measured next, and how much.
 
     Laws: the same states give the same turns; all subjects have as many; it sees durations and
-    widths, never a ratio, so what it chooses does not depend on who is faster.
+    widths, never a ratio, so its choice does not depend on who is faster.
     """
 
     def next(self, state: Mapping[str, Standing]) -> Turn | None:

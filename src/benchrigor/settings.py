@@ -142,7 +142,7 @@ SETTINGS = {
         places=_EVERYWHERE,
         usual="as for time in [tool.benchrigor.metrics] of pyproject.toml, else 2%",
     ),
-    "confidence": Setting(SHARE, "Of the intervals.", places=("project", "marker")),
+    "confidence": Setting(SHARE, "Confidence of the intervals.", places=("project", "marker")),
     "statistic": Setting(
         STATISTIC,
         "mean, median, a percentile such as p10 (the floor) or p99, 'trimmed 10%', or min.",
@@ -155,7 +155,7 @@ SETTINGS = {
     ),
     "autocorrelation_limit": Setting(
         SHARE,
-        "Neighbouring subsessions correlate by this at most; they are merged until they do.",
+        "Merge readings until neighbouring means correlate by no more than this.",
     ),
     "trim": Setting(
         Kind("auto|none|SHARE[:SHARE]", _cut),
@@ -175,13 +175,13 @@ SETTINGS = {
         places=_EVERYWHERE,
         usual="2s; in fresh interpreters 10s",
     ),
-    "max_rounds": Setting(whole(), "Run no more rounds.", may_be_none=True),
+    "max_rounds": Setting(whole(), "Run no more rounds than this.", may_be_none=True),
     "budget_readings": Setting(
-        whole(), "Take no more readings.", may_be_none=True, flag="max-readings"
+        whole(), "Take no more readings than this.", may_be_none=True, flag="max-readings"
     ),
     "preset": Setting(
         choice(None, "quick", "normal", "strict"),
-        "Evidence asked for before stopping.",
+        "How much evidence a run needs before it may stop.",
         usual="normal",
         places=("project",),
     ),
@@ -208,7 +208,7 @@ SETTINGS = {
         "How long a first rough answer by rounds of various work may take.",
         flag="quick-time",
     ),
-    "quick_rounds": Setting(whole(FEWEST_ROUNDS), "Rounds of it, fewer if they are long."),
+    "quick_rounds": Setting(whole(FEWEST_ROUNDS), "Rounds of the first rough answer, if short."),
     "short_round_s": Setting(
         _DURATION,
         "Rounds of various work shorter than this are kept, but do not count.",
@@ -216,15 +216,15 @@ SETTINGS = {
     ),
     "red_rounds": Setting(
         choice("keep", "repeat"),
-        "What becomes of rounds that lost more than 15% of their time to interference.",
+        "Whether to repeat rounds that lost more than 15% of their time to interference.",
     ),
     "disturbed": Setting(
         choice("leave-out", "keep"),
-        "What becomes of readings during which delay was measured, where enough others are left.",
+        "Whether readings that waited for a processor count, if enough others are left.",
     ),
     "reference": Setting(
         FLAG,
-        "Time no fixed work in turn with the readings, which shows the pace of the machine.",
+        "Do not time fixed work in turn with the readings; it shows the pace of the machine.",
         flag="no-reference",
     ),
     "pieces": Setting(

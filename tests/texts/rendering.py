@@ -50,7 +50,7 @@ def run(*words: object, files: Mapping[str, str] | None = None) -> click.testing
 
 
 def tried(call: Callable[..., object], /, *inputs: object) -> Iterator[object]:
-    """Yield what a call with each of several inputs returns, or is refused with.
+    """Yield the results or refusals of a call with each of several inputs.
 
     An input is a tuple of positional arguments, a dict of named ones, or the only one.
     """
@@ -69,7 +69,7 @@ def of_code(code: str, notices: Iterable[Notice]) -> list[Notice]:
 
 
 def text_of(cause: Cause) -> str:
-    """Return the text of a cause: what it is refused with, or what is found, as people see it."""
+    """Return the text of a cause: its refusal, or its result, as people see it."""
     with _scratch():
         try:
             lines = [*_lines(cause())]
@@ -86,7 +86,7 @@ def _steady(text: str) -> str:
 
 
 def _lines(found: Any) -> Iterator[str]:
-    """Yield the lines of what was found: text, a result of the command line, or Notices."""
+    """Yield the lines of a result: text, a result of the command line, or Notices."""
     if isinstance(found, click.testing.Result):
         if found.exception is not None and not isinstance(found.exception, SystemExit):
             raise found.exception

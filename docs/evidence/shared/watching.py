@@ -15,7 +15,7 @@ class TooSlow(BaseException):
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Raise where what is done takes longer."""
+    """Raise if the work takes longer."""
 
     def end(*_: object) -> None:
         raise TooSlow(f"longer than {seconds:g} s")

@@ -159,7 +159,7 @@ process_options = together(
         help="A further variable for a fresh interpreter, which has PATH, HOME, PYTHONPATH, the "
         "locale's, *_NUM_THREADS and a few more.",
     ),
-    click.option("--cpus", type=_numbers, metavar="LIST", help="Processors that it may run on."),
+    click.option("--cpus", type=_numbers, metavar="LIST", help="Processors to run on: 0,2 or 4-7."),
 )
 
 fresh_options = together(

@@ -19,13 +19,13 @@ from benchrigor.session.sample_size import plan as planned
 @click.command(cls=Verb)
 @click.argument("source", metavar="RUN|FILE")
 @shared.share_option("--change", "3%", "Change to be seen.")
-@shared.share_option("--power", "80%", "Chance of seeing it, if it is so.")
+@shared.share_option("--power", "80%", "Chance of seeing such a change.")
 @shared.setting(
     "margin",
     "Changes below this do not matter: the whole interval must lie beyond.",
     default=0.0,
 )
-@shared.setting("confidence", "Of the comparison.", usual="as in the run", default=None)
+@shared.setting("confidence", "Confidence of its interval.", usual="as in the run", default=None)
 @click.option(
     "--half-width",
     "half_widths",

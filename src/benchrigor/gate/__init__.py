@@ -1,6 +1,6 @@
 """The gate: did a change make any benchmark of a suite slower? Both versions, in one session.
 
-Names are resolved on first use, so that a program imports only what it needs.
+Names are resolved on first use, so that a program imports only the names it needs.
 """
 
 from __future__ import annotations

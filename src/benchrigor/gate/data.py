@@ -1,4 +1,4 @@
-"""What a gate found: each benchmark of a suite in two versions, one verdict, and a null arm."""
+"""The result of a gate: each benchmark of a suite in two versions, one verdict, and a null arm."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Gate(Reported):
     Parameters
     ----------
     labels
-        What the sides are, by role: "old" and "new".
+        Labels of the sides, by role: "old" and "new".
     family
         The comparisons of new with old, judged together; None if no benchmark has numbers of both.
     geometric_mean

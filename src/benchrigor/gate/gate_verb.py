@@ -122,7 +122,7 @@ def gate(words: tuple[str, ...], **given: Any) -> None:
     if given["summary"] and not os.environ.get(_SUMMARY):
         raise InvalidInput(f"--summary needs {_SUMMARY}, the file that workflows of GitHub name")
     if given["rev"] and is_changed():
-        remark("what is not committed here is in neither revision")
+        remark("uncommitted changes are in neither revision")
     asked = {name: given[name] for name in ("results", "margin", "budget_s", "confidence")}
     with live_line() as line, redirect_stdout(sys.stderr):
         found = measure_gate(

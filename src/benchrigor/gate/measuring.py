@@ -59,7 +59,7 @@ def measure_gate(
     Returns
     -------
     Gate
-        Also after an interrupt: with what is known then.
+        Also after an interrupt: with the result so far.
 
     Raises
     ------

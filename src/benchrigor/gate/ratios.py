@@ -129,7 +129,7 @@ class Ratios:
         return sum(each.narrow >= LOOKS for each in compared), len(self._benchmarks)
 
     def standings(self, engine: Engine[Any]) -> dict[str, Standing]:
-        """Return what the race sees of each benchmark."""
+        """Return the view of the race on each benchmark."""
         return {
             name: Standing(
                 turns=len(each.blocks),
@@ -154,7 +154,7 @@ class Ratios:
         return self._blocks >= LEAST_BLOCKS
 
     def check(self, finished: Block) -> None:
-        """Take what the gate tells as it is."""
+        """Take the rounds of the gate as they are."""
 
     def take(self, finished: Block, _: Engine[Any]) -> None:
         """Add the numbers of a block; a benchmark counts where old and new both gave one."""
@@ -180,7 +180,7 @@ class Ratios:
         self._last_s = finished.elapsed_ns / 1e9
 
     def look(self, *, fully: bool) -> None:
-        """Compare anew what the last block added to."""
+        """Compare again each benchmark that the last block added to."""
         if not fully:
             return
         for name in self._changed:
@@ -211,7 +211,7 @@ class Ratios:
         """Make no figure: a suite has none."""
 
     def state(self, engine: Engine[Any]) -> dict[str, Any]:
-        """Return what is known of the progress."""
+        """Return the progress."""
         still = [name for name, each in self.standings(engine).items() if each.narrow < LOOKS]
         is_early = self._blocks < LEAST_BLOCKS
         return {

@@ -49,7 +49,7 @@ def sentence_of(gate: Gate) -> str:
 
 
 def markdown_figures(gate: Gate) -> Figures:
-    """Return the table for Markdown and CSV, shortened to what a summary of GitHub takes."""
+    """Return the table for Markdown and CSV, shortened to the length of a summary of GitHub."""
     rows = [
         Figure(name=name, ratio=each.ratio, verdict=str(verdict), instead="")
         for name, verdict, each in _ordered(gate)

@@ -50,7 +50,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_sessionfinish() -> None:
-    """Write what was imported from where, and the tests that failed."""
+    """Write the imported modules with their folders, and the tests that failed."""
     modules = {}
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)

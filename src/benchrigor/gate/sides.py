@@ -1,6 +1,6 @@
 """The sides of a gate: old code, new code, and a second copy of the old, each in its own folder.
 
-A side proves what it ran: what its pytest imported from the repository lies in its own folder.
+A side proves its code: all that its pytest imported from the repository lies in its own folder.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Side:
             )
 
     def _is_strange(self, name: str, file: Path) -> bool:
-        """Return whether a module is another version of what is in this side."""
+        """Return whether a module is another version of one in this side."""
         if file.is_relative_to(self.top):
             return False
         is_installed = "site-packages" in file.parts  # an environment may be in the repository

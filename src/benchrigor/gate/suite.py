@@ -101,7 +101,7 @@ class Suite:
 
     @staticmethod
     def _chosen(names: Collection[str] | None) -> str:
-        """Return an expression for names; tests of Go are chosen by what is before a slash."""
+        """Return an expression for names; tests of Go are chosen by the part before a slash."""
         if names is None:
             return _ALL
         if all(name.startswith("Benchmark") for name in names):

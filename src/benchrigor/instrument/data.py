@@ -1,4 +1,4 @@
-"""Readings of probes, the rows of their table, and what a hub knows of a node."""
+"""Readings of probes, the rows of their table, and the state of a node at a hub."""
 
 from __future__ import annotations
 

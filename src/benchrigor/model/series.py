@@ -32,7 +32,7 @@ def as_series(values: object, *, name: str = "values", gaps: bool = False) -> Fl
     name
         What errors call the values.
     gaps
-        Whether NaN may stand for what is not known.
+        Whether NaN may stand for unknown values.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def as_series(values: object, *, name: str = "values", gaps: bool = False) -> Fl
         raise InvalidInput(f"{name} has shape {series.shape}, expected one dimension: (n,)")
     if series.size == 0:
         raise InvalidInput(f"{name} is empty, expected at least one number")
-    # One pass over the extremes finds NaN and inf alike, without a temporary of n flags.
+    # One pass over the extremes finds both NaN and inf, without a temporary of n flags.
     known = np.where(np.isnan(series), 0.0, series) if gaps else series
     low, high = float(known.min()), float(known.max())
     if not (low >= -LARGEST and high <= LARGEST):  # false for NaN too
@@ -72,7 +72,7 @@ def as_series(values: object, *, name: str = "values", gaps: bool = False) -> Fl
 
 
 def _is_frozen(series: npt.NDArray[Any]) -> bool:
-    """Return whether an array is like those of `as_series` and shares its memory with no other."""
+    """Return whether an array is as `as_series` makes it, and shares its memory with no other."""
     flags, is_plain = series.flags, type(series) is np.ndarray and series.dtype == np.float64
     return is_plain and flags.owndata and flags.c_contiguous and not flags.writeable
 

@@ -1,4 +1,4 @@
-"""A turn of one or more subjects, and what a schedule sees when it chooses the next one."""
+"""A turn of one or more subjects, and the view of a schedule that chooses the next one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stages of a program, by the ends of queues that they use, and what a monitor reports."""
+"""The stages of a program, by the ends of queues that they use, and the report of a monitor."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Carried(Protocol):
         """Return the result so far."""
 
     def estimates(self) -> Iterable[Mapping[str, Any]]:
-        """Return what is known of each metric so far: fields of its `Analysis`."""
+        """Return the state of each metric so far: fields of its `Analysis`."""
 
     def reason(self, *, is_late: bool) -> StopReason:
         """Return why it is over; ``is_late`` if no plan may begin any more."""
@@ -103,7 +103,7 @@ class Campaign:
         """Have plans carried out until the planner asks for no further one; return the result.
 
         ``submit`` begins a plan, up to ``at_once`` together; no plan begins after ``deadline_s``.
-        ``read`` makes what the planner is told of a plan and its `Outcome`.
+        ``read`` makes the answer to a plan of its `Outcome`.
         ``after`` is called when a result is kept. Of plans that end together, those that raise come
         last. Errors and Ctrl-C have the run so far as ``record``.
         """

@@ -78,7 +78,7 @@ _ONLY_WITH = {
 )
 @click.argument("words", nargs=-1, metavar="MODULE:COROUTINE | -- COMMAND [ARG]")
 @click.option("--url", help="Send HTTP requests to this URL.")
-@click.option("--method", default="GET", show_default=True, help="Of these requests.")
+@click.option("--method", default="GET", show_default=True, help="Method of these requests.")
 @click.option("--header", multiple=True, metavar="NAME:VALUE", help="Send this header, too.")
 @click.option("--body", default="", help="Send this body; @FILE reads it from a file.")
 @click.option("--status", type=int, help="The status that is expected.  [default: 200 to 299]")

@@ -74,7 +74,7 @@ SENDING = {
         may_be_none=True,
         usual="10s, or 3 times the greatest limit",
     ),
-    "processes": Setting(whole(), "The least number of hosts to send from.", may_be_none=True),
+    "processes": Setting(whole(), "The least number of processes to send from.", may_be_none=True),
 }
 """Of what sends requests."""
 LOAD = {

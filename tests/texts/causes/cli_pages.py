@@ -191,7 +191,7 @@ CAUSES: dict[str, Callable[[], object]] = {
 }
 CAUSES |= {
     "live, a speed": lambda: live(of_work()),
-    "live, a speed and what it takes": lambda: live(of_work(), readings_needed=30),
+    "live, a speed and its cost": lambda: live(of_work(), readings_needed=30),
     "live, before there is a speed": lambda: live(of_work(estimate=None)),
     "live, times": lambda: live(of_time(RATE)),
     "live, times beside a speed": lambda: live(of_work(BESIDE), of_time(RATE)),

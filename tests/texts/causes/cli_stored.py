@@ -72,7 +72,7 @@ track-record --name nothing
 
 
 def of_stored(*words: str) -> click.testing.Result:
-    """Return what a verb says, where the stored runs and files are."""
+    """Return the answer of a verb next to the stored runs and files."""
     for path in STORED.iterdir():
         shutil.copy(path, path.name)
     return run(*words)

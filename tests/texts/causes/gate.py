@@ -1,4 +1,4 @@
-"""What a gate says: each verdict, what is left out, and what cannot be measured."""
+"""Texts of a gate: each verdict, benchmarks left out, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts about comparisons, states, plans and track records; what is refused of their parts."""
+"""Texts about comparisons, states, plans and track records; refusals of their parts."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def of_kept() -> Iterator[object]:
 
 
 def of_probes() -> Iterator[object]:
-    """Ask of probes what they cannot do."""
+    """Ask probes the impossible."""
     probe = instrument.probe("refused")
     try:
         pickle.dumps(probe)

@@ -71,7 +71,7 @@ CAUSES = {
         "VALUES ('bad', 'name', 'when', '{', x'')"
     ),
     "a newer schema": lambda: changed("PRAGMA user_version = 99"),
-    "what a journal refuses": refused,
+    "refusals of a journal": refused,
     "places without a journal": misplaced,
     "settings of a project": lambda: projects(
         '[tool.benchrigor.metrics]\ntime = "ms"\n',

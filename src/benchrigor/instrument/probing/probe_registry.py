@@ -384,7 +384,7 @@ def _own_costs_s(clock: str, per_thread: bool) -> dict[str, float]:
 def _wrong_probe(
     found: Probe | None, name: object, clock: object, samples: Any, seconds: dict[str, Any]
 ) -> Iterator[str]:
-    """Name the problems with what is asked of a probe, which may be there already."""
+    """Name the problems with settings of a probe, which may be there already."""
     if not isinstance(name, str):
         yield f"name is {name!r}, expected a string"
     elif not 1 <= len(name) <= _LONGEST:

@@ -220,7 +220,7 @@ class SurfaceMap:
         refuse(
             *(wrong_number(name, bound) for name, bound in known.items()),
             wrong_number("cost_s", cost_s, zero=True),
-            ["an estimate and a limit are told, expected one of them"] * bool(answers and known),
+            ["an estimate and a limit are given, expected one of them"] * bool(answers and known),
         )
         self.recall([Measured(sample=sample, estimates=answers, **bounds, **rest)])
 
@@ -249,7 +249,7 @@ class SurfaceMap:
 
     @property
     def own(self) -> Sequence[Measured]:
-        """Its results so far, without those of earlier maps."""
+        """Its results so far, without results of earlier maps."""
         return self._own
 
     @property
@@ -368,7 +368,7 @@ class SurfaceMap:
         return Measured(sample=sample, estimates={response: narrow})
 
     def _known_responses(self) -> list[str]:
-        """Return the names of the responses: the given ones, or else those of the first result."""
+        """Return the names of the responses: the given ones, or else the first result's."""
         first = next(([*found.estimates] for found in self._measured if found.estimates), [])
         return [*(self._responses or first)]
 
