@@ -1,6 +1,6 @@
 """``benchrigor commands``: several commands measured in turn, and ranked.
 
-Values of the parameters of commands, from -L and -P.
+Options -L and -P give the values of their parameters.
 """
 
 from __future__ import annotations

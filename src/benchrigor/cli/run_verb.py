@@ -1,6 +1,6 @@
 """``benchrigor run``: measure a command or a function.
 
-Work amounts as they are written on a command line: 1000, 64KiB, 1MB:1GB.
+It reads work amounts as people write them: 1000, 64KiB, 1MB:1GB.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Tables that verbs write next to, or in place of, their report: Markdown and CSV.
 
-Files that a verb makes: all or none, and existing ones are replaced only with --force.
-
-The picture of the readings, for the verbs that have readings to show.
+It writes all files of a verb or none, also the picture of its readings, and replaces existing ones
+only with --force.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The group of the verbs: a verb is loaded when called, and errors end with an exit code.
 
-Standard output and error that may be closed, full, or without a reader.
+Standard output and error may be closed, full, or without a reader.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rows of a tool's file, as CSV or as JSON lines: texts, and numbers within limits.
 
-Requests of load generators, grouped by name.
+It also groups the requests of load generators by name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""``benchrigor watch``: how nodes are.
-
-The state of nodes, one row per node.
-"""
+"""``benchrigor watch``: how nodes are, one row per node."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """One profile of many: of the processes of a run, and of several runs; bins for their columns.
 
-The undisturbed duration of a program, from several disturbed runs: method and interval are ours.
-
-Shah et al. 2018, section 2, "Profiling Methodology", which aggregates nominal columns "beyond a
-threshold" without more detail.
+The profile of several disturbed runs has the undisturbed duration of the program. Its method and
+its interval are ours. Profiles of processes are merged as in Shah et al. 2018, section 2,
+"Profiling Methodology", which aggregates nominal columns "beyond a threshold" without more detail.
 
 Quantised columns are numbers replaced by the nearest of a few hundred bins. Nearest means by
 distance over the smaller size: of 20,000 values of 40 classes over 3 decades with 1 % noise none

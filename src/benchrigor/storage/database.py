@@ -1,6 +1,6 @@
 """The file of the journal: its tables, and how it is opened to write and to read.
 
-Checksums of rows, by which damage is seen that SQLite does not see.
+Checksums of rows show damage that SQLite does not see.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The journal: every run in one SQLite file, append only, one row per finished round.
 
-Records to rows and back: JSON, and one BLOB for all readings.
-
-A million readings cost most of a second as JSON, and a few milliseconds as little-endian float64.
+A record becomes rows and is read back: JSON, and one BLOB for all readings. A million readings cost
+most of a second as JSON, and a few milliseconds as little-endian float64.
 """
 
 from __future__ import annotations

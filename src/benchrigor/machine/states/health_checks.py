@@ -1,6 +1,6 @@
 """Whether the machine is sound: temperatures, throttling, disks, memory errors, clock.
 
-The health that disks report, by smartctl.
+Disks report theirs by smartctl.
 """
 
 from __future__ import annotations

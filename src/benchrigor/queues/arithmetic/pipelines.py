@@ -223,7 +223,7 @@ def suggest_buffer(
 
     Notes
     -----
-    K of `finite_queue` counts the item in service: the size is K - 1, and 1 or more. A Notice
+    K of M/G/1/K counts the item in service: the size is K - 1, and 1 or more. A Notice
     lists the assumptions: arrivals are random (Poisson) and service times independent. Arrivals in
     bursts need more room, arrivals at even intervals less. Arrivals that pile up outside while the
     queue is full find it full up to 1 / (1 - utilisation) times as often.

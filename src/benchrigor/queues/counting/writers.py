@@ -1,8 +1,7 @@
 """What this process counts at one end of a queue.
 
-One end of a queue, as a reader in any process sees it.
-
-The processes and threads that count: whether they run, and their processor time.
+`Writer` counts. `End` is the same end as a reader in any process sees it. `Owners` are the
+processes and threads that count: whether they run, and their processor time.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Change points: where the distribution of a series changes.
 
-By E-Divisive with medians as published: quadratic, a reference to compare with.
-
-By ranks, from a series to its change points: variance inflation, seeded intervals, pruning (which
-of the significant splits are change points, and where exactly), exact gaps.
+The default detector goes by ranks, from a series to its change points: variance inflation, seeded
+intervals, pruning (which of the significant splits are change points, and where exactly), exact
+gaps. E-Divisive with medians, as published, is a reference to compare with; its cost is quadratic.
 """
 
 from __future__ import annotations

@@ -3,12 +3,11 @@
 It is read off counts: how many of the first t readings reach each of a few thresholds, for any t,
 at constant cost.
 
-The readings' ranks at two scales: within the whole series, and within short windows of it.
+Ranks are taken at two scales: within the whole series, and within short windows of it. A step
+between two levels that hardly differ on the scale of the whole series shows only within a window,
+by its own quantiles.
 
-A step between two levels that hardly differ on the scale of the whole series shows only within a
-window, by its own quantiles.
-
-Seeded intervals: where splits are looked for (Kovacs, Li, Buehlmann & Munk 2023).
+Splits are looked for in seeded intervals (Kovacs, Li, Buehlmann & Munk 2023).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The change-point estimators of ruptures as detectors.
+"""Detectors beside the built-in one: those that options name, and the estimators of ruptures.
 
-Detectors that options name, next to the built-in one: the published method, and PELT.
+Options name the published method, and PELT of ruptures.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 All figures are of the readings' ranks, so that tails and modes do not matter.
 
-The ends of a series: readings at another level that are too few to call a change.
+It also finds the ends of a series: readings at another level that are too few to call a change.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The stable phase of pairs of readings: of both series, or of their ratio.
+"""Which pairs of readings are compared: those that are stable in both series, or in their ratio.
 
-Baseline and candidate if no interval of their ratio can be estimated: blocks of pairs.
+If no interval of their ratio can be estimated, blocks of pairs are compared. Both sides of a block
+were measured in turn, so that whatever the machine did meanwhile is in both. No distribution is
+assumed, only that a block is as often above the median of blocks as below it.
 
-Both sides of a block were measured in turn, so that whatever the machine did meanwhile is in both.
-No distribution is assumed, only that a block is as often above the median of blocks as below it.
-
-Pairs a few of which carry the interval of a ratio of means, and the median of their ratios.
+A Notice says if a few pairs carry the interval of a ratio of means. The median of the ratios of
+pairs stands next to it.
 """
 
 from __future__ import annotations

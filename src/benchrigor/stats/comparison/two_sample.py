@@ -3,7 +3,7 @@
 A run may stop on the width of these intervals, never on a verdict or a p-value: a run that goes
 on until it finds a difference will find one.
 
-Multiple testing: families of comparisons (Benjamini-Hochberg), and rankings (Bonferroni).
+Several comparisons are tested together: families by Benjamini-Hochberg, rankings by Bonferroni.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Mean, quantile, rate and proportion of a series, and of several invocations."""
+"""What stands next to a number: the level at full speed, and the modes of readings."""

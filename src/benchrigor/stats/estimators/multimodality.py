@@ -1,6 +1,6 @@
 """Modes: the values around which readings gather, with sparse valleys between them.
 
-What readings show by themselves, where they allow no number.
+`observe` describes what readings show by themselves, where they allow no number.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Groups of segments: clusters of computation, split by nominal features (Shah et al. 2018, 2).
 
-The threshold of each group, and the time of its segments beyond it.
+A segment of duration t is interfered with if t > median + 4 MAD of its group, where MAD =
+median(|X_i - median(X)|) is not scaled; the interference is t - threshold (Shah et al. 2018,
+section 2).
 
-A segment of duration t is interfered with if t > median + 4 MAD, where MAD = median(|X_i -
-median(X)|) is not scaled; the interference is t - threshold (Shah et al. 2018, section 2).
-
-Clusters of amounts by relative distance (Shah et al. 2018, section 2; the cuts are ours).
+Clusters of amounts are by relative distance (section 2, too; the cuts are ours).
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ The longest phase, if it holds more than half of the readings (seed: Pilot's dom
 Levels that come back are the machine's: their mean is that of the time of the measurement, with an
 interval from blocks of that time. A series that rises or falls to its end has no lasting mean.
 
-Segments of a series at one pace of the machine: which steps the machine made, not the code.
+`choose_at_one_pace` tells by the references which steps the machine made, not the code, and joins
+the segments between them.
 """
 
 from __future__ import annotations

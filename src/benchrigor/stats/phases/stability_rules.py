@@ -3,12 +3,11 @@
 Every rule is one named statistic against one number. They are tried from the most to the least
 telling: a trend is also a series without a dominant segment.
 
-How stationary readings are: effective sample size by the slowest noise, movement, and steps.
+The statistics tell how stationary readings are: effective sample size by the slowest noise,
+movement, and steps. All look at the ranks of up to 2047 batch means, so that tails hardly matter
+and the cost does not grow with the number of readings.
 
-All look at the ranks of up to 2047 batch means, so that tails hardly matter and the cost does
-not grow with the number of readings.
-
-Whether readings climb or fall to the end, apart from the steps of a machine's pace.
+A `Trend` tells whether readings climb or fall to the end, apart from the steps of a machine's pace.
 """
 
 from __future__ import annotations

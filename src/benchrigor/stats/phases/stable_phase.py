@@ -1,7 +1,7 @@
 """The stable phase: the longest stretch of one level, if it holds more than half the readings.
 
-Also as Pilot takes it, the longest segment between change points, whole; and with few effective
-readings, as an estimate is made of it.
+`longest_segment` takes the longest segment between change points whole, as Pilot does.
+`admit_few_effective` takes a phase of few effective readings, as an estimate is made of it.
 """
 
 from __future__ import annotations

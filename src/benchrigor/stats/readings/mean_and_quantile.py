@@ -125,7 +125,7 @@ def estimate_quantile(
     Notes
     -----
     Order statistics, with as many effective readings as the autocorrelation of the indicators
-    1{x <= quantile} leaves; see `stats.statistics.order_statistics`.
+    1{x <= quantile} leaves; see `stats.statistics.shares_and_quantiles`.
 
     Examples
     --------

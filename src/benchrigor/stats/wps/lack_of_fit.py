@@ -1,6 +1,6 @@
 """Lack of fit: whether duration bends with work, how it grows, and which rounds are outliers.
 
-Diagnostics of a work line: what its user must know, as Notices.
+What the user of a work line must know of it becomes Notices.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The line duration = overhead + work / speed, fitted to rounds of various amounts of work.
 
-The published subsessions of rounds of various work: their pairs are merged before the fit.
-
-Standard errors of a line from subsessions: it is fitted without each of them in turn.
+The published estimator merges the pairs of rounds to subsessions before the fit. Its standard
+errors come from fits without each subsession in turn.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The load generator: offers a rate to a server, independent of earlier requests.
 
-The result of a trial's responses: it excludes warm-up, and detects a growing backlog.
+`judge` makes the result of a trial of its responses: it excludes warm-up, and detects a growing
+backlog.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The published search: repeat trials at a load until they accept or reject it as the peak.
 
-The published policies pick the next load, depending on the saturation of the last one.
+The published policies are its `PICKERS`: they pick the next load by the saturation of the last one.
 
 Shivam, Marupadi, Chase, Subramaniam and Babu, "Cutting Corners: Workbench Automation for Server
 Benchmarking" (USENIX ATC 2008), section 4.2.

@@ -1,6 +1,6 @@
-"""Runs jobs on hosts: in processes that are started here or by a command such as ssh.
+"""Runs jobs on hosts: in processes that start here or by a command such as ssh, or on Dask workers.
 
-On the workers of a Dask cluster, one worker per host.
+A job is LOST if its Dask worker has gone, or its process is silent. The pool then repeats it.
 """
 
 from __future__ import annotations

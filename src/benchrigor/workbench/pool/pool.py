@@ -1,6 +1,6 @@
 """A pool of hosts: a job runs alone on its host, counts once, and is repeated after trouble.
 
-The hosts of a pool in a file: their names, and the way to reach them.
+A `HostTable` has the hosts that a file names, and the way to reach them.
 """
 
 from __future__ import annotations

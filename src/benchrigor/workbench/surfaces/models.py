@@ -1,6 +1,6 @@
 """The models of a response: a quadratic, and a Gaussian process around a plane.
 
-Both are of the logarithms of answers. The choice between them, and their errors.
+Both are of the logarithms of answers. `fit_response` chooses between them by their errors.
 """
 
 from __future__ import annotations

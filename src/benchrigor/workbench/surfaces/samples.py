@@ -1,6 +1,6 @@
 """The samples that a map asks for, and their results.
 
-Places for the levels of factors, in commands, URLs and limits: ``{threads}``.
+Commands, URLs and limits have places for the levels of factors: ``{threads}``.
 """
 
 from __future__ import annotations
