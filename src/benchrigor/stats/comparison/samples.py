@@ -171,7 +171,7 @@ def check_margin(margin: Any) -> float:
     return float(share)
 
 
-def are_shares(*samples: Sample) -> bool:
+def are_all_outcomes(*samples: Sample) -> bool:
     """Return whether all readings are outcomes, 0 or 1, and both occur; estimates hold none."""
     series = _series_of(samples)
     extremes = {float(end(values)) for values in series for end in (np.min, np.max)}
@@ -189,7 +189,7 @@ def refuse_zeros(*samples: tuple[str, Sample]) -> None:
 
     Bare readings are taken for times; outcomes may all be failures.
     """
-    if are_shares(*(sample for _, sample in samples)):
+    if are_all_outcomes(*(sample for _, sample in samples)):
         return
     for name, sample in samples:
         series = _series_of((sample,))
@@ -209,7 +209,7 @@ def _series_of(samples: Iterable[Sample]) -> list[Floats]:
     ]
 
 
-def unit_of(sample: Sample) -> str:
+def name_unit(sample: Sample) -> str:
     """Name the unit of inference.
 
     "invocation", "piece", "reading", "round" of various work, or "run" at full speed.
@@ -270,7 +270,7 @@ class Basis:
 def independent(baseline: Sample, candidate: Sample, asked: Readings) -> Basis:
     """Contrast samples that were taken independently."""
     one, two = (estimated(analyse_sample(side, asked)) for side in (baseline, candidate))
-    units = {unit_of(baseline), unit_of(candidate)}
+    units = {name_unit(baseline), name_unit(candidate)}
     # The reciprocal of a fitted slope, a speed, has an asymmetric interval, and so has a share.
     has_t = units <= {"invocation", "piece"}
     symmetric = (asked.statistic.q is None or has_t) and "round" not in units
@@ -279,7 +279,7 @@ def independent(baseline: Sample, candidate: Sample, asked: Readings) -> Basis:
     single = [
         name
         for name, sample, estimate in (("baseline", baseline, one), ("candidate", candidate, two))
-        if (unit_of(sample) in ("reading", "piece") and AT_FULL_SPEED not in estimate.method)
+        if (name_unit(sample) in ("reading", "piece") and AT_FULL_SPEED not in estimate.method)
         or Code.THIS_PROCESS_ONLY in {notice.code for notice in estimate.notices}
     ]
     return Basis(

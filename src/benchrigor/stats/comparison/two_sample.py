@@ -40,19 +40,19 @@ from benchrigor.stats.comparison.samples import (
     Values,
     analyse_sample,
     answer,
+    are_all_outcomes,
     are_positive,
-    are_shares,
     asked_of,
     checked_asked,
     comparable_statistic,
     direction_named,
     independent,
+    name_unit,
     of_shares,
     paired_invocations,
     paired_readings,
     read_sample,
     refuse_zeros,
-    unit_of,
 )
 from benchrigor.stats.comparison.stable_pairs import (
     PairBlocks,
@@ -184,7 +184,7 @@ def compare_samples(
     if positive is None:
         refuse_zeros(("baseline", first), ("candidate", second))
         positive = are_positive(first, second)
-    if share := asked.statistic.q is None and are_shares(first, second):
+    if share := asked.statistic.q is None and are_all_outcomes(first, second):
         asked = of_shares(asked)
     if not paired or share:
         basis = independent(first, second, asked)
@@ -489,14 +489,14 @@ def rank(
     refuse_zeros(*((name, each) for name, each in samples.items() if each is not None))
     asked = asked_of(statistic, float(confidence), trim=trim, detector=search)
     known = (sample for sample in samples.values() if sample is not None)
-    if asked.statistic.q is None and are_shares(*known):
+    if asked.statistic.q is None and are_all_outcomes(*known):
         asked = of_shares(asked)
     estimates: dict[str, Estimate] = {}
     values: dict[str, UncertainValue] = {}
     for name, sample in samples.items():
         if sample is not None:
             estimates[name] = estimated(analyse_sample(sample, asked))
-            symmetric = asked.statistic.q is None and unit_of(estimates[name]) != "round"
+            symmetric = asked.statistic.q is None and name_unit(estimates[name]) != "round"
             symmetric &= not estimates[name].method.startswith(WILSON)
             values[name] = uncertain_value(estimates[name], symmetric=symmetric)
     best_last = way is Direction.HIGHER
