@@ -262,7 +262,7 @@ class CallableWorkload(TimedWorkload):
         """
         if self._calls.kept_ns:
             return self._calls.kept_ns.pop(0)
-        (elapsed_ns,) = self._calls.time(1, done, self.inner or 1)
+        (elapsed_ns,) = self._calls.time(1, done, self._calls.inner or 1)
         return elapsed_ns
 
     @contextmanager

@@ -361,7 +361,7 @@ class _Functions:
     ) -> None:
         """Add readings of either function; no pair begins whose last call would be late."""
         time_once = {name: workload.time_once for name, workload in self.workloads.items()}
-        name, now_ns = BASELINE, self.clock.now_ns
+        name, now_ns, is_single = BASELINE, self.clock.now_ns, not self._are_chosen
         try:
             for place, name in enumerate(order):
                 taken = elapsed_ns[name]
@@ -371,7 +371,7 @@ class _Functions:
                     if delays is not None and since_ns >= delays.due_ns:
                         delays.close(len(taken))
                     late = since_ns + (since_ns - before_ns) / 2 >= until_ns
-                    if late or not self._are_chosen:
+                    if late or is_single:
                         break
         except WorkloadFailed:
             with naming(name):

@@ -192,16 +192,17 @@ class Calls:
 
         Nothing is measured between those that are taken apart.
         """
-        self.elapsed_ns, self.measured = [], None if apart else self.timer
+        self.elapsed_ns = elapsed_ns = list[int]()
+        self.measured = measured = None if apart else self.timer
         self.done = None if done is None else self.earlier + done
-        append = self.elapsed_ns.append
-        if self.measured is not None:
-            append = self.measured.begin(self.elapsed_ns, done=done or 0, readings=n)
+        append = elapsed_ns.append
+        if measured is not None:
+            append = measured.begin(elapsed_ns, done=done or 0, readings=n)
         try:
             self._take((self.now_ns, append, n, until_ns, [repeat(None, calls)]))
         except Enough:
             self._is_enough = True
-        return self.elapsed_ns
+        return elapsed_ns
 
     def first(self, few_ns: float) -> int:
         """Time the first call, which pays for all that is done once.
