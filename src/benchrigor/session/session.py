@@ -44,7 +44,7 @@ from benchrigor.protocols import (
 )
 from benchrigor.session.conditions.pace_of_rounds import levels_of
 from benchrigor.session.engine import Engine
-from benchrigor.session.fitness.findings import watch_for
+from benchrigor.session.fitness.status_watch import watch_for
 from benchrigor.session.loop import (
     NAP_NS,
     Hooks,

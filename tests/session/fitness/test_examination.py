@@ -12,8 +12,8 @@ from tests.session.telling import asked, engine_of
 from benchrigor.machine import StatusReader, read_thresholds
 from benchrigor.model import Capability, Code, Options, Round, Sample
 from benchrigor.session import Session, examine
-from benchrigor.session.fitness import findings
-from benchrigor.session.fitness.findings import Examined, StatusWatch, judge
+from benchrigor.session.fitness import status_watch
+from benchrigor.session.fitness.findings import Examined, judge
 from benchrigor.testing import FakeClock, FakeSampler
 
 
@@ -204,12 +204,12 @@ class Watched:
     """A session of given rounds on a machine that a test sets, all of it in fake time."""
 
     def __init__(self, **options: float) -> None:
-        self.clock = FakeClock()
+        clock = self.clock = FakeClock()
         machine = FakeSampler(
             {"cpu busy": 50.0, "steal": None, "storage used": 40.0}, clock=self.clock, cost_s=COST_S
         )
         self.engine = engine_of(Options(target=None, **options))  # type: ignore[arg-type]
-        self.watch = StatusWatch(self.clock, StatusReader(samplers=[machine], clock=self.clock))
+        self.watch = status_watch.StatusWatch(clock, StatusReader(samplers=[machine], clock=clock))
 
     def round(self, lasting_ms: float) -> Round:
         """Carry out a round."""
@@ -252,10 +252,10 @@ def test_what_a_reading_between_rounds_takes_counts_for_no_round() -> None:
 
 
 def test_a_run_tells_what_its_machine_was_like(monkeypatch) -> None:
-    monkeypatch.setattr(findings, "_MOST_SHARE", 1e9)  # however slow a reading is here
+    monkeypatch.setattr(status_watch, "_MOST_SHARE", 1e9)  # however slow a reading is here
     short = Session(Options(budget_s=0.2), seed=1).run(lambda: None)
     assert "machine: span_s" not in short.facts
-    monkeypatch.setattr(findings, "_LEAST_BUDGET_S", 0.0)
+    monkeypatch.setattr(status_watch, "_LEAST_BUDGET_S", 0.0)
     assert "machine: span_s" in Session(Options(budget_s=0.2), seed=1).run(lambda: None).facts
     clock = FakeClock()
     record = Session(Options(budget_s=0.2), seed=1, clock=clock).run(lambda: clock.advance(MS))

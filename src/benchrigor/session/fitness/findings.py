@@ -1,8 +1,7 @@
-"""Judge whether a machine is fit for measurements. No I/O.
+"""Whether a machine is fit for measurements.
 
-The status of the machine around the rounds of a session.
-
-One second of a machine: its pace of fixed work, its state, and its other work.
+`examine` takes one second of it: its pace of fixed work, its state, and its other work. `judge`
+makes findings of that, and reads nothing.
 """
 
 from __future__ import annotations
@@ -12,9 +11,8 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psutil  # type: ignore[import-untyped]
 
@@ -23,78 +21,13 @@ from benchrigor.machine import capabilities, health
 from benchrigor.machine.kernel_files import ROOT
 from benchrigor.machine.states.status_readers import StatusReader
 from benchrigor.machine.thresholds import Threshold, read_thresholds
-from benchrigor.model import Capability, Code, Options, Round, Sample, Status
+from benchrigor.model import Capability, Code, Sample
 from benchrigor.model.checks import is_number, refuse, wrong_number
 from benchrigor.model.finding import Finding, Fitness
-from benchrigor.model.machine import OF_MACHINE
-from benchrigor.model.readings import Facts
-from benchrigor.protocols import Clock
 from benchrigor.stats.interference.one_run import RED_ABOVE, YELLOW_FROM
 from benchrigor.units import percent, show_value
 from benchrigor.workloads.processes.worker import Reference
 from benchrigor.workloads.timing import Stopwatch
-
-if TYPE_CHECKING:
-    from benchrigor.machine.states.status_readers import StatusReader
-
-
-_MOST_SHARE = 0.01  # of the time since the last reading, that a reading may cost
-_LEAST_BUDGET_S = 2.0  # of shorter sessions loading psutil, some 15 ms, would be more than that
-
-
-def watch_for(options: Options, clock: Clock) -> StatusWatch | None:
-    """Return a watch of the machine; None for simulated time and sessions too short for one."""
-    if not isinstance(clock, WallClock) or options.budget_s < _LEAST_BUDGET_S:
-        return None
-    from benchrigor.machine.states.status_readers import StatusReader  # noqa: PLC0415  # loads psutil
-
-    return StatusWatch(clock, StatusReader(short=True, clock=clock))
-
-
-class StatusWatch:
-    """Reads the status before and after rounds, at a cost of up to 1% of the time.
-
-    It reads for the first time when it is made, so that modules are loaded before round 0.
-    """
-
-    def __init__(self, clock: Clock, reader: StatusReader) -> None:
-        self._clock, self._reader = clock, reader
-        self._cost_ns = 0
-        self._read_ns = clock.now_ns()
-        self._look()
-
-    def before(self) -> int:
-        """Read the status; return the nanoseconds that passed."""
-        began_ns = self._clock.now_ns()
-        self._look()
-        return self._clock.now_ns() - began_ns
-
-    def after(self, finished: Round) -> Round:
-        """Add the state of the machine to the facts of a round."""
-        status = self._look()
-        if status is None:
-            return finished
-        return replace(finished, facts={**finished.facts, **facts_of_status(status)})
-
-    def _look(self) -> Status | None:
-        """Read the status, unless that would cost too much."""
-        began_ns = self._clock.now_ns()
-        if self._cost_ns > _MOST_SHARE * (began_ns - self._read_ns):
-            return None
-        status = self._reader.read()
-        self._read_ns = self._clock.now_ns()
-        self._cost_ns = self._read_ns - began_ns
-        return status
-
-
-def facts_of_status(status: Status) -> Facts:
-    """Return the facts that a status gives a round: known values, by their short names."""
-    from benchrigor.machine.states.status_readers import SHORT_NAMES  # noqa: PLC0415  # psutil
-
-    told = status.to_dict()
-    known = (name for name in ("span_s", *SHORT_NAMES) if told.get(name) is not None)
-    return {f"{OF_MACHINE}{name}": told[name] for name in known}
-
 
 _PARTS = 10
 _SEEN = 0.02  # of a processor
