@@ -1,6 +1,6 @@
 """The readings of one metric, as rounds add them: live, or of a stored run.
 
-When the next look at them is due.
+They say when the next look at them is due, and which half-width the budget still allows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""One subject that is measured: its rounds, how far it has come, and its record. No I/O.
-
-The half-width that a running session can still reach within its budget.
-"""
+"""One subject that is measured: its rounds, how far it has come, and its record. No I/O."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Interference in a session: its traffic light, and rounds that are red. No I/O.
 
-Rounds during which the process was stopped, by a signal or with its machine. No I/O.
+Also rounds during which the process was stopped, by a signal or with its machine.
 """
 
 from __future__ import annotations

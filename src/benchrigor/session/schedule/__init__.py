@@ -1,1 +1,1 @@
-"""Choose the number of readings and the work amount of the next round."""
+"""Whose turn is next, and how much of it: schedules, which see no ratio."""

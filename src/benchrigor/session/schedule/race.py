@@ -1,6 +1,7 @@
 """A race of many benchmarks: time goes to the one that needs the least of it to be known.
 
-Equal shares spend most of their time on the few noisy ones, which no budget makes narrow.
+It is the schedule of a gate (`gate.ratios`). Equal shares would spend most of their time on the few
+noisy ones, which no budget makes narrow.
 """
 
 from __future__ import annotations

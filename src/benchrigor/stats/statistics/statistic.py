@@ -89,7 +89,7 @@ class Statistic(Protocol):
     averages_rates: bool = False  # higher on a faster machine, whatever its metric says
 
     def as_mean(self, series: Floats) -> Floats:
-        """Return the values that it is the mean of, unless it is a quantile."""
+        """Return the values that it is the mean of; pairs are compared by them."""
         return series
 
     def freed(self, fit: LevelFit) -> LevelFit:

@@ -127,7 +127,7 @@ _SEARCH_CONFIDENCE = 0.95  # for the rejection of a load, independent of the pea
 _NOT_NORMAL = 0.01  # level of Shapiro and Wilk's test
 
 
-def find_policy(policy: str) -> Policy:
+def published_policy(policy: str) -> Policy:
     """Return one of the published policies by its name."""
     follow, picker = _strawman if policy == "strawman" else _search, PICKERS[policy]
     return lambda trials, _pending, goal: follow(picker(goal), trials, goal)

@@ -27,7 +27,7 @@ from benchrigor.workbench.fakes import SimulatedServer
 from benchrigor.workbench.planning import adaptive_search, steps
 from benchrigor.workbench.planning.asked import Asked
 from benchrigor.workbench.planning.judging import Judge
-from benchrigor.workbench.planning.published_search import find_policy
+from benchrigor.workbench.planning.published_search import published_policy
 from benchrigor.workbench.planning.steps import Ending, Step
 from benchrigor.workbench.settings import ADAPTIVE, GOAL
 
@@ -135,7 +135,7 @@ class PeakSearch:
         is_counted = goal.is_adaptive and not whole
         self._least_requests = steps.least_requests(found) if is_counted else 0
         self._policy: steps.Policy = (
-            adaptive_search.adaptive if goal.is_adaptive else find_policy(policy)
+            adaptive_search.adaptive if goal.is_adaptive else published_policy(policy)
         )
         self._trials: list[Trial] = []
         self._asked = Asked[LoadTrial]("trial")
