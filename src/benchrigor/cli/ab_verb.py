@@ -22,13 +22,13 @@ from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Comparison, Options, StopReason
 from benchrigor.model.checks import refuse
+from benchrigor.model.run import BASELINE, CANDIDATE
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.shell_words import words_of
 from benchrigor.protocols import Workload
 from benchrigor.session import measure_pair
 from benchrigor.session.engine import Engine
 from benchrigor.session.pairs.ratio import Ratio
-from benchrigor.session.stored_runs import BASELINE, CANDIDATE
 from benchrigor.units import many
 from benchrigor.workloads.named_functions import imported, names_function
 from benchrigor.workloads.worktrees import Checkout, is_changed, worktrees

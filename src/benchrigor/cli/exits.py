@@ -25,8 +25,8 @@ from benchrigor.errors import (
 )
 from benchrigor.model import Analysis, Comparison, Options, RunRecord, StopReason, Verdict
 from benchrigor.model.comparison import Family
+from benchrigor.model.run import PAIR, are_in_turn
 from benchrigor.secret_texts import hide_in_text
-from benchrigor.session.stored_runs import PAIR, are_in_turn
 from benchrigor.stats.readings.asked_readings import asked_half_width
 from benchrigor.units import many
 from benchrigor.workloads.processes.own_signals import ExitedAtOnce

@@ -21,6 +21,7 @@ from benchrigor.model import Metric, Options, RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
 from benchrigor.model.metric import describe_metric
+from benchrigor.model.run import PART_OF
 from benchrigor.session.replays import (
     analyse_file,
     arrange_file,
@@ -28,7 +29,6 @@ from benchrigor.session.replays import (
     record_of_readings,
     recording_of,
 )
-from benchrigor.session.stored_runs import PART_OF
 from benchrigor.storage.project_settings import metric_named
 
 _RUN_ID = re.compile(r"[0-9a-f]+")

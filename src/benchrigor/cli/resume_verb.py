@@ -19,8 +19,8 @@ from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Progress, StopReason
 from benchrigor.model.checks import refuse
+from benchrigor.model.run import AGAIN, PAIR, PART_OF
 from benchrigor.session import Session
-from benchrigor.session.stored_runs import AGAIN, PAIR, PART_OF
 
 
 @click.command(cls=Verb)

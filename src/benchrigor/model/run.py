@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,11 @@ from benchrigor.model.selection import Selection
 from benchrigor.model.series import Floats
 from benchrigor.units import Direction, Quantity, many
 
+# In the subjects of runs, besides what was measured:
+PAIR = "pair"  # the same of both sides of a comparison, and of no other run
+BASELINE, CANDIDATE = "baseline", "candidate"  # roles of both sides
+AGAIN = "command line"  # the same of both: measures both again
+PART_OF = "part of"  # the id of the run that it belongs to
 _APART = 2.0  # times the number, from which on a first call is named
 _NO_FIGURE = Notice.of(Code.FULL_PACE_NOT_KEPT, "earlier")
 
@@ -399,3 +404,10 @@ def _with_directions(record: RunRecord, data: Mapping[str, Any]) -> RunRecord:
     analyses = (replace(analysis, metric=correct(analysis.metric)) for analysis in record.analyses)
     metrics = tuple(map(correct, record.metrics))
     return replace(record, metrics=metrics, analyses=tuple(analyses))
+
+
+def are_in_turn(runs: Sequence[RunRecord | None]) -> bool:
+    """Return whether these are both sides of one comparison."""
+    told = [(run.subject.get(PAIR), run.subject.get("as")) for run in runs if run is not None]
+    pairs, roles = {pair for pair, _ in told}, {role for _, role in told}
+    return len(told) == 2 and len(pairs) == 1 and roles == {BASELINE, CANDIDATE}

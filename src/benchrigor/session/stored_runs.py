@@ -14,7 +14,7 @@ import numpy as np
 from benchrigor.errors import StoreFailed
 from benchrigor.model import Analysis, Code, Estimate, Notice, Pace, RunRecord, codec
 from benchrigor.model.pace import reference_s
-from benchrigor.model.run import Provenance
+from benchrigor.model.run import AGAIN, PAIR, Provenance
 from benchrigor.protocols import Store
 from benchrigor.stats.estimators.pace import at_sensitivity, of_machine
 from benchrigor.stats.series.full_speed import (
@@ -32,10 +32,6 @@ _LEAST_ERROR = 1e-6  # of a figure that its readings show exactly
 
 T = TypeVar("T")
 
-PAIR = "pair"  # in the subjects of both sides of a comparison the same, and of no other run
-BASELINE, CANDIDATE = "baseline", "candidate"  # roles in the subjects of both sides
-AGAIN = "command line"  # the same in their subjects: measures both again
-PART_OF = "part of"  # in the subject of a run: the id of the one that it belongs to
 _MOST = 12  # runs of a name that are loaded, the newest first: they may hold many readings
 _LENGTH = {  # options about the length of a run and its reports, not about its number
     *("target", "confidence", "preset", "budget_readings", "budget_s", "min_seconds"),
@@ -265,10 +261,3 @@ def _version(run: RunRecord) -> tuple[str, str] | None:
     """Return the version of the measured code; a commit alone does not identify it."""
     where = run.provenance
     return None if where is None or where.source is None else (str(where.commit), where.source)
-
-
-def are_in_turn(runs: Sequence[RunRecord | None]) -> bool:
-    """Return whether these are both sides of one comparison."""
-    told = [(run.subject.get(PAIR), run.subject.get("as")) for run in runs if run is not None]
-    pairs, roles = {pair for pair, _ in told}, {role for _, role in told}
-    return len(told) == 2 and len(pairs) == 1 and roles == {BASELINE, CANDIDATE}

@@ -19,13 +19,13 @@ from benchrigor.clocks import WallClock
 from benchrigor.errors import BenchrigorError, ClockFailed, InvalidInput, WorkloadFailed
 from benchrigor.model import Code, Comparison, Delays, Notice, Progress, Round, RoundPlan, Turn
 from benchrigor.model.checks import attempt
+from benchrigor.model.run import AGAIN, BASELINE, CANDIDATE, PAIR
 from benchrigor.protocols import Clock, DelayMeter, Store, Workload
 from benchrigor.session.engine import Engine, Taken
 from benchrigor.session.loop import Hooks, drive, ended_by_errors
 from benchrigor.session.pairs.ratio import Ratio, values_of
 from benchrigor.session.schedule.schedules import seed_of
 from benchrigor.session.session import Session, meter_for
-from benchrigor.session.stored_runs import AGAIN, BASELINE, CANDIDATE, PAIR
 from benchrigor.stats.readings.analysis import warn_of_batches
 from benchrigor.stats.series.undisturbed import STOPPED
 from benchrigor.workloads import CallableWorkload, InterpreterWorkload

@@ -26,13 +26,13 @@ from benchrigor.model import (
 )
 from benchrigor.model.checks import as_share, attempt
 from benchrigor.model.pace import INTERPRETER
+from benchrigor.model.run import BASELINE, CANDIDATE
 from benchrigor.model.series import Floats
 from benchrigor.session.conditions.red_rounds import was_stopped
 from benchrigor.session.engine import Engine, Taken
 from benchrigor.session.outcomes import warn_not_converged
 from benchrigor.session.schedule.schedules import INVOCATION, Blocks, check_seed
 from benchrigor.session.stop_rules import agrees, default_rules
-from benchrigor.session.stored_runs import BASELINE, CANDIDATE
 from benchrigor.stats.changepoints.ruptures_adapter import detector_named
 from benchrigor.stats.comparison.samples import (
     answer,

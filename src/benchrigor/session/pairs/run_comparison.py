@@ -16,6 +16,7 @@ from benchrigor.model.checks import refuse
 from benchrigor.model.comparison import THESE_RUNS, Family, Ranked, SuiteComparison
 from benchrigor.model.notice import is_of_modes
 from benchrigor.model.pace import reference_s
+from benchrigor.model.run import BASELINE, CANDIDATE, are_in_turn
 from benchrigor.model.text import show_observed
 from benchrigor.protocols import Store
 from benchrigor.session.conditions.pace_of_rounds import with_pace
@@ -26,14 +27,7 @@ from benchrigor.session.pairs.compared_sides import (
     sides_of_runs,
 )
 from benchrigor.session.pairs.ranking import compare_in_turn
-from benchrigor.session.stored_runs import (
-    BASELINE,
-    CANDIDATE,
-    LikeRuns,
-    StoredRuns,
-    are_in_turn,
-    paced_by,
-)
+from benchrigor.session.stored_runs import LikeRuns, StoredRuns, paced_by
 from benchrigor.stats.changepoints.ruptures_adapter import detector_named
 from benchrigor.stats.comparison.samples import asked_of, checked_asked, refuse_zeros
 from benchrigor.stats.comparison.two_sample import compare_samples, family_of, rank

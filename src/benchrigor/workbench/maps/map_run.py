@@ -12,8 +12,8 @@ from typing import Any
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Estimate, Options, Round, RunRecord, StopReason, codec
 from benchrigor.model.one_line import OneLine
+from benchrigor.model.run import PART_OF
 from benchrigor.protocols import Store
-from benchrigor.session.stored_runs import PART_OF
 from benchrigor.workbench.campaign import Campaign, fact_in, round_of
 from benchrigor.workbench.maps.map_file import MapFile, PeakResponse, map_of
 from benchrigor.workbench.maps.responses import SAMPLE, Found, metric_of, metrics_of

@@ -27,11 +27,11 @@ from benchrigor.model import (
 )
 from benchrigor.model.checks import attempt, is_number
 from benchrigor.model.metric import describe_metric
+from benchrigor.model.run import PART_OF
 from benchrigor.model.series import short
 from benchrigor.protocols import Store
 from benchrigor.report.notice_lines import is_undisturbed
 from benchrigor.session.session import Session, meter_for
-from benchrigor.session.stored_runs import PART_OF
 from benchrigor.stats.interference.one_run import RED_ABOVE
 from benchrigor.storage.project_settings import TIME, picked_metrics, time_metric
 from benchrigor.workbench import peak_run
