@@ -10,7 +10,8 @@ from tests.texts.causes.report import RECORDS, ended
 from tests.texts.causes.report_work import compared
 
 import benchrigor as br
-from benchrigor.model import Code, Notice, RunRecord, StopReason, Verdict
+from benchrigor.model import Analysis, Code, Notice, Options, RunRecord, StopReason, Verdict
+from benchrigor.model.analysis import Kind
 from benchrigor.report import explain, render
 from benchrigor.report.facts.comparison_facts import comparison_page
 from benchrigor.report.facts.run_facts import run_page
@@ -43,6 +44,23 @@ def test_a_page_begins_with_the_line_and_has_at_most_eight_rows(run: RunRecord) 
     assert not [word for word in HOUSE_WORDS if word in text]
     assert text.count("\n  ! ") <= len(run.notices)
     assert not re.search(r"\[[a-z]+-[a-z-]+\]", text)
+
+
+@pytest.mark.parametrize("statistic", ["mean", "min"])
+def test_the_line_of_a_run_without_readings_fits_whatever_was_asked(statistic: str) -> None:
+    why = Notice.of(Code.NO_DATA, "picture", name_="a workload of a long name " * 4)
+    analysis = Analysis(
+        metric=br.Metric(name="time", unit="s"), kind=Kind.UNIT_READINGS, n=0, notices=(why,)
+    )
+    run = RunRecord(
+        name="n" * 50,
+        seed=1,
+        options=Options(statistic=statistic),
+        metrics=(analysis.metric,),
+        rounds=(),
+        analyses=(analysis,),
+    )
+    assert len(str(run)) <= 100
 
 
 def test_reports_fit_a_terminal_and_tell_every_notice_once(run: RunRecord) -> None:

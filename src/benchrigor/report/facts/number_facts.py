@@ -66,8 +66,10 @@ def head_of(record: RunRecord) -> str:
 
 
 def _is_missing(record: RunRecord) -> bool:
-    analysis = record.analysis()
-    return analysis is not None and analysis.headline is None and record.options.statistic != "min"
+    analysis, is_least = record.analysis(), record.options.statistic == "min"
+    if analysis is None or analysis.headline is not None:
+        return False
+    return not (is_least and analysis.observed is not None)
 
 
 def facts_of_line(record: RunRecord) -> list[Fact]:
