@@ -112,6 +112,13 @@ def test_half_a_file_is_refused(cli: Any, printed: Any) -> None:
     assert result.exit_code == 2, result.output
 
 
+def test_times_below_0_are_refused(cli: Any, printed: Any) -> None:
+    words = printed({"parse": 1.0, "format": 1.0}, {"parse": -1.0, "format": 1.0})
+    result = cli("gate", *words, "--", "cat", "out")
+    assert result.exit_code == 2, result.output
+    assert "BenchmarkParse-2 took -1e-09 s, expected a duration" in result.stderr
+
+
 def test_a_side_without_a_common_benchmark_is_no_result(cli: Any, printed: Any) -> None:
     words = printed({"parse": 1.0, "format": 1.0}, {"parse": 1.0, "format": 1.0})
     Path("new/out").write_text("BenchmarkOther-2 10 5 ns/op\nPASS\n")

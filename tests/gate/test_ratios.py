@@ -111,6 +111,16 @@ def test_what_one_side_lacks_or_breaks_is_named() -> None:
     assert "always" in str(found)
 
 
+def test_what_fails_in_the_old_code_is_named_and_is_not_broken_by_the_new() -> None:
+    one = passed(both=1.0)
+    old, copy = (replace(one, failed={name: "boom"}) for name in ("of_old", "now_and_then"))
+    new = replace(passed(both=1.0, of_old=1.0), failed={"now_and_then": "boom"})
+    found = told(old, new, copy=copy).result()
+    assert not found.broken
+    assert "failed on both sides, and left out: now_and_then" in str(found)
+    assert "failed on the old side, and left out: of_old" in str(found)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
@@ -122,6 +132,23 @@ def test_what_cannot_be_compared_is_named_with_the_reason(old: Pass, new: Pass, 
     found = told(old, new).result()
     assert found.family is None
     assert why in found.refused["a"]
+
+
+def test_what_no_time_makes_comparable_gets_none() -> None:
+    """Times that are all 0 do not keep a gate until its budget is spent."""
+    zero = passed(a=0.0, b=1.0)
+    engine = told(zero, zero, blocks=20)
+    assert engine.told == 7
+    assert engine.result().reason is StopReason.SATISFIED
+
+
+def test_rates_and_times_have_no_mean_of_ratios() -> None:
+    """Half of the speed and half of the time are no change of nothing."""
+    rate = replace(TIME, unit="req/s", direction="higher", kind="auto")
+    old, new = (
+        replace(passed(a=value, b=value), metrics={"a": rate, "b": TIME}) for value in (1.0, 0.5)
+    )
+    assert told(old, new).result().geometric_mean is None
 
 
 def test_a_suite_without_a_benchmark_on_both_sides_ends_after_a_block() -> None:

@@ -137,5 +137,5 @@ class _Runner:
                 "expected as much at least (--budget), or fewer benchmarks"
             )
         calls = max(len(one.values) for one in passes.values())
-        room_s = budget_s / _PROCESSES / len(ROLES) / max(calls, 1)
+        room_s = (budget_s - needed_s) / _PROCESSES / len(ROLES) / max(calls, 1)
         self._share_s = min(max(room_s, SHARE_S), _LONGEST_SHARE_S)

@@ -17,6 +17,7 @@ from benchrigor.gate.suite import Pass
 from benchrigor.model import (
     Comparison,
     Decision,
+    Estimate,
     Metric,
     Options,
     Progress,
@@ -63,6 +64,11 @@ class _Benchmark:
     narrow: int = 0
     comparison: Comparison | None = None
     refusal: str = ""
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether more numbers would give no ratio, as of times that are all 0."""
+        return bool(self.refusal) or (self.comparison is not None and self.comparison.ratio is None)
 
     def pairs(self, first: str, second: str) -> Floats:
         """Return the numbers of two sides, of blocks that have both, shape (n, 2)."""
@@ -136,7 +142,7 @@ class Ratios:
                 elapsed_s=engine.elapsed_s,
                 busy_s=each.busy_s,
                 width=self._width(each),
-                narrow=LOOKS if each.refusal else each.narrow,
+                narrow=LOOKS if each.is_hopeless else each.narrow,
             )
             for name, each in self._benchmarks.items()
         }
@@ -161,7 +167,7 @@ class Ratios:
         passes = finished.passes
         for role, one in passes.items():
             self._seen[role] |= {*one.values}
-            self._failed[role] |= one.failed
+            self._failed[NEW if role == NEW else OLD] |= one.failed  # the copy is old code too
         both = [name for name in passes[OLD].values if name in passes[NEW].values]
         for name in both:
             metric = passes[OLD].metrics[name]
@@ -233,12 +239,11 @@ class Ratios:
             if each.comparison is not None and each.comparison.ratio is not None
         }
         family = family_of(compared, rate=RATE) if compared else None
-        logs = {name: self._benchmarks[name].logs(OLD, NEW, self._blocks) for name in compared}
         decision = engine.decision
         return Gate(
             labels=self.labels,
             family=family,
-            geometric_mean=mean_over_blocks(logs, self.options.confidence),
+            geometric_mean=self._mean(compared),
             null=self._null(compared),
             refused=self._refused(compared),
             failed={role: dict(each) for role, each in self._failed.items() if each},
@@ -249,6 +254,13 @@ class Ratios:
             seed=self.seed,
             notices=tuple(engine.notices),
         )
+
+    def _mean(self, compared: Mapping[str, Comparison]) -> Estimate | None:
+        """Return the geometric mean of ratios; None if they differ in which way is better."""
+        if len({each.direction for each in compared.values()}) > 1:
+            return None
+        logs = {name: self._benchmarks[name].logs(OLD, NEW, self._blocks) for name in compared}
+        return mean_over_blocks(logs, self.options.confidence)
 
     def _null(self, compared: Mapping[str, Comparison]) -> NullArm | None:
         """Judge two copies of the old code as old and new are judged."""

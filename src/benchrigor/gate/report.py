@@ -118,9 +118,11 @@ def _said(gate: Gate) -> Iterator[str]:
         )
     ended = "" if gate.reason is None else f", {say_end(Decision(stop=True, reason=gate.reason))}"
     yield f"{many(gate.blocks, 'block')} of processes in {show_duration(gate.elapsed_s)}{ended}"
-    both = {*gate.failed.get("old", {})} & {*gate.failed.get("new", {})}
-    if both:
-        yield f"failed on both sides, and left out: {first_few(sorted(both), _SOME)}"
+    failed = {role: {*gate.failed.get(role, {})} for role in ("old", "new")}
+    both = failed["old"] & failed["new"]
+    for where, names in (("both sides", both), ("the old side", failed["old"] - both)):
+        if names:
+            yield f"failed on {where}, and left out: {first_few(sorted(names), _SOME)}"
     for role, names in gate.only.items():
         yield f"only on the {role} side: {first_few(names, _SOME)}"
     for name, why in gate.refused.items():

@@ -7,12 +7,12 @@ imported, and why some failed.
 import json
 import os
 import sys
-from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
 _FIXTURES = {"bench", "benchmark"}
-_ASKED = os.environ.get("BENCHRIGOR_GATE", "{}")
+_ASKED = json.loads(Path(os.environ["BENCHRIGOR_GATE"]).read_text())
 _failed: dict[str, str] = {}
 _durations: dict[str, float] = {}
 
@@ -29,7 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the tests that are asked for, or all that measure."""
-    tests = json.loads(_ASKED).get("tests")
+    tests = _ASKED["tests"]
     kept = [
         item
         for item in items
@@ -56,8 +56,5 @@ def pytest_sessionfinish() -> None:
         file = getattr(module, "__file__", None)
         if isinstance(file, str):
             modules[name] = os.path.realpath(file)
-    place = json.loads(_ASKED).get("told")
-    if place:
-        with suppress(OSError), open(place, "w", encoding="utf-8") as file:  # noqa: PTH123
-            told = {"modules": modules, "failed": _failed, "durations": _durations}
-            json.dump(told, file)
+    told = {"modules": modules, "failed": _failed, "durations": _durations}
+    Path(_ASKED["told"]).write_text(json.dumps(told))

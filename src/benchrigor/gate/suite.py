@@ -22,10 +22,12 @@ from benchrigor.formats.recognition import TOOLS, Result, results_in
 from benchrigor.gate.sides import Side, is_pytest
 from benchrigor.model import Metric, RunRecord
 from benchrigor.model.codec import is_there
+from benchrigor.model.metric import A_DURATION
 from benchrigor.storage.project_settings import defaults
-from benchrigor.units import show_duration
+from benchrigor.units import Quantity, show_duration
 from benchrigor.workloads.processes.command_line import CommandLine, shown, with_stderr
 from benchrigor.workloads.processes.process_group import OutputFile
+from benchrigor.workloads.worktrees import marked_folder
 
 _FILTER = "{filter}"
 _ALL = "."  # a regular expression that every name fits
@@ -47,8 +49,12 @@ class Pass:
 
     def spent_s(self, name: str) -> float:
         """Return the time of a benchmark; an equal part of the whole if the tool does not say."""
-        test = name.partition(" #")[0]  # of which it is the second measurement, or the only one
-        return self.durations.get(test, self.elapsed_s / max(len(self.values), 1))
+        return self.durations.get(test_of(name), self.elapsed_s / max(len(self.values), 1))
+
+
+def test_of(name: str) -> str:
+    """Return the test that a measurement is of, if it is not its first."""
+    return re.sub(r" #\d+$", "", name)
 
 
 class Suite:
@@ -114,11 +120,11 @@ class PytestSuite:
 
     can_choose = True
 
-    def __init__(self, folder: str) -> None:
-        self._known = ""  # of pytest's options, as its help names them
+    def __init__(self, folder: Path) -> None:
+        self._known: dict[tuple[str, ...], str] = {}  # by command, the help of its pytest
         self._folder = folder
         source = Path(__file__).with_name("side_plugin.py")
-        shutil.copyfile(source, Path(folder) / f"{_PLUGIN}.py")
+        shutil.copyfile(source, folder / f"{_PLUGIN}.py")
 
     def run(
         self, side: Side, names: Collection[str] | None, *, share_s: float, limit_s: float
@@ -126,11 +132,13 @@ class PytestSuite:
         """Run the tests once, or those that are named; ``share_s`` is the time of each call."""
         folder = self._folder
         with TemporaryDirectory(dir=folder) as place, OutputFile(keeps_end=True) as output:
-            told, own, rival = (Path(place) / name for name in ("report", "bench", "benchmark"))
-            asked = {"tests": None if names is None else [*names], "told": str(told)}
-            words = [*side.words, *self._options(side, share_s, own, rival)]
-            path = filter(None, [folder, side.env.get("PYTHONPATH")])
-            env = {"BENCHRIGOR_GATE": json.dumps(asked), "PYTHONPATH": os.pathsep.join(path)}
+            files = ("asked", "report", "bench", "benchmark", "cache")
+            asked, told, own, rival, cache = (Path(place) / name for name in files)
+            tests = None if names is None else [*map(test_of, names)]
+            asked.write_text(json.dumps({"tests": tests, "told": str(told)}))
+            words = [*side.words, *self._options(side, share_s, own, rival, cache)]
+            path = filter(None, [str(folder), side.env.get("PYTHONPATH")])
+            env = {"BENCHRIGOR_GATE": str(asked), "PYTHONPATH": os.pathsep.join(path)}
             accepted = (_PASSED, _FAILED, _NONE)
             given: Any = {"limit_s": limit_s, "env": env, "accepted": accepted, "wanted": told}
             elapsed_s = run_in(side, words, output, **given)
@@ -146,18 +154,24 @@ class PytestSuite:
                 durations=seen["durations"],
             )
 
-    def _options(self, side: Side, share_s: float, own: Path, rival: Path) -> list[str]:
+    def _options(
+        self, side: Side, share_s: float, own: Path, rival: Path, cache: Path
+    ) -> list[str]:
         """Return the options that this pytest knows of those that a gate needs.
 
-        Tests run one by one, no coverage is taken, and each call gets its share of the time.
+        Tests run one by one, none by how it ended before, no coverage is taken, and each call gets
+        its share of the time.
         """
-        known = self._known = self._known or _help_of(side)
+        if side.words not in self._known:
+            self._known[side.words] = _help_of(side)
+        known = self._known[side.words]
         if not {"--bench-json", "--benchmark-json"} & {*known.split()}:
             raise InvalidInput(
                 f"{shown(side.words)} has neither benchrigor nor pytest-benchmark, expected one of "
                 "them where the tests run: pip install benchrigor"
             )
         wanted = {
+            "cache_dir": ["-o", f"cache_dir={cache}"],
             "--numprocesses": ["-n", "0"],
             "--no-cov": ["--no-cov"],
             "--bench-json": [f"--bench-json={own}", f"--bench-budget={share_s:g}"],
@@ -173,7 +187,7 @@ class PytestSuite:
             options.append(f"--bench-store={own}.sqlite")  # not in that of the project
         if "--bench-json" in known and "--benchmark-json" not in known:
             options.append("--bench-take-benchmark")
-        return ["-p", _PLUGIN, "-p", "no:cacheprovider", "-q", *options]
+        return ["-p", _PLUGIN, "--maxfail=0", "-q", *options]
 
 
 def _help_of(side: Side) -> str:
@@ -246,6 +260,8 @@ def _figure(found: Result) -> tuple[Metric | None, float | None]:
         if values is not None
     ]
     taken = np.concatenate([np.atleast_1d(values) for values in readings] or [np.empty(0)])
+    if metric.kind is Quantity.TIME and taken.size and taken.min() < 0.0:
+        raise InvalidInput(f"{found.name} took {taken.min()} {metric.unit}, expected {A_DURATION}")
     return metric, float(taken.mean()) if taken.size else None
 
 
@@ -293,5 +309,5 @@ def suite_of(words: Sequence[str], results: str | None) -> Iterator[Suite | Pyte
     if results is not None or not is_pytest(words):
         yield Suite(words, results=results)
         return
-    with TemporaryDirectory(prefix="benchrigor-gate-") as folder:
+    with marked_folder() as folder:
         yield PytestSuite(folder)

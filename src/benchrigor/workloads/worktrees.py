@@ -81,6 +81,18 @@ def _remove_abandoned() -> None:
 
 
 @contextmanager
+def marked_folder() -> Iterator[Path]:
+    """Make a folder for as long as it is used; the next start removes that of a killed process."""
+    with ExitStack() as stack:
+        with hold_interrupts():
+            _remove_abandoned()
+            folder = Path(mkdtemp(prefix=_PREFIX)).resolve()
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            (folder / _OWNER).write_text(_owner(os.getpid()))
+        yield folder
+
+
+@contextmanager
 def worktrees(
     revisions: Sequence[str], *, folder: Path | None = None, build: Sequence[str] | None = None
 ) -> Iterator[list[Checkout]]:
@@ -102,12 +114,8 @@ def worktrees(
     commits = [commit_of(revision, top) for revision in revisions]
     here = folder.relative_to(top)
     with ExitStack() as stack:
-        with hold_interrupts():
-            _remove_abandoned()
-            shelter = Path(mkdtemp(prefix=_PREFIX)).resolve()
-            stack.callback(_git, "worktree", "prune", cwd=top)
-            stack.callback(shutil.rmtree, shelter, ignore_errors=True)
-            (shelter / _OWNER).write_text(_owner(os.getpid()))
+        stack.callback(_git, "worktree", "prune", cwd=top)
+        shelter = stack.enter_context(marked_folder())
         checkouts = []
         for index, (revision, commit) in enumerate(zip(revisions, commits, strict=True)):
             place = shelter / str(index)

@@ -1,0 +1,80 @@
+"""A suite of pytest in one side: which tests run, and what its own options cannot do."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.gate.suites import TIME
+
+from benchrigor.gate import Pass, Sources, measure_gate, measuring
+from benchrigor.gate.suite import suite_of
+from benchrigor.workloads import worktrees
+
+TESTS = """
+def test_breaks(bench): bench(unknown)
+def test_two(bench):
+    bench(lambda: sum(range(100)))
+    bench(lambda: sum(range(200)))
+def test_last(bench): bench(lambda: None)
+"""
+
+
+def test_a_suite_runs_the_tests_of_measurements_whatever_its_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failure does not end it, nor does one before choose its tests; the second is of a test."""
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    (tmp_path / "test_s.py").write_text(TESTS)
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -x --lf\n")
+    words = (sys.executable, "-m", "pytest")
+    with (
+        suite_of(words, None) as suite,
+        Sources(words=words, folders=[tmp_path, tmp_path]).sides() as sides,
+    ):
+        given: Any = {"share_s": 0.01, "limit_s": 60.0}
+        whole = suite.run(sides["old"], None, **given)
+        assert whole.failed.keys() == {"test_s.py::test_breaks"}
+        two = {"test_s.py::test_two", "test_s.py::test_two #2"}
+        assert whole.values.keys() == two | {"test_s.py::test_last"}
+        chosen = suite.run(sides["old"], ["test_s.py::test_two #2"], **given)
+        assert chosen.values.keys() == two
+        assert chosen.spent_s("test_s.py::test_two #2") == chosen.spent_s("test_s.py::test_two")
+
+
+def test_a_killed_gate_leaves_no_folder_after_the_next_start() -> None:
+    program = """
+        import os
+        from benchrigor.gate.suite import suite_of
+        with suite_of(["pytest"], None) as suite:
+            print(suite._folder, flush=True)
+            os._exit(1)
+    """
+    argv = [sys.executable, "-c", textwrap.dedent(program)]
+    left = Path(subprocess.run(argv, capture_output=True, text=True, check=False).stdout.strip())
+    assert left.is_dir()
+    with worktrees.marked_folder():
+        assert not left.exists()
+
+
+def test_the_share_of_each_call_leaves_room_for_six_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that takes nearly a sixth of the budget has no time for longer calls."""
+    shares = []
+
+    class Slow:
+        can_choose = True
+
+        def run(self, *_: object, share_s: float, **__: object) -> Pass:
+            shares.append(share_s)
+            return Pass(elapsed_s=0.55, values={"a": 1.0}, metrics={"a": TIME})
+
+    monkeypatch.setattr(measuring, "suite_of", lambda *_: nullcontext(Slow()))
+    measure_gate(Sources(words=("pytest",), folders=[tmp_path, tmp_path]), budget_s=10.0)
+    assert {*shares} == {measuring.SHARE_S}
