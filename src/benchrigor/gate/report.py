@@ -120,9 +120,9 @@ def _said(gate: Gate) -> Iterator[str]:
     yield f"{many(gate.blocks, 'block')} of processes in {show_duration(gate.elapsed_s)}{ended}"
     failed = {role: {*gate.failed.get(role, {})} for role in ("old", "new")}
     both = failed["old"] & failed["new"]
-    for where, names in (("both sides", both), ("the old side", failed["old"] - both)):
-        if names:
-            yield f"failed on {where}, and left out: {first_few(sorted(names), _SOME)}"
+    for where, left_out in (("both sides", both), ("the old side", failed["old"] - both)):
+        if left_out:
+            yield f"failed on {where}, and left out: {first_few(sorted(left_out), _SOME)}"
     for role, names in gate.only.items():
         yield f"only on the {role} side: {first_few(names, _SOME)}"
     for name, why in gate.refused.items():
