@@ -48,6 +48,20 @@ def test_an_interpreter_takes_the_place_of_that_of_the_command(
         assert sides["new"].words == tuple("other" if word == "py" else word for word in expected)
 
 
+def test_the_environment_of_a_project_is_not_in_its_revisions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that a side was built with is its own."""
+    for place in ("here/.venv/pytest", "here/app", "one/app", "two/app"):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).touch()
+    monkeypatch.chdir(tmp_path / "here")
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for word, expected in ((".venv/pytest", str(Path.cwd() / ".venv" / "pytest")), ("./app",) * 2):
+        with Sources(words=[word], folders=folders).sides() as sides:
+            assert sides["old"].words == (expected,)
+
+
 def test_a_command_without_an_interpreter_needs_a_place_for_it() -> None:
     sources = Sources(words=("make", "bench"), pythons=["py", "other"])
     with pytest.raises(InvalidInput, match=r"\{python\}"), sources.sides():
@@ -56,8 +70,8 @@ def test_a_command_without_an_interpreter_needs_a_place_for_it() -> None:
 
 def test_folders_are_sides_and_the_copy_is_of_the_old_one(tmp_path: Path) -> None:
     for name in ("one", "two"):
-        (tmp_path / name / "src" / "shop").mkdir(parents=True)
-        (tmp_path / name / "src" / "shop" / "__init__.py").touch()
+        (tmp_path / name / "src" / "ours" / "shop").mkdir(parents=True)
+        (tmp_path / name / "src" / "ours" / "shop" / "__init__.py").touch()
     one, two = tmp_path / "one", tmp_path / "two"
     with Sources(words=COMMAND, folders=[one, two]).sides() as sides:
         assert [*sides] == ["old", "new", "copy"]

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.gate.suites import TIME
 
+from benchrigor.errors import WorkloadFailed
 from benchrigor.gate import Pass, Sources, measure_gate, measuring
 from benchrigor.gate.suite import suite_of
 from benchrigor.workloads import worktrees
@@ -45,6 +46,14 @@ def test_a_suite_runs_the_tests_of_measurements_whatever_its_options(
         chosen = suite.run(sides["old"], ["test_s.py::test_two #2"], **given)
         assert chosen.values.keys() == two
         assert chosen.spent_s("test_s.py::test_two #2") == chosen.spent_s("test_s.py::test_two")
+
+
+def test_what_cannot_be_imported_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    (tmp_path / "test_s.py").write_text("import unknown_module\n")
+    sources = Sources(words=(sys.executable, "-m", "pytest"), folders=[tmp_path, tmp_path])
+    with pytest.raises(WorkloadFailed, match="No module named 'unknown_module'"):
+        measure_gate(sources, budget_s=60.0)
 
 
 def test_a_killed_gate_leaves_no_folder_after_the_next_start() -> None:

@@ -133,7 +133,7 @@ class Sources:
                 role=role,
                 label=label,
                 folder=place.folder,
-                words=with_python(self.words, python),
+                words=with_python(_at_home(self.words, place.folder), python),
                 top=place.top,
                 others=tuple(each for each in tops if not place.top.is_relative_to(each)),
                 path=() if python else tuple(path),
@@ -143,9 +143,20 @@ class Sources:
 
 def _roots(folder: Path) -> Iterator[Path]:
     """Yield the folders of a project that Python imports from, if it is one of Python."""
-    for place in (folder / "src", folder):
-        if any(place.glob("*.py")) or any(place.glob("*/__init__.py")):
-            yield place
+    source = folder / "src"  # may hold nothing but packages that share a namespace
+    if source.is_dir():
+        yield source
+    if any(folder.glob("*.py")) or any(folder.glob("*/__init__.py")):
+        yield folder
+
+
+def _at_home(words: Sequence[str], folder: Path) -> tuple[str, ...]:
+    """Return a command whose interpreter, if the side lacks it, is that of the folder here."""
+    first, *rest = words
+    here = Path(first)
+    is_python = here.name.startswith("python") or is_pytest(words)
+    is_lacking = here.name != first and not (folder / first).exists() and here.exists()
+    return (str(here.absolute()) if is_python and is_lacking else first, *rest)
 
 
 def with_python(words: Sequence[str], python: str) -> tuple[str, ...]:

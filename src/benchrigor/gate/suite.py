@@ -141,6 +141,7 @@ class PytestSuite:
             env = {"BENCHRIGOR_GATE": str(asked), "PYTHONPATH": os.pathsep.join(path)}
             accepted = (_PASSED, _FAILED, _NONE)
             given: Any = {"limit_s": limit_s, "env": env, "accepted": accepted, "wanted": told}
+            given["stderr"] = output  # pytest says in stdout what it cannot import
             elapsed_s = run_in(side, words, output, **given)
             seen = json.loads(told.read_text())
             side.check_imports(seen["modules"])
@@ -206,6 +207,7 @@ def run_in(
     env: Mapping[str, str] | None = None,
     accepted: Collection[int] = (0,),
     wanted: Path | None = None,
+    stderr: OutputFile | None = None,
 ) -> float:
     """Run a command in a side to its end, and return its seconds.
 
@@ -214,7 +216,8 @@ def run_in(
     env = {**side.env, **(env or {})}
     line = CommandLine(words, cwd=side.folder, env=env, accept_exit=accepted)
     clock = WallClock()
-    with OutputFile(keeps_end=True) as stderr:
+    with OutputFile(keeps_end=True) as own:
+        stderr = stderr or own
         group = line.start(words, stdout=output, stderr=stderr, clock=clock, timeout_s=limit_s)
         ended = group.wait(None)
         failure = ended.failure or line.failure(ended.code)

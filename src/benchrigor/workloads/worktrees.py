@@ -132,7 +132,7 @@ def worktrees(
 
 def is_changed() -> bool:
     """Return whether the current tree differs from its last commit."""
-    return bool(_git("status", "--porcelain", "--untracked-files=no"))
+    return bool(_git("status", "--porcelain", "--untracked-files=no", cwd=_top(Path.cwd())))
 
 
 def _top(folder: Path) -> Path:
