@@ -216,7 +216,10 @@ def wrong_function(name: str, func: object, expected: str) -> list[str]:
 
 
 def awaits(func: Any) -> bool:
-    """Return whether a function is a coroutine function: its calls are awaited."""
+    """Return whether a function is a coroutine function: its calls are awaited.
+
+    The program of a fresh interpreter, in `worker`, decides by the flags of its code.
+    """
     return callable(func) and any(map(inspect.iscoroutinefunction, (func, func.__call__)))
 
 

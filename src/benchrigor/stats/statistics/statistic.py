@@ -77,12 +77,13 @@ class Several:
 
 
 class Statistic(Protocol):
-    """A statistic of readings: everything that depends on the statistic is here.
+    """A statistic of readings, with what depends on it.
 
+    Whoever asks for ``q`` takes a statistic without it for a mean, that of its `as_mean`.
     Methods raise NotEstimable where the readings allow no number.
     """
 
-    is_mean: bool = True  # whether each reading counts by its value
+    is_mean: bool = True  # whether it is the mean of all readings that count
     q: float | None = None  # share of readings below a quantile
     follows_pace: bool = True  # whether the pace of the machine moves it
     refusal: Notice | None = None  # why it has no interval, whatever the readings
