@@ -108,6 +108,23 @@ def test_teardown_also_follows_a_failed_call(error: BaseException) -> None:
     assert len(torn_down) == 3
 
 
+@pytest.mark.parametrize("error", [ValueError(), KeyboardInterrupt()])
+def test_calls_per_reading_are_chosen_again_after_a_failure_meanwhile(error: BaseException) -> None:
+    clock = FakeClock()
+    calls: list[int] = []
+
+    def func() -> None:
+        clock.advance(1_000)
+        calls.append(1)
+        if len(calls) == 4:
+            raise error
+
+    workload = CallableWorkload(func, clock=clock)
+    with pytest.raises((WorkloadFailed, KeyboardInterrupt)):
+        run(workload, readings=5)
+    assert run(workload, readings=5).facts["inner_loop"] > 1
+
+
 @pytest.mark.parametrize("policy", ["on", "off"])
 @pytest.mark.parametrize("was_on", [True, False])
 @pytest.mark.parametrize("fails", [True, False])

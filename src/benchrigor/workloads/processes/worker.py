@@ -221,16 +221,16 @@ class Calls:
 
         A single call that is plainly long enough is kept, as a reading after ``done`` others.
         """
-        self.inner, self.is_chosen = 1, True
-        if self.most <= 1:
-            return
-        (single_ns,) = self.time(1, done)
-        if single_ns >= NO_HICCUP * self.enough_ns:
-            self.kept_ns.append(single_ns)
-            return
-        inner, lasting_ns = calls_per_reading(single_ns, self.enough_ns, self._time_apart)
-        self.inner = min(inner, self.most)
-        self.forget(done, lasting_ns)
+        inner = 1
+        if self.most > 1:
+            (single_ns,) = self.time(1, done)
+            if single_ns >= NO_HICCUP * self.enough_ns:
+                self.kept_ns.append(single_ns)
+            else:
+                chosen = calls_per_reading(single_ns, self.enough_ns, self._time_apart)
+                inner = min(chosen[0], self.most)
+                self.forget(done, chosen[1])
+        self.inner, self.is_chosen = inner, True  # at last: a failure or signal leaves no choice
 
     def _time_apart(self, calls: int) -> int:
         """Return the time of calls that are not readings."""
