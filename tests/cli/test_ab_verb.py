@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import venv
 from pathlib import Path
 
@@ -98,6 +100,21 @@ def test_revisions_are_built_first_and_changes_that_are_not_committed_are_told(
     assert failed.exit_code == 5
     assert "nowhere" in failed.stderr
     assert trees() == 1
+
+
+def test_only_folders_that_no_living_process_holds_are_removed(
+    cli, repository, tmp_path, monkeypatch
+):
+    """The number and the start of a process tell nothing: another system has its own."""
+    folders = [held, _] = [tmp_path / "benchrigor-held", tmp_path / "benchrigor-left"]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "owner").write_text("1 0")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with (held / "owner").open() as owner:
+        fcntl.flock(owner, fcntl.LOCK_EX)
+        assert cli(*REVISIONS, "--build", "ls nowhere", "ab_job:work").exit_code == 5
+    assert [*tmp_path.glob("benchrigor-*")] == [held]
 
 
 def test_revisions_need_a_repository_that_has_them_and_the_module(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -13,13 +12,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import gettempdir, mkdtemp
 
-import psutil  # type: ignore[import-untyped]
-
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.workloads.processes.command_line import CommandLine, shown, with_stderr
 from benchrigor.workloads.processes.own_signals import hold_interrupts
 from benchrigor.workloads.processes.process_group import OutputFile
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,20 +66,24 @@ def _roots(module: str) -> list[str]:
 _PREFIX, _OWNER = "benchrigor-", "owner"
 
 
-def _owner(pid: int) -> str:
-    """Return a process by its number and its start; empty if it no longer lives."""
-    with suppress(psutil.Error):
-        return f"{pid} {psutil.Process(pid).create_time()}"
-    return ""
+@contextmanager
+def _held(mark: Path) -> Iterator[None]:
+    """Hold a file inside, or until this process is killed; OSError if another one holds it."""
+    with mark.open("ab") as file:
+        if fcntl is None:
+            raise OSError
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
 
 
 def _remove_abandoned() -> None:
-    """Remove the folders of processes that were killed; git forgets them when it next prunes."""
+    """Remove the folders of processes that were killed; git forgets them when it next prunes.
+
+    Numbers and starts of processes would not tell: a container has its own, and the clock is set.
+    """
     for mark in Path(gettempdir()).glob(f"{_PREFIX}*/{_OWNER}"):
-        with suppress(OSError, ValueError):
-            owner = mark.read_text()
-            if owner and owner != _owner(int(owner.partition(" ")[0])):
-                shutil.rmtree(mark.parent, ignore_errors=True)
+        with suppress(OSError), _held(mark):
+            shutil.rmtree(mark.parent, ignore_errors=True)
 
 
 @contextmanager
@@ -88,7 +94,9 @@ def marked_folder() -> Iterator[Path]:
             _remove_abandoned()
             folder = Path(mkdtemp(prefix=_PREFIX)).resolve()
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
-            (folder / _OWNER).write_text(_owner(os.getpid()))
+            with suppress(OSError):
+                stack.enter_context(_held(folder / f"{_OWNER}-to-be"))
+                (folder / f"{_OWNER}-to-be").rename(folder / _OWNER)
         yield folder
 
 
