@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -323,6 +324,16 @@ def test_the_default_file_lies_in_the_users_data_folder(
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "platform", platform)
     assert default_path() == Path(expected)
+
+
+def test_without_a_home_folder_the_error_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("BENCHRIGOR_STORE", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(Path, "home", Mock(side_effect=RuntimeError))
+    with pytest.raises(StoreFailed) as failed:
+        default_path()
+    assert "XDG_DATA_HOME" in str(failed.value)
 
 
 @pytest.mark.parametrize("is_there", [False, True])

@@ -45,7 +45,7 @@ def data_folder() -> Path:
         try:
             folder = Path.home() / below_home
         except RuntimeError as error:
-            raise StoreFailed(f"{error} Set BENCHRIGOR_STORE to the journal's path.") from error
+            raise StoreFailed(f"you have no home folder: set {variable} to a folder") from error
     return folder / "benchrigor"
 
 
