@@ -81,7 +81,7 @@ def test_two_revisions_are_compared_and_nothing_is_left(cli, repository, trees):
     (repository / "untracked.txt").write_text("mine")
     result = cli(*REVISIONS, "--budget", "3", "ab_job:work")
     assert result.exit_code in WORSE_UNLESS_BUSY
-    assert "not committed" not in result.stderr
+    assert "uncommitted" not in result.stderr
     assert trees() == 1
     assert (repository / "untracked.txt").read_text() == "mine"
     assert "range(1000)" in (repository / "ab_job.py").read_text()
@@ -94,7 +94,7 @@ def test_revisions_are_built_first_and_changes_that_are_not_committed_are_told(
     words = (*REVISIONS, "--budget", "1", "--build")
     built = cli(*words, "touch built", "ab_job:work")
     assert built.exit_code in {0, *WORSE_UNLESS_BUSY}  # it has a second
-    assert "not committed" in built.stderr
+    assert "uncommitted" in built.stderr
     assert not (repository / "built").exists()
     failed = cli(*words, "ls nowhere", "ab_job:work")
     assert failed.exit_code == 5
