@@ -75,15 +75,17 @@ def test_the_share_of_each_call_leaves_room_for_six_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that takes nearly a sixth of the budget has no time for longer calls."""
-    shares = []
+    shares, limits = list[float](), list[float]()
 
     class Slow:
         can_choose = True
 
-        def run(self, *_: object, share_s: float, **__: object) -> Pass:
+        def run(self, *_: object, share_s: float, limit_s: float) -> Pass:
             shares.append(share_s)
+            limits.append(limit_s)
             return Pass(elapsed_s=0.55, values={"a": 1.0}, metrics={"a": TIME})
 
     monkeypatch.setattr(measuring, "suite_of", lambda *_: nullcontext(Slow()))
     measure_gate(Sources(words=("pytest",), folders=[tmp_path, tmp_path]), budget_s=10.0)
     assert {*shares} == {measuring.SHARE_S}
+    assert max(limits) <= 10.0  # what hangs later does not take a minute of a budget of seconds

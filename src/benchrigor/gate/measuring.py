@@ -111,7 +111,7 @@ class _Runner:
         budget_s = self._engine.goal.options.budget_s
         limit_s = budget_s
         if self._first_s is not None:
-            limit_s = max(_SLOWER * self._first_s, _LEAST_LIMIT_S)
+            limit_s = min(max(_SLOWER * self._first_s, _LEAST_LIMIT_S), budget_s)
         passes: dict[str, Pass] = {}
         for role in turn.order:
             passes[role] = self._suite.run(
