@@ -26,6 +26,7 @@ from benchrigor.errors import PlanMismatch, WorkloadFailed
 from benchrigor.model import (
     Code,
     Decision,
+    Metric,
     Options,
     Progress,
     Round,
@@ -37,6 +38,7 @@ from benchrigor.model import (
 from benchrigor.protocols import LastingWorkload, Recorder
 from benchrigor.session import Session, default_rules
 from benchrigor.session.engine import Engine
+from benchrigor.session.measured_metrics import MeasuredMetrics
 from benchrigor.session.schedule.schedules import next_readings
 from benchrigor.testing import FakeClock, MemoryStore
 
@@ -298,3 +300,26 @@ def test_an_invocation_is_as_long_as_its_start_and_the_spread_between_are_worth(
         split=replace(known, **given),  # type: ignore[arg-type]
     )
     assert next_readings(standing, Options(rounds="restarted", **options)) == wanted
+
+
+class Unread(list[np.ndarray]):
+    """Readings of rounds that only a look may go through."""
+
+    def __iter__(self) -> Any:
+        raise AssertionError("all rounds so far are read between two looks")
+
+
+@pytest.mark.parametrize("size", [0, 1, 40])
+def test_a_round_costs_the_same_after_any_number_of_others(size: int) -> None:
+    metrics = MeasuredMetrics(Options(), (Metric(name="time", unit="s"),), None)
+    values: dict[str, Any] = {"readings": {"time": 1.0}}
+    if size:
+        values = {"unit_readings": {"time": np.ones(size)}}
+    for index in range(5):
+        finished = Round(plan=RoundPlan(index=index), elapsed_ns=10**9, **values)
+        metrics.check(finished)
+        metrics.take(finished)
+        metrics.spend(finished, index + 1.0)
+        so_far = metrics.by_name["time"]
+        so_far.chunks = Unread(so_far.chunks) if index == 0 else so_far.chunks
+        assert so_far.units == (index + 1) * max(size, 1)

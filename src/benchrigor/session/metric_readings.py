@@ -113,6 +113,7 @@ class MetricReadings:
     weights: list[float] = field(default_factory=list)
     phases: list[StablePhase] = field(default_factory=list)  # of restarted rounds, by a detector
     n: int = 0
+    counted: int = 0  # units of all rounds, added up as they come
     last_units: int = 1  # that the last round added
     batch: int = 1
     busy_s: float = 0.0  # of readings that are durations: how long their calls took
@@ -154,7 +155,8 @@ class MetricReadings:
         self.busy_s += float(values.sum()) * calls
         self.weights += weights_of(finished, self.metric)
         self.n += int(groups.sizes.sum())
-        self.last_units = max(self.unit.units_in([values]), 1)
+        new_units = self.unit.units_in(values)
+        self.counted, self.last_units = self.counted + new_units, max(new_units, 1)
         self.batch = max(self.batch, calls)
         return usable or self.is_single
 
@@ -246,7 +248,7 @@ class MetricReadings:
             return self.pieces_over
         if self.phases and not self.is_single:
             return sum(phase.n >= MIN_FOR_VARIANCE for phase in self.phases)
-        return self.now.units_in(self.chunks)
+        return self.n if self.is_single else self.counted
 
     @property
     def disturbed(self) -> int:

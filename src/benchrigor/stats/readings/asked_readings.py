@@ -177,9 +177,9 @@ class Unit(Protocol):
         """Whether the readings of a round can add to an estimate."""
         return True
 
-    def units_in(self, rounds: Sequence[Floats]) -> int:
-        """Return how many units rounds give that count: all their readings."""
-        return sum(values.size for values in rounds)
+    def units_in(self, values: Floats) -> int:
+        """Return how many units a round gives that count: all its readings."""
+        return values.size
 
     def taken_for(self, _series: Sequence[Floats]) -> Unit:
         """Return the unit that the series so far are taken for."""

@@ -263,9 +263,9 @@ class _Pieces(_Values):
         """Return the piece."""
         return piece
 
-    def units_in(self, rounds: Sequence[Floats]) -> int:
-        """Return their number: that of pieces is known where they are over."""
-        return len(rounds)
+    def units_in(self, _values: Floats) -> int:
+        """Return 1: how many pieces count is known where they are over."""
+        return 1
 
     def at_look(
         self, series: Sequence[Floats], options: Options
@@ -309,9 +309,9 @@ class _Invocations(_Values):
         """Whether its readings have a variance."""
         return values.size >= MIN_FOR_VARIANCE
 
-    def units_in(self, rounds: Sequence[Floats]) -> int:
-        """Return how many rounds are usable."""
-        return sum(map(self.is_usable, rounds))
+    def units_in(self, values: Floats) -> int:
+        """Return 1 for a usable round."""
+        return int(self.is_usable(values))
 
     def taken_for(self, series: Sequence[Floats]) -> Unit:
         """Return single readings if each round gave one, which has no phases to cut."""
@@ -422,9 +422,9 @@ class ByWork(Unit):
         """Return the round as one group."""
         return groups_of(finished.delays, np.array([finished.duration_s]))
 
-    def units_in(self, rounds: Sequence[Floats]) -> int:
-        """Return their number: which of them count, the schedule of work knows."""
-        return len(rounds)
+    def units_in(self, _values: Floats) -> int:
+        """Return 1: which rounds count, the schedule of work knows."""
+        return 1
 
     @property
     def left_out(self) -> tuple[int, ...]:
