@@ -258,7 +258,7 @@ LEFT = {  # what a module does once, and each call
     "a thread": ("", f"if threading.active_count() < 3: {THREAD}{STEADY}"),
     "a background job": ("", "os.system('sleep 600 & sleep 0.01')"),
 }
-SAID = {"what hangs at the exit": "at exit", "a thread": "running: poller"}
+SAID = {"what hangs at the exit": "exit functions", "a thread": "running: poller"}
 
 
 @pytest.mark.parametrize("left", LEFT)

@@ -56,7 +56,7 @@ def test_a_suite_that_is_not_compared_fails(saved):
         (4, ("--bench-take-benchmark", "--benchmark-disable"), "--benchmark-disable"),
         (1, ("--dist=load", "--tx=2*popen"), "-n 0"),
         (1, ("test_plain.py",), "fixture bench"),
-        (1, ("test_other.py",), "no counterpart"),
+        (1, ("test_other.py",), "counterpart"),
         (5, ("test_plain.py", "--bench-only"), "fixture bench"),
         (1, ("test_asleep.py",), "fixture bench"),
         (1, ("test_unused.py",), "nothing was"),
@@ -69,7 +69,7 @@ def test_a_suite_that_is_not_compared_fails(saved):
 
 @pytest.mark.parametrize(
     ("source", "why"),
-    [(PLAIN, "fixture bench"), ("def test_it(bench):\n    bench(lambda: 1)\n", "no counterpart")],
+    [(PLAIN, "fixture bench"), ("def test_it(bench):\n    bench(lambda: 1)\n", "counterpart")],
 )
 def test_a_revision_that_is_not_compared_with_fails(pytester, source, why):
     pytester.makepyfile(source)
