@@ -23,6 +23,13 @@ def test_two(bench):
     bench(lambda: sum(range(100)))
     bench(lambda: sum(range(200)))
 def test_last(bench): bench(lambda: None)
+def test_lost(bench, no_such_fixture): pass
+"""
+CONFTEST = """
+import sys
+for word in sys.argv:
+    if word.startswith("--benchmark-json="):
+        open(word.partition("=")[2], "w").close()
 """
 
 
@@ -33,6 +40,7 @@ def test_a_suite_runs_the_tests_of_measurements_whatever_its_options(
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
     (tmp_path / "test_s.py").write_text(TESTS)
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -x --lf\n")
+    (tmp_path / "conftest.py").write_text(CONFTEST)  # as pytest-benchmark does with no results
     words = (sys.executable, "-m", "pytest")
     with (
         suite_of(words, None) as suite,
@@ -40,7 +48,8 @@ def test_a_suite_runs_the_tests_of_measurements_whatever_its_options(
     ):
         given: Any = {"share_s": 0.01, "limit_s": 60.0}
         whole = suite.run(sides["old"], None, **given)
-        assert whole.failed.keys() == {"test_s.py::test_breaks"}
+        assert whole.failed.keys() == {"test_s.py::test_breaks", "test_s.py::test_lost"}
+        assert "no_such_fixture" in whole.failed["test_s.py::test_lost"]
         two = {"test_s.py::test_two", "test_s.py::test_two #2"}
         assert whole.values.keys() == two | {"test_s.py::test_last"}
         chosen = suite.run(sides["old"], ["test_s.py::test_two #2"], **given)

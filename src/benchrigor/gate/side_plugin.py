@@ -45,7 +45,8 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     _durations[report.nodeid] = _durations.get(report.nodeid, 0.0) + report.duration
     if report.failed and report.nodeid not in _failed:
         crash = getattr(report.longrepr, "reprcrash", None)
-        why = str(getattr(crash, "message", "") or report.longrepr).strip()
+        unknown = getattr(report.longrepr, "errorstring", "")  # of a fixture
+        why = str(getattr(crash, "message", "") or unknown or report.longrepr).strip()
         _failed[report.nodeid] = why.splitlines()[0][:200] if why else f"{report.when} failed"
 
 
