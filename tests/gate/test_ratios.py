@@ -89,6 +89,16 @@ def test_copies_that_all_differ_a_little_make_it_advisory_too() -> None:
     assert found.null.p_value < 0.01
 
 
+def test_processes_in_an_order_that_was_drawn_are_independent() -> None:
+    """Student's t holds for any number of blocks, as readings of one process would not have it."""
+    found = gate_of(SimulatedSuite({"noisy": 0.05}, seed=4), seed=4, budget_s=20.0)
+    assert found.family is not None
+    ratio = found.family.comparisons["noisy"].ratio
+    assert ratio is not None
+    assert ratio.n > 30
+    assert ratio.degrees_of_freedom == ratio.n - 1
+
+
 def test_it_ends_at_the_budget() -> None:
     suite = SimulatedSuite({"noisy": 0.3, "quiet": 0.005}, seed=4)
     found = gate_of(suite, seed=4, budget_s=20.0)

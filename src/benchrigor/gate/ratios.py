@@ -210,7 +210,9 @@ class Ratios:
         one, two = (tuple(np.array([value]) for value in side) for side in pairs.T.tolist())
         asked = asked_of(None, self.options.confidence, benchmark.metric.direction)
         positive = bool((pairs >= 0.0).all())
-        found = compare_samples(one, two, asked, self._margin, paired=True, positive=positive)
+        found = compare_samples(
+            one, two, asked, self._margin, paired=True, drawn=True, positive=positive
+        )
         return replace(found, readings_in=benchmark.metric.unit)
 
     def rough_figure(self, _: int) -> Width | None:

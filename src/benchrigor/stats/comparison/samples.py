@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -296,13 +297,18 @@ def independent(baseline: Sample, candidate: Sample, asked: Readings) -> Basis:
 
 
 def paired_invocations(
-    baseline: tuple[Floats, ...], candidate: tuple[Floats, ...], asked: Readings
+    baseline: tuple[Floats, ...],
+    candidate: tuple[Floats, ...],
+    asked: Readings,
+    *,
+    independent: bool = False,
 ) -> Basis:
     """Contrast invocations that were run in pairs; a pair counts if both have a value."""
     analyses = [analyse_sample(side, asked) for side in (baseline, candidate)]
     values = zip(*(analysis.levels for analysis in analyses), strict=True)
     kept = np.array([pair for pair in values if None not in pair], dtype=np.float64).reshape(-1, 2)
-    basis = _levels((kept[:, 0], kept[:, 1]), MEAN, asked.options.confidence, ())
+    sides = kept[:, 0], kept[:, 1]
+    basis = _levels(sides, MEAN, asked.options.confidence, (), independent=independent)
     one, two = (
         replace(combine_values(side.tolist(), asked.options.confidence), notices=analysis.notices)
         for side, analysis in zip(kept.T, analyses, strict=True)
@@ -354,7 +360,12 @@ def _contrast(one: Estimate, two: Estimate, *, symmetric: bool) -> Contrast:
 
 
 def _levels(
-    sides: Sequence[Floats], statistic: Statistic, confidence: float, transients: tuple[float, ...]
+    sides: Sequence[Floats],
+    statistic: Statistic,
+    confidence: float,
+    transients: tuple[float, ...],
+    *,
+    independent: bool = False,
 ) -> Basis:
     baseline, candidate = map(statistic.as_mean, sides)
     if baseline.size < MIN_FOR_VARIANCE:
@@ -364,10 +375,11 @@ def _levels(
         units = 1.0, 1.0
     apart = candidate / units[1] - baseline / units[0]
     series = (baseline, candidate, apart, candidate - baseline)
-    fits = [fit_level(values, transients=transients) for values in series]
+    fit = partial(fit_level, independent=independent)
+    fits = [fit(values, transients=transients) for values in series]
     # All levels are made in the same way, so that the ratio compares the levels.
     if any(not fit.transients and fit.standard_error > 0.0 for fit in fits):
-        fits = [fit_level(values) for values in series]
+        fits = [fit(values) for values in series]
     fits = [*map(statistic.freed, fits)]
     are_positive = (float(baseline.min()) >= 0.0, float(candidate.min()) >= 0.0, False, False)
     first, second, _, shift = (

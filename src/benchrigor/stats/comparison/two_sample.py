@@ -166,10 +166,14 @@ def compare_samples(
     margin: float,
     *,
     paired: bool = False,
+    drawn: bool = False,
     positive: bool | None = None,
     wrong: Sequence[str] = (),
 ) -> Comparison:
     """Compare as `compare` does; ``positive`` is None if only the numbers say whether they are.
+
+    If the order of each pair of invocations was ``drawn``, they are independent of each other, and
+    Student's t holds for any number of them.
 
     ``wrong`` is already known to be wrong with what is asked.
     """
@@ -189,7 +193,7 @@ def compare_samples(
     if not paired or share:
         basis = independent(first, second, asked)
     elif isinstance(first, tuple) and isinstance(second, tuple):
-        basis = paired_invocations(first, second, asked)
+        basis = paired_invocations(first, second, asked, independent=drawn)
     else:
         pairs = np.asarray(first), np.asarray(second)
         _check_ratios(*pairs)

@@ -42,7 +42,9 @@ _MIN_BATCHES_FOR_SKEWNESS = 15
 _ABSORBED = 3.0
 
 
-def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit:
+def fit_level(
+    series: Floats, *, transients: tuple[float, ...] = (), independent: bool = False
+) -> LevelFit:
     """Fit the level of a series and its standard error.
 
     Parameters
@@ -52,6 +54,8 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
     transients
         Time constants, as shares of n, of decaying exponentials fitted along with the level from 30
         readings on, for transients too small to be detected.
+    independent
+        Whether the readings are known to be independent, so that their variance is enough.
 
     Raises
     ------
@@ -69,7 +73,7 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
         return exact_fit(float(series[0]), n)
     deviations = series - mean
     deviations /= scale
-    enough = n >= MIN_FOR_AUTOCORRELATION
+    enough = n >= MIN_FOR_AUTOCORRELATION and not independent
     shares = transients if enough else ()
     points = batch_means(deviations, max(1, n // _MAX_POINTS))
     size = n // points.size
