@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from benchrigor.gate import Block, Pass, Ratios, Sources, measure_gate
-from benchrigor.model import Metric, Standing, Turn, Verdict
+from benchrigor.model import Headway, Metric, Turn, Verdict
 from benchrigor.session.engine import Engine
 from benchrigor.session.schedule.race import LEAST_BLOCKS, Race
 from benchrigor.stats.series.interval import student_t
@@ -73,12 +73,12 @@ class Drawn:
         return Block(plan=turn.plan, passes=passes, elapsed_ns=elapsed_ns)
 
 
-def equal_blocks(state: Mapping[str, Standing], _: int) -> Sequence[str]:
+def equal_blocks(state: Mapping[str, Headway], _: int) -> Sequence[str]:
     """Choose all benchmarks."""
     return [*state]
 
 
-def equal_times(state: Mapping[str, Standing], blocks: int) -> Sequence[str]:
+def equal_times(state: Mapping[str, Headway], blocks: int) -> Sequence[str]:
     """Choose the benchmark that took least time so far."""
     if blocks < LEAST_BLOCKS:
         return [*state]
@@ -89,7 +89,7 @@ def time_until_known(seed: int, count: int, choose: Callable[..., Sequence[str]]
     """Return the time until .8 of the half-widths are reached, by a race unless one is given."""
     suite, race = Drawn(np.random.default_rng([seed, 0]), count), Race(SIDES, seed)
     logs: dict[str, list[float]] = {name: [] for name in suite.names}
-    state = {name: Standing() for name in suite.names}
+    state = {name: Headway() for name in suite.names}
     reached, elapsed_s, blocks = set[str](), 0.0, 0
     while len(reached) < 0.8 * count:
         turn = race.next(state) if choose is None else None
@@ -103,7 +103,7 @@ def time_until_known(seed: int, count: int, choose: Callable[..., Sequence[str]]
                 reach = student_t(n - 1.0, 0.95) * float(np.std(logs[name], ddof=1)) / math.sqrt(n)
                 width = reach / (MARGIN / 2.0)
             narrow = state[name].narrow + 1 if width is not None and width <= 1.0 else 0
-            state[name] = Standing(
+            state[name] = Headway(
                 turns=n, busy_s=2.0 * n * suite.costs[name], width=width, narrow=narrow
             )
             if narrow >= 2:

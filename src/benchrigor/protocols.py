@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         ChangePoints,
         Decision,
         Delays,
+        Headway,
         Notice,
         Progress,
         References,
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
         RoundPlan,
         RunRecord,
         Sample,
-        Standing,
         Turn,
     )
 
@@ -156,7 +156,7 @@ class Schedule(Protocol):
     widths, never a ratio, so its choice does not depend on who is faster.
     """
 
-    def next(self, state: Mapping[str, Standing]) -> Turn | None:
+    def next(self, state: Mapping[str, Headway]) -> Turn | None:
         """Return the next turn of those under way, by name, or None."""
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.session.pairs.turns import both, comparing
 
-from benchrigor.model import Options, Standing, Turn
+from benchrigor.model import Headway, Options, Turn
 from benchrigor.protocols import Schedule
 from benchrigor.session.engine import Engine, Taken
 from benchrigor.session.pairs.ratio import Ratio
@@ -18,7 +18,7 @@ from benchrigor.session.schedule.race import Race
 from benchrigor.session.schedule.schedules import Alone, Blocks, Rotation
 
 NAMES, COPY = tuple("abcdefg"), "a copy of a"  # which some turns have besides
-NEW = Standing(elapsed_s=1.0, readings=10, last_readings=10, last_s=0.1, to_next_check=400)
+NEW = Headway(elapsed_s=1.0, readings=10, last_readings=10, last_s=0.1, to_next_check=400)
 
 
 def alone(seed: int) -> Schedule:
@@ -54,11 +54,11 @@ def turns_of(name: str, seed: int, number: int) -> list[Turn]:
     make, goals = MADE[name]
     schedule, taken = make(seed), list[Turn]()
     while len(taken) < number:
-        standing = Standing(
+        headway = Headway(
             turns=len(taken), readings=40 * len(taken), elapsed_s=0.01 * len(taken), last_s=0.01,
             last_readings=40, to_next_check=60,
         )  # fmt: skip
-        turn = schedule.next(dict.fromkeys(NAMES[:goals], standing))
+        turn = schedule.next(dict.fromkeys(NAMES[:goals], headway))
         assert turn is not None
         taken.append(turn)
     return taken

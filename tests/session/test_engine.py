@@ -26,13 +26,13 @@ from benchrigor.errors import PlanMismatch, WorkloadFailed
 from benchrigor.model import (
     Code,
     Decision,
+    Headway,
     Metric,
     Options,
     Progress,
     Round,
     RoundPlan,
     RunRecord,
-    Standing,
     StopReason,
 )
 from benchrigor.protocols import LastingWorkload, Recorder
@@ -289,7 +289,7 @@ def test_an_invocation_is_as_long_as_its_start_and_the_spread_between_are_worth(
     known = engine.result().analyses[0].split
     assert known is not None
     given = {"between": 1e-4, "within": 25e-4, "readings": 400.0, **components}
-    standing = Standing(
+    headway = Headway(
         readings=2_500,
         elapsed_s=1.0,
         last_readings=500,
@@ -299,7 +299,7 @@ def test_an_invocation_is_as_long_as_its_start_and_the_spread_between_are_worth(
         busy_s=0.5,
         split=replace(known, **given),  # type: ignore[arg-type]
     )
-    assert next_readings(standing, Options(rounds="restarted", **options)) == wanted
+    assert next_readings(headway, Options(rounds="restarted", **options)) == wanted
 
 
 class Unread(list[np.ndarray]):

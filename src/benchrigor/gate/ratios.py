@@ -18,11 +18,11 @@ from benchrigor.model import (
     Comparison,
     Decision,
     Estimate,
+    Headway,
     Metric,
     Options,
     Progress,
     RoundPlan,
-    Standing,
     StopReason,
     Width,
 )
@@ -134,10 +134,10 @@ class Ratios:
         compared = self._benchmarks.values()
         return sum(each.narrow >= LOOKS for each in compared), len(self._benchmarks)
 
-    def standings(self, engine: Engine[Any]) -> dict[str, Standing]:
+    def headways(self, engine: Engine[Any]) -> dict[str, Headway]:
         """Return the view of the race on each benchmark."""
         return {
-            name: Standing(
+            name: Headway(
                 turns=len(each.blocks),
                 elapsed_s=engine.elapsed_s,
                 busy_s=each.busy_s,
@@ -220,7 +220,7 @@ class Ratios:
 
     def state(self, engine: Engine[Any]) -> dict[str, Any]:
         """Return the progress."""
-        still = [name for name, each in self.standings(engine).items() if each.narrow < LOOKS]
+        still = [name for name, each in self.headways(engine).items() if each.narrow < LOOKS]
         is_early = self._blocks < LEAST_BLOCKS
         return {
             "readings": self._blocks,

@@ -25,6 +25,6 @@ __getattr__, __dir__ = lazy_names(
         "run": "RunRecord",
         "segments": "SegmentProfile",
         "selection": "Reason Selection",
-        "turn": "Standing Turn",
+        "turn": "Headway Turn",
     },
 )

@@ -34,7 +34,7 @@ from benchrigor.model.run import RunRecord as RunRecord
 from benchrigor.model.segments import SegmentProfile as SegmentProfile
 from benchrigor.model.selection import Reason as Reason
 from benchrigor.model.selection import Selection as Selection
-from benchrigor.model.turn import Standing as Standing
+from benchrigor.model.turn import Headway as Headway
 from benchrigor.model.turn import Turn as Turn
 from benchrigor.queues.data import PipelineStage as PipelineStage
 from benchrigor.queues.data import ServiceRate as ServiceRate

@@ -31,7 +31,7 @@ class Turn(OneLine):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Standing(OneLine):
+class Headway(OneLine):
     """How far a goal has come, for schedules: counts, durations and widths, but no number.
 
     Parameters

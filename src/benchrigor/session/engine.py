@@ -12,12 +12,12 @@ from benchrigor.errors import PlanMismatch, WorkTooShort
 from benchrigor.model import (
     Code,
     Decision,
+    Headway,
     Notice,
     Options,
     Progress,
     Round,
     RoundPlan,
-    Standing,
     StopReason,
     Turn,
     Width,
@@ -72,7 +72,7 @@ class Goal(Protocol):
     def is_early(self) -> bool:
         """Whether there are too few readings for a full look."""
 
-    def standings(self, engine: Engine[Any]) -> Mapping[str, Standing]:
+    def headways(self, engine: Engine[Any]) -> Mapping[str, Headway]:
         """Return what its schedule may see, by the names of those under way."""
 
     def check(self, finished: Any) -> None:
@@ -156,7 +156,7 @@ class Engine(Generic[G]):
     def _next_turn(self) -> Turn | None:
         """Ask the schedule; end if there can be no turn."""
         try:
-            return self.goal.schedule.next(self.goal.standings(self))
+            return self.goal.schedule.next(self.goal.headways(self))
         except WorkTooShort as error:
             refusal = Notice.of(Code.WORK_TOO_SHORT, why_=str(error))
             self.end(StopReason.WORK_TOO_SHORT, refusal)

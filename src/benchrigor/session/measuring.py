@@ -371,7 +371,7 @@ def rotate(
         for name, (session, workload) in runs.items()
     }
     errors: dict[str, BenchrigorError] = {}
-    schedule, state = Rotation([*runs], seed), {name: runs[name][0].standing for name in runs}
+    schedule, state = Rotation([*runs], seed), {name: runs[name][0].headway for name in runs}
     try:
         while turn := schedule.next(state):
             for name in turn.order:
@@ -379,7 +379,7 @@ def rotate(
                     is_over = next(under_way[name], None) is None
                 except BenchrigorError as failed:
                     errors[name], is_over = failed, True
-                state[name] = runs[name][0].standing
+                state[name] = runs[name][0].headway
                 if is_over:
                     del under_way[name], state[name]
     except KeyboardInterrupt as interrupt:

@@ -21,6 +21,7 @@ from benchrigor.machine.run_delay import RunDelay
 from benchrigor.model import (
     Code,
     Decision,
+    Headway,
     Metric,
     Notice,
     Options,
@@ -28,7 +29,6 @@ from benchrigor.model import (
     Round,
     RoundPlan,
     RunRecord,
-    Standing,
 )
 from benchrigor.model.checks import is_number, refuse, wrong_values
 from benchrigor.model.run import Provenance
@@ -181,9 +181,9 @@ class Session:
         return self.engine.progress
 
     @property
-    def standing(self) -> Standing:
+    def headway(self) -> Headway:
         """How far the session has come, for a `protocols.Schedule` of several."""
-        return self.subject.standing(self.engine)
+        return self.subject.headway(self.engine)
 
     def request_stop(self) -> None:
         """End the session after the round under way."""

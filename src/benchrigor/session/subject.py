@@ -10,13 +10,13 @@ from typing import Any
 from benchrigor.model import (
     Analysis,
     Code,
+    Headway,
     Metric,
     Notice,
     Options,
     Progress,
     Round,
     RunRecord,
-    Standing,
     StopReason,
     Width,
 )
@@ -123,17 +123,17 @@ class Subject:
             self.options = replace(self.options, rounds="restarted")
             self._measured.options = self.schedule.options = self.options
 
-    def standings(self, engine: Engine[Subject]) -> dict[str, Standing]:
+    def headways(self, engine: Engine[Subject]) -> dict[str, Headway]:
         """Return what its schedule sees."""
-        return {self.name: self.standing(engine)}
+        return {self.name: self.headway(engine)}
 
-    def standing(self, engine: Engine[Subject]) -> Standing:
+    def headway(self, engine: Engine[Subject]) -> Headway:
         """Return what a schedule sees of it."""
         last = self.rounds[-1] if self.rounds else None
         many = [metric for metric in self._measured.by_name.values() if metric.unit.many]
         restarted = [metric for metric in many if not metric.unit.one_process]
         splits = [metric.analysis.split for metric in restarted if metric.analysis is not None]
-        return Standing(
+        return Headway(
             turns=engine.told,
             readings=max((metric.n for metric in many), default=0),
             elapsed_s=engine.elapsed_s,

@@ -15,12 +15,12 @@ from benchrigor.model import (
     Code,
     Comparison,
     Estimate,
+    Headway,
     Metric,
     Notice,
     Observed,
     Options,
     Round,
-    Standing,
     Verdict,
     Width,
 )
@@ -314,10 +314,10 @@ class Ratio:
         """How many pairs were taken."""
         return self._so_far.taken
 
-    def standings(self, engine: Engine[Any]) -> dict[str, Standing]:
+    def headways(self, engine: Engine[Any]) -> dict[str, Headway]:
         """Return what its schedule sees."""
         last_readings, last_s = self._last
-        standing = Standing(
+        headway = Headway(
             turns=engine.told,
             readings=self._so_far.readings,
             elapsed_s=engine.elapsed_s,
@@ -329,7 +329,7 @@ class Ratio:
             busy_s=self._busy_s,
             as_long_as_start=self._by_turns,
         )
-        return {self.name: standing}
+        return {self.name: headway}
 
     def check(self, finished: Taken) -> None:
         """Take the result of a loop of this package as it is."""

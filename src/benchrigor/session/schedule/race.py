@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from benchrigor.model import RoundPlan, Standing, Turn
+from benchrigor.model import Headway, RoundPlan, Turn
 
 LEAST_BLOCKS = 6  # of everything, before any benchmark gets more time than others
 LOOKS = 2  # in a row that are narrow enough: one may be by luck
@@ -40,7 +40,7 @@ class Race:
         self._sides, self._seed, self._can_choose = tuple(sides), seed, can_choose
         self._blocks = self._null_blocks = 0
 
-    def next(self, state: Mapping[str, Standing]) -> Turn | None:
+    def next(self, state: Mapping[str, Headway]) -> Turn | None:
         """Return the next block; None if all are as narrow as wanted, two looks in a row.
 
         Also if the first block shows no benchmark that both sides have.
@@ -56,13 +56,13 @@ class Race:
         self._blocks += 1
         return turn
 
-    def _start_s(self, state: Mapping[str, Standing]) -> float:
+    def _start_s(self, state: Mapping[str, Headway]) -> float:
         """Return the time of a block that is spent on no benchmark."""
         elapsed_s = max(each.elapsed_s for each in state.values())
         return max(elapsed_s - sum(each.busy_s for each in state.values()), 0.0) / self._blocks
 
     @staticmethod
-    def _chosen(still: Mapping[str, Standing], start_s: float) -> tuple[str, ...]:
+    def _chosen(still: Mapping[str, Headway], start_s: float) -> tuple[str, ...]:
         nearest = sorted(still, key=lambda name: time_to_go(still[name]))
         taken_s, names = 0.0, list[str]()
         for name in nearest:
@@ -85,13 +85,13 @@ class Race:
         return (*pair[:place], copy, *pair[place:])
 
 
-def _block_s(standing: Standing) -> float:
-    return standing.busy_s / max(standing.turns, 1)
+def _block_s(headway: Headway) -> float:
+    return headway.busy_s / max(headway.turns, 1)
 
 
-def time_to_go(standing: Standing) -> float:
+def time_to_go(headway: Headway) -> float:
     """Return the expected time until an interval is narrow, which shrinks with the root of n."""
-    if standing.width is None:
+    if headway.width is None:
         return math.inf
-    blocks = standing.turns * (standing.width**2 - 1.0)
-    return max(blocks, 1.0) * _block_s(standing)
+    blocks = headway.turns * (headway.width**2 - 1.0)
+    return max(blocks, 1.0) * _block_s(headway)

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from benchrigor.model import Options, RoundPlan, Standing, Turn
+from benchrigor.model import Headway, Options, RoundPlan, Turn
 from benchrigor.model.checks import checked
 from benchrigor.model.options import LATEST
 from benchrigor.session.schedule.work_schedule import NextWork, WorkSchedule, with_work
 from benchrigor.settings import SETTINGS
 from benchrigor.stats.statistics.statistic import readings_per_invocation
 
-State = Mapping[str, Standing]  # of those under way, by name
+State = Mapping[str, Headway]  # of those under way, by name
 
 # Longest duration of a round: progress is shown and a stop request is obeyed that often.
 ROUND_S = 1.0
@@ -70,16 +70,16 @@ class Alone:
 
         WorkTooShort when rounds of the largest work amount are too short.
         """
-        ((name, standing),) = state.items()
-        options, piece = self.options, standing.piece
-        left_s = (piece + 1) * options.piece_s - standing.elapsed_s
+        ((name, headway),) = state.items()
+        options, piece = self.options, headway.piece
+        left_s = (piece + 1) * options.piece_s - headway.elapsed_s
         if options.pieces > 1:
             left_s = max(left_s, _LEAST * options.piece_s)
         plan = RoundPlan(
-            index=standing.turns,
-            work=self._amount(options.budget_s - standing.elapsed_s),
-            readings=next_readings(standing, options),
-            seed=seed_of(self._seed, standing.turns),
+            index=headway.turns,
+            work=self._amount(options.budget_s - headway.elapsed_s),
+            readings=next_readings(headway, options),
+            seed=seed_of(self._seed, headway.turns),
             seconds=_limit(left_s),
             piece=piece,
         )
@@ -124,13 +124,13 @@ class Blocks:
 
     def next(self, state: State) -> Turn:
         """Return the next blocks: how many pairs, or how many readings per process."""
-        (standing,) = state.values()
-        readings = next_readings(standing, self._options, least_invocations=_LEAST_INVOCATIONS)
+        (headway,) = state.values()
+        readings = next_readings(headway, self._options, least_invocations=_LEAST_INVOCATIONS)
         blocks = 1 if self._by_round else math.ceil(readings / 2)
         plan = RoundPlan(
-            index=standing.turns,
+            index=headway.turns,
             readings=readings if self._by_round else 2 * blocks,
-            seconds=_limit(self._options.budget_s - standing.elapsed_s),
+            seconds=_limit(self._options.budget_s - headway.elapsed_s),
         )
         return Turn(order=self._order(blocks, plan.index), plan=plan)
 
@@ -177,7 +177,7 @@ def _limit(left_s: float) -> float | None:
     return left_s if 0.0 < left_s < math.inf else None
 
 
-def next_readings(standing: Standing, options: Options, *, least_invocations: int = 10) -> int:
+def next_readings(headway: Headway, options: Options, *, least_invocations: int = 10) -> int:
     """Return how many unit readings the next round should take.
 
     The first round of a continuous session takes one reading, to learn its cost. Later ones last
@@ -187,49 +187,49 @@ def next_readings(standing: Standing, options: Options, *, least_invocations: in
     """
     most = _MOST_OF_A_ROUND
     if options.budget_readings is not None:
-        most = max(1, min(most, options.budget_readings - standing.readings))
+        most = max(1, min(most, options.budget_readings - headway.readings))
     if options.rounds == "restarted":
-        return int(min(_of_an_invocation(standing, options, least_invocations), most))
-    if standing.readings == 0:
+        return int(min(_of_an_invocation(headway, options, least_invocations), most))
+    if headway.readings == 0:
         return 1
-    wanted = int(min(max(1, standing.to_next_check), most, _GROWTH * standing.last_readings))
-    if standing.reading_s > 0.0:
-        left_s = (standing.piece + 1) * options.piece_s - standing.elapsed_s
-        wanted = min(wanted, math.ceil(min(ROUND_S, left_s) / standing.reading_s))
+    wanted = int(min(max(1, headway.to_next_check), most, _GROWTH * headway.last_readings))
+    if headway.reading_s > 0.0:
+        left_s = (headway.piece + 1) * options.piece_s - headway.elapsed_s
+        wanted = min(wanted, math.ceil(min(ROUND_S, left_s) / headway.reading_s))
         if left_s < ROUND_S:
             late_s = (LATEST - 1.0) * options.piece_s
-            wanted = min(wanted, math.floor((left_s + late_s) / standing.reading_s))
+            wanted = min(wanted, math.floor((left_s + late_s) / headway.reading_s))
     return max(1, wanted)
 
 
-def _of_an_invocation(standing: Standing, options: Options, least_invocations: int) -> int:
+def _of_an_invocation(headway: Headway, options: Options, least_invocations: int) -> int:
     """Return the unit readings of a restarted round that give the narrowest interval in the time.
 
     The cost of a start is the time of a round without its readings, plus its cut readings.
     """
-    first = standing.first_invocation or INVOCATION
-    if not (standing.invocations and standing.busy_s):
+    first = headway.first_invocation or INVOCATION
+    if not (headway.invocations and headway.busy_s):
         return first
     # Rounds may come from another program, with durations of another clock than its readings.
-    reading_s = min(standing.busy_s, standing.elapsed_s) / standing.readings
+    reading_s = min(headway.busy_s, headway.elapsed_s) / headway.readings
     if reading_s == 0.0:
         return first
-    start_s = max(standing.elapsed_s - standing.busy_s, 0.0) / standing.invocations
+    start_s = max(headway.elapsed_s - headway.busy_s, 0.0) / headway.invocations
     longest = _MOST_OF_AN_INVOCATION
     if math.isfinite(options.budget_s):
         in_time_s = options.budget_s / least_invocations - start_s
-        if standing.may_be_short and INVOCATION * reading_s > _USUAL_SHARE * options.budget_s:
+        if headway.may_be_short and INVOCATION * reading_s > _USUAL_SHARE * options.budget_s:
             short_s = _SHORT_SHARE * options.budget_s
-            if standing.readings == standing.invocations and 4.0 * reading_s > short_s:
+            if headway.readings == headway.invocations and 4.0 * reading_s > short_s:
                 return 1  # those with one reading are compared with their like only
             in_time_s = min(in_time_s, short_s)
         # Readings take no less time than starts: fewer would be worthless.
         longest = max(2, min(longest, int(max(in_time_s, start_s) / reading_s)))
-    if standing.split is None:
-        least = math.ceil(start_s / reading_s) if standing.as_long_as_start else 0
+    if headway.split is None:
+        least = math.ceil(start_s / reading_s) if headway.as_long_as_start else 0
         return min(max(first, least), longest)
-    split = standing.split
-    cut = max(standing.readings / standing.invocations - split.readings, 0.0)
+    split = headway.split
+    cut = max(headway.readings / headway.invocations - split.readings, 0.0)
     best = readings_per_invocation(
         split,
         start_cost=start_s + cut * reading_s,
