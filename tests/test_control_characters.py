@@ -368,6 +368,8 @@ direction = "higher"
 """
 # In these lines @ is the hostile name, and a word in capitals a file with it or a stored run.
 VERBS_WITH = r"""
+gate --old . --new . -- @
+gate --old . --new @ -- true
 run --budget 0.3 --quiet sh -c true @
 run sh -c "printf '%s' '@' >&2; exit 3"
 run --read '@=regex:(' true

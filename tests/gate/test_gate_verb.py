@@ -172,7 +172,7 @@ def test_a_suite_of_pytest_with_both_fixtures(
     assert verdicts.keys() == {"test_total", "test_label"}
     assert verdicts["test_total"] == "worse"
     assert verdicts["test_label"] != "worse"
-    assert "NameError" in found["failed"]["new"]["benchmarks/test_shop.py::test_word"]
+    assert "NameError" in found["failures"]["new"]["benchmarks/test_shop.py::test_word"]
     assert git(repository, "worktree", "list").count("\n") == 1
 
 

@@ -30,7 +30,7 @@ class Gate(Reported):
         What two copies of the old code showed; None without a comparison of copies.
     refused
         By benchmark, why it has no comparison although both sides ran it.
-    failed
+    failures
         By role and benchmark, why it failed.
     only
         By role, the benchmarks that only this side has.
@@ -51,7 +51,7 @@ class Gate(Reported):
     geometric_mean: Estimate | None
     null: NullArm | None
     refused: Mapping[str, str] = field(default_factory=dict)
-    failed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    failures: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     blocks: int = 0
     elapsed_s: float = 0.0
@@ -75,8 +75,8 @@ class Gate(Reported):
     @property
     def broken(self) -> dict[str, str]:
         """Benchmarks that fail on the new side only, and why."""
-        old = self.failed.get("old", {})
-        return {name: why for name, why in self.failed.get("new", {}).items() if name not in old}
+        old = self.failures.get("old", {})
+        return {name: why for name, why in self.failures.get("new", {}).items() if name not in old}
 
     def fails(self, fail_on: str) -> bool:
         """Return whether a verdict is one to fail on; advisory ones count as undecided."""
@@ -104,7 +104,7 @@ class Gate(Reported):
             "geometric_mean": codec.encode(self.geometric_mean),
             "null": null and {**null, "verdict": self.null.verdict},  # type: ignore[union-attr]
             "refused": dict(self.refused),
-            "failed": {role: dict(each) for role, each in self.failed.items()},
+            "failures": {role: dict(each) for role, each in self.failures.items()},
             "only": {role: list(names) for role, names in self.only.items()},
             "blocks": self.blocks,
             "elapsed_s": self.elapsed_s,

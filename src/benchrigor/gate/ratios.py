@@ -248,7 +248,7 @@ class Ratios:
             geometric_mean=self._mean(compared),
             null=self._null(compared),
             refused=self._refused(compared),
-            failed={role: dict(each) for role, each in self._failed.items() if each},
+            failures={role: dict(each) for role, each in self._failed.items() if each},
             only=self._only(),
             blocks=self._blocks,
             elapsed_s=engine.elapsed_s,

@@ -35,7 +35,7 @@ def gate_page(gate: Gate) -> Page:
 
 def sentence_of(gate: Gate) -> str:
     """Say the verdict, and how many benchmarks are of each."""
-    old, new = gate.labels.values()
+    old, new = (gate.labels.get(role, role) for role in ("old", "new"))
     if gate.family is None:
         return f"{new} against {old}: no benchmark can be compared"
     counts = Counter(gate.family.verdicts.values())
@@ -118,7 +118,7 @@ def _said(gate: Gate) -> Iterator[str]:
         )
     ended = "" if gate.reason is None else f", {say_end(Decision(stop=True, reason=gate.reason))}"
     yield f"{many(gate.blocks, 'block')} of processes in {show_duration(gate.elapsed_s)}{ended}"
-    failed = {role: {*gate.failed.get(role, {})} for role in ("old", "new")}
+    failed = {role: {*gate.failures.get(role, {})} for role in ("old", "new")}
     both = failed["old"] & failed["new"]
     for where, left_out in (("both sides", both), ("the old side", failed["old"] - both)):
         if left_out:

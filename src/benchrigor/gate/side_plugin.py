@@ -8,13 +8,18 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 _FIXTURES = {"bench", "benchmark"}
-_ASKED = json.loads(Path(os.environ["BENCHRIGOR_GATE"]).read_text())
 _failed: dict[str, str] = {}
 _durations: dict[str, float] = {}
+
+
+def _asked() -> Any:
+    """Return the tests to run, and where to write what was seen."""
+    return json.loads(Path(os.environ["BENCHRIGOR_GATE"]).read_text())
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -29,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the tests that are asked for, or all that measure."""
-    tests = _ASKED["tests"]
+    tests = _asked()["tests"]
     kept = [
         item
         for item in items
@@ -58,4 +63,4 @@ def pytest_sessionfinish() -> None:
         if isinstance(file, str):
             modules[name] = os.path.realpath(file)
     told = {"modules": modules, "failed": _failed, "durations": _durations}
-    Path(_ASKED["told"]).write_text(json.dumps(told))
+    Path(_asked()["told"]).write_text(json.dumps(told))

@@ -16,7 +16,8 @@ from benchrigor.model import Analysis, Code, Estimate, Notice, Pace, RunRecord, 
 from benchrigor.model.pace import reference_s
 from benchrigor.model.run import AGAIN, PAIR, Provenance
 from benchrigor.protocols import Store
-from benchrigor.stats.estimators.pace import at_sensitivity, of_machine
+from benchrigor.stats.estimators.figures_at_full_speed import at_sensitivity
+from benchrigor.stats.estimators.pace import of_machine
 from benchrigor.stats.series.full_speed import (
     OTHER_WAY,
     Point,

@@ -9,12 +9,14 @@ import pytest
 from simulated.estimates import within
 
 from benchrigor.model import Code, Estimate
+from benchrigor.stats.estimators.figures_at_full_speed import (
+    at_full_speed,
+    pieces_at_full_speed,
+)
 from benchrigor.stats.estimators.pace import (
     Segments,
-    at_full_speed,
     common_sensitivity,
     pace_of,
-    pieces_at_full_speed,
 )
 from benchrigor.stats.statistics.statistic import statistic_for
 

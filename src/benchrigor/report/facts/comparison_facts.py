@@ -10,7 +10,7 @@ from benchrigor.model.text import no_number, say_end, show_chance, show_estimate
 from benchrigor.report.fact import Depth, Fact, advice_on, known, rows_of, told_by
 from benchrigor.report.facts.comparison_line import line_of_comparison, show_difference
 from benchrigor.report.notice_lines import chosen, marked
-from benchrigor.stats.estimators.pace import AT_FULL_SPEED
+from benchrigor.stats.estimators.figures_at_full_speed import AT_FULL_SPEED
 from benchrigor.units import counted, many, percent, show_duration
 
 _HEAD = 2 * WIDTH - 8  # Columns of the head of a page, which may be broken

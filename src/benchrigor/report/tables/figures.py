@@ -14,7 +14,7 @@ from benchrigor.model.text import show_interval
 from benchrigor.model.text_tables.rows import csv_text
 from benchrigor.report.notice_lines import chosen, chosen_of_run, sentence_of
 from benchrigor.report.tables.suite_page import held_in, mean_of, said_of, warnings_of
-from benchrigor.stats.estimators.pace import AT_FULL_SPEED
+from benchrigor.stats.estimators.figures_at_full_speed import AT_FULL_SPEED
 from benchrigor.units import percent
 
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}

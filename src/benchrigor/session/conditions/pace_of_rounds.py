@@ -14,18 +14,20 @@ from benchrigor.model.analysis import Kind
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST, INTERPRETER
 from benchrigor.model.series import Floats
 from benchrigor.session.conditions.red_rounds import was_stopped
-from benchrigor.stats.estimators.pace import (
+from benchrigor.stats.estimators.figures_at_full_speed import (
     AT_FULL_SPEED,
+    at_full_speed,
+    pieces_at_full_speed,
+    reducible_share,
+)
+from benchrigor.stats.estimators.pace import (
     FEWEST,
     FEWEST_STARTS,
     Invocations,
     Segments,
     Sensitivity,
-    at_full_speed,
     command_pace,
     pace_of,
-    pieces_at_full_speed,
-    reducible_share,
 )
 from benchrigor.stats.readings.inference_units import unit_of
 from benchrigor.stats.series.full_speed import fastest_level, full_speed

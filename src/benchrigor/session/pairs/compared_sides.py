@@ -19,7 +19,7 @@ from benchrigor.model.recorded import FILE, PROCESSES
 from benchrigor.model.text import is_broken_off, refusal_of, say_end
 from benchrigor.session.conditions.red_rounds import is_disturbed
 from benchrigor.session.replays import asked_anew, is_bare, recording_of
-from benchrigor.stats.estimators.pace import AT_FULL_SPEED
+from benchrigor.stats.estimators.figures_at_full_speed import AT_FULL_SPEED
 from benchrigor.stats.readings.analysis import look
 from benchrigor.stats.readings.asked_readings import Readings
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE

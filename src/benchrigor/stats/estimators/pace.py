@@ -27,17 +27,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Code, Estimate, Notice, Pace
+from benchrigor.model import Pace
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST, INTERPRETER
 from benchrigor.model.series import Floats, Ints
 from benchrigor.stats.series.full_speed import (
-    ASSUMED,
     NEAR,
     SENSITIVITY,
     SENSITIVITY_SD,
     fastest_level,
 )
-from benchrigor.stats.series.interval import PIECE_MEANS, block_starts, satterthwaite, student_t
+from benchrigor.stats.series.interval import block_starts
 from benchrigor.stats.statistics.statistic import MEAN, Statistic
 
 # The prior of the sensitivity, as a mixture of two kinds of work: their shares, means and standard
@@ -53,7 +52,6 @@ BETWEEN_RESTS = 0.003  # of the time in which no processor worked: how late slee
 BETWEEN_PROCESSES = 0.015  # the part of it that pieces of one process share
 # The same for work that the pace of the interpreter does not limit, such as copies in memory.
 BETWEEN_UNLIKE, UNLIKE = 0.04, 0.5
-AT_FULL_SPEED = "at full speed"
 _CONTRAST = 0.03  # relative error of the contrast between segments at either pace
 _DEPENDENT = 10.0  # neighbouring segments that are worth one independent segment
 _DIFFERENCE = 0.03  # sd of the sensitivity between versions of the same work
@@ -175,7 +173,7 @@ def pace_of(
     slope, sd, way, way_sd = of_busy(sensitivity, share) or _sensitivity(_log(busy), beyond)
     blocks = _blocks(log_ends, segments.duration_s)
     whole, (machine, unsure) = _level(busy, beyond, slope, sd), of_machine(nearest)
-    between = _between(_is_unlike(slope, sd), pieces > 1, processes)
+    between = _between(limits_otherwise(slope, sd), pieces > 1, processes)
     between = math.hypot(between, machine * way_sd, unsure * way)
     to_full, rest = math.exp(-way * machine), _of_group(level - busy, 0.0)
     part = share * to_full * whole.value / max(float(busy.mean()), 1e-300)
@@ -420,114 +418,9 @@ def _least_share(log_ends: Floats) -> float:
     return _share_inside(log_ends, less=2.0 / math.sqrt(log_ends.shape[1]))
 
 
-def at_full_speed(estimate: Estimate, pace: Pace, *, is_mean: bool = True) -> Estimate:
-    """Return an estimate of a time, measured at this pace, as it would be at full speed.
-
-    A mean is the level of the segments there, if they have one; what else is estimated changes as
-    their mean does. On the logarithmic scale, the variance has the error of blocks of segments, the
-    uncertainty of the sensitivity times the distance that it bridges, and a component between runs.
-    A quantile has its own error in place of the blocks' if it is greater.
-    """
-    own = pace.error
-    if not is_mean and estimate.value:
-        t = student_t(max(estimate.n_effective - 1.0, 1.0), estimate.confidence)
-        own = max(own, estimate.relative_half_width / t)
-    freedom = max(pace.blocks - 1.0, 1.0)
-    value = estimate.value * pace.factor
-    if is_mean and pace.level is not None:
-        value = pace.level
-    return _interval(estimate, value, own, freedom, pace)
-
-
-def _interval(estimate: Estimate, value: float, own: float, freedom: float, pace: Pace) -> Estimate:
-    """Return a value at full speed with all errors, ``own`` with its degrees of freedom."""
-    others = math.hypot(pace.away * pace.sensitivity_sd, pace.between)
-    error = math.hypot(own, others)
-    freedom = satterthwaite((own, others), (freedom, ASSUMED))
-    reach = math.exp(student_t(freedom, estimate.confidence) * error)
-    return replace(
-        estimate,
-        value=value,
-        low=value / reach,
-        high=value * reach,
-        method=AT_FULL_SPEED,
-        standard_error=value * error,
-        degrees_of_freedom=freedom,
-        notices=_unlike(pace),
-    )
-
-
-def pieces_at_full_speed(estimate: Estimate, pace: Pace) -> Estimate | None:
-    """Return the estimate of a run in pieces, from their levels at full speed.
-
-    The part that the reference does not explain is in the differences between the levels, whose
-    mean has Student's t. None with fewer than two.
-    """
-    at_full = np.array([level for level in pace.by_piece if level is not None])
-    count = at_full.size
-    if count < 2:
-        return None
-    value = float(at_full.mean())
-    own = float(at_full.std(ddof=1)) / math.sqrt(count) / value
-    found = _interval(replace(estimate, n=count), value, own, count - 1.0, pace)
-    return replace(found, n_effective=float(count), method=f"{AT_FULL_SPEED}, {PIECE_MEANS}")
-
-
-def at_sensitivity(
-    figure: Estimate, pace: Pace, to_full: tuple[float, float], *, is_speed: bool
-) -> tuple[Estimate, Pace]:
-    """Return a figure at full speed, and its pace, by another sensitivity to the distance.
-
-    ``to_full`` is the sensitivity of whole readings, and its standard deviation.
-    """
-    away, (value, sd) = of_machine(pace.fastest_reference or 0.0)[0], to_full
-    if not away or not figure.standard_error or figure.value <= 0.0:
-        return figure, pace
-    ratio = math.exp((pace.to_full - value) * away)
-    change = away**2 * (sd**2 - pace.to_full_sd**2)
-    error = math.sqrt(max((figure.standard_error / figure.value) ** 2 + change, pace.error**2))
-    moved = figure.value / ratio if is_speed else figure.value * ratio
-    reach = math.exp(student_t(figure.degrees_of_freedom or ASSUMED, figure.confidence) * error)
-    pace = replace(
-        pace,
-        to_full=value,
-        to_full_sd=sd,
-        factor=pace.factor * ratio,
-        level=None if pace.level is None else pace.level * ratio,
-        between=math.sqrt(max(pace.between**2 + change, 0.0)),
-    )
-    found = replace(figure, value=moved, low=moved / reach, high=moved * reach)
-    return replace(found, standard_error=moved * error), pace
-
-
-def reducible_share(figure: Estimate, pace: Pace) -> float:
-    """Return the share of the variance of a figure at this pace that more readings reduce.
-
-    The rest is the uncertainty of the correction, and how far runs differ.
-    """
-    if not figure.standard_error or figure.value <= 0.0:
-        return 1.0
-    lasting = math.hypot(pace.away * pace.sensitivity_sd, pace.between)
-    return max(1.0 - (lasting * figure.value / figure.standard_error) ** 2, 0.0)
-
-
-def _is_unlike(sensitivity: float, sd: float) -> bool:
+def limits_otherwise(sensitivity: float, sd: float) -> bool:
+    """Return whether work of this sensitivity is limited by something else than the reference."""
     return sensitivity + sd < UNLIKE
-
-
-def is_unlike(pace: Pace) -> bool:
-    """Whether something else limits work than the pace of the interpreter."""
-    slope, sd = pace.sensitivity, pace.sensitivity_sd
-    return pace.busy >= UNLIKE and _is_unlike(slope / pace.busy, sd / pace.busy)
-
-
-def _unlike(pace: Pace) -> tuple[Notice, ...]:
-    """Say where work is limited by something else than the pace of the interpreter."""
-    if not is_unlike(pace):
-        return ()
-    figures = {"sensitivity": pace.sensitivity, "sensitivity_sd": pace.sensitivity_sd}
-    tenth, sd = 0.1 * pace.sensitivity, 0.1 * pace.sensitivity_sd
-    return (Notice.of(Code.REFERENCE_UNLIKE, tenth_=tenth, sd_=sd, **figures),)
 
 
 # Learned on the recording of docs/evidence/results/pace_commands.jsonl.
