@@ -106,6 +106,20 @@ def test_a_command_without_results_is_refused(
     assert said in result.stderr
 
 
+def test_a_command_that_fails_later_loses_nothing_of_the_blocks_before(
+    cli: Any, printed: Any
+) -> None:
+    words = printed({"parse": 100.0, "format": 50.0}, {"parse": 120.0, "format": 50.0})
+    command = 'echo x >> ../runs; test "$(wc -l < ../runs)" -lt 16 && cat out'
+    result = cli("gate", *words, "--json", "--", "sh", "-c", command)
+    assert result.exit_code == 5, result.output
+    found = json.loads(result.stdout)["gate"]
+    assert found["blocks"] == 5
+    assert found["reason"] == "workload-failed"
+    assert {each["verdict"] for each in found["benchmarks"]} == {"worse", "equivalent"}
+    assert "exited with code 1" in result.stderr
+
+
 def test_half_a_file_is_refused(cli: Any, printed: Any) -> None:
     words = printed({}, {}, '{{"results": [{{"command": "a", "times": [1.0, 2.0]')
     result = cli("gate", *words, "--", "cat", "out")

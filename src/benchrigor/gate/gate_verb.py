@@ -15,7 +15,7 @@ from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.output import LiveLine, live_line, print_result, remark
 from benchrigor.cli.tables import table_options
 from benchrigor.cli.verb_help import Verb
-from benchrigor.errors import InvalidInput
+from benchrigor.errors import BenchrigorError, InvalidInput
 from benchrigor.gate.data import Gate
 from benchrigor.gate.measuring import measure_gate
 from benchrigor.gate.ratios import Ratios
@@ -124,14 +124,25 @@ def gate(words: tuple[str, ...], **given: Any) -> None:
     if given["rev"] and is_changed():
         remark("uncommitted changes are in neither revision")
     asked = {name: given[name] for name in ("results", "margin", "budget_s", "confidence")}
-    with live_line() as line, redirect_stdout(sys.stderr):
-        found = measure_gate(
-            sources, **asked, seed=check_seed(given["seed"]), progress=_shown_on(line)
-        )
-    print_result(lambda: found, figures=lambda: markdown_figures(found), gate=found.to_dict())
-    if given["summary"]:
-        _summarise(found)
+    try:
+        with live_line() as line, redirect_stdout(sys.stderr):
+            found = measure_gate(
+                sources, **asked, seed=check_seed(given["seed"]), progress=_shown_on(line)
+            )
+    except BenchrigorError as error:
+        so_far = getattr(error, "record", None)
+        if isinstance(so_far, Gate) and so_far.family is not None:
+            _tell(so_far, in_summary=given["summary"])
+        raise
+    _tell(found, in_summary=given["summary"])
     leave(_code_of(found, given["fail_on"]))
+
+
+def _tell(found: Gate, *, in_summary: bool) -> None:
+    """Print the report, and add it to the summary of a workflow."""
+    print_result(lambda: found, figures=lambda: markdown_figures(found), gate=found.to_dict())
+    if in_summary:
+        _summarise(found)
 
 
 def _shown_on(line: LiveLine) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
@@ -10,9 +11,9 @@ from benchrigor.gate.data import Gate
 from benchrigor.gate.ratios import ROLES, Block, Ratios
 from benchrigor.gate.sides import NEW, OLD, Side, Sources
 from benchrigor.gate.suite import Pass, PytestSuite, Suite, suite_of
-from benchrigor.model import Progress, StopReason, Turn
+from benchrigor.model import Progress, Turn
 from benchrigor.session.engine import Engine
-from benchrigor.session.loop import Hooks, drive
+from benchrigor.session.loop import Hooks, drive, ended_by_errors
 from benchrigor.session.schedule.race import LEAST_BLOCKS
 from benchrigor.units import show_duration
 
@@ -66,7 +67,8 @@ def measure_gate(
     InvalidInput
         When the budget holds fewer than six blocks, or something given is wrong.
     WorkloadFailed
-        When a build fails, or the command.
+        When a build fails, or the command; the ``record`` of its error is the Gate of the blocks
+        before.
     NotComparable
         When a side imports code of the other.
 
@@ -88,10 +90,8 @@ def measure_gate(
         engine = Engine(ratios)
         began(engine)
         hooks = Hooks(progress=progress and (lambda state: progress(state, ratios)))
-        try:
+        with suppress(KeyboardInterrupt), ended_by_errors(engine, engine.result):
             drive(engine, _Runner(suite, sides, engine), WallClock(), hooks)
-        except KeyboardInterrupt:
-            engine.end(StopReason.INTERRUPTED)
     found: Gate = engine.result()
     return found
 

@@ -235,6 +235,7 @@ class Ratios:
 
     def result(self, engine: Engine[Any]) -> Gate:
         """Judge all benchmarks as one family, and the copies of the old code by the same rule."""
+        self.look(fully=True)  # also after an error, or an interrupt
         compared = {
             name: each.comparison
             for name, each in self._benchmarks.items()
