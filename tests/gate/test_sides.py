@@ -11,6 +11,7 @@ import pytest
 
 from benchrigor.errors import InvalidInput, NotComparable
 from benchrigor.gate import Side, Sources
+from benchrigor.gate.suite import suite_of
 
 COMMAND = ("pytest", "benchmarks/")
 
@@ -60,6 +61,20 @@ def test_the_environment_of_a_project_is_not_in_its_revisions(
     for word, expected in ((".venv/pytest", str(Path.cwd() / ".venv" / "pytest")), ("./app",) * 2):
         with Sources(words=[word], folders=folders).sides() as sides:
             assert sides["old"].words == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("uv run pytest benchmarks/", "PytestSuite"),
+        ("python3 -X dev -m pytest", "PytestSuite"),
+        ("hyperfine pytest", "Suite"),
+        ("python3 -m asv run", "Suite"),
+    ],
+)
+def test_a_suite_of_pytest_is_known_by_its_command(command: str, expected: str) -> None:
+    with suite_of(command.split(), None) as suite:
+        assert type(suite).__name__ == expected
 
 
 def test_a_command_without_an_interpreter_needs_a_place_for_it() -> None:

@@ -19,6 +19,8 @@ from benchrigor.workloads.worktrees import Checkout, worktrees
 
 OLD, NEW, COPY = "old", "new", "copy"  # roles; the copy is of the old code
 _PYTHON = "{python}"
+_PYTEST = ("pytest", "py.test")
+_RUNNERS = ("uv", "poetry", "pdm", "hatch", "pipenv", "rye", "env", "nice", "taskset")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +171,7 @@ def with_python(words: Sequence[str], python: str) -> tuple[str, ...]:
     name = Path(first).name
     if name.startswith("python"):
         return (python, *rest)
-    if is_pytest(words):
+    if name in _PYTEST:
         return (python, "-m", "pytest", *rest)
     raise InvalidInput(
         f"{first} is no interpreter, expected python, pytest, or a command with {_PYTHON} where "
@@ -178,9 +180,10 @@ def with_python(words: Sequence[str], python: str) -> tuple[str, ...]:
 
 
 def is_pytest(words: Sequence[str]) -> bool:
-    """Return whether a command runs pytest."""
-    first, *rest = words
-    name = Path(first).name.removesuffix(".exe")
-    return name in {"pytest", "py.test"} or (
-        name.startswith("python") and rest[:2] == ["-m", "pytest"]
-    )
+    """Return whether a command runs pytest: by itself, as a module, or as ``uv run`` does."""
+    names = [Path(word).name.removesuffix(".exe") for word in words]
+    at = next((place for place, name in enumerate(names) if name in _PYTEST), None)
+    if not at:
+        return at == 0
+    is_module = names[at - 1] == "-m" and any(name.startswith("python") for name in names[:at])
+    return is_module or names[0] in _RUNNERS
