@@ -20,7 +20,7 @@ COMMAND = ("pytest", "benchmarks/")
     ("given", "problem"),
     [
         ({}, "nothing says what to compare, expected one of --rev REV --rev REV, "),
-        ({"revisions": ["main"]}, "--rev is given 1 times, expected twice"),
+        ({"revisions": ["main"]}, "--rev is given 1 time, expected twice"),
         ({"folders": [Path()]}, "--old and --new go together"),
         ({"folders": [Path("gone"), Path()]}, "gone is no folder"),
         ({"revisions": ["a", "b"], "pythons": ["x", "y"]}, "--rev and --python says what"),

@@ -33,7 +33,6 @@ def measure_gate(
     confidence: float = 0.95,
     seed: int = 0,
     progress: Callable[[Progress, Ratios], object] | None = None,
-    began: Callable[[Engine[Ratios]], object] = lambda _: None,
 ) -> Gate:
     """Run a suite in both sides until the ratios are known or the budget is spent.
 
@@ -54,8 +53,6 @@ def measure_gate(
         Draws the order of the sides in each block.
     progress
         Called after each block.
-    began
-        Called with the engine before the first block.
 
     Returns
     -------
@@ -88,7 +85,6 @@ def measure_gate(
         )
         ratios.labels = {role: sides[role].label for role in (OLD, NEW)}
         engine = Engine(ratios)
-        began(engine)
         hooks = Hooks(progress=progress and (lambda state: progress(state, ratios)))
         with suppress(KeyboardInterrupt), ended_by_errors(engine, engine.result):
             drive(engine, _Runner(suite, sides, engine), WallClock(), hooks)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchrigor.errors import InvalidInput, NotComparable
 from benchrigor.model.checks import refuse
-from benchrigor.units import first_few
+from benchrigor.units import first_few, many
 from benchrigor.workloads.worktrees import Checkout, worktrees
 
 OLD, NEW, COPY = "old", "new", "copy"  # roles; the copy is of the old code
@@ -92,7 +92,7 @@ class Sources:
         problems = []
         ways = {"--rev": len(self.revisions), "--python": len(self.pythons)}
         problems += [
-            f"{flag} is given {count} times, expected twice: the old one and the new one"
+            f"{flag} is given {many(count, 'time')}, expected twice: the old one and the new one"
             for flag, count in ways.items()
             if count not in (0, 2)
         ]
