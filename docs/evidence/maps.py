@@ -33,8 +33,7 @@ from benchrigor.workbench.planning.best_choice import BestChoice, Choice
 from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.pool.on_host import Job, Outcome
 from benchrigor.workbench.pool.pool import Pool
-from benchrigor.workbench.surfaces.factors import Factor, Point, Space
-from benchrigor.workbench.surfaces.samples import Measured, Sample
+from benchrigor.workbench.surfaces.samples import Factor, MapSample, Measured, Point, Space
 from benchrigor.workbench.surfaces.surface import Surface, fit_surface
 from shared.running import Bar, Run, Script
 from shared.servers import search, server_of
@@ -114,7 +113,7 @@ def measure(points: Mapping[int, Point], peaks: Floats, rng: Rng) -> list[Measur
             method="simulated",
             standard_error=ERROR * value,
         )
-        sample = Sample(id=index, point=point)
+        sample = MapSample(id=index, point=point)
         found.append(Measured(sample=sample, estimates={"peak": estimate}))
     return found
 

@@ -50,9 +50,8 @@ from benchrigor.report import explain, render
 from benchrigor.session import Session
 from benchrigor.settings import SETTINGS
 from benchrigor.storage import Journal
-from benchrigor.testing import FakeClock, SyntheticWorkload
+from benchrigor.testing import FakeClock, SimulatedServer, SyntheticWorkload
 from benchrigor.workbench import PeakRun, PeakSearch
-from benchrigor.workbench.fakes import SimulatedServer
 from benchrigor.workbench.peak_run import KIND as PEAK
 from benchrigor.workloads.processes.picking import Pick
 from shared.running import Run, Script

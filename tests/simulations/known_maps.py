@@ -8,8 +8,7 @@ import numpy as np
 
 from benchrigor.model import Estimate
 from benchrigor.workbench import Factor
-from benchrigor.workbench.surfaces.factors import Point, Space
-from benchrigor.workbench.surfaces.samples import Measured, Sample
+from benchrigor.workbench.surfaces.samples import MapSample, Measured, Point, Space
 from benchrigor.workbench.surfaces.surface import Surface, fit_surface
 
 THREADS = Factor("threads", levels=[1, 2, 4, 8, 16, 32], scale="log2")
@@ -57,7 +56,7 @@ def surface_of(
         value = peak_of(point) * math.exp(rng.normal(0.0, 0.02))
         without = (lost or {}).get(number)
         found = {} if without else {name: known(value) for name in names}
-        sample = Sample(id=number, point=point)
+        sample = MapSample(id=number, point=point)
         samples.append(Measured(sample=sample, estimates=found, cost_s=60.0, **(without or {})))
     return fit_surface(space, samples, **options)
 

@@ -14,7 +14,7 @@ __getattr__, __dir__ = lazy_names(
             "filter_ratio sum_rates unblocked_read_probability unblocked_write_probability"
             " utilisation_of"
         ),
-        "benchrigor.workbench.arithmetic.run_length": "plan_runlength",
+        "benchrigor.workbench.planning.published_search": "plan_runlength",
         "changepoints.detector": "ChangeDetector detect_changes",
         "comparison.two_sample": "compare rank",
         "readings.mean_and_quantile": "estimate_invocations estimate_mean estimate_quantile",

@@ -39,4 +39,4 @@ from benchrigor.stats.statistics.shares_and_quantiles import (
 )
 from benchrigor.stats.statistics.statistic import estimate_rate as estimate_rate
 from benchrigor.stats.wps.work_line import fit_wps as fit_wps
-from benchrigor.workbench.arithmetic.run_length import plan_runlength as plan_runlength
+from benchrigor.workbench.planning.published_search import plan_runlength as plan_runlength

@@ -13,7 +13,8 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "benchrigor.queues.fakes": "SyntheticStage",
-        "benchrigor.workbench.fakes": "FakeExecutor SimulatedServer",
+        "benchrigor.workbench.planning.search": "SimulatedServer",
+        "benchrigor.workbench.pool.executors": "FakeExecutor",
         "clock": "FakeClock",
         "injector": "Injector cpu_hog memory_hog",
         "meter": "FakeMeter",

@@ -9,5 +9,5 @@ from benchrigor.testing.stores import MemoryStore as MemoryStore
 from benchrigor.testing.workloads import ExponentialWarmUp as ExponentialWarmUp
 from benchrigor.testing.workloads import StepWarmUp as StepWarmUp
 from benchrigor.testing.workloads import SyntheticWorkload as SyntheticWorkload
-from benchrigor.workbench.fakes import FakeExecutor as FakeExecutor
-from benchrigor.workbench.fakes import SimulatedServer as SimulatedServer
+from benchrigor.workbench.planning.search import SimulatedServer as SimulatedServer
+from benchrigor.workbench.pool.executors import FakeExecutor as FakeExecutor

@@ -26,17 +26,15 @@ from benchrigor.units import show_duration
 from benchrigor.workbench.campaign import telling_what_was_cut
 from benchrigor.workbench.maps import map_file, map_report, map_run
 from benchrigor.workbench.maps.map_file import MapFile
-from benchrigor.workbench.maps.map_hosts import measure_choice, measure_map
-from benchrigor.workbench.maps.map_run import ChoiceRun, MapRun
+from benchrigor.workbench.maps.map_run import ChoiceRun, MapRun, measure_choice, measure_map
 from benchrigor.workbench.maps.responses import metrics_of, name_of, options_at
 from benchrigor.workbench.picture import plot_map
 from benchrigor.workbench.planning.best_choice import BEST, EQUIVALENT, Choice
 from benchrigor.workbench.planning.search import expected_costs, wrong_budget
 from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.report import trial_line
-from benchrigor.workbench.surfaces.factors import Space
 from benchrigor.workbench.surfaces.models import load_models
-from benchrigor.workbench.surfaces.samples import Measured, Sample
+from benchrigor.workbench.surfaces.samples import MapSample, Measured, Space
 from benchrigor.workbench.surfaces.surface import Surface
 from benchrigor.workloads.named_functions import imported
 
@@ -140,7 +138,7 @@ def announce(search: SurfaceMap, file: MapFile) -> None:
     )
 
 
-def _costs_of(file: MapFile, sample: Sample) -> list[float]:
+def _costs_of(file: MapFile, sample: MapSample) -> list[float]:
     """Return the expected seconds of a sample, in order; empty if unknown."""
     response = file.response
     if isinstance(response, map_file.PeakResponse):

@@ -33,7 +33,6 @@ from benchrigor.model.toml_tables import TomlTables
 from benchrigor.storage import Journal
 from benchrigor.units import percent, show_duration, show_value
 from benchrigor.workbench import peak_run
-from benchrigor.workbench.arithmetic.run_length import plan_runlength
 from benchrigor.workbench.campaign import telling_what_was_cut
 from benchrigor.workbench.data import (
     FAILED,
@@ -47,6 +46,7 @@ from benchrigor.workbench.data import (
 from benchrigor.workbench.loadgen.sending import REQUEST, HttpRequest
 from benchrigor.workbench.peak_run import PeakRun, Prepared
 from benchrigor.workbench.picture import plot_peak
+from benchrigor.workbench.planning.published_search import plan_runlength
 from benchrigor.workbench.planning.search import PeakSearch, expected_costs, wrong_budget
 from benchrigor.workbench.pool.pool import hosts_of, prefix_of
 from benchrigor.workbench.report import explain_peak, peak_lines, trial_line

@@ -35,8 +35,7 @@ from benchrigor.report.plots.drawing import (
 )
 from benchrigor.report.plots.trace import Ruler
 from benchrigor.units import Scale, percent, scale_for, shortened, show_value
-from benchrigor.workbench.surfaces.factors import Factor, Level, show_point, spread
-from benchrigor.workbench.surfaces.samples import Measured
+from benchrigor.workbench.surfaces.samples import Factor, Level, Measured, show_point, spread
 from benchrigor.workbench.surfaces.surface import Best, Surface
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from benchrigor.layout import Page, Part, page, table, wrapped
 from benchrigor.report.fact import Depth, Fact, known, rows_of, steps_of
 from benchrigor.report.notice_lines import marked_all
 from benchrigor.units import many, percent, show_duration, show_value
-from benchrigor.workbench.arithmetic.peaks import CLOSED_LOOP, OPEN_LOOP
-from benchrigor.workbench.arithmetic.run_length import RunLengthPlan
 from benchrigor.workbench.data import FAILED, Limit, PeakRate, Trial, conditions_of
+from benchrigor.workbench.planning.peaks import CLOSED_LOOP, OPEN_LOOP
+from benchrigor.workbench.planning.published_search import RunLengthPlan
 
 _FAILURES_SHOWN = 3
 _MOST_SHOWN = 100.0  # times the limit

@@ -103,7 +103,7 @@ def mapped(*outcomes: Outcome) -> click.testing.Result:
     """Measure a map on a host for which this comes of attempts."""
     left = iter(outcomes)
     executor = FakeExecutor(["elm"], instead=lambda _: next(left))
-    made = "benchrigor.workbench.maps.map_hosts.executor_for"
+    made = "benchrigor.workbench.maps.map_run.executor_for"
     answers = "def rate(size):\n    return size\n"
     sys.modules.pop("answers", None)  # of somebody else
     with mock.patch(made, return_value=executor):

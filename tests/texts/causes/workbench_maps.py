@@ -18,7 +18,7 @@ from tests.texts.rendering import run
 from benchrigor.storage import Journal
 from benchrigor.workbench import Factor, SurfaceMap
 from benchrigor.workbench.maps.map_report import progress_line, surface_page
-from benchrigor.workbench.surfaces.samples import Measured, Sample
+from benchrigor.workbench.surfaces.samples import MapSample, Measured
 from benchrigor.workbench.surfaces.surface import Surface
 
 GOOD = """\
@@ -162,7 +162,7 @@ def mapped_peaks(lost: dict[int, Any] | None = None, **options: Any) -> Surface:
     return surface_of([THREADS, FS], lost, model="quadratic", **options)
 
 
-SAMPLE = Sample(id=4, point={"fs": "x\x1b[3m\nfs", "disks": 2})
+SAMPLE = MapSample(id=4, point={"fs": "x\x1b[3m\nfs", "disks": 2})
 OUTSIDE = {"at_most": 5.0, "reason": "p95"}
 LOST = {
     0: OUTSIDE,

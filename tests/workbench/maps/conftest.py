@@ -156,5 +156,5 @@ def hosts(monkeypatch: pytest.MonkeyPatch) -> Hosts:
         made.append(FakeExecutor(table.names, instead=made.instead))
         return made[-1]
 
-    monkeypatch.setattr("benchrigor.workbench.maps.map_hosts.executor_for", executor_for)
+    monkeypatch.setattr("benchrigor.workbench.maps.map_run.executor_for", executor_for)
     return made

@@ -24,8 +24,7 @@ from benchrigor.model.secret_values import hide_secrets
 from benchrigor.units import show_duration
 from benchrigor.workbench.loadgen.sending import A_URL, is_url
 from benchrigor.workbench.settings import STEPS
-from benchrigor.workbench.surfaces.factors import Point, Space
-from benchrigor.workbench.surfaces.samples import fill_places, places_in
+from benchrigor.workbench.surfaces.samples import Point, Space, fill_places, places_in
 from benchrigor.workloads.processes.command_line import CommandLine, last_lines, shown
 from benchrigor.workloads.processes.process_group import OutputFile, ProcessGroup
 

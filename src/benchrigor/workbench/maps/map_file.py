@@ -27,8 +27,7 @@ from benchrigor.workbench.planning.search import PeakSearch
 from benchrigor.workbench.planning.surface_map import D_OPTIMAL
 from benchrigor.workbench.pool.pool import HostTable, read_hosts
 from benchrigor.workbench.surfaces.designs import wrong_samples
-from benchrigor.workbench.surfaces.factors import Factor, Point, Space
-from benchrigor.workbench.surfaces.samples import fill_places, places_in
+from benchrigor.workbench.surfaces.samples import Factor, Point, Space, fill_places, places_in
 from benchrigor.workloads.named_functions import names_function
 from benchrigor.workloads.processes.picking import Pick
 

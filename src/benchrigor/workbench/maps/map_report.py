@@ -22,8 +22,7 @@ from benchrigor.workbench.planning.best_choice import BEST, EQUIVALENT, Choice
 from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.settings import ADAPTIVE
 from benchrigor.workbench.surfaces.designs import snake
-from benchrigor.workbench.surfaces.factors import Point, Space, show_point
-from benchrigor.workbench.surfaces.samples import Measured, Sample
+from benchrigor.workbench.surfaces.samples import MapSample, Measured, Point, Space, show_point
 from benchrigor.workbench.surfaces.surface import Surface
 
 _FEW = 3  # items in a row of a page without details
@@ -255,7 +254,7 @@ def _steps(record: RunRecord) -> Iterator[Part]:
 
 
 def plan_page(
-    search: SurfaceMap, samples: Sequence[Sample], expected_s: float | None, *, hosts: int = 1
+    search: SurfaceMap, samples: Sequence[MapSample], expected_s: float | None, *, hosts: int = 1
 ) -> Page:
     """Return the samples that are known beforehand in order, their duration and the total.
 
@@ -293,7 +292,7 @@ def plan_page(
 
 
 def plan_seconds(
-    search: SurfaceMap, samples: Sequence[Sample], expected_s: float | None
+    search: SurfaceMap, samples: Sequence[MapSample], expected_s: float | None
 ) -> dict[str, float | None]:
     """Return the seconds of some samples and of all configurations, with changes of factors.
 

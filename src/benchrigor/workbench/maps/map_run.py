@@ -1,11 +1,16 @@
-"""Maps and choices in a campaign: their plans, and how their results are kept and read."""
+"""Maps and choices in a campaign: how their plans are measured, here or on hosts, and stored."""
 
 from __future__ import annotations
 
 import math
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
 
@@ -14,14 +19,18 @@ from benchrigor.model import Estimate, Options, Round, RunRecord, StopReason, co
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.run import PART_OF
 from benchrigor.protocols import Store
-from benchrigor.workbench.campaign import Campaign, fact_in, round_of
+from benchrigor.storage import Journal
+from benchrigor.workbench.campaign import Campaign, fact_in, here, round_of
+from benchrigor.workbench.data import PeakRate, Trial
+from benchrigor.workbench.loadgen import HostSenders
+from benchrigor.workbench.maps.life_cycle import StepDone
 from benchrigor.workbench.maps.map_file import MapFile, PeakResponse, map_of
-from benchrigor.workbench.maps.responses import SAMPLE, Found, metric_of, metrics_of
-from benchrigor.workbench.planning.best_choice import UNDECIDED, BestChoice, Choice, Turn
+from benchrigor.workbench.maps.responses import SAMPLE, Found, Samples, metric_of, metrics_of
+from benchrigor.workbench.planning.best_choice import UNDECIDED, BestChoice, Choice, HostTurn
 from benchrigor.workbench.planning.surface_map import SurfaceMap
-from benchrigor.workbench.pool.pool import executor_for
-from benchrigor.workbench.surfaces.factors import Space
-from benchrigor.workbench.surfaces.samples import Measured, Sample
+from benchrigor.workbench.pool.on_host import FAILED, Outcome, UnfitHost
+from benchrigor.workbench.pool.pool import Pool, executor_for
+from benchrigor.workbench.surfaces.samples import MapSample, Measured, Space, fill_places
 from benchrigor.workbench.surfaces.surface import Surface, fit_surface
 
 KIND_OF_MAPS = "map"  # the kind of the subject of such a run
@@ -73,7 +82,7 @@ class MapRun:
             **header,
         )
         self.earlier: dict[int, RunRecord] = {}
-        self._begun: list[Sample] = []  # by an earlier process
+        self._begun: list[MapSample] = []  # by an earlier process
         self._failed = ""  # why the first samples did, if they all did
 
     @classmethod
@@ -90,13 +99,13 @@ class MapRun:
             run.search.take_up(sample)
         return run
 
-    def ask(self) -> Sample | None:
+    def ask(self) -> MapSample | None:
         """Return a sample that was under way when an earlier process ended, or the next one."""
         if self._failed:
             raise WorkloadFailed(self._failed)
         return self._begun.pop(0) if self._begun else self.search.ask()
 
-    def tell(self, sample: Sample, found: Found, spent_s: float, /) -> Round:
+    def tell(self, sample: MapSample, found: Found, spent_s: float, /) -> Round:
         """Take the result of a sample; return it as it is stored."""
         self.search.recall([found.answer_to(sample, spent_s)])
         own = self.search.own
@@ -150,24 +159,24 @@ def reused_in(record: RunRecord) -> list[Measured]:
     return [codec.decode(Measured, sample) for sample in record.subject.get(_REUSED, ())]
 
 
-def facts_of(record: RunRecord, name: str) -> Iterator[tuple[Sample, Any]]:
+def facts_of(record: RunRecord, name: str) -> Iterator[tuple[MapSample, Any]]:
     """Yield the items of a fact of a stored map, with their samples."""
     for finished in record.rounds:
         for item in fact_in(finished, name):
             yield _sample_in(finished).sample, item
 
 
-def _unfinished_samples(store: Store, record: RunRecord) -> dict[int, tuple[Sample, RunRecord]]:
+def _unfinished_samples(store: Store, record: RunRecord) -> dict[int, tuple[MapSample, RunRecord]]:
     """Return the samples, with their runs, that were under way when a stored map ended."""
     finished = {measured.sample.id for measured in samples_of(record)}
     known = {record.run_id, *(sample.facts.get("run") for sample in record.rounds)}
-    found: dict[int, tuple[Sample, RunRecord]] = {}
+    found: dict[int, tuple[MapSample, RunRecord]] = {}
     for listed in store.runs(str(record.run_id)):  # the newest first
         if listed["run_id"] in known:
             continue
         run = store.load(listed["run_id"])
         if run.subject.get(PART_OF) == record.run_id:
-            sample = codec.decode(Sample, run.subject[SAMPLE])
+            sample = codec.decode(MapSample, run.subject[SAMPLE])
             if sample.id not in finished:
                 found.setdefault(sample.id, (sample, run))
     return found
@@ -224,7 +233,7 @@ class TurnDone(OneLine):
         Why it was measured again, by attempt.
     """
 
-    turn: Turn
+    turn: HostTurn
     estimates: tuple[Estimate | None, ...] = ()
     better_than: tuple[float | None, ...] = ()
     cost_s: float = 0.0
@@ -278,7 +287,7 @@ class ChoiceRun:
             **header,
         )
         self._busy: set[str] = set()  # hosts
-        self._waiting: list[Turn] = []  # of busy hosts
+        self._waiting: list[HostTurn] = []  # of busy hosts
 
     @classmethod
     def after(cls, record: RunRecord, file: MapFile, store: Store) -> ChoiceRun:
@@ -320,16 +329,16 @@ class ChoiceRun:
             done.tell(run.choice, run.choice.recall)
         return run
 
-    def samples_of(self, turn: Turn) -> list[Sample]:
+    def samples_of(self, turn: HostTurn) -> list[MapSample]:
         """Return the samples of a turn, in its order."""
         places = [self.subject["points"].index(dict(point)) for point in turn.points]
         accuracy, seeds = self.file.design.get("target", _ACCURACY), self.subject["seeds"]
         return [
-            Sample(id=at, point=point, seed_load=seeds[at], accuracy=accuracy)
+            MapSample(id=at, point=point, seed_load=seeds[at], accuracy=accuracy)
             for at, point in zip(places, turn.points, strict=True)
         ]
 
-    def ask(self) -> Turn | None:
+    def ask(self) -> HostTurn | None:
         """Return the next turn of a free host: a host measures one turn at a time.
 
         Turns that wait for their hosts do not count for the budget.
@@ -345,7 +354,7 @@ class ChoiceRun:
         self._busy.update([] if turn is None else [turn.host])
         return turn
 
-    def tell(self, turn: Turn, done: TurnDone, spent_s: float, /) -> Round:
+    def tell(self, turn: HostTurn, done: TurnDone, spent_s: float, /) -> Round:
         """Take the result of a turn; return it as it is stored."""
         done = replace(done, cost_s=spent_s)
         done.tell(self.choice, self.choice.tell)
@@ -390,3 +399,172 @@ def _hosts_of(file: MapFile) -> list[str]:
     executor = executor_for(file.hosts)
     executor.close()
     return list(executor.hosts)
+
+
+# --- samples and turns, measured here or on the hosts of a pool
+
+_MOST_S = 86_400.0  # the limit of a job, unless the file has one
+Began = Callable[[str, Sequence[Mapping[str, Any]]], object]  # gets a host, and its samples
+
+
+def measure_map(
+    run: MapRun,
+    *,
+    store: Journal,
+    began: Began,
+    after: Callable[[], object],
+    after_trial: Callable[[Trial, PeakRate], object],
+) -> list[StepDone]:
+    """Carry out a map; return the steps of the server after the last sample.
+
+    On a pool a host measures one sample at a time. Hosts on this machine write the runs of samples
+    into the store themselves, so that an interrupted sample can be resumed. The runs of other hosts
+    are stored when they arrive.
+    """
+    file, map_id = run.file, run.campaign.begin()
+    if not file.has_pool:
+        own: dict[str, Any] = {"cwd": run.subject["cwd"], "store": store, "map_id": map_id}
+        with Samples(file, **own, after=after_trial, earlier=run.earlier) as samples:
+            run.campaign.carry_out(here(samples.measure), after=after)
+        return samples.pop_steps()
+    with _hosts(run, store, began, after) as (submit, carry_out):
+
+        def measure_sample(sample: MapSample) -> Future[Outcome]:
+            begun = run.earlier.get(sample.id)
+            return submit([sample], earlier=begun.run_id if begun else None)
+
+        carry_out(measure_sample, read=lambda _, job: _found_in(job, store)[0])
+    return []
+
+
+def measure_choice(
+    run: ChoiceRun, *, store: Journal, began: Began, after: Callable[[], object]
+) -> None:
+    """Carry out a choice, on the hosts of its file or on this machine."""
+    name = metric_of(run.file.response).name
+
+    def read(turn: HostTurn, job: Outcome) -> TurnDone:
+        if job.kind == FAILED:
+            raise WorkloadFailed(f"{turn.host}: {job.failure}")
+        found = [] if job.failure else _found_in(job, store)
+        estimates = tuple(each.estimates.get(name) for each in found)
+        nothing = "" if any(estimates) else "no configuration has a number on this host"
+        return TurnDone(
+            turn=turn,
+            estimates=estimates,
+            better_than=tuple(each.at_least for each in found),
+            lost=job.failure or nothing,
+            attempts=job.remarks,
+        )
+
+    with _hosts(run, store, began, after) as (submit, carry_out):
+        carry_out(lambda turn: submit(run.samples_of(turn), first=turn.host), read=read)
+
+
+@contextmanager
+def _hosts(
+    run: MapRun | ChoiceRun, store: Journal, began: Began, after: Callable[[], object]
+) -> Iterator[tuple[Callable[..., Future[Outcome]], Callable[..., Any]]]:
+    """Hold the hosts of a map; give what measures samples on one, and what has all carried out.
+
+    A job may take as long as the whole map. Without hosts it is measured here.
+    """
+    file = run.file
+    carry_out = partial(run.campaign.carry_out, deadline_s=file.deadline_s, after=after)
+    n_hosts, call = 1 + file.hosts.generators, f"{__name__}:{measure.__name__}"
+    # Arguments of all jobs; the pool fills in the hosts and lease.
+    shared: dict[str, Any] = {
+        "document": dict(file.document),
+        "cwd": file.hosts.cwd or run.subject["cwd"],
+        "map_id": run.campaign.begin(),
+        "store": str(store.path) if file.hosts.is_here else None,
+        "hosts": [],
+        "lease": 0,
+    }
+    if not file.has_pool:
+
+        def measure_here(samples: Sequence[MapSample], *, first: str) -> dict[str, Any]:
+            own = {"samples": codec.encode(samples), "hosts": [first]}
+            return measure(**shared | own)
+
+        yield here(measure_here), carry_out
+        return
+    with Pool(
+        executor_for(file.hosts),
+        owner=str(shared["map_id"]),
+        limit_s=file.hosts.limit_s or file.budget_s or _MOST_S,
+        began=lambda host, given: began(host, given.get("samples", ())),
+    ) as pool:
+
+        def submit(
+            samples: Sequence[MapSample], *, earlier: str | None = None, first: str | None = None
+        ) -> Future[Outcome]:
+            own = {"samples": codec.encode(samples), "earlier": earlier}
+            return pool.submit(call, shared | own, n_hosts=n_hosts, first=first)
+
+        at_once = max(1, len(pool.hosts) // n_hosts)  # the first one fails on too few
+        yield submit, partial(carry_out, at_once=at_once)
+
+
+def _found_in(job: Outcome, store: Store) -> list[Found]:
+    """Return the results of the samples of a job; store the runs that came with them."""
+    how: dict[str, Any] = {"host": job.host, "attempts": job.remarks}
+    if job.failure:
+        return [Found(reason=job.failure, **how)]
+    found = [codec.decode(Found, each) for each in job.value["found"]]
+    kept = {
+        str(run["run_id"]): _keep(codec.decode(RunRecord, run), store) for run in job.value["runs"]
+    }
+    return [replace(each, run_id=kept.get(str(each.run_id), each.run_id), **how) for each in found]
+
+
+def _keep(record: RunRecord, store: Store) -> str:
+    """Write a run of another host into the store."""
+    run_id = store.begin(replace(record, rounds=(), run_id=None))
+    for finished in record.rounds:
+        store.append(run_id, finished)
+    store.finish(run_id, replace(record, run_id=run_id))
+    return run_id
+
+
+def measure(
+    *,
+    samples: Sequence[Mapping[str, Any]],
+    earlier: str | None = None,
+    document: Mapping[str, Any],
+    cwd: str,
+    map_id: str | None,
+    store: str | None,
+    hosts: Sequence[str],
+    lease: int,
+) -> dict[str, Any]:
+    """Measure samples on this host, the first of a lease, one after the other.
+
+    Return their results, and their runs if no ``store`` here has them. ``earlier`` is the run of
+    the only sample, of an earlier process. The other hosts of the lease send the requests.
+    """
+    if not Path(cwd).is_dir():
+        raise UnfitHost(f"no folder {cwd} on this host, expected the folder of the map")
+    asked = [codec.decode(MapSample, sample) for sample in samples]
+    file = map_of(document)
+    rest = {name: table for name, table in document.items() if name != "hosts"}
+    own = map_of(fill_places(rest, {"host": hosts[0]}, again=True))
+    with ExitStack() as stack:
+        folder = stack.enter_context(TemporaryDirectory())
+        journal = stack.enter_context(Journal(store or Path(folder, "runs.sqlite")))
+        senders = None
+        if len(hosts) > 1:
+            others = executor_for(replace(file.hosts, names=hosts[1:], generators=0))
+            pool = Pool(others, owner=str(map_id), within=lease, timed=True)
+            stack.enter_context(pool)
+            senders = HostSenders(lambda: pool, is_kept=True)
+        begun = {asked[0].id: journal.load(earlier)} if earlier and store else {}
+        ways: dict[str, Any] = {"earlier": begun, "map_id": map_id, "senders": senders}
+        measured = stack.enter_context(Samples(own, cwd=cwd, store=journal, **ways))
+        found = [measured.measure(sample) for sample in asked]
+        ids = [] if store else [each.run_id for each in found if each.run_id]
+        runs = [journal.load(run_id) for run_id in ids]
+        measured.close()
+        steps = (*found[-1].steps, *measured.pop_steps())
+    found[-1] = replace(found[-1], steps=steps)
+    return {"found": codec.encode(found), "runs": codec.encode(runs)}

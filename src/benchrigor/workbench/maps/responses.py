@@ -42,13 +42,15 @@ from benchrigor.workbench.maps.map_file import VALUE, MapFile, MetricResponse, P
 from benchrigor.workbench.peak_run import PeakRun
 from benchrigor.workbench.planning.search import PeakSearch
 from benchrigor.workbench.settings import ADAPTIVE, LOADS
-from benchrigor.workbench.surfaces.factors import Point, Space, show_point
 from benchrigor.workbench.surfaces.samples import (
+    MapSample,
     Measured,
-    Sample,
+    Point,
+    Space,
     fill_places,
     lost_share,
     read_answer,
+    show_point,
 )
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.named_functions import imported
@@ -88,7 +90,7 @@ class Found:
     host: str | None = None
     attempts: tuple[str, ...] = ()
 
-    def answer_to(self, sample: Sample, spent_s: float) -> Measured:
+    def answer_to(self, sample: MapSample, spent_s: float) -> Measured:
         """Return the result of a sample that was measured for some further seconds."""
         names = ("estimates", "at_least", "at_most", "host", "reason")
         answer: dict[str, Any] = {name: getattr(self, name) for name in names}
@@ -126,7 +128,7 @@ def _metrics_told(response: MetricResponse) -> dict[str, Metric]:
     return picked if TIME in picked else {**picked, TIME: time_metric()}
 
 
-def options_at(response: PeakResponse, sample: Sample) -> dict[str, Any]:
+def options_at(response: PeakResponse, sample: MapSample) -> dict[str, Any]:
     """Return the options of the search for the peak of a sample."""
     own, seed_load = dict(response.search), sample.seed_load
     if seed_load is not None:
@@ -187,7 +189,7 @@ class Samples:
         self._steps.clear()
         return steps
 
-    def measure(self, sample: Sample) -> Found:
+    def measure(self, sample: MapSample) -> Found:
         """Measure a sample; a failure becomes the reason of a missing answer.
 
         The server of the previous sample may still be working off its load. If it fails, another
@@ -234,7 +236,7 @@ class Samples:
             with suppress(WorkloadFailed):
                 server.__exit__(None, None, None)
 
-    def _answer(self, sample: Sample, earlier: RunRecord | None) -> Found:
+    def _answer(self, sample: MapSample, earlier: RunRecord | None) -> Found:
         response = self._file.response
         if isinstance(response, PeakResponse):
             return self._peak(response, sample, earlier)
@@ -243,16 +245,16 @@ class Samples:
             return Found(estimates=values_of(response.function, sample.point, self._cwd, names))
         return self._metric(response, sample, earlier)
 
-    def _subject_of(self, sample: Sample) -> dict[str, Any]:
+    def _subject_of(self, sample: MapSample) -> dict[str, Any]:
         """Return the part of the subject of a run that names its map and sample."""
         return {PART_OF: self._map_id, SAMPLE: codec.encode(sample)}
 
-    def _name(self, sample: Sample) -> str:
+    def _name(self, sample: MapSample) -> str:
         name = fill_places(name_of(self._file.response), sample.point)
         of = f" (of map {self._map_id})" if self._map_id else ""
         return f"{name}, {show_point(sample.point)}{of}"
 
-    def _peak(self, response: PeakResponse, sample: Sample, earlier: RunRecord | None) -> Found:
+    def _peak(self, response: PeakResponse, sample: MapSample, earlier: RunRecord | None) -> Found:
         if earlier is not None and earlier.decision is not None:
             return answer_of_peak(peak_run.peak_of(earlier), earlier.run_id)
         options = options_at(response, sample)
@@ -278,7 +280,9 @@ class Samples:
             peak_run.find_peak(run, generator, after=self._after), run.campaign.run_id
         )
 
-    def _metric(self, response: MetricResponse, sample: Sample, earlier: RunRecord | None) -> Found:
+    def _metric(
+        self, response: MetricResponse, sample: MapSample, earlier: RunRecord | None
+    ) -> Found:
         metrics, record = metrics_of(response), earlier
         if record is None or record.decision is None or record.decision.reason in _CUT_SHORT:
             record = self._measure_metric(response, sample, earlier)
@@ -296,7 +300,7 @@ class Samples:
         return Found(estimates=estimates, reason=reason, run_id=record.run_id)
 
     def _less_disturbed(
-        self, record: RunRecord, response: MetricResponse, sample: Sample
+        self, record: RunRecord, response: MetricResponse, sample: MapSample
     ) -> RunRecord:
         """Measure a disturbed sample again; return the run that lost less, and has a number."""
         steering = metric_of(response).name
@@ -308,7 +312,7 @@ class Samples:
         return record if is_worse or again.estimate(steering) is None else again
 
     def _measure_metric(
-        self, response: MetricResponse, sample: Sample, earlier: RunRecord | None
+        self, response: MetricResponse, sample: MapSample, earlier: RunRecord | None
     ) -> RunRecord:
         given, clock = response.options, WallClock()
         workload = CommandWorkload(

@@ -16,10 +16,10 @@ import numpy.typing as npt
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.series import Floats
 from benchrigor.stats.series.interval import student_t
-from benchrigor.workbench.arithmetic import peaks
-from benchrigor.workbench.arithmetic.peaks import PeakPosterior
 from benchrigor.workbench.data import LoadTrial, PeakStatus, Trial, estimate_of
-from benchrigor.workbench.planning.steps import Ending, Goal, Step
+from benchrigor.workbench.planning import peaks
+from benchrigor.workbench.planning.peaks import PeakPosterior
+from benchrigor.workbench.planning.steps import Ending, SearchGoal, Step
 
 _STRIDE = 4.0  # from load to load, until one saturates
 _MOST_AHEAD, _SPREAD = 3, 0.618  # strides at once; multiples of the golden ratio are spread evenly
@@ -100,10 +100,12 @@ class _Tried:
         return _Tried(*(column[those] for column in astuple(self)))
 
 
-def adaptive(trials: Sequence[Trial], pending: Sequence[LoadTrial], goal: Goal) -> Step | Ending:
+def adaptive(
+    trials: Sequence[Trial], pending: Sequence[LoadTrial], goal: SearchGoal
+) -> Step | Ending:
     """Bracket the peak by short trials, then run trials near its likely place.
 
-    The distribution of the peak (`workbench.arithmetic.peaks`) determines both: the next load is
+    The distribution of the peak (`workbench.planning.peaks`) determines both: the next load is
     its median, or a little to either side; the duration is enough to reach the target width,
     limited to ten times the shortest. The search ends when the interval is narrow, a trial far
     above the peak was saturated too, and the trials agree with each other. If they agree with each
@@ -150,7 +152,7 @@ def adaptive(trials: Sequence[Trial], pending: Sequence[LoadTrial], goal: Goal) 
     return Step(goal.within(load), duration_s, reason, is_rough=is_rough)
 
 
-def so_far(trials: Sequence[Trial], goal: Goal) -> Estimate | None:
+def so_far(trials: Sequence[Trial], goal: SearchGoal) -> Estimate | None:
     """Return the estimate of the peak, once some trials kept the limits and some did not."""
     tried = _Tried.of(trials)
     counted = tried.only(~tried.contradicted)
@@ -161,7 +163,7 @@ def so_far(trials: Sequence[Trial], goal: Goal) -> Estimate | None:
     return None if is_open else _estimate(found, goal)
 
 
-def _estimate(found: PeakPosterior, goal: Goal) -> Estimate:
+def _estimate(found: PeakPosterior, goal: SearchGoal) -> Estimate:
     """Return the median peak; with whole loads, the greatest one that keeps the limits."""
     loads = (found.quantile(q) for q in (0.5, 1.0 - _upper(goal), _upper(goal)))
     value, low, high = (goal.within(math.floor(load) if goal.whole else load) for load in loads)
@@ -169,11 +171,11 @@ def _estimate(found: PeakPosterior, goal: Goal) -> Estimate:
     return estimate_of(value, low, high, confidence=goal.confidence, n=n, method=method)
 
 
-def _upper(goal: Goal) -> float:
+def _upper(goal: SearchGoal) -> float:
     return (1.0 + goal.confidence) / 2.0
 
 
-def _posterior(counted: _Tried, goal: Goal) -> PeakPosterior:
+def _posterior(counted: _Tried, goal: SearchGoal) -> PeakPosterior:
     low = max(float(counted.load.min()) / _STRIDE, goal.min_load)
     high = min(float(counted.load.max()) * _STRIDE, goal.max_load or math.inf)
     return peaks.peak_posterior(
@@ -196,7 +198,9 @@ def _ahead(n: int) -> float:
     return float(n) if n <= _MOST_AHEAD else _MOST_AHEAD * (n * _SPREAD % 1.0)
 
 
-def _bracket(counted: _Tried, tried: _Tried, goal: Goal, steps: float) -> float | Ending | None:
+def _bracket(
+    counted: _Tried, tried: _Tried, goal: SearchGoal, steps: float
+) -> float | Ending | None:
     """Return the next load while all trials are on one side of the peak; else None.
 
     ``steps`` are taken at once; the number depends on the trials under way.
@@ -227,7 +231,9 @@ def _bracket(counted: _Tried, tried: _Tried, goal: Goal, steps: float) -> float 
     return lowest
 
 
-def _outside(tried: _Tried, counted: _Tried, noise: float, goal: Goal) -> Step | Ending | None:
+def _outside(
+    tried: _Tried, counted: _Tried, noise: float, goal: SearchGoal
+) -> Step | Ending | None:
     """Return a trial to confirm the side of loads that other trials left open; else None."""
     load = _load_to_recheck(tried, noise, goal)
     if isinstance(load, Ending):
@@ -240,7 +246,7 @@ def _outside(tried: _Tried, counted: _Tried, noise: float, goal: Goal) -> Step |
     return None if load is None else Step(load, goal.shortest_s, above, is_rough=True)
 
 
-def _load_to_recheck(tried: _Tried, noise: float, goal: Goal) -> float | Ending | None:
+def _load_to_recheck(tried: _Tried, noise: float, goal: SearchGoal) -> float | Ending | None:
     """Return a load to try again if noise alone may explain the side of the limit.
 
     A server that is always a little over its limits keeps them in some trials, by luck. So some
@@ -309,7 +315,7 @@ def _at_bound(
     return Ending(status, notices=(Notice.of(Code.NOT_CONVERGED, "near limit", load_=bound),))
 
 
-def _seconds_to_narrow(found: PeakPosterior, goal: Goal) -> float:
+def _seconds_to_narrow(found: PeakPosterior, goal: SearchGoal) -> float:
     """Return the duration of a trial that narrows the interval to the target."""
     z = student_t(math.inf, goal.confidence)
     missing = (z / math.log1p(goal.accuracy)) ** 2 - found.sd**-2
@@ -322,7 +328,7 @@ def _seconds_to_settle(found: PeakPosterior) -> float:
     return peaks.NOISE_OF_S * (found.own / _SETTLED) ** 2
 
 
-def _behind(counted: _Tried, goal: Goal) -> float | None:
+def _behind(counted: _Tried, goal: SearchGoal) -> float | None:
     """Return a load above all so far, to check that limits are not kept there again; else None."""
     if counted.log_ratio[counted.load.argmax()] >= _CLEARLY_FAR:
         return None
@@ -411,7 +417,7 @@ _AT_AN_END = 2  # trials, to confirm it
 _LONGER = 2.0  # times the shortest trial, as no curve averages their noise
 
 
-def halve_bracket(trials: Sequence[Trial], goal: Goal, shortest_s: float) -> Step | Ending:
+def halve_bracket(trials: Sequence[Trial], goal: SearchGoal, shortest_s: float) -> Step | Ending:
     """Halve the bracket of the peak until it reaches the target, and both ends are confirmed.
 
     A load is saturated if the median response of its trials is over the limit. The lower end is the

@@ -15,10 +15,15 @@ from benchrigor.model.checks import attempt, listed, refuse, wrong_number, wrong
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import Floats, short
 from benchrigor.stats.series.interval import StandardError, exponential, student_t, t_interval
-from benchrigor.workbench.planning.asked import Asked
+from benchrigor.workbench.planning.steps import AskedPlans
 from benchrigor.workbench.settings import CHOICE, wrong_hosts
-from benchrigor.workbench.surfaces.factors import Point, show_point
-from benchrigor.workbench.surfaces.samples import Answer, read_answer, relative_error
+from benchrigor.workbench.surfaces.samples import (
+    Answer,
+    Point,
+    read_answer,
+    relative_error,
+    show_point,
+)
 
 BEST, EQUIVALENT, UNDECIDED = "best", "equivalent", "undecided"
 ANY_HOST, THESE_HOSTS = "hosts like these", "these hosts only"
@@ -29,7 +34,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn(OneLine):
+class HostTurn(OneLine):
     """Configurations that one host measures, one after the other.
 
     Parameters
@@ -160,7 +165,7 @@ class BestChoice:
         self._race = list(range(len(self._points)))
         self._failed: set[int] = set()
         self._bounded: set[int] = set()  # only known to be better than a bound, in some turn
-        self._asked = Asked[Turn]("turn")
+        self._asked = AskedPlans[HostTurn]("turn")
         self._where: list[str] = []  # the hosts of finished turns
         self._logs: list[Floats] = []  # by configuration, the greater the better; NaN without one
         self._errors: list[Floats] = []
@@ -171,7 +176,7 @@ class BestChoice:
         self._verdict, self._chosen = UNDECIDED, -1
         self._is_futile = False
 
-    def ask(self) -> Turn | None:
+    def ask(self) -> HostTurn | None:
         """Return the next turn; None if the results so far call for no further one."""
         is_waiting = bool(self._asked.under_way)
         if self._verdict != UNDECIDED or (is_waiting and len(self._asked.numbers) >= self._next):
@@ -182,7 +187,7 @@ class BestChoice:
             return None
         number = self._asked.first_free
         order = np.random.default_rng([self._seed, number]).permutation(self._race)
-        turn = Turn(
+        turn = HostTurn(
             id=number,
             host=self._hosts[number % len(self._hosts)],
             points=tuple(self._points[index] for index in order),
@@ -191,7 +196,7 @@ class BestChoice:
 
     def tell(
         self,
-        turn: Turn,
+        turn: HostTurn,
         estimates: Sequence[Answer | None],
         *,
         better_than: Sequence[float | None] = (),
@@ -255,14 +260,14 @@ class BestChoice:
             self._next *= 2
             self._look()
 
-    def recall(self, turn: Turn, estimates: Sequence[Answer | None], **rest: Any) -> None:
+    def recall(self, turn: HostTurn, estimates: Sequence[Answer | None], **rest: Any) -> None:
         """Add a finished turn of an earlier process; call it in the original order.
 
         Unfinished turns with smaller numbers are asked again.
         """
         self.tell(self._asked.add(turn), estimates, **rest)
 
-    def withdraw(self, turn: Turn) -> None:
+    def withdraw(self, turn: HostTurn) -> None:
         """Forget a turn with a lost host, and ask for no further turn on that host."""
         self._asked.recall(turn)
         self._hosts = [host for host in self._hosts if host != turn.host]

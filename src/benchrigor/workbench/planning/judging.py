@@ -11,7 +11,7 @@ from benchrigor.model.checks import refuse
 from benchrigor.stats.statistics.shares_and_quantiles import WILSON
 from benchrigor.units import show_duration
 from benchrigor.workbench.data import CHUNK_GAP, FAILED, Limit, LoadResult, LoadTrial, Trial
-from benchrigor.workbench.planning.steps import Goal
+from benchrigor.workbench.planning.steps import SearchGoal
 
 _LAGS = 3.0  # times the p99 of the lag: the most that late requests add to a response
 _MOST_LAG = 0.1  # of the least limit in seconds: a greater lag measures the generator
@@ -37,7 +37,7 @@ class Judge:
     """
 
     limits: Sequence[Limit]
-    goal: Goal
+    goal: SearchGoal
     is_rate: bool
 
     def refuse_wrong_counts(self, trial: LoadTrial, result: LoadResult) -> None:

@@ -1,5 +1,7 @@
 """The published search: repeat trials at a load until they accept or reject it as the peak.
 
+Also how many trials of which length the mean at one load takes (`plan_runlength`).
+
 The published policies are its `PICKERS`: they pick the next load by the saturation of the last one.
 
 Shivam, Marupadi, Chase, Subramaniam and Babu, "Cutting Corners: Workbench Automation for Server
@@ -10,16 +12,22 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from benchrigor.model import Code, Notice
+from benchrigor.model.checks import refuse, wrong_number, wrong_share
+from benchrigor.model.one_line import OneLine, Reported
+from benchrigor.model.series import as_series
 from benchrigor.stats.series.interval import StandardError, student_t
+from benchrigor.units import many
 from benchrigor.workbench.data import PeakStatus, Trial, estimate_of
-from benchrigor.workbench.planning.steps import Ending, Goal, Policy, Step
+from benchrigor.workbench.planning.steps import Ending, Policy, SearchGoal, Step
 
 INCREMENT = 20.0  # "small, fixed" in the paper, which does not give it
 _COLLAPSED = 0.004  # of a load: such a narrow bracket has a wrong end, and no peak inside
@@ -45,7 +53,7 @@ class Picker:
 
     def __init__(
         self,
-        goal: Goal,
+        goal: SearchGoal,
         *,
         increment: float = 0.0,
         predict: Callable[[list[float], list[float]], float | None] | None = None,
@@ -112,7 +120,7 @@ def _by_parabola(loads: list[float], ratios: list[float]) -> float | None:
     return last + min(real, key=abs) if real else None
 
 
-PICKERS: dict[str, Callable[[Goal], Picker]] = {
+PICKERS: dict[str, Callable[[SearchGoal], Picker]] = {
     "strawman": partial(Picker, increment=INCREMENT),  # its search ends when a load saturates
     "linear": partial(Picker, increment=INCREMENT),
     "binsearch": Picker,
@@ -133,7 +141,7 @@ def published_policy(policy: str) -> Policy:
     return lambda trials, _pending, goal: follow(picker(goal), trials, goal)
 
 
-def _search(picks: Picker, trials: Sequence[Trial], goal: Goal) -> Step | Ending:
+def _search(picks: Picker, trials: Sequence[Trial], goal: SearchGoal) -> Step | Ending:
     """Follow Algorithm 2 through the trials so far, to the next one or the end.
 
     A load is rejected if the interval of its mean response lies outside of the region around the
@@ -162,7 +170,7 @@ def _search(picks: Picker, trials: Sequence[Trial], goal: Goal) -> Step | Ending
     return Step(load=load, duration_s=_RUN_S, reason="verdict" if seen[load] else "probe")
 
 
-def _strawman(picks: Picker, trials: Sequence[Trial], goal: Goal) -> Step | Ending:
+def _strawman(picks: Picker, trials: Sequence[Trial], goal: SearchGoal) -> Step | Ending:
     """Run ten long trials at each load in turn; the peak is the last load before one saturates."""
     told = _by_load(trials)
     load, before = goal.within(goal.seed_load), None
@@ -205,7 +213,7 @@ def _looks_normal(ratios: tuple[float, ...]) -> bool:
     return bool(shapiro(finite).pvalue >= _NOT_NORMAL)
 
 
-def _report_peak(load: float, trials: Sequence[Trial], goal: Goal) -> Ending:
+def _report_peak(load: float, trials: Sequence[Trial], goal: SearchGoal) -> Ending:
     """Return the peak within the nearest loads on either side; the policies have no interval.
 
     The results of trials at these loads do not matter: near the peak they are luck.
@@ -223,3 +231,134 @@ def _report_peak(load: float, trials: Sequence[Trial], goal: Goal) -> Ending:
 def _out_of_range(ratios: Sequence[float]) -> Ending:
     below = float(np.mean(ratios)) < 1.0
     return Ending(status=PeakStatus.NOT_SATURATED if below else PeakStatus.SATURATED_AT_LOWEST)
+
+
+_MOST_TRIALS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLength(OneLine):
+    """Trials of one length: their required number and cost.
+
+    Parameters
+    ----------
+    duration_s
+        Of one trial, in seconds.
+    variation
+        Standard deviation of its mean over the mean.
+    trials
+        The number that reaches the target accuracy, two or more; None if 10,000 are not enough.
+    cost_s
+        Seconds of all of them, with set-up; None if ``trials`` is.
+    """
+
+    duration_s: float
+    variation: float
+    trials: int | None
+    cost_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLengthPlan(Reported):
+    """The costs of run lengths; ``print(plan)`` shows a row per length.
+
+    Parameters
+    ----------
+    lengths
+        By duration, ascending.
+    best
+        The cheapest of them; None if all miss the accuracy.
+    """
+
+    _page = "benchrigor.workbench.report:run_length_page"
+
+    lengths: tuple[RunLength, ...]
+    best: RunLength | None
+
+    def _line(self) -> str:
+        return f"{many(len(self.lengths), 'length')}, the cheapest: {self.best}"
+
+
+def plan_runlength(
+    pilots: Mapping[float, npt.ArrayLike],
+    accuracy: float,
+    confidence: float = 0.95,
+    *,
+    setup_s: float = 0.0,
+) -> RunLengthPlan:
+    """Return the required number of trials by length, and the cheapest length.
+
+    The interval of a mean over t trials is Student's t with t - 1 degrees of freedom. The standard
+    deviation between trials is estimated from the pilots, and rough if they are few: with five it
+    is known within a factor of two or so.
+
+    Parameters
+    ----------
+    pilots
+        By duration in seconds, two or more means of trials of that length at one load.
+    accuracy
+        Target relative half-width: .10 for the published accuracy of 90 %.
+    confidence
+        Of that interval.
+    setup_s
+        Seconds that a trial costs in addition to its duration.
+
+    Returns
+    -------
+    RunLengthPlan
+
+    Raises
+    ------
+    InvalidInput
+        When an argument is out of range, or a length has less than two trials.
+
+    Notes
+    -----
+    Shivam et al. (USENIX ATC 2008), section 3.3 and Figure 6.
+
+    Examples
+    --------
+    >>> plan = plan_runlength({90: [35, 42, 38, 44], 300: [39, 40.5, 41, 39.5]}, 0.1, setup_s=20)
+    >>> print(plan)
+    seconds  variation  trials      cost
+         90      10.1%       7  12.8 min  cheapest
+        300       2.3%       3    16 min
+    """
+    found = [
+        (duration_s, as_series(means, name=f"pilots[{duration_s!r}]"))
+        for duration_s, means in pilots.items()
+    ]
+    refuse(
+        [] if found else ["pilots is empty, expected means of trials by their duration"],
+        wrong_share("accuracy", accuracy),
+        wrong_share("confidence", confidence),
+        wrong_number("setup_s", setup_s, zero=True),
+        *(wrong_number("a duration", seconds) for seconds, _ in found),
+        (
+            f"pilots[{seconds!r}] holds {means.size} trial, expected two at least"
+            for seconds, means in found
+            if means.size < 2
+        ),
+        (
+            f"pilots[{seconds!r}] has a mean of {means.mean():g}, expected one above 0"
+            for seconds, means in found
+            if not means.mean() > 0.0
+        ),
+    )
+    lengths = []
+    for duration_s, means in sorted(found):
+        variation = float(means.std(ddof=1) / means.mean())
+        # The normal quantile is the least of all, so it gives a lower bound of the number.
+        wide = variation / accuracy
+        least = math.floor((student_t(math.inf, confidence) * wide) ** 2)
+        numbers = range(max(2, least), _MOST_TRIALS + 1)
+        trials = next(
+            (t for t in numbers if student_t(t - 1.0, confidence) * wide <= math.sqrt(t)), None
+        )
+        cost_s = None if trials is None else trials * (duration_s + setup_s)
+        lengths.append(
+            RunLength(duration_s=duration_s, variation=variation, trials=trials, cost_s=cost_s)
+        )
+    known = [length for length in lengths if length.cost_s is not None]
+    best = min(known, key=lambda length: length.cost_s or 0.0, default=None)
+    return RunLengthPlan(lengths=tuple(lengths), best=best)

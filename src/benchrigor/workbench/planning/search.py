@@ -1,4 +1,4 @@
-"""The search for a peak: it asks for trials, and takes their results."""
+"""The search for a peak: it asks for trials, and takes their results; and its expected cost."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Estimate, Notice
@@ -23,12 +25,10 @@ from benchrigor.workbench.data import (
     PeakStatus,
     Trial,
 )
-from benchrigor.workbench.fakes import SimulatedServer
 from benchrigor.workbench.planning import adaptive_search, steps
-from benchrigor.workbench.planning.asked import Asked
 from benchrigor.workbench.planning.judging import Judge
 from benchrigor.workbench.planning.published_search import published_policy
-from benchrigor.workbench.planning.steps import Ending, Step
+from benchrigor.workbench.planning.steps import AskedPlans, Ending, Step
 from benchrigor.workbench.settings import ADAPTIVE, GOAL
 
 RATE = "req/s"  # unit of loads by which counts of requests are checked
@@ -38,6 +38,7 @@ _STRIDE_DOWN = 4.0  # while no load could be offered
 _MOST_EXPECTED = 100  # trials of a simulated search, as its decisions take ever longer
 _TIMES = (2.0, 10.0, 100.0)  # simulated peaks over the first load
 _SPARE, _NOISE = 0.2, 0.12  # share of spare capacity at the peak; noise of a trial
+_CAPPED = 0.5  # of the duration: above the capacity a queue grows during the whole trial
 
 
 class PeakSearch:
@@ -85,7 +86,7 @@ class PeakSearch:
     Notes
     -----
     The published policies are from Shivam et al. (USENIX ATC 2008), Algorithms 2 to 4; "adaptive"
-    is this library's own, see `workbench.arithmetic.peaks`.
+    is this library's own, see `workbench.planning.peaks`.
 
     Examples
     --------
@@ -125,7 +126,7 @@ class PeakSearch:
         self.unit = unit
         problems: list[str] = []
         found = attempt(problems, _all_limits, threshold_s, p95_threshold_s, limits) or ()
-        goal = attempt(problems, lambda: steps.Goal(**{name: given[name] for name in GOAL}))
+        goal = attempt(problems, lambda: steps.SearchGoal(**{name: given[name] for name in GOAL}))
         if problems or goal is None:
             raise InvalidInput(problems)
         self.limits, self.goal = found, goal
@@ -138,7 +139,7 @@ class PeakSearch:
             adaptive_search.adaptive if goal.is_adaptive else published_policy(policy)
         )
         self._trials: list[Trial] = []
-        self._asked = Asked[LoadTrial]("trial")
+        self._asked = AskedPlans[LoadTrial]("trial")
         self._again: list[Step] = []  # invalid trials to repeat
         self._limited = ""  # why a greater load could not be offered
         self._ending: Ending | None = None
@@ -393,6 +394,49 @@ def _goodput(trials: Sequence[Trial], kept: float | None) -> float | None:
 
 
 # --- the expected cost of a search, from simulated servers with known peaks
+
+
+class SimulatedServer:
+    """Serves one request after the other (M/M/1); a `LoadGenerator`.
+
+    Parameters
+    ----------
+    capacity
+        Requests that it serves per second. The mean response is 1 / (capacity - load), so that it
+        keeps a limit up to a load of capacity - 1 / limit.
+    noise
+        Relative standard deviation of the mean response of a trial of a minute; it is proportional
+        to 1 / sqrt(duration).
+    seed
+        Of the noise.
+
+    Examples
+    --------
+    >>> server = SimulatedServer(200.0)
+    >>> server.offer(LoadTrial(id=0, load=175.0, duration_s=60.0)).mean_response_s
+    0.04
+    """
+
+    def __init__(self, capacity: float, *, noise: float = 0.0, seed: int = 1) -> None:
+        self.capacity, self.noise = capacity, noise
+        self._rng = np.random.default_rng(seed)
+
+    def peak(self, limit_s: float) -> float:
+        """Return the greatest load at which the mean response keeps a limit."""
+        return self.capacity - 1.0 / limit_s
+
+    def offer(self, trial: LoadTrial) -> LoadResult:
+        """Carry out a trial, at once."""
+        spare, duration_s = self.capacity - trial.load, trial.duration_s
+        mean_s = min(1.0 / spare if spare > 0.0 else math.inf, _CAPPED * duration_s)
+        mean_s *= math.exp(self._rng.normal(0.0, self.noise * math.sqrt(60.0 / duration_s)))
+        requests = int(self._rng.poisson(trial.load * duration_s))
+        return LoadResult(
+            mean_response_s=mean_s,
+            p95_response_s=-math.log(0.05) * mean_s,  # responses of M/M/1 are exponential
+            scheduled=requests,
+            sent=requests,
+        )
 
 
 def wrong_budget(options: Mapping[str, Any]) -> list[str]:

@@ -1,13 +1,20 @@
-"""The input and output of policies: goals and trials; the next step, or the end of a search."""
+"""The input and output of policies: goals and trials; the next step, or the end of a search.
+
+Also the plans of any planner that are under way (`AskedPlans`).
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import count
+from typing import Generic, Protocol, TypeVar
 
+from benchrigor.errors import PlanMismatch
 from benchrigor.model import Estimate, Notice
 from benchrigor.model.checks import refuse, wrong_settings
+from benchrigor.model.series import short
 from benchrigor.workbench.data import FAILED, Limit, LoadTrial, PeakStatus, Trial
 from benchrigor.workbench.settings import ADAPTIVE, GOAL
 
@@ -18,7 +25,7 @@ _FAR, _IN_FAR_TAIL = 0.005, 30.0  # of tails that one busy period of a queue may
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Goal:
+class SearchGoal:
     """The target of a search, and its bounds.
 
     Parameters
@@ -68,7 +75,7 @@ class Goal:
         load = float(max(round(load), 1)) if self.whole else load
         return min(max(load, self.min_load), math.inf if self.max_load is None else self.max_load)
 
-    def by_now(self, trials: Sequence[Trial]) -> Goal:
+    def by_now(self, trials: Sequence[Trial]) -> SearchGoal:
         """Return the goal; if it has no cost of set-up, with the mean cost of trials so far."""
         spent = [trial.result.spent_s.get("set-up", 0.0) for trial in trials]
         if self.setup_s or not spent:
@@ -98,7 +105,7 @@ class Goal:
 
 _WHOLE = "expected a whole number, as all loads are"
 # What does not go together, and how to say so.
-_CLASHES: tuple[tuple[Callable[[Goal], bool], str], ...] = (
+_CLASHES: tuple[tuple[Callable[[SearchGoal], bool], str], ...] = (
     (
         lambda its: its.max_load is not None and its.min_load > its.max_load,
         "min_load is {0.min_load:g}, but max_load is {0.max_load:g}, expected no less",
@@ -137,7 +144,7 @@ class Ending:
     notices: tuple[Notice, ...] = ()
 
 
-Policy = Callable[[Sequence[Trial], Sequence[LoadTrial], Goal], Step | Ending]
+Policy = Callable[[Sequence[Trial], Sequence[LoadTrial], SearchGoal], Step | Ending]
 """Maps the trials that count, in the order of results, and those under way to the next step."""
 
 
@@ -167,3 +174,71 @@ def least_requests(limits: Sequence[Limit]) -> int:
     failed = (limit.at_most for limit in limits if limit.metric == FAILED)
     needed += [_IN_TAIL / min(share, 1.0 - share) for share in failed]
     return max(_LEAST_REQUESTS, *map(round, needed), 0)
+
+
+class _Numbered(Protocol):
+    @property
+    def id(self) -> int:
+        """Its number, counted from 0."""
+
+
+P = TypeVar("P", bound=_Numbered)
+
+
+class AskedPlans(Generic[P]):
+    """Plans that were asked for; the result of each is passed once, in any order.
+
+    Parameters
+    ----------
+    noun
+        The name of a plan.
+
+    Attributes
+    ----------
+    under_way
+        The plans without a result.
+    numbers
+        Of all plans. Smaller ones are of plans that an earlier process did not finish.
+    """
+
+    def __init__(self, noun: str) -> None:
+        self._noun = noun
+        self._told: list[P] = []
+        self.under_way: list[P] = []
+        self.numbers: set[int] = set()
+
+    @property
+    def next(self) -> int:
+        """The number after all others."""
+        return max(self.numbers, default=-1) + 1
+
+    @property
+    def first_free(self) -> int:
+        """The least number of no plan."""
+        return next(number for number in count() if number not in self.numbers)
+
+    def add(self, plan: P) -> P:
+        """Count a plan as under way, and return it."""
+        self.numbers.add(plan.id)
+        self.under_way.append(plan)
+        return plan
+
+    def check(self, plan: P) -> None:
+        """Raise PlanMismatch unless a plan is under way."""
+        if plan not in self.under_way:
+            what = "has been told already" if plan in self._told else "was never asked for"
+            raise PlanMismatch(
+                f"{short(plan)} {what}; tell each {self._noun} that ask() returned, once"
+            )
+
+    def end(self, plan: P) -> None:
+        """Count a plan as told, or as given up, if it is under way."""
+        if plan in self.under_way:
+            self.under_way.remove(plan)
+            self._told.append(plan)
+
+    def recall(self, plan: P) -> None:
+        """Count a plan as told, which an earlier process may have asked for."""
+        if plan not in self.under_way:
+            self.add(plan)
+        self.end(plan)

@@ -20,12 +20,20 @@ from benchrigor.model.checks import (
     wrong_values,
 )
 from benchrigor.model.series import Floats
-from benchrigor.workbench.planning.asked import Asked
+from benchrigor.workbench.planning.steps import AskedPlans
 from benchrigor.workbench.settings import ADAPTIVE, MAP
 from benchrigor.workbench.surfaces import designs
-from benchrigor.workbench.surfaces.factors import Factor, Level, Point, Space
 from benchrigor.workbench.surfaces.models import AUTO
-from benchrigor.workbench.surfaces.samples import Answer, Measured, Sample, read_answer
+from benchrigor.workbench.surfaces.samples import (
+    Answer,
+    Factor,
+    Level,
+    MapSample,
+    Measured,
+    Point,
+    Space,
+    read_answer,
+)
 from benchrigor.workbench.surfaces.surface import OPTIONS, Surface, fit_surface
 
 D_OPTIMAL, FULL = "d-optimal", "full"
@@ -140,7 +148,7 @@ class SurfaceMap:
         self._grid = self.space.grid()
         self._first = designs.snake(self.space, self._first_design())
         self._queue = list(self._first)
-        self._asked = Asked[Sample]("sample")
+        self._asked = AskedPlans[MapSample]("sample")
         self._measured: list[Measured] = []
         self._own: list[Measured] = []  # without samples of earlier maps
         self._known: tuple[int, Surface] | None = None
@@ -159,12 +167,12 @@ class SurfaceMap:
         most = 3 * (self.samples or len(self._grid)) // 4
         return designs.far_apart(self.space, max(_FEWEST, min(terms, most)), seed=self._seed)
 
-    def ask(self) -> Sample | None:
+    def ask(self) -> MapSample | None:
         """Return the next sample; None if the results so far call for no further one."""
         point = None if self._is_full() else self._next_point()
         if point is None:
             return None
-        sample = Sample(
+        sample = MapSample(
             id=self._asked.next,
             point=dict(point),
             seed_load=designs.seed_of(self.space, self._answers(), point),
@@ -172,14 +180,14 @@ class SurfaceMap:
         )
         return self._asked.add(sample)
 
-    def take_up(self, sample: Sample) -> None:
+    def take_up(self, sample: MapSample) -> None:
         """Take up a sample that an earlier process asked for and did not finish."""
         refuse(self.space.wrong_point(sample.point))
         self._leave_out([self._asked.add(sample)])
 
     def tell(
         self,
-        sample: Sample,
+        sample: MapSample,
         estimate: Answer | Mapping[str, Answer] | None,
         *,
         at_least: float | None = None,
@@ -242,7 +250,7 @@ class SurfaceMap:
             self._asked.recall(one.sample)
         self._leave_out([one.sample for one in measured])
 
-    def _leave_out(self, samples: Sequence[Sample]) -> None:
+    def _leave_out(self, samples: Sequence[MapSample]) -> None:
         """Drop samples from the first design."""
         known = {self.space.key(sample.point) for sample in samples}
         self._queue = [point for point in self._queue if self.space.key(point) not in known]
@@ -264,7 +272,7 @@ class SurfaceMap:
             return len(self._queue) + len(self._asked.under_way)
         return None if self.samples is None else self.samples - self.done
 
-    def planned(self) -> list[Sample]:
+    def planned(self) -> list[MapSample]:
         """Ask for the samples that are known beforehand: its first design, within the maximum."""
         count = len(self._queue) if self.samples is None else min(self.samples, len(self._queue))
         asked = (self.ask() for _ in range(count))
@@ -360,7 +368,7 @@ class SurfaceMap:
         best = int(np.argmax(gain))
         return self._grid[best] if gain[best] > 0.0 else None
 
-    def _assume(self, sample: Sample, response: str) -> Measured:
+    def _assume(self, sample: MapSample, response: str) -> Measured:
         """Return a pending sample with its prediction as the result, at the target width."""
         found = self.result().predict(sample.point, response)
         low, high = found.value * (1.0 - self._target), found.value * (1.0 + self._target)
@@ -383,7 +391,7 @@ class SurfaceMap:
         best = int(np.argmax(nearest))
         return self._grid[best] if nearest[best] > 0.0 else None
 
-    def _all_samples(self) -> list[Sample]:
+    def _all_samples(self) -> list[MapSample]:
         return [*(measured.sample for measured in self._measured), *self._asked.under_way]
 
     def _candidates(self) -> npt.NDArray[np.bool_]:

@@ -24,7 +24,17 @@ from benchrigor.errors import InvalidInput, MissingExtra
 from benchrigor.model import codec
 from benchrigor.model.series import short
 from benchrigor.units import show_duration
-from benchrigor.workbench.pool.on_host import BEGUN, KINDS, LOST, STALE_S, Job, Outcome
+from benchrigor.workbench.pool.on_host import (
+    BEGUN,
+    FREE,
+    HOLD,
+    KINDS,
+    LOST,
+    STALE_S,
+    Job,
+    Outcome,
+    call_function,
+)
 
 MODULE = ("-m", "benchrigor.workbench.pool.on_host")
 _END = 500  # last characters of the output of a lost process
@@ -336,3 +346,53 @@ def _on_worker(job: Job) -> Any:
         return task is not None and task.state == "executing"
 
     return codec.encode(run_job([sys.executable, *MODULE], job, is_wanted=is_wanted))
+
+
+class FakeExecutor:
+    """Runs jobs in this process as fake hosts; an `Executor`.
+
+    Parameters
+    ----------
+    hosts
+        Their names.
+    instead
+        Called with a job; its outcome replaces a call of the function. The function is called if
+        this is None or returns None.
+
+    Attributes
+    ----------
+    log
+        Host, job, beginning and end of all jobs, in seconds of a monotonic clock.
+
+    Examples
+    --------
+    >>> from benchrigor.workbench.pool.on_host import Token
+    >>> executor = FakeExecutor(["elm"])
+    >>> job = Job(call="math:sqrt", arguments={}, host="elm", token=Token(owner="a", number=1))
+    >>> executor.run("elm", job).failure
+    'TypeError: math.sqrt() takes exactly one argument (0 given)'
+    """
+
+    alone = True
+
+    def __init__(
+        self, hosts: Sequence[str], *, instead: Callable[[Job], Outcome | None] | None = None
+    ) -> None:
+        self.hosts = tuple(hosts)
+        self.log: list[tuple[str, Job, float, float]] = []
+        self._instead = instead or (lambda _: None)
+
+    def run(self, host: str, job: Job) -> Outcome:
+        """Call the function of a job, in this thread."""
+        if job.call in {FREE, HOLD}:
+            return Outcome()
+        begun_s = time.monotonic()
+        outcome = self._instead(job) or call_function(job)
+        self.log.append((host, job, begun_s, time.monotonic()))
+        return outcome
+
+    def stop(self) -> None:
+        """Do nothing: running jobs end by themselves."""
+
+    def close(self) -> None:
+        """Do nothing: it has no resources."""

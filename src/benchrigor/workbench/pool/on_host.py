@@ -77,7 +77,7 @@ class Token(OneLine):
     hosts: tuple[str, ...] = ()
 
 
-class Refused(WorkloadFailed):
+class UnfitHost(WorkloadFailed):
     """A host is not fit for any job of this pool."""
 
 
@@ -433,7 +433,7 @@ def call_function(job: Job) -> Outcome:
         value = getattr(import_module(module), name)(**job.arguments)
         json.dumps(value, allow_nan=False)
         return Outcome(value=value)
-    except (Refused, StoreFailed, MissingExtra, OSError) as error:  # such as a full disk
+    except (UnfitHost, StoreFailed, MissingExtra, OSError) as error:  # such as a full disk
         return Outcome(kind=REFUSED, failure=f"{job.host}: {error}")
     except Exception as error:  # noqa: BLE001  # it is reported
         name = "" if isinstance(error, BenchrigorError) else f"{type(error).__name__}: "

@@ -59,7 +59,7 @@ class Pool:
 
     Examples
     --------
-    >>> from benchrigor.workbench.fakes import FakeExecutor
+    >>> from benchrigor.workbench.pool.executors import FakeExecutor
     >>> with Pool(FakeExecutor(["elm", "oak"]), owner="a1b2") as pool:
     ...     jobs = [pool.submit("builtins:dict", {"number": number}) for number in range(3)]
     ...     [job.result().value for job in jobs]

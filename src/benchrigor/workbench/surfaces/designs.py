@@ -12,7 +12,7 @@ import scipy
 from benchrigor.errors import MissingExtra
 from benchrigor.model.checks import is_number, wrong_values
 from benchrigor.model.series import Floats
-from benchrigor.workbench.surfaces.factors import Factor, Point, Space
+from benchrigor.workbench.surfaces.samples import Factor, Point, Space
 
 _STARTS = 20
 _CANDIDATES = 100

@@ -17,8 +17,7 @@ from benchrigor.errors import MissingExtra
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.series import Floats
 from benchrigor.stats.wps.hc3 import Regression, least_squares
-from benchrigor.workbench.surfaces.factors import Point, Space
-from benchrigor.workbench.surfaces.samples import Measured, relative_error
+from benchrigor.workbench.surfaces.samples import Measured, Point, Space, relative_error
 
 QUADRATIC = "quadratic"
 

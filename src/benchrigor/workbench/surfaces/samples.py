@@ -1,4 +1,4 @@
-"""The samples that a map asks for, and their results.
+"""The factors of a map, points as coordinates of a model, and samples: what is measured at points.
 
 Commands, URLs and limits have places for the levels of factors: ``{threads}``.
 """
@@ -7,19 +7,282 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from itertools import combinations, product
 from typing import Any
+
+import numpy as np
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Estimate
-from benchrigor.model.checks import refuse, wrong_quantity
+from benchrigor.model.checks import (
+    attempt,
+    is_number,
+    listed,
+    refuse,
+    wrong_choice,
+    wrong_number,
+    wrong_quantity,
+)
 from benchrigor.model.notice import Code, Notice
 from benchrigor.model.one_line import OneLine
-from benchrigor.model.series import short
+from benchrigor.model.series import Floats, short
 from benchrigor.stats.series.interval import student_t
 from benchrigor.workbench.data import estimate_of
-from benchrigor.workbench.surfaces.factors import Level, Point
+
+Level = float | str
+Point = Mapping[str, Level]
+CATEGORY = "category"
+_SCALES: dict[str, Callable[[Floats], Floats]] = {
+    "linear": np.asarray,
+    "log2": np.log2,
+    "log10": np.log10,
+}
+SCALES = (*_SCALES, CATEGORY)
+
+
+def show_point(point: Point) -> str:
+    """Show the levels by factor.
+
+    Examples
+    --------
+    >>> show_point({"disks": 4, "fs": "xfs"})
+    'disks 4, fs xfs'
+    """
+    return ", ".join(f"{name} {level}" for name, level in point.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Factor(OneLine):
+    """A property of a configuration or a workload that a map varies.
+
+    Parameters
+    ----------
+    name
+        Its name in points and in the places of commands ("{name}").
+    levels
+        The levels to try, two or more: numbers, or texts.
+    scale
+        The expected scale of its effect: "linear", "log2", "log10", or "category", which has no
+        order. None for "category" if a level is a text, else "linear".
+    change_s
+        Seconds that a change between two samples costs.
+    workload
+        Whether it belongs to the workload: then the configuration stays when it changes.
+
+    Raises
+    ------
+    InvalidInput
+        With fewer than two levels, equal levels, or levels that do not fit the scale.
+
+    Examples
+    --------
+    >>> threads = Factor("threads", levels=[1, 2, 4, 8], scale="log2")
+    >>> [round(threads.coded(level), 2) for level in threads.levels]
+    [-1.0, -0.33, 0.33, 1.0]
+    """
+
+    name: str
+    levels: Sequence[Level]
+    _: KW_ONLY
+    scale: str | None = None
+    change_s: float = 0.0
+    workload: bool = False
+
+    def __post_init__(self) -> None:
+        is_named = isinstance(self.name, str) and self.name.isidentifier()
+        problems = [] if is_named else [f"name is {short(self.name)}, expected a word"]
+        problems += wrong_number(f"change_s of {self.name}", self.change_s, zero=True)
+        levels = attempt(problems, listed, self.levels, f"levels of {self.name}", "level") or []
+        scale = self.scale
+        if scale is None:
+            scale = CATEGORY if any(isinstance(level, str) for level in levels) else "linear"
+        wrong = wrong_choice(f"scale of {self.name}", scale, SCALES)
+        problems += wrong or list(_wrong_levels(self.name, levels, scale))
+        refuse(problems)
+        object.__setattr__(self, "levels", tuple(levels))
+        object.__setattr__(self, "scale", scale)
+
+    @property
+    def is_category(self) -> bool:
+        """Whether its levels have no order."""
+        return self.scale == CATEGORY
+
+    def coded(self, level: Level) -> float:
+        """Return a level from -1, the lowest, to 1; or the index of a category's level."""
+        return float(self.codes([{self.name: level}])[0])
+
+    def codes(self, points: Sequence[Point]) -> Floats:
+        """Return the coded levels of points."""
+        levels = [point[self.name] for point in points]
+        if self.is_category:
+            index_of = {level: index for index, level in enumerate(self.levels)}
+            return np.array([index_of[level] for level in levels], dtype=np.float64)
+        scaled = _SCALES[str(self.scale)]
+        low, high = scaled(np.array([*self._ends()]))
+        found: Floats = 2.0 * (scaled(np.array(levels, dtype=np.float64)) - low) / (high - low) - 1
+        return found
+
+    def wrong_level(self, level: object) -> list[str]:
+        """Return the problems of a level of a point; a number may lie between levels."""
+        if self.is_category:
+            known = " or ".join(map(repr, self.levels))
+            fits = level in self.levels
+            return [] if fits else [f"{self.name} is {short(level)}, expected {known}"]
+        low, high = self._ends()
+        if is_number(level) and low <= level <= high:
+            return []
+        return [f"{self.name} is {short(level)}, expected a number from {low:g} to {high:g}"]
+
+    def _ends(self) -> tuple[float, float]:
+        numbers: Any = self.levels
+        return float(min(numbers)), float(max(numbers))
+
+
+def _is_finite(level: Any) -> bool:
+    return is_number(level) and math.isfinite(level)
+
+
+def _wrong_levels(name: str, levels: Sequence[Any], scale: str) -> Iterable[str]:
+    if len(levels) < 2:
+        yield f"levels of {name} are {short(levels)}, expected at least two"
+        return
+    if scale == CATEGORY:
+        wrong = (level for level in levels if not isinstance(level, str) and not _is_finite(level))
+        for level in wrong:
+            yield f"a level of {name} is {short(level)}, expected a text or a finite number"
+            return
+        if len(set(map(str, levels))) < len(levels):
+            yield f"levels of {name} are {short(levels)}, expected different ones"
+        return
+    for level in levels:
+        if not _is_finite(level) or (scale != "linear" and level <= 0.0):
+            above = "" if scale == "linear" else f" above 0, since its scale is {scale}"
+            yield f"a level of {name} is {short(level)}, expected a finite number{above}"
+            return
+    scaled = np.sort(_SCALES[scale](np.array(levels, dtype=np.float64)))
+    size = max(*np.abs(scaled), 0.0 if scale == "linear" else 1.0)
+    if np.diff(scaled).min() <= 1e-12 * size:
+        yield f"levels of {name} are {short(levels)}, expected different ones on a {scale} scale"
+
+
+def spread(factor: Factor, count: int) -> list[float]:
+    """Return ``count`` levels of a numeric factor, from lowest to highest, evenly on its scale."""
+    ends = [float(level) for level in factor.levels]
+    space = np.linspace if factor.scale == "linear" else np.geomspace
+    levels: list[float] = space(min(ends), max(ends), count).tolist()
+    return levels
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """All points of some factors.
+
+    Raises
+    ------
+    InvalidInput
+        Without a factor, or when two have the same name.
+
+    Examples
+    --------
+    >>> space = Space([Factor("disks", levels=[1, 2]), Factor("fs", levels=["ext4", "xfs"])])
+    >>> len(space.grid()), space.coordinates([{"disks": 2, "fs": "xfs"}]).tolist()
+    (4, [[1.0, 0.0, 1.0]])
+    """
+
+    factors: Sequence[Factor]
+
+    def __post_init__(self) -> None:
+        factors = listed(self.factors, "factors", "Factor")
+        problems = [
+            f"a factor is {short(factor)}, expected a Factor"
+            for factor in factors
+            if not isinstance(factor, Factor)
+        ]
+        names = [factor.name for factor in factors if isinstance(factor, Factor)]
+        problems += [
+            f"two factors are named {name!r}, expected different names"
+            for name in sorted({name for name in names if names.count(name) > 1})
+        ]
+        refuse(problems)
+        object.__setattr__(self, "factors", tuple(factors))
+
+    def grid(self) -> list[Point]:
+        """Return all combinations of levels, the last factor varying most often."""
+        names = [factor.name for factor in self.factors]
+        levels = product(*(factor.levels for factor in self.factors))
+        return [dict(zip(names, own, strict=True)) for own in levels]
+
+    def wrong_point(self, point: object) -> list[str]:
+        """Return the problems of a point."""
+        names = {factor.name for factor in self.factors}
+        if not isinstance(point, Mapping) or {*point} != names:
+            return [f"a point is {short(point)}, expected a level of each of {sorted(names)}"]
+        return [
+            problem for factor in self.factors for problem in factor.wrong_level(point[factor.name])
+        ]
+
+    def key(self, point: Point) -> tuple[Level, ...]:
+        """Return the levels of a point; equal points have equal keys."""
+        return tuple(point[factor.name] for factor in self.factors)
+
+    def coordinates(self, points: Sequence[Point]) -> Floats:
+        """Return a row per point: numbers from -1 to 1, and a 1 for the level of a category.
+
+        A category has one column per level.
+        """
+        columns: list[Floats] = []
+        for factor in self.factors:
+            coded = factor.codes(points)
+            if factor.is_category:
+                columns.extend(
+                    (coded == index).astype(np.float64) for index in range(len(factor.levels))
+                )
+            else:
+                columns.append(coded)
+        return np.column_stack(columns)
+
+    def terms(self, points: Sequence[Point]) -> Floats:
+        """Return the terms of a quadratic model at points, without its constant.
+
+        They are the effects of numbers, and of all levels of a category but the first (-1 at the
+        first, so that effects are around the mean), the products of two effects of different
+        factors, and the squares of numbers with three levels or more.
+        """
+        effects: list[list[Floats]] = []
+        squares: list[Floats] = []
+        for factor in self.factors:
+            coded = factor.codes(points)
+            if factor.is_category:
+                first = (coded == 0.0).astype(np.float64)
+                effects.append([(coded == index) - first for index in range(1, len(factor.levels))])
+                continue
+            effects.append([coded])
+            if len(factor.levels) > 2:
+                squares.append(coded**2)
+        products = [
+            one * other
+            for own, further in combinations(effects, 2)
+            for one in own
+            for other in further
+        ]
+        linear = [column for own in effects for column in own]
+        return np.column_stack([*linear, *products, *squares])
+
+    def distances(self, points: Sequence[Point], origin: Point) -> Floats:
+        """Return the distances of points from ``origin`` in coded units.
+
+        All factors count equally; two categories are as far apart as the ends of numbers.
+        """
+        parts = []
+        for factor in self.factors:
+            own, *coded = factor.codes([origin, *points])
+            apart = np.array(coded) - own
+            parts.append(2.0 * (apart != 0.0) if factor.is_category else apart)
+        distance: Floats = np.sqrt(np.sum(np.square(parts), axis=0))
+        return distance
+
 
 # {{name}} is the text {name}, and ${name} belongs to a shell.
 _PLACE = re.compile(r"\{\{(?P<text>[^\W\d]\w*)\}\}|(?<!\$)\{(?P<name>[^\W\d]\w*)\}")
@@ -102,7 +365,7 @@ def lost_share(notice: Notice) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample(OneLine):
+class MapSample(OneLine):
     """A point that a map asks to measure.
 
     Parameters
@@ -146,7 +409,7 @@ class Measured(OneLine):
         Why estimates are missing.
     """
 
-    sample: Sample
+    sample: MapSample
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
     at_least: float | None = None
     at_most: float | None = None

@@ -25,9 +25,16 @@ from benchrigor.stats.series.interval import (
 from benchrigor.units import Direction
 from benchrigor.workbench.data import estimate_of
 from benchrigor.workbench.surfaces import models
-from benchrigor.workbench.surfaces.factors import Factor, Point, Space, show_point, spread
 from benchrigor.workbench.surfaces.models import GaussianProcess, Quadratic, ResponseFit
-from benchrigor.workbench.surfaces.samples import Measured, weak_samples
+from benchrigor.workbench.surfaces.samples import (
+    Factor,
+    Measured,
+    Point,
+    Space,
+    show_point,
+    spread,
+    weak_samples,
+)
 
 _DRAWS, _MOST_POINTS, _STEPS = 4000, 500, 65
 _LARGEST_LOG = 700.0  # its exponential is still a double
@@ -490,14 +497,14 @@ def fit_surface(
 
     Examples
     --------
-    >>> from benchrigor.workbench.surfaces.factors import Factor
-    >>> from benchrigor.workbench.surfaces.samples import Sample
+    >>> from benchrigor.workbench.surfaces.samples import Factor
+    >>> from benchrigor.workbench.surfaces.samples import MapSample
     >>> space = Space([Factor("threads", levels=[1, 2, 4, 8, 16, 32], scale="log2")])
     >>> def known(rate):
     ...     return Estimate(value=rate, low=0.98 * rate, high=1.02 * rate, confidence=0.95, n=10,
     ...                     n_effective=10.0, method="mean")
     >>> surface = fit_surface(space, [
-    ...     Measured(sample=Sample(id=index, point=point), estimates={"rate": known(rate)})
+    ...     Measured(sample=MapSample(id=index, point=point), estimates={"rate": known(rate)})
     ...     for index, (point, rate) in enumerate(zip(space.grid(), [100, 195, 360, 600, 800, 900]))
     ... ])
     >>> surface.best().point, surface.predict({"threads": 3}).value > 250

@@ -13,8 +13,8 @@ from scipy.stats import t as student
 
 from benchrigor.errors import InvalidInput
 from benchrigor.stats import plan_runlength
-from benchrigor.workbench.arithmetic import peaks
-from benchrigor.workbench.arithmetic.peaks import CLOSED_LOOP, peak_posterior
+from benchrigor.workbench.planning import peaks
+from benchrigor.workbench.planning.peaks import CLOSED_LOOP, peak_posterior
 
 LOADS = np.array([20.0, 80.0, 150.0, 165.0, 172.0, 178.0, 185.0, 260.0])
 
