@@ -20,6 +20,7 @@ record of the rounds that were finished before it, as ``error.record``.
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING
 
 from benchrigor.control_characters import page
@@ -129,6 +130,18 @@ def failed(part: str, error: BaseException, where: str = "") -> WorkloadFailed:
     if type(error) is TypeError and "argument" in words and AT_FIRST in where:
         where += "; give it arguments in a function of its own, as in lambda: f(1, 2)"
     return WorkloadFailed(f"{part} raised {raised}{where}")
+
+
+def used_up(error: BaseException) -> WorkloadFailed | None:
+    """Return what to say if our own code failed because this process has no more of something."""
+    number, why = getattr(error, "errno", None), ""
+    if number in (errno.EMFILE, errno.ENFILE):
+        why = "Too many open files: the measured code may keep files open, or limit their number"
+    # The loader of libraries has no number for it.
+    is_full = isinstance(error, MemoryError) or number in (errno.ENOMEM, errno.EAGAIN)
+    if is_full or (isinstance(error, ImportError) and "map segment" in str(error)):
+        why = "no memory is left: the measured code may keep much of it, or limit it"
+    return WorkloadFailed(why) if why else None
 
 
 class WorkTooShort(BenchrigorError):

@@ -54,7 +54,10 @@ def end_program(code: int) -> None:
         own_signals.refuse_forks()  # a pool replaces its killed processes
         kinship.kill_descendants(spared=set().union(*_spared))
         own_signals.end_at_once(code)
-    _thread.start_new_thread(_end_later, (code,))
+    try:
+        _thread.start_new_thread(_end_later, (code,))
+    except RuntimeError:  # the measured code left no memory, or no number, for another
+        own_signals.end_at_once(code)
 
 
 def _end_later(code: int) -> None:

@@ -5,7 +5,6 @@ Standard output and error may be closed, full, or without a reader.
 
 from __future__ import annotations
 
-import errno
 import gc
 import io
 import os
@@ -18,7 +17,7 @@ from typing import Any
 import click
 
 from benchrigor.cli.verb_help import SIDE_SYSTEMS, TASKS, VERBS, HelpContext
-from benchrigor.errors import BenchrigorError, InvalidInput, WorkloadFailed
+from benchrigor.errors import BenchrigorError, InvalidInput, used_up
 
 _FAILED = 6  # `exits.ExitCode.STORE_FAILED`, which loads the model
 
@@ -165,13 +164,10 @@ class Verbs(click.Group):
             return super().invoke(ctx)
         except (BenchrigorError, KeyboardInterrupt, click.UsageError) as error:
             ctx.exit(self._report(error, ctx))
-        except OSError as error:
-            if error.errno not in (errno.EMFILE, errno.ENFILE):
+        except (OSError, MemoryError, ImportError) as error:
+            if (failure := used_up(error)) is None:
                 raise
-            message = (
-                f"{error.strerror}: the measured code may keep files open, or limit their number"
-            )
-            ctx.exit(self._report(WorkloadFailed(message), ctx))
+            ctx.exit(self._report(failure, ctx))
 
     def _report(self, error: BaseException, ctx: click.Context) -> int:
         """Say what went wrong, unless a signal ends that; return the exit code."""

@@ -19,6 +19,7 @@ from benchrigor.errors import (
     InvalidInput,
     WorkloadFailed,
     failed,
+    used_up,
 )
 from benchrigor.machine.host_delays import HostDelay, HostDelays, attribute_delay
 from benchrigor.model import Options, Progress, Round, RoundPlan, StopReason, Turn
@@ -154,6 +155,8 @@ def performer(
             raise
         except BaseException as error:
             end_copy(pid)
+            if (failure := used_up(error)) is not None:
+                raise failure from None
             raise failed(f"round {plan.index}: the workload", error) from error
         ran_ns = None if began is None else clock.now_ns() - began
 

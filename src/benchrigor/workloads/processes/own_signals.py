@@ -159,7 +159,8 @@ def end(number: int, frame: FrameType | None) -> None:
     """Handle a signal that ends this program: raise in the main thread, now or when it may."""
     if _ending.error is None:
         _ending.error = EndedBySignal(number)
-        _thread.start_new_thread(_see_to_the_end, (_ending, _ending.error))
+        with suppress(RuntimeError):  # no thread can be had; the error ends all but code that hangs
+            _thread.start_new_thread(_see_to_the_end, (_ending, _ending.error))
     while frame is not None and frame.f_code not in _AROUND_FORKS:
         frame = frame.f_back
     if frame is None:  # otherwise it would be swallowed

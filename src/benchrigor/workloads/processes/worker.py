@@ -706,14 +706,19 @@ def _answer(descriptor: int, facts: dict[str, Any], arrays: dict[str, array[floa
 def _see_to_the_end() -> None:
     """End this process at once if it would wait for threads of the target, else soon."""
     threading = sys.modules.get("threading")
-    if threading and sum(not thread.daemon for thread in threading.enumerate()) > 1:
-        try:
-            sys.stdout.flush()
-        finally:
-            os._exit(0)
-    import _thread
+    if not threading or sum(not thread.daemon for thread in threading.enumerate()) <= 1:
+        import _thread
 
-    _thread.start_new_thread(_end_later, ())
+        try:
+            _thread.start_new_thread(_end_later, ())
+        except RuntimeError:  # the target left no memory, or no number, for another
+            pass
+        else:
+            return
+    try:
+        sys.stdout.flush()
+    finally:
+        os._exit(0)
 
 
 def _report_error(error: BaseException) -> str:
