@@ -337,8 +337,8 @@ ELSEWHERE = [
     ("cli/exits.py", JOIN),  # a traceback
     ("cli/output.py", "click.echo"),
     *[("cli/timeit_verb.py", JOIN)] * 2,  # source text
-    ("control_characters.py", JOIN),
-    ("report/tables/figures.py", JOIN),  # rows of Markdown, of harmless cells
+    ("safe_text.py", JOIN),
+    ("report/figures.py", JOIN),  # rows of Markdown, of harmless cells
     ("workbench/picture.py", JOIN),  # lines of pages
     ("workloads/timing.py", JOIN),  # what is hashed
 ]

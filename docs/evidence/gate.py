@@ -26,7 +26,7 @@ import numpy as np
 from benchrigor.gate import Block, Pass, Ratios, Sources, measure_gate
 from benchrigor.model import Headway, Metric, Turn, Verdict
 from benchrigor.session.engine import Engine
-from benchrigor.session.schedule.race import LEAST_BLOCKS, Race
+from benchrigor.session.schedules import LEAST_BLOCKS, Race
 from benchrigor.stats.series.interval import student_t
 from shared.running import Run, Script
 

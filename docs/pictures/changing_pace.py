@@ -31,8 +31,8 @@ from benchrigor.report.plots.drawing import (
     beside,
     name_axes,
 )
-from benchrigor.session.conditions.pace_of_rounds import with_pace
-from benchrigor.stats.estimators.pace import Sensitivity
+from benchrigor.session.pace_of_rounds import with_pace
+from benchrigor.stats.pace import Sensitivity
 from benchrigor.units import percent
 
 if TYPE_CHECKING:

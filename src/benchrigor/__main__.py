@@ -21,7 +21,7 @@ def run_program() -> None:
         if not isinstance(error, SystemExit):
             sys.excepthook(type(error), error, error.__traceback__)
         # Only verbs that measure load it.
-        if (leaving := sys.modules.get("benchrigor.cli.leaving")) is not None:
+        if (leaving := sys.modules.get("benchrigor.cli.exits")) is not None:
             leaving.end_program(code if isinstance(code, int) else int(code is not None))
         raise SystemExit(code) from None
 

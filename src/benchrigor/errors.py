@@ -23,7 +23,7 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING
 
-from benchrigor.control_characters import page
+from benchrigor.safe_text import page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,7 +40,7 @@ def without_our_frames(error: BaseException) -> BaseException:
 
 
 def _without_secrets(item: object) -> object:
-    from benchrigor.secret_texts import hide_in_text  # noqa: PLC0415  # slow to load
+    from benchrigor.safe_text import hide_in_text  # noqa: PLC0415  # slow to load
 
     if isinstance(item, tuple):
         return tuple(map(_without_secrets, item))

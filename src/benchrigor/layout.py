@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
-from benchrigor.control_characters import escaped
+from benchrigor.safe_text import escaped
 
 if TYPE_CHECKING:
     from rich.console import Console

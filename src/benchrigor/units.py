@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from benchrigor.control_characters import escaped
+from benchrigor.safe_text import escaped
 
 
 def share_of(text: str) -> float:

@@ -12,8 +12,7 @@ from simulated.estimates import mean_of
 
 from benchrigor.model import Estimate, Verdict
 from benchrigor.stats import compare, estimate_mean
-from benchrigor.stats.planning.agreement import track_record
-from benchrigor.stats.planning.power import plan_sizes
+from benchrigor.stats.planning import plan_sizes, track_record
 
 
 def found_in(rng: np.random.Generator, n: int, change: float, margin: float) -> bool:

@@ -76,7 +76,7 @@ def test_a_run_whose_report_cannot_be_written_is_kept_and_read_without_a_folder(
 
 ENDING = """
 from benchrigor import __main__ as program
-import benchrigor.cli.leaving
+import benchrigor.cli.exits
 
 def fail():
     raise {}

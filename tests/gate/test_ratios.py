@@ -11,7 +11,7 @@ from tests.gate.suites import TIME, SimulatedSuite, gate_of
 from benchrigor.gate import Block, Pass, Ratios
 from benchrigor.gate.report import markdown_figures
 from benchrigor.model import StopReason, Verdict
-from benchrigor.report.tables.figures import markdown_of
+from benchrigor.report.figures import markdown_of
 from benchrigor.session.engine import Engine
 
 QUIET = {f"test_{index}": 0.005 for index in range(8)}

@@ -14,8 +14,7 @@ from benchrigor.model import Headway, Options, Turn
 from benchrigor.protocols import Schedule
 from benchrigor.session.engine import Engine, Taken
 from benchrigor.session.pairs.ratio import Ratio
-from benchrigor.session.schedule.race import Race
-from benchrigor.session.schedule.schedules import Alone, Blocks, Rotation
+from benchrigor.session.schedules import Alone, Blocks, Race, Rotation
 
 NAMES, COPY = tuple("abcdefg"), "a copy of a"  # which some turns have besides
 NEW = Headway(elapsed_s=1.0, readings=10, last_readings=10, last_s=0.1, to_next_check=400)

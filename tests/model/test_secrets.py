@@ -8,7 +8,7 @@ import pytest
 import benchrigor as br
 from benchrigor.errors import InvalidInput, WorkloadFailed, failed
 from benchrigor.model import Code, Notice, Options, RunRecord
-from benchrigor.secret_texts import Veiled, hide_values
+from benchrigor.safe_text import Veiled, hide_values
 
 S, HIDDEN = "S3cr3tV", "__hidden__"
 

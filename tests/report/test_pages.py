@@ -15,7 +15,7 @@ from benchrigor.model.analysis import Kind
 from benchrigor.report import explain, render
 from benchrigor.report.facts.comparison_facts import comparison_page
 from benchrigor.report.facts.run_facts import run_page
-from benchrigor.report.run_table import tabulate
+from benchrigor.report.tables import tabulate
 
 HOUSE_WORDS = ("full pace", "light", "floor", "pieces", "half-width", "stable phase", "invocation")
 

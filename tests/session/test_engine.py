@@ -39,7 +39,7 @@ from benchrigor.protocols import LastingWorkload, Recorder
 from benchrigor.session import Session, default_rules
 from benchrigor.session.engine import Engine
 from benchrigor.session.measured_metrics import MeasuredMetrics
-from benchrigor.session.schedule.schedules import next_readings
+from benchrigor.session.schedules import next_readings
 from benchrigor.testing import FakeClock, MemoryStore
 
 ENDLESS = Options(target=1e-6, budget_readings=4000)

@@ -23,9 +23,9 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Comparison, Options, StopReason
 from benchrigor.model.checks import refuse
 from benchrigor.model.run import BASELINE, CANDIDATE
-from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.shell_words import words_of
 from benchrigor.protocols import Workload
+from benchrigor.safe_text import hide_secrets
 from benchrigor.session import measure_pair
 from benchrigor.session.engine import Engine
 from benchrigor.session.pairs.ratio import Ratio

@@ -26,7 +26,7 @@ from benchrigor.formats.readings import Columns, name_of
 from benchrigor.model import Options, RunRecord
 from benchrigor.report import explain as explanation
 from benchrigor.report import plot_trace
-from benchrigor.report.run_table import tabulate
+from benchrigor.report.tables import tabulate
 from benchrigor.session.measured_metrics import SPEED
 from benchrigor.session.replays import analyse_file, record_of_pairs
 

@@ -20,8 +20,8 @@ from benchrigor.layout import Part, page, wrapped
 from benchrigor.model import Notice, Options, RunRecord, StablePhase, codec
 from benchrigor.model.text import false_alarms
 from benchrigor.report import plot_trace
+from benchrigor.report.fact import marked_all
 from benchrigor.report.facts.reading_facts import phase_table
-from benchrigor.report.notice_lines import marked_all
 from benchrigor.session.replays import record_with_changes
 from benchrigor.units import counted, many
 

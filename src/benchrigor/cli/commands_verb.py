@@ -23,25 +23,23 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.compare_verb import fail_on_option
 from benchrigor.cli.driving import driven_in_turn
 from benchrigor.cli.exits import code_for, code_of_family, leave
-from benchrigor.cli.functions import Chosen
 from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result, summary
 from benchrigor.cli.tables import table_options
-from benchrigor.cli.targets import command_target
+from benchrigor.cli.targets import Chosen, command_target
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed
 from benchrigor.layout import Line, Part, page, wrapped
 from benchrigor.model import Comparison, Metric, Notice, Options, RunRecord, Verdict
 from benchrigor.model.checks import refuse
 from benchrigor.model.comparison import Family
-from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.shell_words import words_of
 from benchrigor.model.text import no_number
 from benchrigor.report import render
-from benchrigor.report.notice_lines import chosen, marked, warnings
-from benchrigor.report.tables.commands_table import command_table
-from benchrigor.report.tables.figures import figures_of_commands
-from benchrigor.secret_texts import HIDDEN, Veiled, hide_value
+from benchrigor.report.fact import chosen, marked, warnings
+from benchrigor.report.figures import figures_of_commands
+from benchrigor.report.tables import command_table
+from benchrigor.safe_text import HIDDEN, Veiled, hide_secrets, hide_value
 from benchrigor.session.measuring import TIME
 from benchrigor.session.pairs.ranking import Ranking, compare_with, notices_of_sides, rank_in_turn
 from benchrigor.stats.comparison.samples import comparable_statistic

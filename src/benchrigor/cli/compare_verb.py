@@ -14,8 +14,13 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.exits import code_of, leave
 from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result
-from benchrigor.cli.recordings import columns_options, recordings
-from benchrigor.cli.suite_files import code_of_suites, compared_files, compile_filter
+from benchrigor.cli.recordings import (
+    code_of_suites,
+    columns_options,
+    compared_files,
+    compile_filter,
+    recordings,
+)
 from benchrigor.cli.tables import table_options
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput, NotComparable
@@ -27,10 +32,10 @@ from benchrigor.model.codec import is_there
 from benchrigor.model.comparison import SuiteComparison
 from benchrigor.model.notice import is_of_modes
 from benchrigor.model.run import Provenance
+from benchrigor.report.fact import chosen, marked, warnings
 from benchrigor.report.facts.comparison_facts import comparison_page, family_page
-from benchrigor.report.notice_lines import chosen, marked, warnings
-from benchrigor.report.tables.figures import figures_of_pair, figures_of_ranking, figures_of_suites
-from benchrigor.report.tables.suite_page import suite_page
+from benchrigor.report.figures import figures_of_pair, figures_of_ranking, figures_of_suites
+from benchrigor.report.tables import suite_page
 from benchrigor.session.pairs.compared_sides import label_of
 from benchrigor.session.pairs.run_comparison import compare_named, rank_runs
 from benchrigor.session.replays import is_bare

@@ -14,11 +14,11 @@ from benchrigor.cli.record_kinds import is_special, module_for
 from benchrigor.cli.recordings import all_runs
 from benchrigor.cli.tables import force_option, refuse_those_there, write_files
 from benchrigor.cli.verb_help import Verb
-from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
 from benchrigor.formats.readings import Columns
 from benchrigor.model import RunRecord
 from benchrigor.report.writers.formats import FORMATS, format_of, write_records
+from benchrigor.safe_text import page
 from benchrigor.units import many
 
 

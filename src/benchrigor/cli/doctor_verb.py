@@ -9,9 +9,9 @@ from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.output import print_result
 from benchrigor.cli.verb_help import Verb
 from benchrigor.model import codec
-from benchrigor.model.finding import Fitness, verdict_of
+from benchrigor.model.notice import Fitness, verdict_of
 from benchrigor.report.doctor_text import render_findings
-from benchrigor.session.fitness.findings import examine
+from benchrigor.session.fitness import examine
 
 _CODES = {
     Fitness.OK: ExitCode.RESULT,

@@ -1,28 +1,74 @@
-"""Running a session from the command line: the live line, and what Ctrl-C does."""
+"""The log of a session: a line per decision, with its time."""
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import click
+
 from benchrigor.cli.exits import code_for, leave
-from benchrigor.cli.functions import Chosen
-from benchrigor.cli.options import store_to_keep
-from benchrigor.cli.output import LiveLine, live_line, print_record
-from benchrigor.errors import BenchrigorError, WorkloadFailed
+from benchrigor.cli.options import OutputPath, store_to_keep
+from benchrigor.cli.output import LiveLine, live_line, print_record, remark
+from benchrigor.cli.targets import Chosen
+from benchrigor.errors import BenchrigorError, InvalidInput, WorkloadFailed
 from benchrigor.model import Options, RoundPlan, RunRecord
 from benchrigor.protocols import Recorder, Workload
 from benchrigor.session import Session
 from benchrigor.session.engine import Engine
 from benchrigor.session.measuring import records_of, rotate
-from benchrigor.session.schedule.schedules import check_seed, seed_of
+from benchrigor.session.schedules import check_seed, seed_of
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.command_line import setting_up
 from benchrigor.workloads.processes.own_signals import end, handle
+
+log_option = click.option(
+    "--log",
+    type=OutputPath(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Append a line for each decision: round, readings, interval, target, and why.",
+)
+
+
+@contextmanager
+def logged_to(path: Path | None) -> Iterator[None]:
+    """Append what sessions log meanwhile to a file, if there is one."""
+    if path is None:
+        yield
+        return
+    try:
+        handler = _LogFile(path, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written: {error.strerror}") from error
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    logger = logging.getLogger("benchrigor.session")
+    before = logger.level
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+        with suppress(OSError):  # of the lines that could not be written
+            handler.close()
+        if handler.problem is not None:
+            remark(f"{path} cannot be written: {handler.problem}; lines of the log are missing")
+
+
+class _LogFile(logging.FileHandler):
+    """Notes the first problem, such as a full disk: the session goes on without the log."""
+
+    problem: BaseException | None = None
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802  # theirs
+        self.problem = self.problem or sys.exc_info()[1]
 
 
 def drive_and_print(

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
 import enum
+import os
+import threading
+import time
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -12,7 +17,6 @@ import click
 
 from benchrigor.cli.options import awaits_json, hint, name_options
 from benchrigor.cli.output import print_result, remark, say
-from benchrigor.control_characters import escaped
 from benchrigor.errors import (
     BenchrigorError,
     ClockFailed,
@@ -26,10 +30,12 @@ from benchrigor.errors import (
 from benchrigor.model import Analysis, Comparison, Options, RunRecord, StopReason, Verdict
 from benchrigor.model.comparison import Family
 from benchrigor.model.run import PAIR, are_in_turn
-from benchrigor.secret_texts import hide_in_text
+from benchrigor.safe_text import escaped, hide_in_text
 from benchrigor.stats.readings.asked_readings import asked_half_width
-from benchrigor.units import many
+from benchrigor.units import first_few, many
+from benchrigor.workloads.processes import kinship, own_signals
 from benchrigor.workloads.processes.own_signals import ExitedAtOnce
+from benchrigor.workloads.processes.process_group import end_all
 
 
 class ExitCode(enum.IntEnum):
@@ -190,3 +196,55 @@ def _mark_further_lines(part: str) -> str:
     """Mark the further lines of an exception's message, which might pass for ours."""
     part = hide_in_text(part.removesuffix("\n")[: 2 * _LONGEST])[:_LONGEST]
     return part if part[:1].isspace() else part.replace("\n", "\n  | ")
+
+
+_spared: list[set[int]] = []  # earlier processes, per verb that killed descendants
+_EXIT_S = 2.0
+_MOST_NAMED = 10
+
+
+@contextmanager
+def left_clean() -> Iterator[None]:
+    """End all processes that are started inside, and name those that escaped.
+
+    A signal that ends programs raises `EndedBySignal` inside.
+    """
+    before = kinship.descendants()
+    os.environ[kinship.MARK] = str(os.getpid())  # of what functions start, too
+    kinship.adopt_orphans(True)
+    with own_signals.ended_by_signals():
+        try:
+            yield
+        finally:
+            own_signals.too_late()
+            end_all()
+            if kinship.kill_descendants(spared=before):
+                _spared.append(before)
+            kinship.kill_orphans()
+            if escaped := kinship.escapees():  # of any number: process numbers begin again
+                remark(f"still running: {first_few(escaped, _MOST_NAMED)}")
+            kinship.adopt_orphans(False)
+            os.environ.pop(kinship.MARK, None)  # a function may have cleared them
+
+
+def end_program(code: int) -> None:
+    """End this program at once if it would wait for threads or killed processes; else soon."""
+    main, running = threading.main_thread(), threading.enumerate()
+    threads = [thread.name for thread in running if thread is not main and not thread.daemon]
+    if threads:
+        names = first_few(threads, _MOST_NAMED)
+        remark(f"ended although the measured code left threads running: {names}")
+    if own_signals.left_calls or _spared or threads:
+        own_signals.refuse_forks()  # a pool replaces its killed processes
+        kinship.kill_descendants(spared=set().union(*_spared))
+        own_signals.end_at_once(code)
+    try:
+        _thread.start_new_thread(_end_later, (code,))
+    except RuntimeError:  # the measured code left no memory, or no number, for another
+        own_signals.end_at_once(code)
+
+
+def _end_later(code: int) -> None:
+    time.sleep(_EXIT_S)
+    remark(f"ended without exit functions of the measured code: they took more than {_EXIT_S:g} s")
+    own_signals.end_at_once(code)

@@ -15,7 +15,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.layout import page, wrapped
 from benchrigor.model.codec import is_there
 from benchrigor.report import explain as explanation
-from benchrigor.report.reading_text import explain_reading
+from benchrigor.report.facts.reading_facts import explain_reading
 
 
 @click.command(cls=Verb)

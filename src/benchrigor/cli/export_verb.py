@@ -11,10 +11,10 @@ from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import recorded_run, stored_run
 from benchrigor.cli.tables import force_option, refuse_those_there, write_files
 from benchrigor.cli.verb_help import Verb
-from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
-from benchrigor.model.text_tables.rows import csv_text
-from benchrigor.report.csv_tables import TABLES
+from benchrigor.model.text_tables import csv_text
+from benchrigor.report.figures import TABLES
+from benchrigor.safe_text import page
 
 
 @click.command(cls=Verb)

@@ -11,11 +11,10 @@ import click
 from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_json, say
 from benchrigor.cli.verb_help import Verb
-from benchrigor.control_characters import escaped
 from benchrigor.layout import Line, Part, page
 from benchrigor.model import Decision
-from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.text import say_end
+from benchrigor.safe_text import escaped, hide_secrets
 from benchrigor.units import many
 
 _INDENT = 10 * " "

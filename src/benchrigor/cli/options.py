@@ -14,9 +14,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from benchrigor.control_characters import escaped
 from benchrigor.errors import StoreFailed
 from benchrigor.model.options import Options
+from benchrigor.safe_text import escaped
 from benchrigor.settings import FLAG, SETTINGS, STATISTIC, Kind, Setting, typed_name
 from benchrigor.storage import Journal, default_path
 from benchrigor.units import positive_seconds_of, share_of

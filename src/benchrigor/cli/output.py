@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from benchrigor import control_characters
+from benchrigor import safe_text
 from benchrigor.cli import tables
 from benchrigor.cli.options import hint, note_json, wants_details, wants_json
-from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError
 from benchrigor.layout import Page, Part, page
 from benchrigor.model import Analysis, Notice, Options, Progress, Round, RunRecord, Width, codec
 from benchrigor.model.analysis import Kind
 from benchrigor.model.text import show_interval
+from benchrigor.safe_text import escaped
 from benchrigor.stats.readings.asked_readings import asked_half_width
 from benchrigor.units import counted, many, percent, shortened, show_duration, show_value
 
 if TYPE_CHECKING:
-    from benchrigor.report.tables.figures import Figures
+    from benchrigor.report.figures import Figures
 
 _REDRAWN_EVERY_S = 0.1
 _FEWEST_COLUMNS = 20
@@ -46,7 +46,7 @@ def say(text: str, *, err: bool = False) -> None:
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         shown = text.at(_columns(), coloured=stream.isatty() and not plain)
     else:
-        shown = control_characters.page(text.split("\n"))
+        shown = safe_text.page(text.split("\n"))
     click.echo(shown.encode(encoding, "backslashreplace").decode(encoding), err=err)
 
 
@@ -125,7 +125,7 @@ def print_records(records: Mapping[str, RunRecord]) -> None:
         print_json({name: summary(record) for name, record in records.items()})
         return
     from benchrigor.report import render  # noqa: PLC0415  # not before the first call
-    from benchrigor.report.run_table import tabulate  # noqa: PLC0415  # not before the first call
+    from benchrigor.report.tables import tabulate  # noqa: PLC0415  # not before the first call
 
     first, *others = records.values()
     parts: list[Part] = [_show_ratio(first, other) for other in others]
@@ -140,7 +140,7 @@ def print_records(records: Mapping[str, RunRecord]) -> None:
 
 
 def _show_ratio(baseline: RunRecord, candidate: RunRecord) -> str:
-    from benchrigor.report.facts.comparison_line import say_no_comparison  # noqa: PLC0415  # likewise
+    from benchrigor.report.facts.comparison_facts import say_no_comparison  # noqa: PLC0415  # likewise
     from benchrigor.session.pairs.run_comparison import compare_runs  # noqa: PLC0415  # slow to load
 
     try:

@@ -11,9 +11,8 @@ from typing import Any
 import click
 
 from benchrigor.cli import options as shared
-from benchrigor.cli.driving import drive_and_print
+from benchrigor.cli.driving import drive_and_print, log_option, logged_to
 from benchrigor.cli.record_kinds import is_special, module_for
-from benchrigor.cli.session_log import log_option, logged_to
 from benchrigor.cli.targets import workload_of
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput

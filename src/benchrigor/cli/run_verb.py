@@ -16,12 +16,22 @@ from typing import Any
 import click
 
 from benchrigor.cli import options as shared
-from benchrigor.cli.driving import drive_and_print, driven_in_turn, session_of
+from benchrigor.cli.driving import (
+    drive_and_print,
+    driven_in_turn,
+    log_option,
+    logged_to,
+    session_of,
+)
 from benchrigor.cli.exits import code_for, leave
-from benchrigor.cli.functions import Chosen, chosen_function
 from benchrigor.cli.output import print_records
-from benchrigor.cli.session_log import log_option, logged_to
-from benchrigor.cli.targets import command_target, command_words, metrics_for
+from benchrigor.cli.targets import (
+    Chosen,
+    chosen_function,
+    command_target,
+    command_words,
+    metrics_for,
+)
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Metric, Options

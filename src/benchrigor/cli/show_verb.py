@@ -19,7 +19,7 @@ from benchrigor.cli.tables import (
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.report import plot_trace
-from benchrigor.report.tables.figures import figures_of_run
+from benchrigor.report.figures import figures_of_run
 
 
 @click.command(cls=Verb)

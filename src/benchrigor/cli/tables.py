@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from benchrigor.report.tables.figures import Figures
+    from benchrigor.report.figures import Figures
 
 
 force_option = click.option("--force", is_flag=True, help="Replace files that are there.")
@@ -139,7 +139,7 @@ def write_tables(figures: Callable[[], Figures], say: Callable[[str], object]) -
     """Write the tables that were asked for; comes last, so that a failure loses no output."""
     if not are_wanted():
         return
-    from benchrigor.report.tables.figures import csv_of, markdown_of  # noqa: PLC0415  # slow to load
+    from benchrigor.report.figures import csv_of, markdown_of  # noqa: PLC0415  # slow to load
 
     for form, target in click.get_current_context().meta[_TABLES].items():
         text = (csv_of if form == "csv" else markdown_of)(figures())

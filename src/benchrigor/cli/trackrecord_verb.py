@@ -16,8 +16,8 @@ from benchrigor.cli.verb_help import Verb
 from benchrigor.layout import Part, join_pages, page, wrapped
 from benchrigor.model import RunRecord, codec
 from benchrigor.model.decision import COMPLETE
-from benchrigor.model.track_record import TrackRecord
-from benchrigor.stats.planning.agreement import pair_runs, track_records
+from benchrigor.model.planning import TrackRecord
+from benchrigor.stats.planning import pair_runs, track_records
 from benchrigor.storage import Journal
 from benchrigor.units import counted
 

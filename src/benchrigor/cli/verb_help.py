@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from benchrigor.control_characters import page
+from benchrigor.safe_text import page
 
 # Help shows these in this order, without loading the verbs.
 TASKS = {

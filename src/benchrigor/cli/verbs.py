@@ -115,7 +115,7 @@ class Verbs(click.Group):
         ctx.meta["benchrigor.typed"] = args  # for `options.command_line`
         has_folder = _has_folder(name)
         if _OWN_SIGNALS in sys.modules:
-            from benchrigor.cli.leaving import left_clean  # noqa: PLC0415  # it loads what measures
+            from benchrigor.cli.exits import left_clean  # noqa: PLC0415  # it loads what measures
 
             ctx.with_resource(left_clean())
         if name is not None and verb is not None:

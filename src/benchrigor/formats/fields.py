@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Metric, Notice, Round, RoundPlan
-from benchrigor.model.run import Provenance
+from benchrigor.model.codec import value_at
+from benchrigor.model.run import Provenance, Recorded
 from benchrigor.model.series import LARGEST, Floats, as_series, short
+from benchrigor.model.text_tables import (
+    Kinds,
+    Labels,
+    LastLine,
+    Numbers,
+    Part,
+    Problems,
+    Table,
+    TextTable,
+    mark_by,
+)
 from benchrigor.units import time_in
 
 _WORDS: dict[Any, str] = {dict: "an object", list: "a list", str: "a text", int: "a whole number"}
@@ -173,3 +192,165 @@ def warn_of_failures(n: int, total: int, what: str, *, counts: bool = True) -> t
     times = "their times count" if counts else "they do not count"
     figures = {"failed": n, "total": total, "share_": n / total}
     return (Notice.of(Code.FAILED_RUNS, what_=what, which_=times, **figures),)
+
+
+_MOST_DIGITS = 300
+_HUGE = re.compile(rf"\d{{{_MOST_DIGITS}}}")
+_SPACE = re.compile(r"\s*")
+_FEWEST_WHOLE = 2  # lines before one that is unfinished
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """The data of a JSON text; ``unfinished`` is a last line cut off.
+
+    If it is of several documents, ``lines`` are the numbers of those in which they begin.
+    """
+
+    data: Any
+    lines: Sequence[int] = ()
+    unfinished: LastLine | None = None
+
+    def some(self, indices: Sequence[int]) -> Parsed:
+        """Return some of the documents."""
+        lines, data = ([every[index] for index in indices] for every in (self.lines, self.data))
+        return replace(self, lines=lines, data=data)
+
+    def table(self, name: str, keys: Sequence[str]) -> Table:
+        """Return the values of objects at some paths, as columns."""
+        columns = {key: [_value_at(item, key) for item in self.data] for key in keys}
+        rows = self.lines or range(len(self.data))
+        return Table(name=name, columns=columns, rows=rows, are_items=not self.lines)
+
+
+def _value_at(item: Any, path: str) -> Any:
+    with suppress(LookupError):
+        return value_at(item, path)
+    return None
+
+
+def loads(text: str) -> Any:
+    """Parse JSON; whole numbers that no float can hold are infinite."""
+    return json.loads(text, parse_int=_whole if _HUGE.search(text) else None)
+
+
+def _whole(digits: str) -> int | float:
+    return int(digits) if len(digits) < _MOST_DIGITS else float(digits)
+
+
+def parse_json(text: str, name: str) -> Parsed:
+    """Parse JSON, or documents that stand one after another; InvalidInput if it is neither."""
+    try:
+        return Parsed(data=loads(text))
+    except (ValueError, RecursionError) as whole:
+        with suppress(ValueError, RecursionError):
+            return _json_documents(text)
+        raise InvalidInput(f"{name} is not JSON: {whole}") from whole
+
+
+def _json_documents(text: str) -> Parsed:
+    """Return documents as a line each, or as `cat` joins files, without an unfinished last line."""
+    decoder = json.JSONDecoder(parse_int=_whole if _HUGE.search(text) else None)
+    at, items, before = _below_space(text, 0), list[Any](), 0
+    lines = list[int]()
+    while at < len(text):
+        lines.append((lines[-1] if lines else 1) + text.count("\n", before, at))
+        try:
+            item, end = decoder.raw_decode(text, at)
+        except ValueError:
+            if "\n" in text[at:] or len(items) < _FEWEST_WHOLE:
+                raise
+            unfinished = LastLine(number=lines.pop(), text=text[at:])
+            return Parsed(data=items, lines=lines, unfinished=unfinished)
+        items.append(item)
+        at, before = _below_space(text, end), at
+    return Parsed(data=items, lines=lines)
+
+
+def _below_space(text: str, start: int) -> int:
+    return _SPACE.match(text, start).end()  # type: ignore[union-attr]  # it may be empty
+
+
+def load_object(path: Path) -> Mapping[str, Any]:
+    """Return the object in a file of a folder; InvalidInput if it holds anything else."""
+    try:
+        data = loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path} cannot be read as JSON: {error}") from error
+    if not isinstance(data, Mapping):
+        found = "a list" if isinstance(data, list) else short(data)
+        raise InvalidInput(f"{path} is {found}, expected an object")
+    return data
+
+
+Request = tuple[str, float, str]  # name, time, error; none if it is empty
+Knows = Callable[[Sequence[str]], object]
+
+A_TIME = Numbers(least=0.0, most=LARGEST)
+A_NUMBER = Numbers(least=-LARGEST, most=LARGEST)
+_HEAD = 10_000  # characters in which the first line of a tool ends
+
+
+def begins_with(text: str, knows: Knows) -> bool:
+    """Return whether a tool knows the cells of the first line of a text, whatever parts them."""
+    return mark_by(text[:_HEAD].partition("\n")[0], knows) is not None
+
+
+def parts_in(
+    source: str | Parsed,
+    place: str,
+    kinds: Kinds | None = None,
+    *,
+    knows: Knows = bool,
+    names: Sequence[str] = (),
+    fewest: int = 0,
+) -> Iterator[Part]:
+    """Yield the rows of CSV, or of objects; InvalidInput lists all cells that do not fit.
+
+    Without ``kinds`` all columns of a CSV are texts. ``names`` are those of one without a header,
+    and it has the ``fewest`` of them at least.
+    """
+    if isinstance(source, Parsed):
+        part = Part(kinds or {}, partial(source.table, place, list(kinds or ())))
+        part.check(problems := Problems())
+        problems.refuse()
+        return iter((part,))
+    text = source if source.endswith("\n") else f"{source}\n"
+    lines = (line[0] for line in re.finditer(r".*\n", text))
+    table = TextTable(lines, name=place, knows=knows, names=names, spans_lines=True)
+    if 0 < (n := len(table.header)) < fewest:
+        line = table.line + 1
+        raise InvalidInput(f"{place} line {line} has {n} cells, expected {fewest} or more")
+    times = Counter(table.header)
+    if twice := [name for name in times if times[name] > 1]:
+        line = table.head[0]
+        raise InvalidInput(f"{place} line {line} names {twice[0]!r} twice, expected it once")
+    return table.parts({name: Labels() for name in times} if kinds is None else kinds)
+
+
+def rows_in(
+    source: str | Parsed, place: str, kinds: Kinds, **how: Any
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the cells of these columns row by row, of `parts_in`."""
+    return chain.from_iterable(part.rows() for part in parts_in(source, place, kinds, **how))
+
+
+def by_name(
+    requests: Iterable[Request], tool: str, *, seconds: float, place: str
+) -> Iterator[Recorded]:
+    """Return a series of times per name; failed requests count, and a Notice says so."""
+    grouped: dict[str, list[Request]] = {}
+    for request in requests:
+        grouped.setdefault(request[0], []).append(request)
+    for name, several in grouped.items():
+        errors = [error for _, _, error in several if error]
+        times = scale([time for _, time, _ in several], seconds, f"{place} {name}")
+        yield Recorded(
+            name=name,
+            metrics=(TIME,),
+            rounds=one_series(TIME, times),
+            tool=tool,
+            notices=warn_of_failures(
+                len(errors), len(several), f"such as by {short(errors[0])}" if errors else ""
+            ),
+        )

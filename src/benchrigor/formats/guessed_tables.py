@@ -17,20 +17,21 @@ from typing import Any
 import numpy as np
 
 from benchrigor.errors import InvalidInput
-from benchrigor.formats.json_text import parse_json
+from benchrigor.formats.fields import parse_json
 from benchrigor.formats.load_tools import vegeta
 from benchrigor.formats.recognition import TOOLS
 from benchrigor.model.codec import value_at
 from benchrigor.model.series import LARGEST, short
-from benchrigor.model.text_tables.rows import (
+from benchrigor.model.text_tables import (
     Dialect,
     LastLine,
+    Problems,
     Row,
+    Table,
     is_missing,
     is_number,
     wrong_width,
 )
-from benchrigor.model.text_tables.tables import Problems, Table
 from benchrigor.units import Quantity, direction_of, has_time_unit, quantity_of, time_in
 
 READABLE = f"columns of cells, JSON, or results of {', '.join(TOOLS)}"

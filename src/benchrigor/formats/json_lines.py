@@ -13,12 +13,20 @@ from typing import Any
 import numpy as np
 
 from benchrigor.errors import InvalidInput
-from benchrigor.formats.columns import A_NUMBER, A_TIME
-from benchrigor.formats.fields import are_objects, check, one_series, only_summary, rounds_of, scale
-from benchrigor.formats.json_text import Parsed
+from benchrigor.formats.fields import (
+    A_NUMBER,
+    A_TIME,
+    Parsed,
+    are_objects,
+    check,
+    one_series,
+    only_summary,
+    rounds_of,
+    scale,
+)
 from benchrigor.model.metric import A_DURATION, describe_metric
-from benchrigor.model.recorded import Recorded
-from benchrigor.model.text_tables.tables import Part, Problems
+from benchrigor.model.run import Recorded
+from benchrigor.model.text_tables import Part, Problems
 from benchrigor.units import Quantity
 
 TOOL = "JSON lines"

@@ -13,6 +13,7 @@ import numpy as np
 
 from benchrigor.errors import InvalidInput
 from benchrigor.files import decoded, readable
+from benchrigor.formats.fields import parse_json
 from benchrigor.formats.guessed_tables import (
     COUNT,
     READABLE,
@@ -28,12 +29,10 @@ from benchrigor.formats.guessed_tables import (
     unit_in_name,
     with_paths,
 )
-from benchrigor.formats.json_text import parse_json
 from benchrigor.model import Notice
+from benchrigor.model.plain_columns import columns_of, values_of
 from benchrigor.model.series import Floats, as_series
-from benchrigor.model.text_tables.plain_columns import columns_of, values_of
-from benchrigor.model.text_tables.rows import IN_JSON, LastLine, is_missing
-from benchrigor.model.text_tables.tables import Problems, Table
+from benchrigor.model.text_tables import IN_JSON, LastLine, Problems, Table, is_missing
 from benchrigor.units import many
 
 _HEAD = 1 << 16  # bytes that show how a long table is written

@@ -17,7 +17,7 @@ from typing import Any
 from benchrigor.errors import InvalidInput
 from benchrigor.files import decoded, readable
 from benchrigor.formats import json_lines, saved_records
-from benchrigor.formats.fields import object_at
+from benchrigor.formats.fields import Parsed, loads, object_at, parse_json
 from benchrigor.formats.harnesses import (
     asv,
     criterion,
@@ -28,13 +28,12 @@ from benchrigor.formats.harnesses import (
     pyperf,
     pytest_benchmark,
 )
-from benchrigor.formats.json_text import Parsed, loads, parse_json
 from benchrigor.formats.load_tools import jmeter, k6, vegeta
 from benchrigor.model import Code, Notice, RunRecord
 from benchrigor.model.codec import is_there
-from benchrigor.model.recorded import Recorded
-from benchrigor.model.secret_values import hide_secrets
-from benchrigor.model.text_tables.rows import LastLine, whole_lines
+from benchrigor.model.run import Recorded
+from benchrigor.model.text_tables import LastLine, whole_lines
+from benchrigor.safe_text import hide_secrets
 
 Result = Recorded | RunRecord
 

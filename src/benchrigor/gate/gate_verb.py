@@ -23,8 +23,8 @@ from benchrigor.gate.report import markdown_figures
 from benchrigor.gate.sides import Sources
 from benchrigor.model import Progress
 from benchrigor.model.shell_words import words_of
-from benchrigor.report.tables.figures import markdown_of
-from benchrigor.session.schedule.schedules import check_seed
+from benchrigor.report.figures import markdown_of
+from benchrigor.session.schedules import check_seed
 from benchrigor.units import many, positive_seconds_of, show_duration
 from benchrigor.workloads.worktrees import is_changed
 

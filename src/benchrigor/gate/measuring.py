@@ -14,7 +14,7 @@ from benchrigor.gate.suite import Pass, PytestSuite, Suite, suite_of
 from benchrigor.model import Progress, Turn
 from benchrigor.session.engine import Engine
 from benchrigor.session.loop import Hooks, drive, ended_by_errors
-from benchrigor.session.schedule.race import LEAST_BLOCKS
+from benchrigor.session.schedules import LEAST_BLOCKS
 from benchrigor.units import show_duration
 
 SHARE_S = 0.05  # of each call of pytest, in each process

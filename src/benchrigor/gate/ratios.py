@@ -31,7 +31,7 @@ from benchrigor.model.series import Floats
 from benchrigor.model.text import no_number
 from benchrigor.protocols import StopRule
 from benchrigor.session.engine import Engine
-from benchrigor.session.schedule.race import LEAST_BLOCKS, LOOKS, Race
+from benchrigor.session.schedules import LEAST_BLOCKS, LOOKS, Race
 from benchrigor.session.stop_rules import limits
 from benchrigor.stats.comparison.null_arm import judge_null, mean_over_blocks, visible_change
 from benchrigor.stats.comparison.samples import asked_of

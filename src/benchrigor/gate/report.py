@@ -10,8 +10,8 @@ from benchrigor.layout import Line, Page, Part, page, table, wrapped
 from benchrigor.model import Comparison, Decision, Verdict
 from benchrigor.model.comparison import mean_change
 from benchrigor.model.text import say_end, show_chance
-from benchrigor.report.notice_lines import marked
-from benchrigor.report.tables.figures import Figure, Figures, markdown_of
+from benchrigor.report.fact import marked
+from benchrigor.report.figures import Figure, Figures, markdown_of
 from benchrigor.units import first_few, many, percent, show_duration
 
 _ORDER = (Verdict.WORSE, Verdict.UNDECIDED, Verdict.DIFFERENT, Verdict.BETTER, Verdict.EQUIVALENT)

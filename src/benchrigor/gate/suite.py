@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from benchrigor.clocks import WallClock
-from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.formats.recognition import TOOLS, Result, results_in
 from benchrigor.gate.sides import Side, is_pytest
 from benchrigor.model import Metric, RunRecord
 from benchrigor.model.codec import is_there
 from benchrigor.model.metric import A_DURATION
+from benchrigor.safe_text import escaped
 from benchrigor.storage.project_settings import defaults
 from benchrigor.units import Quantity, show_duration
 from benchrigor.workloads.processes.command_line import CommandLine, shown, with_stderr

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput, MissingExtra
 from benchrigor.model.checks import (
     listed,
@@ -29,6 +28,7 @@ from benchrigor.model.checks import (
 from benchrigor.model.estimate import Quantity, ends
 from benchrigor.model.one_line import OneLine, Reported
 from benchrigor.model.series import Floats, Ints, short
+from benchrigor.safe_text import escaped
 from benchrigor.settings import SETTINGS
 from benchrigor.units import many, percent, show_value
 

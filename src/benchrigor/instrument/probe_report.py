@@ -8,7 +8,7 @@ from benchrigor.instrument.advice import BATCH_ABOVE, KernelPartition, NodeLoad
 from benchrigor.instrument.data import ProbeReading, ProbeReadings, ProbeRow
 from benchrigor.layout import Page, Part, page, table, wrapped
 from benchrigor.model.checks import refuse, wrong_share
-from benchrigor.report.notice_lines import marked
+from benchrigor.report.fact import marked
 from benchrigor.units import counted, first_few, percent, shortened, show_duration, show_value
 
 _WORK = ".work"

@@ -25,9 +25,9 @@ from benchrigor.interference.report import render_composite, render_interference
 from benchrigor.layout import join_pages
 from benchrigor.model import Code, Interference, RunRecord, SegmentProfile, codec
 from benchrigor.model.checks import refuse
-from benchrigor.model.text_tables.rows import whole_lines
+from benchrigor.model.text_tables import whole_lines
 from benchrigor.report.facts.machine_facts import Pressure, pressure_of_profile, pressure_of_run
-from benchrigor.session.conditions.red_rounds import check_light, measured_interference
+from benchrigor.session.red_rounds import check_light, measured_interference
 
 T = TypeVar("T")
 

@@ -11,9 +11,8 @@ from benchrigor.model import Code, Interference, Notice
 from benchrigor.model.interference import Composite, CompositeGroup, Light, SegmentGroup
 from benchrigor.model.notice import Severity
 from benchrigor.model.text import show_estimate
-from benchrigor.report.fact import Depth, Fact, known, rows_of
+from benchrigor.report.fact import Depth, Fact, known, marked_all, rows_of
 from benchrigor.report.facts.machine_facts import Pressure, show_pressure, show_total
-from benchrigor.report.notice_lines import marked_all
 from benchrigor.stats.interference.one_run import RED_ABOVE, YELLOW_FROM, probability_high
 from benchrigor.units import counted, many, show_value
 

@@ -23,7 +23,7 @@ from benchrigor.model.checks import is_number, refuse, wrong_values
 from benchrigor.model.machine import Alarm, Health, Sample, Status
 from benchrigor.model.notice import Figure
 from benchrigor.model.series import LARGEST, short
-from benchrigor.secret_texts import hide_in_text
+from benchrigor.safe_text import hide_in_text
 
 MOST_EVIDENCE = 16
 

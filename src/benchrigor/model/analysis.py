@@ -13,12 +13,11 @@ import numpy.typing as npt
 
 from benchrigor.model import codec
 from benchrigor.model.estimate import Estimate
+from benchrigor.model.machine import Pace
 from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Notice
 from benchrigor.model.one_line import OneLine
-from benchrigor.model.pace import Pace
-from benchrigor.model.readings import Round, readings_of
-from benchrigor.model.selection import Reason, Selection, without_margins
+from benchrigor.model.readings import Reason, Round, Selection, readings_of, without_margins
 from benchrigor.model.series import Floats, Ints
 
 

@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from benchrigor.model.analysis import Observed
-from benchrigor.model.change import show_change
 from benchrigor.model.decision import StopReason
-from benchrigor.model.estimate import Estimate
+from benchrigor.model.estimate import Estimate, show_change
 from benchrigor.model.notice import Notice
 from benchrigor.model.one_line import OneLine, Reported
 from benchrigor.units import Direction, many
@@ -104,7 +103,7 @@ class Comparison(Reported):
     the candidate is 3.1% higher than the baseline [2.0%, 4.2%]
     """
 
-    _page = "benchrigor.report.facts.comparison_line:line_of_comparison"
+    _page = "benchrigor.report.facts.comparison_facts:line_of_comparison"
 
     statistic: str
     direction: Direction | None
@@ -237,7 +236,7 @@ class SuiteComparison(Reported):
         By file and benchmark, the figures in the file if it has no raw readings.
     """
 
-    _page = "benchrigor.report.tables.suite_page:suite_page"
+    _page = "benchrigor.report.tables:suite_page"
 
     baseline: str
     names: tuple[str, ...]

@@ -6,10 +6,10 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from benchrigor.control_characters import escaped
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice
 from benchrigor.model.one_line import OneLine
+from benchrigor.safe_text import escaped
 
 KNOWN_FROM = 90.0  # per cent of a session's time for which delay must be measured, for a light
 ELSEWHERE = "other threads or processes used most of the processor time"

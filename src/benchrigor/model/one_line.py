@@ -8,7 +8,7 @@ from dataclasses import MISSING, Field, fields, replace
 from importlib import import_module
 from typing import Any, ClassVar
 
-from benchrigor.control_characters import escaped
+from benchrigor.safe_text import escaped
 
 _LONGEST = 100  # Columns of the line
 _NAME, _TEXT = 40, 30  # Characters of them for a name, and for another text

@@ -1,4 +1,4 @@
-"""The record of one run, and where it ran."""
+"""The readings of a benchmark that another tool recorded, before anything is estimated."""
 
 from __future__ import annotations
 
@@ -24,11 +24,57 @@ from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Code, Notice
 from benchrigor.model.one_line import OneLine, Reported
 from benchrigor.model.options import Options
-from benchrigor.model.readings import Facts, Round, readings_of
-from benchrigor.model.secret_values import hide_secrets
-from benchrigor.model.selection import Selection
+from benchrigor.model.readings import Facts, Round, Selection, readings_of
 from benchrigor.model.series import Floats
+from benchrigor.safe_text import hide_secrets
 from benchrigor.units import Direction, Quantity, many
+
+FILE = "file"  # kind of the subject of readings that were recorded elsewhere
+PROCESSES = ("process", "fork")  # units that are processes
+RESTARTED = (*PROCESSES, "repetition")  # units that do not continue one series
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Recorded(OneLine):
+    """One benchmark from a file that another tool wrote.
+
+    Parameters
+    ----------
+    name
+        Its name, with the parameters that distinguish it from other benchmarks of the file.
+    metrics
+        The metric that the tool was asked to measure, then optional ones.
+    rounds
+        The readings in order; values that the tool took as warm-up are unit readings under
+        `readings.WARM_UP` and the name of the metric. Empty if the file holds no raw readings.
+    tool
+        Name of the tool.
+    unit
+        Meaning of a round: "process", "fork" or "repetition"; "series" if all readings continue
+        one series in one process.
+    provenance
+        Machine, interpreter, commit, and whatever else the file says about the place of the run.
+    parameters
+        Parameters of the benchmark.
+    notices
+        Gaps in the file. A refusal explains why rounds are missing.
+    """
+
+    name: str
+    metrics: tuple[Metric, ...]
+    rounds: tuple[Round, ...]
+    tool: str
+    unit: str = "series"
+    provenance: Provenance | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def subject(self) -> dict[str, Any]:
+        """Description of the benchmark, for programs."""
+        facts = {"tool": self.tool, "unit": self.unit, "parameters": dict(self.parameters)}
+        return {"kind": FILE, **facts}
+
 
 # In the subjects of runs, besides what was measured:
 PAIR = "pair"  # the same of both sides of a comparison, and of no other run

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model.one_line import OneLine
-from benchrigor.secret_texts import hide_in_text
+from benchrigor.safe_text import hide_in_text
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

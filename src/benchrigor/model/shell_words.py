@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model.secret_values import hide_secrets
+from benchrigor.safe_text import hide_secrets
 
 _PIECE = re.compile(
     r"""\\\n                                     # the line goes on in the next one

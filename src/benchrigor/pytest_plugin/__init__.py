@@ -188,7 +188,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
         problems += wrong_revision(config)
     if problems:
-        from benchrigor.control_characters import escaped  # noqa: PLC0415  # only then
+        from benchrigor.safe_text import escaped  # noqa: PLC0415  # only then
 
         raise pytest.UsageError(escaped("; ".join(problems)))
 
@@ -234,7 +234,7 @@ def _gate(config: pytest.Config) -> str:
     for name, otherwise in (("against", "worse"), ("compare", "never")):
         given, fail_on = config.getoption(f"bench_{name}"), config.getoption("bench_fail_on")
         if given is not None and (fail_on or otherwise) != "never":
-            from benchrigor.control_characters import escaped  # noqa: PLC0415  # only then
+            from benchrigor.safe_text import escaped  # noqa: PLC0415  # only then
 
             return escaped(f"--bench-{name} {given}")
     return ""

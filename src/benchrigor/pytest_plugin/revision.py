@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Comparison
+from benchrigor.safe_text import escaped
 from benchrigor.session import measure_pair
 from benchrigor.workloads import InterpreterWorkload
 from benchrigor.workloads.processes.own_signals import ended_by_signals

@@ -21,7 +21,7 @@ from benchrigor.model.codec import is_there
 from benchrigor.model.comparison import FAILING, Family
 from benchrigor.pytest_plugin.marks import settings_of
 from benchrigor.pytest_plugin.revision import Revision, unmeasured
-from benchrigor.report.run_table import tabulate
+from benchrigor.report.tables import tabulate
 from benchrigor.session.pairs.run_comparison import compare_suite
 from benchrigor.stats.comparison.two_sample import family_of
 from benchrigor.storage import Journal

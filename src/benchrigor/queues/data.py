@@ -6,13 +6,13 @@ import enum
 from dataclasses import dataclass
 from typing import Any
 
-from benchrigor.control_characters import escaped
 from benchrigor.model.checks import refuse, wrong_number, wrong_quantity, wrong_whole
 from benchrigor.model.estimate import Estimate, Quantity
 from benchrigor.model.notice import Notice
 from benchrigor.model.one_line import OneLine, Reported
 from benchrigor.model.series import short
 from benchrigor.model.text import show_estimate
+from benchrigor.safe_text import escaped
 from benchrigor.units import counted, many, percent
 
 _COLUMNS = 80

@@ -38,7 +38,7 @@ from benchrigor.queues.recordings import RecordingWriter
 from benchrigor.queues.stages import MonitorReport, QueueGrowth, Stage, stages_of
 from benchrigor.queues.tap import Tap
 from benchrigor.queues.watching.sampler import Record, Sampler
-from benchrigor.secret_texts import hide_in_text
+from benchrigor.safe_text import hide_in_text
 
 PATIENCE_S = 5.0  # longest wait for the end of a thread, or a process, that samples
 _COLUMNS = ("end", "servers", "period_s", "items", "blocked_s", "cpu_s", "delay_s", "bytes")

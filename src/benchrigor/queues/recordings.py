@@ -58,8 +58,15 @@ from benchrigor.errors import InvalidInput
 from benchrigor.files import open_text
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import Floats, Ints, short
-from benchrigor.model.text_tables.rows import LastLine, one_line, write_head
-from benchrigor.model.text_tables.tables import Labels, Numbers, Part, TextTable
+from benchrigor.model.text_tables import (
+    Labels,
+    LastLine,
+    Numbers,
+    Part,
+    TextTable,
+    one_line,
+    write_head,
+)
 from benchrigor.queues.arithmetic.periods import (
     BUSY_TIME,
     METHODS,

@@ -10,8 +10,7 @@ from benchrigor.layout import Part, Title, page, row, table
 from benchrigor.model.text import show_estimate, show_scaled
 from benchrigor.queues.arithmetic.periods import BUSY_TIME, FEWEST_COUNTS, has_moved, share_of_waits
 from benchrigor.queues.data import RateReason, ServiceMoments, ServiceProcess, ServiceRate
-from benchrigor.report.fact import Depth, Fact, known, rows_of
-from benchrigor.report.notice_lines import marked_all
+from benchrigor.report.fact import Depth, Fact, known, marked_all, rows_of
 from benchrigor.units import Scale, many, percent, scale_for, shortened, show_value
 
 _MOST_PHASES = 12

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from benchrigor import clocks
-from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError, InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.checks import refuse, wrong_whole
@@ -20,6 +19,7 @@ from benchrigor.queues.arithmetic.pipelines import advise_pipeline, find_bottlen
 from benchrigor.queues.counting.writers import HEAD, TAIL, End
 from benchrigor.queues.data import Bottleneck, PipelineAdvice, PipelineStage, ServiceRate
 from benchrigor.queues.tap import Tap
+from benchrigor.safe_text import escaped
 from benchrigor.stats.series.interval import scale
 from benchrigor.units import many, percent, show_value
 

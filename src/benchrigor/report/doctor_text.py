@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchrigor.layout import WIDTH, Page, Part, Title, page, table, wrapped
-from benchrigor.model.finding import Finding, Fitness, verdict_of
 from benchrigor.model.machine import State
+from benchrigor.model.notice import Finding, Fitness, verdict_of
 from benchrigor.units import shortened, show_duration, show_value
 
 MARKS = {Fitness.UNFIT: "✗", Fitness.DOUBTFUL: "!", Fitness.OK: "✓", Fitness.UNKNOWN: "?"}

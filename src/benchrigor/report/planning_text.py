@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from benchrigor.layout import Page, Part, page, table, wrapped
-from benchrigor.model.sample_size import Plan
+from benchrigor.model.planning import Plan, Standing, TrackRecord
 from benchrigor.model.text import show_estimate
-from benchrigor.model.track_record import Standing, TrackRecord
 from benchrigor.report.fact import Depth, Fact, rows_of, told_by
 from benchrigor.units import counted, many, percent, show_duration
 

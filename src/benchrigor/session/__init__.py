@@ -7,7 +7,7 @@ from benchrigor.lazy_names import lazy_names
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "fitness.findings": "examine",
+        "fitness": "examine",
         "measuring": "measure measure_async measure_many",
         "pairs.in_turn": "measure_pair",
         "pairs.run_comparison": "compare_runs",

@@ -1,4 +1,4 @@
-from benchrigor.session.fitness.findings import examine as examine
+from benchrigor.session.fitness import examine as examine
 from benchrigor.session.measuring import measure as measure
 from benchrigor.session.measuring import measure_async as measure_async
 from benchrigor.session.measuring import measure_many as measure_many

@@ -24,7 +24,7 @@ from benchrigor.model import (
 )
 from benchrigor.protocols import Schedule, StopRule
 from benchrigor.session.outcomes import failed_hook
-from benchrigor.session.schedule.schedules import HookRaised
+from benchrigor.session.schedules import HookRaised
 
 G = TypeVar("G", bound="Goal")
 _LOG = logging.getLogger("benchrigor.session")

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
@@ -22,13 +22,18 @@ from benchrigor.errors import (
     used_up,
 )
 from benchrigor.machine.host_delays import HostDelay, HostDelays, attribute_delay
-from benchrigor.model import Options, Progress, Round, RoundPlan, StopReason, Turn
+from benchrigor.model import Options, Progress, Round, RoundPlan, Status, StopReason, Turn
+from benchrigor.model.machine import OF_MACHINE
 from benchrigor.protocols import Clock, Workload
-from benchrigor.session.conditions.red_rounds import segments_of
 from benchrigor.session.engine import Engine
 from benchrigor.session.outcomes import failed_hook, failed_workload
+from benchrigor.session.red_rounds import segments_of
 from benchrigor.workloads import RoundRecorder
 from benchrigor.workloads.processes.own_signals import end_copy, go_on, measuring
+
+if TYPE_CHECKING:
+    from benchrigor.machine.states.status_readers import StatusReader
+
 
 # Made between measurements: a signal that came within its callbacks from C would be lost.
 _BLAS = ThreadpoolController()
@@ -191,3 +196,55 @@ def add_host_delays(finished: Round, host: HostDelay) -> Round:
     if "throttled" in seconds:
         seconds["run queue"] = np.maximum(waited_s - seconds["throttled"], 0.0)
     return replace(finished, delays=replace(finished.delays, seconds=seconds))
+
+
+_MOST_SHARE = 0.01  # of the time since the last reading, that a reading may cost
+_LEAST_BUDGET_S = 2.0  # of shorter sessions loading psutil, some 15 ms, would be more than that
+
+
+def watch_for(options: Options, clock: Clock) -> StatusWatch | None:
+    """Return a watch of the machine; None for simulated time and sessions too short for one."""
+    if not isinstance(clock, WallClock) or options.budget_s < _LEAST_BUDGET_S:
+        return None
+    from benchrigor.machine.states.status_readers import StatusReader  # noqa: PLC0415  # loads psutil
+
+    return StatusWatch(clock, StatusReader(short=True, clock=clock))
+
+
+class StatusWatch:
+    """Reads the status before and after rounds, at a cost of up to 1% of the time.
+
+    It reads for the first time when it is made, so that modules are loaded before round 0.
+    """
+
+    def __init__(self, clock: Clock, reader: StatusReader) -> None:
+        self._clock, self._reader = clock, reader
+        self._cost_ns = 0
+        self._read_ns = clock.now_ns()
+        self._look()
+
+    def before(self) -> int:
+        """Read the status; return the nanoseconds that passed."""
+        began_ns = self._clock.now_ns()
+        self._look()
+        return self._clock.now_ns() - began_ns
+
+    def after(self, finished: Round) -> Round:
+        """Add the status to the facts of a round: known values, by their short names."""
+        if (status := self._look()) is None:
+            return finished
+        from benchrigor.machine.states.status_readers import SHORT_NAMES  # noqa: PLC0415  # psutil
+
+        told, names = status.to_dict(), ("span_s", *SHORT_NAMES)
+        known = {f"{OF_MACHINE}{name}": told[name] for name in names if told.get(name) is not None}
+        return replace(finished, facts={**finished.facts, **known})
+
+    def _look(self) -> Status | None:
+        """Read the status, unless that would cost too much."""
+        began_ns = self._clock.now_ns()
+        if self._cost_ns > _MOST_SHARE * (began_ns - self._read_ns):
+            return None
+        status = self._reader.read()
+        self._read_ns = self._clock.now_ns()
+        self._cost_ns = self._read_ns - began_ns
+        return status

@@ -15,8 +15,8 @@ from benchrigor.model.readings import WARM_UP
 from benchrigor.model.series import LARGEST, Floats
 from benchrigor.protocols import Detector
 from benchrigor.session.metric_readings import MetricReadings
-from benchrigor.session.schedule.work_schedule import WorkSchedule
 from benchrigor.session.stop_rules import agrees
+from benchrigor.session.work_schedule import WorkSchedule
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator, as_detector, detector_named
 from benchrigor.stats.readings.analysis import look, observed_of, report
 from benchrigor.stats.readings.asked_readings import Readings, Unit, next_check

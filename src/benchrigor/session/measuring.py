@@ -25,7 +25,7 @@ from benchrigor.model.one_line import Reported
 from benchrigor.model.options import SHORTEST_PIECE_S, USUAL_TARGET
 from benchrigor.protocols import Clock, Store, Workload
 from benchrigor.session.measured_metrics import SPEED
-from benchrigor.session.schedule.schedules import Rotation, check_seed, seed_of
+from benchrigor.session.schedules import Rotation, check_seed, seed_of
 from benchrigor.session.session import Session, meter_for
 from benchrigor.units import Direction, many, show_duration
 from benchrigor.workloads import AmountWorkload, CallableWorkload
@@ -345,7 +345,7 @@ class RunRecords(Reported, dict[str, RunRecord]):
     an estimate have no place, and stand in the order given.
     """
 
-    _page = "benchrigor.report.run_table:ranking_page"
+    _page = "benchrigor.report.tables:ranking_page"
 
     def _line(self) -> str:
         lines = map(str, self.values())

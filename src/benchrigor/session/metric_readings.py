@@ -15,10 +15,10 @@ import numpy as np
 import scipy
 
 from benchrigor.model import Analysis, Metric, Notice, Options, References, Round, StablePhase
-from benchrigor.model.pace import INTERPRETER
+from benchrigor.model.machine import INTERPRETER
 from benchrigor.model.series import Floats
 from benchrigor.protocols import Detector
-from benchrigor.session.schedule.work_schedule import WorkSchedule
+from benchrigor.session.work_schedule import WorkSchedule
 from benchrigor.stats.phases.stable_phase import ReferencesAlong
 from benchrigor.stats.readings.asked_readings import Readings, Unit, next_check, wanted_half_width
 from benchrigor.stats.readings.inference_units import (

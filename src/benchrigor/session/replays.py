@@ -30,11 +30,11 @@ from benchrigor.model import (
 from benchrigor.model.analysis import PhaseLabel, PhaseReason
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.notice import one_each
-from benchrigor.model.recorded import FILE, RESTARTED, Recorded
-from benchrigor.model.secret_values import hide_secrets
-from benchrigor.model.selection import Reason
+from benchrigor.model.readings import Reason
+from benchrigor.model.run import FILE, RESTARTED, Recorded
 from benchrigor.model.series import Floats, as_series
 from benchrigor.protocols import Detector, StopRule
+from benchrigor.safe_text import hide_secrets
 from benchrigor.session.engine import Engine
 from benchrigor.session.measured_metrics import MeasuredMetrics
 from benchrigor.session.outcomes import without_readings

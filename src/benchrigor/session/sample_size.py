@@ -10,9 +10,9 @@ from functools import partial
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Analysis, Code, Estimate, Notice, RunRecord
 from benchrigor.model.notice import Severity, weakening
-from benchrigor.model.sample_size import Plan
+from benchrigor.model.planning import Plan
 from benchrigor.model.series import short
-from benchrigor.stats.planning.power import plan_sizes
+from benchrigor.stats.planning import plan_sizes
 from benchrigor.stats.readings.inference_units import PIECES, unit_of
 from benchrigor.stats.statistics.statistic import MIN_PIECES
 
@@ -66,7 +66,7 @@ def plan(
 
     Notes
     -----
-    See `stats.planning.power.plan_sizes`. The prices of a run cover at least the minimum of its
+    See `stats.planning.plan_sizes`. The prices of a run cover at least the minimum of its
     stop rule. If all readings are of one process, the plan lacks the variance between processes,
     and a Notice says so.
 

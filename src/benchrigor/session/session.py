@@ -13,7 +13,6 @@ from typing import Any
 
 from benchrigor import machine
 from benchrigor.clocks import WallClock
-from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError, InvalidInput, StoreFailed, WorkTooShort
 from benchrigor.machine.host import environment, load_average, slowed_by
 from benchrigor.machine.host_delays import HostDelays
@@ -42,9 +41,8 @@ from benchrigor.protocols import (
     Store,
     Workload,
 )
-from benchrigor.session.conditions.pace_of_rounds import levels_of
+from benchrigor.safe_text import escaped
 from benchrigor.session.engine import Engine
-from benchrigor.session.fitness.status_watch import watch_for
 from benchrigor.session.loop import (
     NAP_NS,
     Hooks,
@@ -53,12 +51,14 @@ from benchrigor.session.loop import (
     ended_by_errors,
     least_span_s,
     performer,
+    watch_for,
 )
 from benchrigor.session.outcomes import earlier_numbers, say_begin, say_decision
-from benchrigor.session.schedule.schedules import check_seed
-from benchrigor.session.schedule.work_schedule import NextWork
+from benchrigor.session.pace_of_rounds import levels_of
+from benchrigor.session.schedules import check_seed
 from benchrigor.session.stored_runs import conditions_of_speed, with_history
 from benchrigor.session.subject import Subject
+from benchrigor.session.work_schedule import NextWork
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.storage import Journal, as_store
 from benchrigor.storage.user_folder import keep_levels, kept_levels

@@ -13,11 +13,11 @@ import numpy as np
 
 from benchrigor.errors import StoreFailed
 from benchrigor.model import Analysis, Code, Estimate, Notice, Pace, RunRecord, codec
-from benchrigor.model.pace import reference_s
+from benchrigor.model.machine import reference_s
 from benchrigor.model.run import AGAIN, PAIR, Provenance
 from benchrigor.protocols import Store
-from benchrigor.stats.estimators.figures_at_full_speed import at_sensitivity
-from benchrigor.stats.estimators.pace import of_machine
+from benchrigor.stats.figures_at_full_speed import at_sensitivity
+from benchrigor.stats.pace import of_machine
 from benchrigor.stats.series.full_speed import (
     OTHER_WAY,
     Point,

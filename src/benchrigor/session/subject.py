@@ -22,10 +22,18 @@ from benchrigor.model import (
 )
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.notice import leading
-from benchrigor.model.secret_values import hide_secrets
 from benchrigor.protocols import Detector, StopRule
-from benchrigor.session.conditions.pace_of_rounds import full_speed_of, levels_of, with_pace
-from benchrigor.session.conditions.red_rounds import (
+from benchrigor.safe_text import hide_secrets
+from benchrigor.session.engine import Engine
+from benchrigor.session.measured_metrics import MeasuredMetrics
+from benchrigor.session.outcomes import (
+    disagreement,
+    no_readings,
+    warn_not_converged,
+    without_readings,
+)
+from benchrigor.session.pace_of_rounds import full_speed_of, levels_of, with_pace
+from benchrigor.session.red_rounds import (
     check_light,
     is_red,
     measured_interference,
@@ -35,17 +43,9 @@ from benchrigor.session.conditions.red_rounds import (
     with_light,
     with_stops,
 )
-from benchrigor.session.engine import Engine
-from benchrigor.session.measured_metrics import MeasuredMetrics
-from benchrigor.session.outcomes import (
-    disagreement,
-    no_readings,
-    warn_not_converged,
-    without_readings,
-)
-from benchrigor.session.schedule.schedules import Alone, piece_after
-from benchrigor.session.schedule.work_schedule import NextWork
+from benchrigor.session.schedules import Alone, piece_after
 from benchrigor.session.stop_rules import FEWEST_BLOCKS, LITTLE, SETTLED_S, default_rules
+from benchrigor.session.work_schedule import NextWork
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.readings.asked_readings import asked_half_width
 from benchrigor.stats.readings.inference_units import (

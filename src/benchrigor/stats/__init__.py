@@ -18,7 +18,7 @@ __getattr__, __dir__ = lazy_names(
         "changepoints.detector": "ChangeDetector detect_changes",
         "comparison.two_sample": "compare rank",
         "readings.mean_and_quantile": "estimate_invocations estimate_mean estimate_quantile",
-        "estimators.multimodality": "observe",
+        "multimodality": "observe",
         "statistics.shares_and_quantiles": "estimate_proportion",
         "statistics.statistic": "estimate_rate",
         "interference.one_run": (

@@ -15,12 +15,11 @@ __getattr__, __dir__ = lazy_names(
         "benchrigor.queues.fakes": "SyntheticStage",
         "benchrigor.workbench.planning.search": "SimulatedServer",
         "benchrigor.workbench.pool.executors": "FakeExecutor",
-        "clock": "FakeClock",
+        "fakes": (
+            "ExponentialWarmUp FakeClock FakeMeter FakeSampler MemoryStore StepWarmUp"
+            " SyntheticWorkload"
+        ),
         "injector": "Injector cpu_hog memory_hog",
-        "meter": "FakeMeter",
-        "sampler": "FakeSampler",
-        "stores": "MemoryStore",
-        "workloads": "ExponentialWarmUp StepWarmUp SyntheticWorkload",
     },
 )
 __all__ = list(__dir__())

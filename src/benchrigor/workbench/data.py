@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol, runtime_checkable
 
-from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import (
     attempt,
@@ -28,7 +27,7 @@ from benchrigor.model.notice import Notice
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.model.text import show_estimate
-from benchrigor.secret_texts import hide_in_text
+from benchrigor.safe_text import escaped, hide_in_text
 from benchrigor.stats.statistics.shares_and_quantiles import WILSON
 from benchrigor.units import (
     Quantity,

@@ -16,9 +16,9 @@ from benchrigor.model import Code, Options, Round, RunRecord, StopReason, codec
 from benchrigor.model.metric import describe_metric
 from benchrigor.model.options import LATEST
 from benchrigor.model.run import Provenance
-from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.shell_words import words_of
 from benchrigor.protocols import Store
+from benchrigor.safe_text import hide_secrets
 from benchrigor.units import show_duration, show_value
 from benchrigor.workbench import loadgen
 from benchrigor.workbench.campaign import Campaign, fact_in, here, round_of

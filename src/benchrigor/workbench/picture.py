@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from benchrigor.control_characters import page
 from benchrigor.model import Estimate
 from benchrigor.model.checks import is_number
 from benchrigor.model.series import Floats
@@ -34,6 +33,7 @@ from benchrigor.report.plots.drawing import (
     ticks,
 )
 from benchrigor.report.plots.trace import Ruler
+from benchrigor.safe_text import page
 from benchrigor.units import Scale, percent, scale_for, shortened, show_value
 from benchrigor.workbench.surfaces.samples import Factor, Level, Measured, show_point, spread
 from benchrigor.workbench.surfaces.surface import Best, Surface

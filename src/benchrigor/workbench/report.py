@@ -6,10 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 
-from benchrigor.control_characters import escaped
 from benchrigor.layout import Page, Part, page, table, wrapped
-from benchrigor.report.fact import Depth, Fact, known, rows_of, steps_of
-from benchrigor.report.notice_lines import marked_all
+from benchrigor.report.fact import Depth, Fact, known, marked_all, rows_of, steps_of
+from benchrigor.safe_text import escaped
 from benchrigor.units import many, percent, show_duration, show_value
 from benchrigor.workbench.data import FAILED, Limit, PeakRate, Trial, conditions_of
 from benchrigor.workbench.planning.peaks import CLOSED_LOOP, OPEN_LOOP

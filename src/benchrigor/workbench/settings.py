@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from benchrigor.control_characters import escaped
 from benchrigor.model.checks import ABOVE_0, FROM_0, wrong_number, wrong_values
 from benchrigor.model.series import short
+from benchrigor.safe_text import escaped
 from benchrigor.settings import FLAG, SETTINGS, SHARE, Kind, Setting, choice, whole
 from benchrigor.units import positive_seconds_of, time_limit_of
 

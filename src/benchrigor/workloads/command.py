@@ -21,9 +21,9 @@ from benchrigor.errors import ClockFailed, WorkloadFailed
 from benchrigor.model import Code, Delays, Notice, References, RoundPlan
 from benchrigor.model.checks import refuse, wrong_values, wrong_whole
 from benchrigor.model.codec import is_there
-from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
+from benchrigor.model.machine import COMMAND, COMMAND_CPU, COMMAND_REST
 from benchrigor.protocols import Clock, DelayMeter, Recorder
-from benchrigor.secret_texts import hide_values
+from benchrigor.safe_text import hide_values
 from benchrigor.stats.series.undisturbed import STOPPED
 from benchrigor.units import many, show_value
 from benchrigor.workloads.processes import launcher

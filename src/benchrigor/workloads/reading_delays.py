@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from benchrigor.clocks import processors
 from benchrigor.model import Code, Delays, Notice, References
-from benchrigor.model.pace import INTERPRETER
+from benchrigor.model.machine import INTERPRETER
 from benchrigor.model.series import Floats, Ints
 from benchrigor.protocols import Recorder
 from benchrigor.stats.series.undisturbed import STOPPED, stops_in

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import gettempdir, mkdtemp
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
-from benchrigor.model.secret_values import hide_secrets
+from benchrigor.safe_text import hide_secrets
 from benchrigor.workloads.processes.command_line import CommandLine, shown, with_stderr
 from benchrigor.workloads.processes.own_signals import hold_interrupts
 from benchrigor.workloads.processes.process_group import OutputFile

@@ -8,7 +8,7 @@ from benchrigor.machine import provenance
 from benchrigor.model import Estimate, RunRecord
 from benchrigor.session import plan
 from benchrigor.stats import estimate_invocations, estimate_mean
-from benchrigor.stats.planning.agreement import pair_runs, track_record, track_records
+from benchrigor.stats.planning import pair_runs, track_record, track_records
 from fence.cases import case
 from fence.plain import attempted
 from fence.readings import correlated, invocations, warming

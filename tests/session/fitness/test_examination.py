@@ -11,9 +11,8 @@ from tests.session.telling import asked, engine_of
 
 from benchrigor.machine import StatusReader, read_thresholds
 from benchrigor.model import Capability, Code, Options, Round, Sample
-from benchrigor.session import Session, examine
-from benchrigor.session.fitness import status_watch
-from benchrigor.session.fitness.findings import Examined, judge
+from benchrigor.session import Session, examine, loop
+from benchrigor.session.fitness import Examined, judge
 from benchrigor.testing import FakeClock, FakeSampler
 
 
@@ -209,7 +208,7 @@ class Watched:
             {"cpu busy": 50.0, "steal": None, "storage used": 40.0}, clock=self.clock, cost_s=COST_S
         )
         self.engine = engine_of(Options(target=None, **options))  # type: ignore[arg-type]
-        self.watch = status_watch.StatusWatch(clock, StatusReader(samplers=[machine], clock=clock))
+        self.watch = loop.StatusWatch(clock, StatusReader(samplers=[machine], clock=clock))
 
     def round(self, lasting_ms: float) -> Round:
         """Carry out a round."""
@@ -252,10 +251,10 @@ def test_what_a_reading_between_rounds_takes_counts_for_no_round() -> None:
 
 
 def test_a_run_tells_what_its_machine_was_like(monkeypatch) -> None:
-    monkeypatch.setattr(status_watch, "_MOST_SHARE", 1e9)  # however slow a reading is here
+    monkeypatch.setattr(loop, "_MOST_SHARE", 1e9)  # however slow a reading is here
     short = Session(Options(budget_s=0.2), seed=1).run(lambda: None)
     assert "machine: span_s" not in short.facts
-    monkeypatch.setattr(status_watch, "_LEAST_BUDGET_S", 0.0)
+    monkeypatch.setattr(loop, "_LEAST_BUDGET_S", 0.0)
     assert "machine: span_s" in Session(Options(budget_s=0.2), seed=1).run(lambda: None).facts
     clock = FakeClock()
     record = Session(Options(budget_s=0.2), seed=1, clock=clock).run(lambda: clock.advance(MS))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchrigor.stats.estimators.multimodality import find_modes
+from benchrigor.stats.multimodality import find_modes
 
 Rng = np.random.Generator
 

@@ -6,7 +6,7 @@ import numpy as np
 
 import benchrigor as br
 from benchrigor.model import Delays, References
-from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
+from benchrigor.model.machine import COMMAND, COMMAND_CPU, COMMAND_REST
 from benchrigor.session import Session
 
 FULL = {COMMAND: 0.0102, COMMAND_CPU: 0.01, COMMAND_REST: 0.0002}

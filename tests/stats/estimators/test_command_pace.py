@@ -11,8 +11,8 @@ from scipy import stats as scipy_stats
 from simulated.estimates import within
 
 from benchrigor.model import Estimate, Pace
-from benchrigor.stats.estimators.figures_at_full_speed import at_full_speed
-from benchrigor.stats.estimators.pace import Invocations, command_pace
+from benchrigor.stats.figures_at_full_speed import at_full_speed
+from benchrigor.stats.pace import Invocations, command_pace
 from benchrigor.stats.series.full_speed import Point, Told, slope_of_runs, spread_of, with_spread
 from benchrigor.stats.statistics.statistic import statistic_for
 

@@ -9,11 +9,8 @@ import pytest
 from simulated.estimates import within
 
 from benchrigor.model import Code, Estimate
-from benchrigor.stats.estimators.figures_at_full_speed import (
-    at_full_speed,
-    pieces_at_full_speed,
-)
-from benchrigor.stats.estimators.pace import (
+from benchrigor.stats.figures_at_full_speed import at_full_speed, pieces_at_full_speed
+from benchrigor.stats.pace import (
     Segments,
     common_sensitivity,
     pace_of,

@@ -21,7 +21,7 @@ from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 import benchrigor as br
 from benchrigor.model import Decision, Estimate, Metric, Options, RunRecord, StopReason
 from benchrigor.stats import estimate_mean
-from benchrigor.stats.planning.agreement import track_record
+from benchrigor.stats.planning import track_record
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock, SyntheticWorkload
 

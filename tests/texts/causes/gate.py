@@ -11,7 +11,7 @@ from tests.texts.rendering import run, tried
 
 from benchrigor.gate import Sources
 from benchrigor.gate.report import markdown_figures
-from benchrigor.report.tables.figures import markdown_of
+from benchrigor.report.figures import markdown_of
 
 QUIET = {f"tests/test_shop.py::test_{index}": 0.005 for index in range(4)}
 FIRST, SECOND, *_ = QUIET

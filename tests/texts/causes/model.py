@@ -19,7 +19,7 @@ import benchrigor as br
 from benchrigor import model
 from benchrigor.model import Notice, Options, Round, RoundPlan, SegmentProfile
 from benchrigor.stats import compare
-from benchrigor.stats.planning.agreement import track_record
+from benchrigor.stats.planning import track_record
 
 INF = float("inf")
 BASE = replace(compare([1.0, 1.1] * 5, [1.0, 1.1] * 5), margin=0.01, notices=())

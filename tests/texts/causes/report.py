@@ -21,9 +21,9 @@ from benchrigor.model import (
     StopReason,
 )
 from benchrigor.report import explain, render
+from benchrigor.report.facts.reading_facts import explain_reading
 from benchrigor.report.facts.run_facts import run_page
-from benchrigor.report.reading_text import explain_reading
-from benchrigor.report.run_table import tabulate
+from benchrigor.report.tables import tabulate
 from benchrigor.testing import FakeClock, StepWarmUp, SyntheticWorkload
 
 Draw = Callable[[int], np.ndarray]

@@ -18,11 +18,11 @@ from tests.texts.rendering import run
 import benchrigor as br
 from benchrigor.layout import page
 from benchrigor.model import Code, Comparison, Notice, RunRecord, Verdict
-from benchrigor.model.finding import Finding, Fitness
+from benchrigor.model.notice import Finding, Fitness
 from benchrigor.report import plot_trace, plot_work, render
 from benchrigor.report.doctor_text import render_findings
 from benchrigor.report.facts.comparison_facts import comparison_page
-from benchrigor.report.tables.commands_table import command_table
+from benchrigor.report.tables import command_table
 from benchrigor.report.writers.formats import write_records
 from benchrigor.testing import FakeClock
 from benchrigor.units import Direction

@@ -20,7 +20,7 @@ from benchrigor.model import Delays, Metric, Notice, Options, Round, RoundPlan, 
 from benchrigor.protocols import Recorder
 from benchrigor.report import explain, render
 from benchrigor.report.facts.run_facts import run_page
-from benchrigor.report.run_table import tabulate
+from benchrigor.report.tables import tabulate
 from benchrigor.session import Session
 from benchrigor.testing import FakeClock, FakeMeter, MemoryStore, SyntheticWorkload
 from benchrigor.units import Quantity

@@ -12,12 +12,10 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.formats import fields
-from benchrigor.formats.fields import TIME, check, object_at
-from benchrigor.formats.json_text import load_object
+from benchrigor.formats.fields import TIME, check, load_object, object_at
 from benchrigor.model import Metric
 from benchrigor.model.codec import is_there
-from benchrigor.model.recorded import Recorded
-from benchrigor.model.run import Provenance
+from benchrigor.model.run import Provenance, Recorded
 from benchrigor.model.series import LARGEST, short
 
 TOOL = "asv"

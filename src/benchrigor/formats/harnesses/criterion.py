@@ -7,9 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from benchrigor.errors import InvalidInput
-from benchrigor.formats.fields import TIME, check, object_at, one_series, only_summary, scale
-from benchrigor.formats.json_text import load_object
-from benchrigor.model.recorded import Recorded
+from benchrigor.formats.fields import (
+    TIME,
+    check,
+    load_object,
+    object_at,
+    one_series,
+    only_summary,
+    scale,
+)
+from benchrigor.model.run import Recorded
 from benchrigor.model.series import check_items
 
 TOOL = "criterion"

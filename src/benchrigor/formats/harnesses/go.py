@@ -8,10 +8,9 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.formats import fields
-from benchrigor.formats.fields import check, in_base_unit, scale
-from benchrigor.formats.json_text import Parsed
+from benchrigor.formats.fields import Parsed, check, in_base_unit, scale
 from benchrigor.model import Code, Metric, Notice
-from benchrigor.model.recorded import Recorded
+from benchrigor.model.run import Recorded
 
 TOOL = "go"
 _LIKE_LINE = re.compile(  # a result, or a name whose result stands after its log

@@ -11,7 +11,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.formats import fields
 from benchrigor.formats.fields import TIME, check
 from benchrigor.model import Metric
-from benchrigor.model.recorded import Recorded
+from benchrigor.model.run import Recorded
 from benchrigor.model.series import short
 
 TOOL = "google-benchmark"

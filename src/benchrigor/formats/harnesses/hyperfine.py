@@ -8,12 +8,11 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.formats import fields
-from benchrigor.formats.columns import begins_with, parts_in
-from benchrigor.formats.fields import check, object_at, scale
+from benchrigor.formats.fields import begins_with, check, object_at, parts_in, scale
 from benchrigor.model import Metric
-from benchrigor.model.recorded import Recorded
+from benchrigor.model.run import Recorded
 from benchrigor.model.series import Floats, short
-from benchrigor.model.text_tables.rows import is_number
+from benchrigor.model.text_tables import is_number
 
 TOOL = "hyperfine"
 _MEANS = ("mean", "stddev", "median", "user", "system", "min", "max")

@@ -9,7 +9,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.formats import fields
 from benchrigor.formats.fields import check, object_at, scale
 from benchrigor.model import Metric
-from benchrigor.model.recorded import Recorded
+from benchrigor.model.run import Recorded
 from benchrigor.model.series import Floats, check_items, short
 from benchrigor.units import Quantity
 

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from benchrigor.errors import InvalidInput
-from benchrigor.formats.fields import TIME, are_objects, provenance_of, rounds_of, scale
-from benchrigor.formats.json_text import parse_json
+from benchrigor.formats.fields import TIME, are_objects, parse_json, provenance_of, rounds_of, scale
 from benchrigor.model import Metric, Notice
 from benchrigor.model.codec import decode, encode
 from benchrigor.model.notice import weakening
 from benchrigor.model.readings import WARM_UP
-from benchrigor.model.recorded import Recorded
+from benchrigor.model.run import Recorded
 from benchrigor.model.series import LARGEST, short
 from benchrigor.units import Direction
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from benchrigor.formats import fields
 from benchrigor.formats.fields import TIME, check, object_at
-from benchrigor.model.recorded import Recorded
-from benchrigor.model.run import Provenance
+from benchrigor.model.run import Provenance, Recorded
 
 TOOL = "pytest-benchmark"
 _MEANS = ("mean", "stddev", "median", "min", "max", "rounds")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchrigor.formats.columns import A_TIME, begins_with, by_name, rows_in
-from benchrigor.model.recorded import Recorded
-from benchrigor.model.text_tables.tables import Kinds, Labels
+from benchrigor.formats.fields import A_TIME, begins_with, by_name, rows_in
+from benchrigor.model.run import Recorded
+from benchrigor.model.text_tables import Kinds, Labels
 
 TOOL = "jmeter"
 _COLUMNS = {"label", "elapsed", "success"}

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from benchrigor.formats.columns import A_NUMBER, begins_with, parts_in
 from benchrigor.formats.fields import (
+    A_NUMBER,
+    Parsed,
     are_objects,
+    begins_with,
     object_at,
     only_summary,
+    parts_in,
     rounds_of,
     scale,
     warn_of_failures,
 )
-from benchrigor.formats.json_text import Parsed
 from benchrigor.model import Metric
 from benchrigor.model.metric import A_DURATION
-from benchrigor.model.recorded import Recorded
-from benchrigor.model.text_tables.tables import Labels, Problems
+from benchrigor.model.run import Recorded
+from benchrigor.model.text_tables import Labels, Problems
 
 TOOL = "k6"  # also the name of points without a request
 _HEADER = ("metric_name", "timestamp", "metric_value")

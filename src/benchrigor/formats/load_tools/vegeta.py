@@ -7,11 +7,20 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from benchrigor.formats.columns import A_TIME, Request, begins_with, by_name, rows_in
-from benchrigor.formats.fields import TIME, are_objects, object_at, only_summary
-from benchrigor.formats.json_text import Parsed
-from benchrigor.model.recorded import Recorded
-from benchrigor.model.text_tables.tables import Kinds, Labels, Numbers
+from benchrigor.formats.fields import (
+    A_TIME,
+    TIME,
+    Parsed,
+    Request,
+    are_objects,
+    begins_with,
+    by_name,
+    object_at,
+    only_summary,
+    rows_in,
+)
+from benchrigor.model.run import Recorded
+from benchrigor.model.text_tables import Kinds, Labels, Numbers
 
 TOOL = "vegeta"
 COLUMNS = (

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 
-from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput
 from benchrigor.interference.recording.thread_recording import RESERVED, Recording
 from benchrigor.model import SegmentProfile
 from benchrigor.model.checks import refuse, wrong_whole
 from benchrigor.model.series import LARGEST
+from benchrigor.safe_text import escaped
 from benchrigor.stats import profile_interference
 
 if TYPE_CHECKING:

@@ -8,13 +8,11 @@ from collections.abc import Iterator, Mapping
 
 from benchrigor.model import Analysis, Code, Estimate, Interference, Pace, RunRecord
 from benchrigor.model.interference import Light
-from benchrigor.model.machine import OF_MACHINE
-from benchrigor.model.pace import COMMAND_CPU, INTERPRETER
+from benchrigor.model.machine import COMMAND_CPU, INTERPRETER, OF_MACHINE
 from benchrigor.model.readings import Facts
 from benchrigor.model.text import MEMORY_FLOOR, PEAK_MEMORY, show_estimate, show_peak_memory
-from benchrigor.report.fact import Depth, Fact, known, step
-from benchrigor.report.notice_lines import is_undisturbed
-from benchrigor.session.conditions.red_rounds import advice, is_disturbed
+from benchrigor.report.fact import Depth, Fact, is_undisturbed, known, step
+from benchrigor.session.red_rounds import advice, is_disturbed
 from benchrigor.units import many, percent, show_value, statistic_of
 
 _FULL_SPEED = (

@@ -6,7 +6,6 @@ import math
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from benchrigor.control_characters import escaped
 from benchrigor.model import Analysis, Code, Estimate, RunRecord
 from benchrigor.model.analysis import Mode, Observed
 from benchrigor.model.notice import is_of_modes
@@ -24,6 +23,7 @@ from benchrigor.model.text import (
     within_sentence,
 )
 from benchrigor.report.fact import Depth, Fact, known
+from benchrigor.safe_text import escaped
 from benchrigor.stats.readings.asked_readings import asked_half_width
 from benchrigor.stats.statistics.shares_and_quantiles import WILSON, whole_of
 from benchrigor.stats.statistics.statistic import BY_DURATION, HARMONIC, TRIMMED

@@ -10,6 +10,7 @@ from benchrigor.report.fact import (
     Depth,
     Fact,
     advice_on,
+    chosen_of_run,
     deeper,
     known,
     rows_of,
@@ -20,8 +21,7 @@ from benchrigor.report.fact import (
 from benchrigor.report.facts.machine_facts import facts_of_machine, facts_of_pace
 from benchrigor.report.facts.number_facts import facts_of_line, facts_of_number, head_of, target_of
 from benchrigor.report.facts.reading_facts import facts_of_basis, taken_of
-from benchrigor.report.notice_lines import chosen_of_run
-from benchrigor.session.conditions.red_rounds import is_disturbed
+from benchrigor.session.red_rounds import is_disturbed
 from benchrigor.units import many, show_duration, show_value
 
 _MOST_METRICS = 3

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.control_characters import escaped, page
 from benchrigor.errors import MissingExtra
 from benchrigor.model.analysis import PhaseLabel
 from benchrigor.report.plots.trace import Ruler, Span, Trace
+from benchrigor.safe_text import escaped, page
 from benchrigor.units import counted, show_value
 
 if TYPE_CHECKING:

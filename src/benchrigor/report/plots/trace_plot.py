@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Analysis, Code, Estimate, Notice, RunRecord
 from benchrigor.model.analysis import Kind
@@ -19,6 +18,7 @@ from benchrigor.report.facts.reading_facts import left_out_for_delay
 from benchrigor.report.plots.drawing import draw
 from benchrigor.report.plots.trace import Part, Trace
 from benchrigor.report.plots.work_plot import draw_work, work_line
+from benchrigor.safe_text import page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

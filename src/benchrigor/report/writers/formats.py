@@ -11,9 +11,9 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Notice, RunRecord
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.notice import weakening
-from benchrigor.model.text_tables.rows import csv_text
-from benchrigor.report.csv_tables import Row, reading_rows
-from benchrigor.report.notice_lines import by_sentence
+from benchrigor.model.text_tables import csv_text
+from benchrigor.report.fact import by_sentence
+from benchrigor.report.figures import Row, reading_rows
 from benchrigor.report.writers.histories import Document, for_bencher, for_github, with_readings
 from benchrigor.report.writers.pyperf_suite import for_pyperf
 from benchrigor.session.pairs.compared_sides import refuse_errors

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput
 from benchrigor.formats.fields import in_base_unit
 from benchrigor.formats.harnesses.pyperf import WARNINGS, warnings_as_text
 from benchrigor.model import Analysis, RunRecord
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.run import Provenance
-from benchrigor.report.csv_tables import Labelled, label_readings
+from benchrigor.report.figures import Labelled, label_readings
 from benchrigor.report.writers.histories import Document, with_readings
+from benchrigor.safe_text import escaped
 from benchrigor.units import Direction, Quantity
 
 _UNITS = {"s": "second", "B": "byte", "": "integer"}

@@ -15,11 +15,11 @@ from benchrigor.model import Analysis, Code, Estimate, Notice, Options, Pace, Ru
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.interference import Light
 from benchrigor.model.notice import Evidence, weakening
-from benchrigor.model.recorded import FILE, PROCESSES
+from benchrigor.model.run import FILE, PROCESSES
 from benchrigor.model.text import is_broken_off, refusal_of, say_end
-from benchrigor.session.conditions.red_rounds import is_disturbed
+from benchrigor.session.red_rounds import is_disturbed
 from benchrigor.session.replays import asked_anew, is_bare, recording_of
-from benchrigor.stats.estimators.figures_at_full_speed import AT_FULL_SPEED
+from benchrigor.stats.figures_at_full_speed import AT_FULL_SPEED
 from benchrigor.stats.readings.analysis import look
 from benchrigor.stats.readings.asked_readings import Readings
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE

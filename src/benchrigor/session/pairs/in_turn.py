@@ -24,7 +24,7 @@ from benchrigor.protocols import Clock, DelayMeter, Store, Workload
 from benchrigor.session.engine import Engine, Taken
 from benchrigor.session.loop import Hooks, drive, ended_by_errors
 from benchrigor.session.pairs.ratio import Ratio, values_of
-from benchrigor.session.schedule.schedules import seed_of
+from benchrigor.session.schedules import seed_of
 from benchrigor.session.session import Session, meter_for
 from benchrigor.stats.readings.analysis import warn_of_batches
 from benchrigor.stats.series.undisturbed import STOPPED

@@ -11,9 +11,9 @@ from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Comparison, Notice, Round, RoundPlan, RunRecord
 from benchrigor.model.comparison import Ranked
 from benchrigor.model.interference import Light
-from benchrigor.session.conditions.red_rounds import report_stops
 from benchrigor.session.engine import Engine, Taken
 from benchrigor.session.pairs.ratio import Ratio
+from benchrigor.session.red_rounds import report_stops
 from benchrigor.stats.comparison.two_sample import in_places
 from benchrigor.stats.interference.one_run import light_of
 from benchrigor.stats.series.interval import MIN_FOR_VARIANCE

@@ -25,13 +25,13 @@ from benchrigor.model import (
     Width,
 )
 from benchrigor.model.checks import as_share, attempt
-from benchrigor.model.pace import INTERPRETER
+from benchrigor.model.machine import INTERPRETER
 from benchrigor.model.run import BASELINE, CANDIDATE
 from benchrigor.model.series import Floats
-from benchrigor.session.conditions.red_rounds import was_stopped
 from benchrigor.session.engine import Engine, Taken
 from benchrigor.session.outcomes import warn_not_converged
-from benchrigor.session.schedule.schedules import INVOCATION, Blocks, check_seed
+from benchrigor.session.red_rounds import was_stopped
+from benchrigor.session.schedules import INVOCATION, Blocks, check_seed
 from benchrigor.session.stop_rules import agrees, default_rules
 from benchrigor.stats.changepoints.ruptures_adapter import detector_named
 from benchrigor.stats.comparison.samples import (
@@ -43,7 +43,7 @@ from benchrigor.stats.comparison.samples import (
     refuse_zeros,
 )
 from benchrigor.stats.comparison.two_sample import compare_pairs, compare_samples
-from benchrigor.stats.estimators.multimodality import observe
+from benchrigor.stats.multimodality import observe
 from benchrigor.stats.phases.stable_phase import STABLE_SHARE, moved_on
 from benchrigor.stats.readings.analysis import notice_of
 from benchrigor.stats.readings.asked_readings import (

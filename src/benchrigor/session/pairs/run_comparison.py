@@ -14,12 +14,12 @@ from benchrigor.errors import InvalidInput, NotComparable, NotEstimable
 from benchrigor.model import Analysis, Code, Comparison, Estimate, Notice, Pace, RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.model.comparison import THESE_RUNS, Family, Ranked, SuiteComparison
+from benchrigor.model.machine import reference_s
 from benchrigor.model.notice import is_of_modes
-from benchrigor.model.pace import reference_s
 from benchrigor.model.run import BASELINE, CANDIDATE, are_in_turn
 from benchrigor.model.text import show_observed
 from benchrigor.protocols import Store
-from benchrigor.session.conditions.pace_of_rounds import with_pace
+from benchrigor.session.pace_of_rounds import with_pace
 from benchrigor.session.pairs.compared_sides import (
     Source,
     notices_of_sides,
@@ -31,7 +31,7 @@ from benchrigor.session.stored_runs import LikeRuns, StoredRuns, paced_by
 from benchrigor.stats.changepoints.ruptures_adapter import detector_named
 from benchrigor.stats.comparison.samples import asked_of, checked_asked, refuse_zeros
 from benchrigor.stats.comparison.two_sample import compare_samples, family_of, rank
-from benchrigor.stats.estimators.pace import Sensitivity, common_sensitivity
+from benchrigor.stats.pace import Sensitivity, common_sensitivity
 from benchrigor.stats.readings.analysis import notice_of, observed_of
 from benchrigor.stats.readings.asked_readings import Readings
 from benchrigor.stats.readings.inference_units import SINGLE, SUCCESSIVE

@@ -29,7 +29,7 @@ from benchrigor.stats.comparison.fieller_mover import (
     exact_value,
     uncertain_value,
 )
-from benchrigor.stats.estimators.figures_at_full_speed import AT_FULL_SPEED
+from benchrigor.stats.figures_at_full_speed import AT_FULL_SPEED
 from benchrigor.stats.phases.stable_phase import FindChanges
 from benchrigor.stats.readings.analysis import estimate, estimated, rejected_notices
 from benchrigor.stats.readings.asked_readings import Readings

@@ -19,7 +19,7 @@ from scipy import special
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.analysis import PhaseReason
-from benchrigor.model.change import show_change
+from benchrigor.model.estimate import show_change
 from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.phases.chosen_phase import choose_phase

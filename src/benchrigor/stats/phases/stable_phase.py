@@ -19,7 +19,7 @@ from benchrigor.model import ChangePoints, Code, Notice, Phase, StablePhase
 from benchrigor.model.analysis import PhaseLabel, PhaseReason
 from benchrigor.model.checks import refuse, wrong_number, wrong_share, wrong_values
 from benchrigor.model.notice import Severity
-from benchrigor.model.selection import without_margins
+from benchrigor.model.readings import without_margins
 from benchrigor.model.series import Floats, Ints, as_series
 from benchrigor.stats.changepoints.detector import MIN_SEGMENT, detect_changes
 from benchrigor.stats.changepoints.ruptures_adapter import detector_to_trim, takes_longest

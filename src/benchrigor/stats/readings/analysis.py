@@ -15,7 +15,7 @@ from benchrigor.model import Analysis, Code, Estimate, Metric, Notice, Observed,
 from benchrigor.model.analysis import LevelFit, PhaseReason
 from benchrigor.model.notice import Figure, Severity, is_of_modes, one_each
 from benchrigor.stats.changepoints.detector import name_averaging
-from benchrigor.stats.estimators.multimodality import (
+from benchrigor.stats.multimodality import (
     find_modes,
     merge_near_modes,
     observe,

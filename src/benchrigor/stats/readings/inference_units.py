@@ -24,7 +24,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.analysis import Kind, PhaseLabel
 from benchrigor.model.notice import one_each
-from benchrigor.model.selection import Reason, Selection
+from benchrigor.model.readings import Reason, Selection
 from benchrigor.model.series import Floats
 from benchrigor.settings import FEWEST_ROUNDS
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES

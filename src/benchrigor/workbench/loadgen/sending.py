@@ -23,9 +23,9 @@ import numpy.typing as npt
 
 from benchrigor.errors import MissingExtra
 from benchrigor.model.checks import refuse, wrong_number, wrong_values
-from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.series import Floats
 from benchrigor.model.toml_tables import as_it_is
+from benchrigor.safe_text import hide_secrets
 from benchrigor.workbench.data import CHUNK_GAP, FIRST_BYTE, RESPONSE
 from benchrigor.workloads.processes.own_signals import measuring
 from benchrigor.workloads.processes.time_limits import CallOverran

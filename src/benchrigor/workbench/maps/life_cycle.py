@@ -16,11 +16,10 @@ from typing import Self
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from benchrigor.clocks import WallClock
-from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError, WorkloadFailed
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.one_line import OneLine
-from benchrigor.model.secret_values import hide_secrets
+from benchrigor.safe_text import escaped, hide_secrets
 from benchrigor.units import show_duration
 from benchrigor.workbench.loadgen.sending import A_URL, is_url
 from benchrigor.workbench.settings import STEPS

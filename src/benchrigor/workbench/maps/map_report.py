@@ -8,11 +8,11 @@ from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import Any
 
-from benchrigor.control_characters import escaped
 from benchrigor.layout import Page, Part, page, row, table, wrapped
 from benchrigor.model import Code, Estimate, RunRecord, codec
 from benchrigor.model.text import show_estimate, show_interval, show_short
-from benchrigor.report.notice_lines import marked_all
+from benchrigor.report.fact import marked_all
+from benchrigor.safe_text import escaped
 from benchrigor.units import counted, many, percent, show_duration, show_value
 from benchrigor.workbench.maps.life_cycle import StepDone
 from benchrigor.workbench.maps.map_file import MapFile

@@ -30,7 +30,7 @@ from benchrigor.model.metric import describe_metric
 from benchrigor.model.run import PART_OF
 from benchrigor.model.series import short
 from benchrigor.protocols import Store
-from benchrigor.report.notice_lines import is_undisturbed
+from benchrigor.report.fact import is_undisturbed
 from benchrigor.session.session import Session, meter_for
 from benchrigor.stats.interference.one_run import RED_ABOVE
 from benchrigor.storage.project_settings import TIME, picked_metrics, time_metric

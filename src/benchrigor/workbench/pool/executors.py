@@ -19,10 +19,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import IO, Any, Protocol
 
-from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput, MissingExtra
 from benchrigor.model import codec
 from benchrigor.model.series import short
+from benchrigor.safe_text import escaped
 from benchrigor.units import show_duration
 from benchrigor.workbench.pool.on_host import (
     BEGUN,

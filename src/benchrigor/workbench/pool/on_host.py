@@ -25,7 +25,6 @@ from urllib.parse import quote
 import psutil  # type: ignore[import-untyped]
 
 from benchrigor import __version__
-from benchrigor.control_characters import escaped
 from benchrigor.errors import (
     BenchrigorError,
     InvalidInput,
@@ -35,6 +34,7 @@ from benchrigor.errors import (
 )
 from benchrigor.model import codec
 from benchrigor.model.one_line import OneLine
+from benchrigor.safe_text import escaped
 from benchrigor.storage import data_folder
 from benchrigor.units import show_duration
 

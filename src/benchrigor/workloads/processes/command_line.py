@@ -14,10 +14,9 @@ from typing import Any
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
-from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.shell_words import words_of
 from benchrigor.protocols import Clock
-from benchrigor.secret_texts import hide_values
+from benchrigor.safe_text import hide_secrets, hide_values
 from benchrigor.units import show_duration
 from benchrigor.workloads.processes.process_group import (
     STDERR_KEPT,

@@ -16,8 +16,7 @@ import time
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 
-from benchrigor.control_characters import escaped
-from benchrigor.model.secret_values import hide_secrets
+from benchrigor.safe_text import escaped, hide_secrets
 
 # In the environment of all that is started: who left our session still has it, with our number.
 MARK = "BENCHRIGOR_STARTED_BY"

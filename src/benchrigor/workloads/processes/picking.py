@@ -21,9 +21,9 @@ from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model.codec import value_at
 from benchrigor.model.metric import A_DURATION, Metric, describe_metric
 from benchrigor.model.one_line import OneLine
-from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.series import short
-from benchrigor.model.text_tables.rows import cells_in, is_number
+from benchrigor.model.text_tables import cells_in, is_number
+from benchrigor.safe_text import hide_secrets
 from benchrigor.units import Quantity, has_time_unit, many, rest_of_duration, show_value, time_in
 from benchrigor.workloads.processes.own_signals import handle
 

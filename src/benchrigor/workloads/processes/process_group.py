@@ -21,8 +21,8 @@ from typing import IO, Any, BinaryIO, Self
 from benchrigor.clocks import WallClock
 from benchrigor.errors import StoreFailed, WorkloadFailed
 from benchrigor.model import Code, Notice
-from benchrigor.model.secret_values import hide_secrets
 from benchrigor.protocols import Clock, DelayMeter
+from benchrigor.safe_text import hide_secrets
 from benchrigor.units import first_few, show_value
 from benchrigor.workloads.processes import kinship
 from benchrigor.workloads.processes.own_signals import continued_ns, hold_interrupts

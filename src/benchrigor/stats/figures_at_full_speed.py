@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from benchrigor.model import Code, Estimate, Notice, Pace
-from benchrigor.stats.estimators.pace import UNLIKE, limits_otherwise, of_machine
+from benchrigor.stats.pace import UNLIKE, limits_otherwise, of_machine
 from benchrigor.stats.series.full_speed import ASSUMED
 from benchrigor.stats.series.interval import PIECE_MEANS, satterthwaite, student_t
 

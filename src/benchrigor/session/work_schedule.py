@@ -15,7 +15,7 @@ from benchrigor.errors import InvalidInput, WorkTooShort
 from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.model.checks import attempt
 from benchrigor.model.options import check_work
-from benchrigor.model.selection import Reason
+from benchrigor.model.readings import Reason
 from benchrigor.model.series import Floats
 from benchrigor.settings import FEWEST_ROUNDS
 from benchrigor.units import show_amount, show_value

@@ -28,14 +28,9 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import Pace
-from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST, INTERPRETER
+from benchrigor.model.machine import COMMAND, COMMAND_CPU, COMMAND_REST, INTERPRETER
 from benchrigor.model.series import Floats, Ints
-from benchrigor.stats.series.full_speed import (
-    NEAR,
-    SENSITIVITY,
-    SENSITIVITY_SD,
-    fastest_level,
-)
+from benchrigor.stats.series.full_speed import NEAR, SENSITIVITY, SENSITIVITY_SD, fastest_level
 from benchrigor.stats.series.interval import block_starts
 from benchrigor.stats.statistics.statistic import MEAN, Statistic
 

@@ -1,18 +1,243 @@
-"""Synthetic workloads of known truth."""
+"""A clock that moves only on request."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Protocol
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import numpy as np
 
-from benchrigor.model import RoundPlan
+from benchrigor.errors import StoreFailed
+from benchrigor.model import Round, RoundPlan, RunRecord, Sample
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import Floats, Ints
 from benchrigor.protocols import Recorder
+
+
+class FakeClock:
+    """A clock without time of its own, so that hours of measuring pass in milliseconds.
+
+    Parameters
+    ----------
+    start_ns
+        The first time that it shows.
+    resolution_ns
+        The clock shows whole multiples of it.
+    cost_ns
+        How far each read moves the clock.
+    script
+        The times that it shows first, in any case; it may go backwards or stand still.
+        After the last of them the clock goes on from there.
+
+    Examples
+    --------
+    >>> clock = FakeClock(cost_ns=1)
+    >>> clock.sleep_ns(500)
+    >>> clock.now_ns(), clock.now_ns()
+    (500, 501)
+    >>> broken = FakeClock(script=[100, 90])
+    >>> broken.now_ns(), broken.now_ns(), broken.now_ns()
+    (100, 90, 90)
+    """
+
+    def __init__(
+        self,
+        start_ns: int = 0,
+        resolution_ns: int = 1,
+        cost_ns: int = 0,
+        *,
+        script: Iterable[int] = (),
+    ) -> None:
+        self.resolution_ns = resolution_ns
+        self._cost_ns = cost_ns
+        self._time_ns = start_ns
+        self._script = deque(script)
+
+    def now_ns(self) -> int:
+        """Return the time shown, and move on by the cost of a read."""
+        if self._script:
+            self._time_ns = self._script.popleft()
+            return self._time_ns
+        shown = self._time_ns - self._time_ns % self.resolution_ns
+        self._time_ns += self._cost_ns
+        return shown
+
+    def advance(self, duration_ns: int) -> None:
+        """Move by ``duration_ns``; a negative duration moves back, which no clock should."""
+        self._time_ns += duration_ns
+
+    def sleep_ns(self, duration_ns: int) -> None:
+        """Move by ``duration_ns`` without waiting."""
+        self.advance(duration_ns)
+
+
+class FakeMeter:
+    """Measures the delay that a test adds, while its clock moves on; a `protocols.DelayMeter`.
+
+    Parameters
+    ----------
+    clock
+        Moves on by each delay.
+
+    Examples
+    --------
+    >>> clock = FakeClock()
+    >>> meter = FakeMeter(clock)
+    >>> meter.lose(2_000_000)
+    >>> meter.delay_ns(), clock.now_ns()
+    (2000000, 2000000)
+    """
+
+    def __init__(self, clock: FakeClock) -> None:
+        self._clock = clock
+        self._delay_ns = 0
+
+    def lose(self, delay_ns: int) -> None:
+        """Wait for a processor for that long."""
+        self._delay_ns += delay_ns
+        self._clock.advance(delay_ns)
+
+    def delay_ns(self) -> int:
+        """Return the delay so far."""
+        return self._delay_ns
+
+    def wait_for(self, pid: int) -> Callable[[], tuple[int, int]]:
+        """Measure the delay that a test adds until the process ends, and know all of its work."""
+        before_ns = self._delay_ns
+        with suppress(AttributeError, OSError):  # not every system has waitid
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        return lambda: (self._delay_ns - before_ns, sys.maxsize)
+
+
+class FakeSampler:
+    """Reports the values that a test sets; a `protocols.Sampler`.
+
+    Parameters
+    ----------
+    values
+        By name, None for an unknown one; a test may change them.
+    name
+        Its name for itself.
+    clock, cost_s
+        Moves on by that many seconds whenever a sample is taken.
+
+    Examples
+    --------
+    >>> sampler = FakeSampler({"memory available share": 50.0})
+    >>> sampler.values["memory available share"] = 3.0
+    >>> print(*sampler.sample())
+    memory available share: 3
+    """
+
+    def __init__(
+        self,
+        values: Mapping[str, float | str | None],
+        *,
+        name: str = "fake",
+        clock: FakeClock | None = None,
+        cost_s: float = 0.0,
+    ) -> None:
+        self.values = dict(values)
+        self._name, self._clock, self._cost_s = name, clock or FakeClock(), cost_s
+
+    def describe(self) -> str:
+        """Return its name."""
+        return self._name
+
+    def sample(self) -> Iterator[Sample]:
+        """Yield the values as they are set now."""
+        self._clock.advance(round(self._cost_s * 1e9))
+        for name, value in self.values.items():
+            yield Sample(name, value, reason="a test hides it" if value is None else "")
+
+
+class MemoryStore:
+    """Keeps runs as long as it lives; the ids count up from ``"run-1"``.
+
+    It passes the same laws as the journal, apart from outliving its process.
+
+    Examples
+    --------
+    >>> from benchrigor.model import Options, RoundPlan
+    >>> store = MemoryStore()
+    >>> run_id = store.begin(RunRecord(name="sort", options=Options(), metrics=(), seed=1,
+    ...                                rounds=(), analyses=()))
+    >>> store.append(run_id, Round(plan=RoundPlan(index=0), elapsed_ns=5, readings={"time": 5e-9}))
+    >>> run_id, len(store.load(run_id).rounds)
+    ('run-1', 1)
+    """
+
+    def __init__(self) -> None:
+        self._headers: dict[str, RunRecord] = {}
+        self._rounds: dict[str, dict[int, Round]] = {}
+        self._results: dict[str, list[tuple[int, RunRecord]]] = {}
+
+    def begin(self, header: RunRecord) -> str:
+        """Open a run and return its id."""
+        run_id = f"run-{len(self._headers) + 1}"
+        self._headers[run_id] = header
+        self._rounds[run_id] = {}
+        self._results[run_id] = []
+        return run_id
+
+    def append(self, run_id: str, finished: Round) -> None:
+        """Keep a finished round; StoreFailed if the run holds a round of that index."""
+        rounds = self._rounds[self._full_id(run_id)]
+        index = finished.plan.index
+        if index in rounds:
+            raise StoreFailed(f"round {index} of run {run_id} is stored already")
+        rounds[index] = finished
+
+    def finish(self, run_id: str, record: RunRecord) -> None:
+        """Keep the result of a run, as of the rounds appended so far."""
+        self._results[self._full_id(run_id)].append((len(self._rounds[run_id]), record))
+
+    def runs(self, query: str = "") -> list[dict[str, Any]]:
+        """List the runs with ``query`` in their id or name, newest first."""
+        return [
+            self._summary(run_id, header)
+            for run_id, header in reversed(self._headers.items())
+            if query in run_id or query in header.name
+        ]
+
+    def load(self, run_id: str) -> RunRecord:
+        """Return the record of a run, finished or not."""
+        rounds = self._rounds[self._full_id(run_id)]
+        record = self._result(run_id) or self._headers[run_id]
+        in_order = tuple(rounds[index] for index in sorted(rounds))
+        return replace(record, rounds=in_order, run_id=run_id)
+
+    def _full_id(self, run_id: str) -> str:
+        if run_id not in self._headers:
+            raise StoreFailed(f"no run {run_id!r}, expected one of {list(self._headers)}")
+        return run_id
+
+    def _result(self, run_id: str) -> RunRecord | None:
+        """Return the latest result, unless a round was appended after it."""
+        count, record = next(reversed(self._results[run_id]), (None, None))
+        return record if count == len(self._rounds[run_id]) else None
+
+    def _summary(self, run_id: str, header: RunRecord) -> dict[str, Any]:
+        result = self._result(run_id)
+        decision = result.decision if result else None
+        return {
+            "run_id": run_id,
+            "name": header.name,
+            "started_at": header.provenance.started_at if header.provenance else "",
+            "commit": header.provenance.commit if header.provenance else None,
+            "rounds": len(self._rounds[run_id]),
+            "finished": result is not None,
+            "reason": str(decision.reason) if decision and decision.reason else None,
+            "headline": str(result) if result else "",
+        }
+
 
 _BETWEEN = 0.9  # share of a bimodal variance that lies between its modes
 _SIGMAS = 6.0  # standard deviations that a normal variable falls short in one of 1e9 draws

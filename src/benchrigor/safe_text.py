@@ -1,14 +1,36 @@
-"""Secrets in texts and arguments: which parts they are, and how they are hidden.
+"""Control characters in names, units, paths and output of commands: escaped where they are shown.
 
-Four kinds are known: user info in URLs, options with a value (``--token X``), ``NAME=value``, and
-authorisation headers. A text is a line of a shell, the message of an error, a line of a program.
+A terminal obeys them, and a line break in a name would look like a line of the report.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
+
+# C0, DEL, C1, line and paragraph separators, what changes the direction of text, lone surrogates.
+_CONTROLS = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def escaped(text: str) -> str:
+    r"""Return a text with its control characters, and line breaks too, as visible escapes.
+
+    Examples
+    --------
+    >>> print(escaped("\x1b[31mµs\n"))
+    \x1b[31mµs\n
+    """
+    return _CONTROLS.sub(lambda character: ascii(character[0])[1:-1], text)
+
+
+def page(lines: Iterable[str]) -> str:
+    """Join the lines of a report, each escaped: no text in a line can break it into two."""
+    return "\n".join(map(escaped, lines))
+
 
 HIDDEN = "__hidden__"  # needs no quotes in a shell, so that a command reads the same with it
 
@@ -152,3 +174,45 @@ def _hidden_value(found: re.Match[str]) -> str:
         return found[0]
     quote = value[0] if _LITERAL.fullmatch(value) else ""
     return f"{name}{quote}{HIDDEN}{quote}"
+
+
+_PATTERNS = ("picks", "unit_picks", "read")  # the places of readings in an output
+
+
+def hide_secrets(item: Any) -> Any:
+    """Return arguments, headers, environment variables or what holds them with secrets hidden.
+
+    Examples
+    --------
+    >>> hide_secrets(["curl", "-H", "Authorization: Bearer c2VjcmV0", "https://me:pw@host/"])
+    ['curl', '-H', 'Authorization: __hidden__', 'https://__hidden__@host/']
+    >>> hide_secrets({"env": {"DB_PASSWORD": "hunter2", "LANG": "C"}})
+    {'env': {'DB_PASSWORD': '__hidden__', 'LANG': 'C'}}
+    >>> hide_secrets("mysqldump --password=hunter2 shop")
+    'mysqldump --password=__hidden__ shop'
+    """
+    if isinstance(item, str):
+        return hide_in_text(item)
+    if isinstance(item, Mapping):
+        return {
+            key: value
+            if key in _PATTERNS
+            else HIDDEN
+            if isinstance(value, str | bytes | int) and names_secret(str(key))
+            else hide_secrets(value)
+            for key, value in item.items()
+        }
+    if isinstance(item, list | tuple):
+        if all(isinstance(word, str) for word in item):
+            return type(item)(hide_in_words(item))
+        return type(item)(map(hide_secrets, item))
+    return item
+
+
+def holds_hidden(item: Any) -> bool:
+    """Return whether a secret was hidden in the subject of a record."""
+    if isinstance(item, Mapping):
+        return any(map(holds_hidden, item.values()))
+    if isinstance(item, str):
+        return HIDDEN in item
+    return isinstance(item, list | tuple) and any(map(holds_hidden, item))

@@ -11,16 +11,16 @@ import numpy.typing as npt
 
 from benchrigor.model import Analysis, Estimate, Pace, References, Round
 from benchrigor.model.analysis import Kind
-from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST, INTERPRETER
+from benchrigor.model.machine import COMMAND, COMMAND_CPU, COMMAND_REST, INTERPRETER
 from benchrigor.model.series import Floats
-from benchrigor.session.conditions.red_rounds import was_stopped
-from benchrigor.stats.estimators.figures_at_full_speed import (
+from benchrigor.session.red_rounds import was_stopped
+from benchrigor.stats.figures_at_full_speed import (
     AT_FULL_SPEED,
     at_full_speed,
     pieces_at_full_speed,
     reducible_share,
 )
-from benchrigor.stats.estimators.pace import (
+from benchrigor.stats.pace import (
     FEWEST,
     FEWEST_STARTS,
     Invocations,

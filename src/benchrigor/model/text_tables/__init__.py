@@ -1,1 +1,0 @@
-"""Tables in text, as all readers of files see them: rows, numbers, and the words of errors."""

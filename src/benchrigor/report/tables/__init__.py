@@ -1,1 +1,0 @@
-"""Tables of many numbers: suites of benchmarks, and rows for other programs."""

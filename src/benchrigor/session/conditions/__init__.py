@@ -1,1 +1,0 @@
-"""The machine during the rounds of a run: lost time, stops and pace."""

@@ -1,1 +1,0 @@
-"""Whose turn is next, and how much of it: schedules, which see no ratio."""

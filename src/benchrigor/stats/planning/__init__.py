@@ -1,1 +1,0 @@
-"""How much to measure, and how well earlier intervals held."""
