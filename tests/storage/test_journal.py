@@ -79,6 +79,36 @@ for index in range(10**9):
     assert len(store.load(run_id).rounds) == len(kept) + 1
 
 
+@pytest.mark.parametrize("kind", ["functions", "interpreters"])
+def test_a_kill_between_the_rounds_of_a_turn_leaves_no_half_of_a_pair(
+    store: Journal, kind: str
+) -> None:
+    measured = f"""
+import os
+import signal
+import benchrigor as br
+
+appended, append = [], Journal.append
+
+def kept_or_killed(journal, run_id, finished):
+    if len(appended) == 5:  # the second of its turn
+        os.kill(os.getpid(), signal.SIGKILL)
+    append(journal, run_id, finished)
+    appended.append(run_id)
+
+Journal.append = kept_or_killed
+sides = {{
+    "functions": [lambda: sum(range(1000))] * 2,
+    "interpreters": [br.InterpreterWorkload("random:random") for _ in "ab"],
+}}
+br.measure_pair(*sides[{kind!r}], store=store, margin=0)
+"""
+    with other_process(measured, store.path, "") as process:
+        assert process.wait() == -signal.SIGKILL
+    kept = [store.load(each["run_id"]).rounds for each in store.runs()]
+    assert [len(rounds) for rounds in kept] == [2, 2]
+
+
 def test_two_processes_write_to_one_new_store_at_once(path: Path) -> None:
     script = """
 print("ready", flush=True)

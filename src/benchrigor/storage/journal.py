@@ -202,6 +202,12 @@ class Journal:
         with self._transaction("IMMEDIATE") as connection:
             connection.execute("DELETE FROM tally WHERE 0")  # a transaction alone may only read
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Commit at once what this thread writes inside, or nothing of it."""
+        with self._transaction("IMMEDIATE"):
+            yield
+
     def begin(self, header: RunRecord) -> str:
         """Open a run described by a record (its rounds are not stored) and return its id."""
         packed = pack(replace(header, rounds=()))
@@ -358,9 +364,15 @@ class Journal:
 
     @contextmanager
     def _transaction(self, kind: str) -> Iterator[sqlite3.Connection]:
-        """Run a block in one transaction: committed at its end, undone by any exception."""
+        """Run a block in one transaction: committed at its end, undone by any exception.
+
+        A block inside of another one is a part of it.
+        """
         with self._explain_failures():
             connection = self._connection(is_reading=kind == "DEFERRED")
+            if connection.in_transaction:
+                yield connection
+                return
             try:
                 with connection:
                     connection.begin(kind)

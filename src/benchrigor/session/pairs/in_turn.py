@@ -6,7 +6,7 @@ import math
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,7 @@ from benchrigor.session.schedules import seed_of
 from benchrigor.session.session import Session, meter_for
 from benchrigor.stats.readings.analysis import warn_of_batches
 from benchrigor.stats.series.undisturbed import STOPPED
+from benchrigor.storage import Journal, as_store
 from benchrigor.workloads import CallableWorkload, InterpreterWorkload
 from benchrigor.workloads.callable import Call
 from benchrigor.workloads.processes.own_signals import measuring, note_stops
@@ -149,10 +150,11 @@ def measure_pair(
     if problems or ratio is None:
         raise InvalidInput(problems)
     clock = clock or WallClock()
-    runner: _Functions | _Processes
+    runs = _Runs(store)
     subjects: list[dict[str, Any]] = [{"kind": "function", "gc": gc, "batch": batch}] * 2
+    runner: _Functions | _Processes
     if by_round:
-        runner = _Processes(ratio, sides, clock)
+        runner = _Processes(runs, sides, clock)
         subjects = [getattr(side, "describe", dict)() for side in sides.values()]
     else:
         around: dict[str, Any] = {"setup": setup, "teardown": teardown}
@@ -160,72 +162,17 @@ def measure_pair(
             name: CallableWorkload(func, clock=clock, inner=batch, gc=gc, **around)
             for name, func in sides.items()
         }
-        runner = _Functions(ratio, timed, clock, gc=gc)
-    return _measure(runner, subjects, store=store, began=began, progress=progress)
-
-
-def _measure(
-    runner: _Functions | _Processes,
-    subjects: Sequence[Mapping[str, Any]],
-    *,
-    store: str | Path | Store | None,
-    began: Began | None,
-    progress: Callable[[Progress], object] | None,
-) -> Comparison:
-    """Measure both in turn until their ratio is known."""
-    ratio = runner.ratio
+        runner = _Functions(runs, timed, clock, gc=gc, of_means=ratio.options.statistic == "mean")
     engine = Engine(ratio)
     if began is not None:
         began(engine)
     ratio.names = _names_of(runner.workloads)
     with ended_by_errors(engine, engine.result), note_stops(), ExitStack() as stack:
-        if store is not None or ratio.by_round:
-            stack.enter_context(_as_runs(engine, runner, subjects, store))
-        drive(engine, runner, runner.clock, Hooks(progress=progress))
+        if store is not None or by_round:
+            stack.enter_context(runs.opened(engine, runner, subjects))
+        drive(engine, runner, clock, Hooks(progress=progress))
     found: Comparison = engine.result()
     return found
-
-
-@contextmanager
-def _as_runs(
-    engine: Engine[Ratio],
-    runner: _Functions | _Processes,
-    subjects: Sequence[Mapping[str, Any]],
-    store: str | Path | Store | None,
-) -> Iterator[None]:
-    """Give the runner a session for either side; both end when the engine does.
-
-    The subject of either run names the other side.
-    """
-    ratio, workloads, pair = runner.ratio, runner.workloads, uuid4().hex
-    names = [str(getattr(workload, "name", role)) for role, workload in workloads.items()]
-    # Between the readings of a pair a reference would disturb them.
-    options = replace(ratio.options, target=None, reference=ratio.by_round)
-    for index, role in enumerate(workloads):
-        told = {"name": names[index], **subjects[index], "in turn with": names[1 - index]}
-        runner.sessions[role] = Session(
-            options,
-            name=names[index],
-            subject={**told, "as": role, PAIR: pair, AGAIN: ratio.command_line},
-            seed=seed_of(ratio.seed, index),
-            rules=(),
-            clock=runner.clock,
-            store=store,
-        )
-    sessions = runner.sessions
-    try:
-        with ExitStack() as stack:
-            for role, workload in workloads.items():
-                performing = sessions[role].performing(workload)
-                runner.perform[role] = stack.enter_context(performing)
-            yield
-    except (BenchrigorError, KeyboardInterrupt) as error:
-        error.records = {role: session.result() for role, session in sessions.items()}  # type: ignore[union-attr]
-        raise
-    for session in sessions.values():
-        if engine.decision is not None and engine.decision.reason is not None:
-            session.engine.end(engine.decision.reason)
-    ratio.runs = tuple(session.result().run_id or "" for session in sessions.values())
 
 
 def _names_of(workloads: Mapping[str, Workload]) -> tuple[str, ...]:
@@ -237,16 +184,95 @@ def _names_of(workloads: Mapping[str, Workload]) -> tuple[str, ...]:
     return tuple(f"the {role}" if "<" in name else name for role, name in own.items())
 
 
+class _Runs:
+    """Both sides as runs of their own, in one store; none unless they are opened.
+
+    Attributes
+    ----------
+    sessions
+        The session of either side.
+    perform
+        What carries out the plans of either side.
+    """
+
+    def __init__(self, store: str | Path | Store | None) -> None:
+        self.sessions, self.perform = dict[str, Session](), dict[str, Perform]()
+        self._store = None if store is None else as_store(store)
+
+    @contextmanager
+    def opened(
+        self,
+        engine: Engine[Ratio],
+        runner: _Functions | _Processes,
+        subjects: Sequence[Mapping[str, Any]],
+    ) -> Iterator[None]:
+        """Begin a session for either side; both end when the engine does.
+
+        The subject of either run names the other side.
+        """
+        ratio, workloads, pair = engine.goal, runner.workloads, uuid4().hex
+        names = [str(getattr(workload, "name", role)) for role, workload in workloads.items()]
+        # Between the readings of a pair a reference would disturb them.
+        options = replace(ratio.options, target=None, reference=ratio.by_round)
+        for index, role in enumerate(workloads):
+            told = {"name": names[index], **subjects[index], "in turn with": names[1 - index]}
+            self.sessions[role] = Session(
+                options,
+                name=names[index],
+                subject={**told, "as": role, PAIR: pair, AGAIN: ratio.command_line},
+                seed=seed_of(ratio.seed, index),
+                rules=(),
+                clock=runner.clock,
+                store=self._store,
+            )
+        try:
+            with ExitStack() as stack:
+                for role, workload in workloads.items():
+                    performing = self.sessions[role].performing(workload)
+                    self.perform[role] = stack.enter_context(performing)
+                yield
+        except (BenchrigorError, KeyboardInterrupt) as error:
+            error.records = {role: one.result() for role, one in self.sessions.items()}  # type: ignore[union-attr]
+            raise
+        for session in self.sessions.values():
+            if engine.decision is not None and engine.decision.reason is not None:
+                session.engine.end(engine.decision.reason)
+        ratio.runs = tuple(session.result().run_id or "" for session in self.sessions.values())
+
+    def ask(self, name: str) -> RoundPlan:
+        """Return the next plan of a side."""
+        plan = self.sessions[name].ask()
+        if plan is None:
+            raise WorkloadFailed("it has no more to give")
+        return plan
+
+    def tell(self, rounds: Mapping[str, Round]) -> None:
+        """Add the rounds of a turn; a journal keeps all of them, or none."""
+        told = dict[str, Round]()
+        for name, session in self.sessions.items():
+            if name in rounds:
+                told[name] = replace(rounds[name], plan=self.ask(name))
+                session.subject.check(told[name])
+        store = self._store
+        with store.together() if isinstance(store, Journal) else nullcontext():
+            for name, finished in told.items():
+                self.sessions[name].tell(finished)
+
+
 class _Functions:
     """Carries out the plans of a comparison: times both functions by one clock."""
 
     def __init__(
-        self, ratio: Ratio, workloads: Mapping[str, CallableWorkload], clock: Clock, *, gc: str
+        self,
+        runs: _Runs,
+        workloads: Mapping[str, CallableWorkload],
+        clock: Clock,
+        *,
+        gc: str,
+        of_means: bool,
     ) -> None:
-        self.ratio, self.workloads, self.clock = ratio, workloads, clock
-        self.sessions, self.perform = dict[str, Session](), dict[str, Perform]()
-        self._gc = gc
-        self._of_means = ratio.options.statistic == "mean"
+        self.workloads, self.clock = workloads, clock
+        self._runs, self._gc, self._of_means = runs, gc, of_means
         self._taken = 0
         self._stopwatch = Stopwatch(clock)
         self._meter = meter_for(clock)
@@ -305,21 +331,19 @@ class _Functions:
 
         def finish(elapsed_ns: int) -> Taken:
             measured = None if delays is None else delays.of_pairs(pairs)
-            both = []
-            for name, values in readings.items():
-                session = self.sessions.get(name)
-                made = Round(
-                    plan=turn.plan if session is None else session.ask() or turn.plan,
+            rounds = {
+                name: Round(
+                    plan=turn.plan,
                     elapsed_ns=elapsed_ns,
                     unit_readings={"time": values},
                     facts={"inner_loop": self.workloads[name].inner},
                     delays=measured,
                 )
-                if session is not None:
-                    session.tell(made)
-                both.append(made)
-            rounds = [(both[0], both[1])]
-            return Taken(plan=turn.plan, rounds=rounds, elapsed_ns=elapsed_ns, notices=notices)
+                for name, values in readings.items()
+            }
+            self._runs.tell(rounds)
+            pair = (rounds[BASELINE], rounds[CANDIDATE])
+            return Taken(plan=turn.plan, rounds=[pair], elapsed_ns=elapsed_ns, notices=notices)
 
         return finish
 
@@ -437,9 +461,8 @@ class _Processes:
     So both sides meet the same pace of the machine.
     """
 
-    def __init__(self, ratio: Ratio, workloads: Mapping[str, Workload], clock: Clock) -> None:
-        self.ratio, self.workloads, self.clock = ratio, workloads, clock
-        self.sessions, self.perform = dict[str, Session](), dict[str, Perform]()
+    def __init__(self, runs: _Runs, workloads: Mapping[str, Workload], clock: Clock) -> None:
+        self.workloads, self.clock, self._runs = workloads, clock, runs
         self._interpreters = {
             name: workload
             for name, workload in workloads.items()
@@ -449,9 +472,9 @@ class _Processes:
     def __call__(self, turn: Turn) -> Finish:
         """Run the processes of a block; a pair counts if both ran to their ends."""
         began_ns, order, plan = self.clock.now_ns(), turn.order, turn.plan
-        rounds: dict[str, list[Round]] = {name: [] for name in self.sessions}
+        rounds: dict[str, list[Round]] = {name: [] for name in self.workloads}
         notices: dict[tuple[str, Code], Notice] = {}
-        started: dict[str, RoundPlan] = {}
+        started, finished = dict[str, RoundPlan](), dict[str, Round]()
         for place, name in enumerate(order):
             now_ns = self.clock.now_ns()
             passed_s = (now_ns - began_ns) / 1e9
@@ -460,18 +483,21 @@ class _Processes:
             left_s = None if plan.seconds is None else max(plan.seconds - passed_s, 1e-3)
             size = partial(self._plan_round, plan, left_s=left_s)
             if place % 2 == 0:
-                started, pair_ns = {}, now_ns
+                started, finished, pair_ns = {}, {}, now_ns
                 if len(self._interpreters) == 2:
                     started = self._start_side_by_side(order[place : place + 2], size)
             since_ns = pair_ns if started else now_ns
             with naming(name):
-                finished = self._round(name, started.get(name) or size(name), since_ns)
-            if finished.cut:
+                one = self._round(name, started.get(name) or size(name), since_ns)
+                if not one.cut:
+                    values_of(one)  # before others run, if it has none
+            finished[name] = one
+            if place % 2 or one.cut:
+                self._runs.tell(finished)
+            if one.cut:
                 break
-            with naming(name):
-                values_of(finished)  # before others run, if it has none
-            rounds[name].append(finished)
-            notices |= {(name, notice.code): notice for notice in finished.notices}
+            rounds[name].append(one)
+            notices |= {(name, notice.code): notice for notice in one.notices}
         pairs = [*zip(rounds[BASELINE], rounds[CANDIDATE], strict=False)]
 
         def finish(elapsed_ns: int) -> Taken:
@@ -482,10 +508,7 @@ class _Processes:
 
     def _plan_round(self, plan: RoundPlan, name: str, *, left_s: float | None) -> RoundPlan:
         """Return the next plan of a session, with the size and the time that both sides share."""
-        planned = self.sessions[name].ask()
-        if planned is None:
-            raise WorkloadFailed("it has no more to give")
-        readings = plan.readings
+        planned, readings = self._runs.ask(name), plan.readings
         if plan.index == 0:  # only the session knows yet how long its readings take
             readings = min(readings, planned.readings)
         return replace(planned, readings=readings, seconds=left_s)
@@ -504,10 +527,7 @@ class _Processes:
 
     def _round(self, name: str, planned: RoundPlan, since_ns: int) -> Round:
         """Carry out a plan of a session."""
-        session, finish = self.sessions[name], self.perform[name](planned)
-        asked = session.ask()
-        if finish is None or asked is None:
+        finish = self._runs.perform[name](planned)
+        if finish is None:
             raise WorkloadFailed("it has no more to give")
-        finished = replace(finish(self.clock.now_ns() - since_ns), plan=asked)
-        session.tell(finished)
-        return finished
+        return finish(self.clock.now_ns() - since_ns)
