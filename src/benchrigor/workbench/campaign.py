@@ -40,6 +40,9 @@ class Carried(Protocol):
     def estimates(self) -> Iterable[Mapping[str, Any]]:
         """Return the state of each metric so far: fields of its `Analysis`."""
 
+    def summary(self) -> Mapping[str, Any]:
+        """Return what is to be stored of the result, by name, as its rounds do not show it."""
+
     def reason(self, *, is_late: bool) -> StopReason:
         """Return why it is over; ``is_late`` if no plan may begin any more."""
 
@@ -144,8 +147,10 @@ class Campaign:
     def record(self) -> RunRecord:
         """Return the run so far, with the decision once it is over."""
         how: dict[str, Any] = {"kind": Kind.READINGS, "n": len(self.rounds)}
+        summary = {} if self._decision is None else self._carried.summary()
         return replace(
             self._header,
+            subject={**self._header.subject, **summary},
             rounds=tuple(self.rounds),
             analyses=tuple(Analysis(**how, **each) for each in self._carried.estimates()),
             decision=self._decision,

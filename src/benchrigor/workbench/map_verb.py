@@ -35,7 +35,7 @@ from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.report import trial_line
 from benchrigor.workbench.surfaces.models import load_models
 from benchrigor.workbench.surfaces.samples import MapSample, Measured, Space
-from benchrigor.workbench.surfaces.surface import Surface
+from benchrigor.workbench.surfaces.surface import MapSummary, Surface
 from benchrigor.workloads.named_functions import imported
 
 if TYPE_CHECKING:
@@ -270,33 +270,32 @@ def _say_begun(host: str, samples: Sequence[Mapping[str, Any]]) -> None:
 
 def _print_map(record: RunRecord, *, whole: bool = False) -> None:
     """Print the report of a map, or its parts as JSON."""
-    surface, whole = map_run.surface_of(record), whole or wants_details()
+    summary, whole = map_run.summary_of(record), whole or wants_details()
     units = {metric.name: metric.unit for metric in record.metrics}
     fields: dict[str, Any] = {"run_id": record.run_id, "name": record.name}
     if wants_json():
-        fields |= _parts(surface, [*units])
+        fields |= _parts(summary, map_run.surface_of(record))
     verb = "resume" if record.decision is None else "explain"
     print_result(
-        lambda: map_report.map_page(record, surface, units, whole=whole), next_verb=verb, **fields
+        lambda: map_report.map_page(record, summary, units, whole=whole), next_verb=verb, **fields
     )
 
 
-def _parts(surface: Surface, responses: Sequence[str]) -> dict[str, Any]:
+def _parts(summary: MapSummary, surface: Surface) -> dict[str, Any]:
     """Return the parts of a surface, as plain data."""
-    parts = {name: getattr(surface, name) for name in ("samples", "model", "loo_error", "notices")}
-    if surface.model is None:
+    parts = {name: getattr(summary, name) for name in ("samples", "model", "loo_error", "notices")}
+    if summary.model is None:
         return parts
     grid = Space(surface.factors).grid()[:_MOST_PREDICTED]
     answers = {
         name: {
-            "best": surface.best(name),
-            "sensitivities": surface.sensitivities(name),
+            "best": found.best,
+            "sensitivities": found.sensitivities,
             "predictions": [
                 {"point": point, "estimate": surface.predict(point, name)} for point in grid
             ],
         }
-        for name in responses
-        if surface.missed(name) is not None
+        for name, found in summary.responses.items()
     }
     return {**parts, "responses": answers}
 

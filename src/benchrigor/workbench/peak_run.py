@@ -205,6 +205,10 @@ class PeakRun:
         known = {"metric": self._metric, "estimate": found.load, "notices": found.notices}
         yield {**known, "n_kept": sum(trial.counts for trial in found.trials)}
 
+    def summary(self) -> Mapping[str, Any]:
+        """Return nothing: its trials show the peak."""
+        return {}
+
     def reason(self, *, is_late: bool) -> StopReason:  # noqa: ARG002  # it has no deadline
         """Return why the search ended."""
         return _REASONS.get(self.search.result().status, StopReason.EXHAUSTED)

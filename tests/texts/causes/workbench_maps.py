@@ -312,24 +312,26 @@ CAUSES: dict[str, Callable[[], object]] = {
     "a map without a model": lambda: shown(FULL.replace(", 4, 8", "")),
     "a map without a model, explained": lambda: shown(FULL.replace(", 4, 8", ""), "explain"),
     "a map that lost samples": lambda: (
-        str(surface_page(mapped_peaks(LOST), "a server", UNITS, whole=whole).at(80))
+        str(surface_page(mapped_peaks(LOST).summary, "a server", UNITS, whole=whole).at(80))
         for whole in (False, True)
     ),
     "samples that keep no limit": lambda: (
-        str(surface_page(mapped_peaks(dict.fromkeys(range(n), OUTSIDE)), "a", UNITS).at(80))
+        str(surface_page(mapped_peaks(dict.fromkeys(range(n), OUTSIDE)).summary, "a", UNITS).at(80))
         for n in (3, 12)
     ),
     # Where levels swap is drawn at random, from a root of a matrix that processors take apart.
     "a map of two responses": lambda: [
         line
         for line in str(
-            surface_page(mapped_peaks(names=("peak", "goodput")), "a server", UNITS).at(80)
+            surface_page(mapped_peaks(names=("peak", "goodput")).summary, "a server", UNITS).at(80)
         ).splitlines()
         if "  swap  " not in line
     ],
     "a map by a Gaussian process": lambda: [
         line
-        for line in str(surface_page(surface_of([THREADS, FS]), "a", UNITS).at(80)).splitlines()
+        for line in str(
+            surface_page(surface_of([THREADS, FS]).summary, "a", UNITS).at(80)
+        ).splitlines()
         if "Gaussian" in line
     ],
     "lines of progress": lambda: (

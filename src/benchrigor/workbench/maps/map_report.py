@@ -10,6 +10,7 @@ from typing import Any
 
 from benchrigor.layout import Page, Part, page, row, table, wrapped
 from benchrigor.model import Code, Estimate, RunRecord, codec
+from benchrigor.model.comparison import Ranked
 from benchrigor.model.text import show_estimate, show_interval, show_short
 from benchrigor.report.fact import marked_all
 from benchrigor.safe_text import escaped
@@ -23,7 +24,7 @@ from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.settings import ADAPTIVE
 from benchrigor.workbench.surfaces.designs import snake
 from benchrigor.workbench.surfaces.samples import MapSample, Measured, Point, Space, show_point
-from benchrigor.workbench.surfaces.surface import Surface
+from benchrigor.workbench.surfaces.surface import Crossover, MapSummary
 
 _FEW = 3  # items in a row of a page without details
 _MOST_PLANNED = 20  # samples that a plan lists
@@ -33,53 +34,50 @@ _IN_ROWS = Code.SAMPLES_WITHOUT_NUMBER  # rows of a page show its details
 
 
 def surface_page(
-    surface: Surface, name: str, units: Mapping[str, str], *, whole: bool = False
+    found: MapSummary, name: str, units: Mapping[str, str], *, whole: bool = False
 ) -> Page:
     """Return the report of a map with these units of its responses.
 
     It has up to eight rows about the first response, and one row per further response. A ``whole``
     report has all rows of all responses, and all samples, notes and codes.
     """
-    spent_s = sum(found.cost_s for found in surface.samples)
+    spent_s = sum(measured.cost_s for measured in found.samples)
     took = f" in {show_duration(spent_s)}" if spent_s else ""
-    hosts = {found.host for found in surface.samples if found.host}
+    hosts = {measured.host for measured in found.samples if measured.host}
     took += f" of {len(hosts)} hosts" if len(hosts) > 1 else ""
-    lines: list[Part] = [f"{name}: {many(len(surface.samples), 'sample')}{took}"]
-    most = len(surface.samples) if whole else _FEW
-    known = [response for response in units if response in surface.responses]
+    lines: list[Part] = [f"{name}: {many(len(found.samples), 'sample')}{took}"]
+    most = len(found.samples) if whole else _FEW
+    known = [response for response in units if response in found.rankings]
     for response in known:
-        rows = [*_response_rows(surface, response, units[response], whole=whole)]
+        rows = [*_response_rows(found, response, units[response], most)]
         lines += [f"{response}:"] if len(units) > 1 else []
         lines += rows if whole or response == known[0] else rows[:1]
-    lines += row("limits", [_show_outside(surface, most)])
-    lines += row("no number", [_show_lacking(surface, *next(iter(units.items())), most)])
+    lines += row("limits", [_show_outside(found, most)])
+    lines += row("no number", [_show_lacking(found, *next(iter(units.items())), most)])
     if whole:
         for response in known:
-            lines += _ranking(surface, response, units[response])
-        lines += _samples(surface, units)
-    notices = {str(it): it for it in surface.notices if whole or it.code is not _IN_ROWS}
+            lines += _ranking(found.rankings[response], response, units[response])
+        lines += _samples(found, units)
+    notices = {str(it): it for it in found.notices if whole or it.code is not _IN_ROWS}
     return page([*lines, *marked_all(notices.values(), whole=whole)])
 
 
-def _response_rows(surface: Surface, response: str, unit: str, *, whole: bool) -> Iterator[Part]:
+def _response_rows(found: MapSummary, response: str, unit: str, most: int) -> Iterator[Part]:
     """Yield the rows of a response, the best configuration first."""
-    ranked = surface.ranking(response)
-    missed = surface.missed(response)
-    if missed is not None:
-        most = len(surface.samples) if whole else _FEW
-        best = surface.best(response)
+    ranked = found.rankings[response]
+    if (predicted := found.responses.get(response)) is not None:
+        best = predicted.best
         point = show_point(best.point)
         guessed = "" if point in {entry.name for entry in ranked} else "not measured itself"
         yield from row("best", [f"{point}: {show_estimate(best.estimate, unit)}", guessed])
-        yield from row("regret", _show_regret(surface, best.regret))
-        effects = sorted(surface.sensitivities(response).items(), key=lambda it: -it[1].value)
+        yield from row("regret", _show_regret(found.samples, best.regret))
+        effects = sorted(predicted.sensitivities.items(), key=lambda it: -it[1].value)
         shown = _few([_show_effect(*effect) for effect in effects], most)
         yield from row("matters", [f"from worst to best level: {shown}"])
-        yield from row("swap", [_few([*_swaps(surface, best.point, response)], most)])
-        hosts = surface.hosts(response)
-        if hosts:
-            yield from row("hosts", [show_hosts(hosts)])
-        misses = f"it misses points left out by {percent(missed, digits=2)} on average"
+        yield from row("swap", [_few([*map(_show_swap, predicted.swaps)], most)])
+        if predicted.hosts:
+            yield from row("hosts", [show_hosts(predicted.hosts)])
+        misses = f"it misses points left out by {percent(predicted.missed, digits=2)} on average"
         yield from row("model", [_MODELS[best.estimate.method], misses])
     first = [
         f"{entry.name}: {show_short(entry.estimate, unit)}" for entry in ranked if entry.place == 1
@@ -95,7 +93,7 @@ def _few(shown: Sequence[str], most: int) -> str:
     return "; ".join([*shown[:most], *([f"and {more} more"] if more > 0 else [])])
 
 
-def _show_regret(surface: Surface, regret: Estimate) -> Iterator[str]:
+def _show_regret(samples: Sequence[Measured], regret: Estimate) -> Iterator[str]:
     """Show how much better another configuration may be, also if its peak was not reached."""
     sure = percent(regret.confidence, digits=10)
     if regret.high <= 0.0:
@@ -103,7 +101,7 @@ def _show_regret(surface: Surface, regret: Estimate) -> Iterator[str]:
     else:
         better = percent(regret.high, digits=2)
         yield f"another configuration may be up to {better} better, at {sure}"
-    if n := sum(found.at_least is not None for found in surface.samples):
+    if n := sum(measured.at_least is not None for measured in samples):
         yield f"{many(n, 'sample')} did not reach the peak, which may be higher"
 
 
@@ -113,49 +111,41 @@ def _show_effect(factor: str, effect: Estimate) -> str:
     return f"{times}{' (perhaps not)' if effect.low <= 1.0 else ''}"
 
 
-def _swaps(surface: Surface, best: Point, response: str) -> Iterator[str]:
-    """Yield the points where another level of a category becomes the best, the surest first."""
-    swaps = [
-        (swap, factor.name)
-        for factor in surface.factors
-        for level in (factor.levels if factor.is_category else ())
-        if level != best[factor.name]
-        for swap in surface.crossovers(best, {**best, factor.name: level}, response)
-    ]
-    for swap, name in sorted(swaps, key=lambda pair: -pair[0].probability):
-        at = f"{swap.at.value:.3g} [{swap.at.low:.3g}, {swap.at.high:.3g}]"
-        chance = f" (probability {percent(swap.probability, digits=2)})"
-        yield (
-            f"{name} {swap.below[name]} is better up to {swap.factor} {at}, "
-            f"{swap.above[name]} above{chance if swap.probability < _SURE else ''}"
-        )
+def _show_swap(swap: Crossover) -> str:
+    """Show the level at which another level of a category becomes the best."""
+    at = f"{swap.at.value:.3g} [{swap.at.low:.3g}, {swap.at.high:.3g}]"
+    (name,) = (name for name, level in swap.below.items() if level != swap.above[name])
+    chance = f" (probability {percent(swap.probability, digits=2)})"
+    return (
+        f"{name} {swap.below[name]} is better up to {swap.factor} {at}, "
+        f"{swap.above[name]} above{chance if swap.probability < _SURE else ''}"
+    )
 
 
-def _show_outside(surface: Surface, most: int) -> str:
+def _show_outside(found: MapSummary, most: int) -> str:
     """Show the levels, and further points, at which no load keeps the limits."""
-    outside = {found.sample.id: show_point(found.sample.point) for found in surface.outside()}
-    if not outside:
+    points = {measured.sample.id: measured.sample.point for measured in found.samples}
+    if not found.outside:
         return ""
-    if len(outside) == len(surface.samples):
+    if len(found.outside) == len(found.samples):
         return "no load keeps them in any sample"
     levels: dict[str, set[int]] = {}
-    for found in surface.samples:
-        for name, level in found.sample.point.items():
-            levels.setdefault(show_point({name: level}), set()).add(found.sample.id)
-    lost = {level: ids for level, ids in levels.items() if len(ids) > 1 and ids <= {*outside}}
+    for number, point in points.items():
+        for name, level in point.items():
+            levels.setdefault(show_point({name: level}), set()).add(number)
+    lost = {level: ids for level, ids in levels.items() if len(ids) > 1 and ids <= {*found.outside}}
     listed = {number for ids in lost.values() for number in ids}
     shown = [f"{level} (all {len(ids)} samples)" for level, ids in lost.items()]
-    shown += [point for number, point in outside.items() if number not in listed]
+    shown += [show_point(points[number]) for number in found.outside if number not in listed]
     return f"no load keeps them at {_few(shown, most)}"
 
 
-def _show_lacking(surface: Surface, response: str, unit: str, most: int) -> str:
+def _show_lacking(found: MapSummary, response: str, unit: str, most: int) -> str:
     """Show the other samples without an estimate of the first response, and the reasons."""
-    outside = {found.sample.id for found in surface.outside()}
     shown = [
-        f"{show_point(found.sample.point)}: {_show_lack(found, unit)}"
-        for found in surface.samples
-        if response not in found.estimates and found.sample.id not in outside
+        f"{show_point(measured.sample.point)}: {_show_lack(measured, unit)}"
+        for measured in found.samples
+        if response not in measured.estimates and measured.sample.id not in found.outside
     ]
     return _few(shown, most)
 
@@ -169,20 +159,17 @@ def _show_lack(measured: Measured, unit: str) -> str:
     return f"{known[0]}{f' ({measured.reason})' if measured.reason else ''}"
 
 
-def _ranking(surface: Surface, response: str, unit: str) -> list[Part]:
+def _ranking(ranked: Sequence[Ranked], response: str, unit: str) -> list[Part]:
     """Return a row per measured point, the best first."""
-    rows = [
-        (entry.name, str(entry.place), show_interval(entry.estimate, unit))
-        for entry in surface.ranking(response)
-    ]
+    rows = [(entry.name, str(entry.place), show_interval(entry.estimate, unit)) for entry in ranked]
     return ["", *table([("configuration", "place", response), *rows], "<><", indent=2)]
 
 
-def _samples(surface: Surface, units: Mapping[str, str]) -> list[Part]:
+def _samples(summary: MapSummary, units: Mapping[str, str]) -> list[Part]:
     """Return a row per sample, in the order of measurement."""
-    names = [factor.name for factor in surface.factors]
+    names = [*dict.fromkeys(name for found in summary.samples for name in found.sample.point)]
     rows = [("sample", *names, *units, "took", "why no number")]
-    for measured in surface.samples:
+    for measured in summary.samples:
         found = (
             show_short(measured.estimates[name], unit) if name in measured.estimates else "-"
             for name, unit in units.items()
@@ -193,7 +180,7 @@ def _samples(surface: Surface, units: Mapping[str, str]) -> list[Part]:
         levels = (str(measured.sample.point[name]) for name in names)
         took = show_duration(measured.cost_s) if measured.cost_s else ""
         rows.append((str(measured.sample.id), *levels, *found, took, why))
-    sides = "".join([">", *("<" if factor.is_category else ">" for factor in surface.factors)])
+    sides = "".join([">", *("<" if name in summary.categories else ">" for name in names)])
     sides += "<" * len(units) + "><"
     return ["", *table(rows, sides, indent=2)]
 
@@ -235,11 +222,11 @@ def begun_line(host: str, samples: Sequence[Mapping[str, Any]]) -> Page:
 
 
 def map_page(
-    record: RunRecord, surface: Surface, units: Mapping[str, str], *, whole: bool = False
+    record: RunRecord, found: MapSummary, units: Mapping[str, str], *, whole: bool = False
 ) -> Page:
     """Return the report of a stored map; a ``whole`` one has what went wrong meanwhile."""
     steps = _steps(record) if whole else ()
-    return page([surface_page(surface, record.name, units, whole=whole), *steps])
+    return page([surface_page(found, record.name, units, whole=whole), *steps])
 
 
 def _steps(record: RunRecord) -> Iterator[Part]:

@@ -31,12 +31,13 @@ from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.pool.on_host import FAILED, Outcome, UnfitHost
 from benchrigor.workbench.pool.pool import Pool, executor_for
 from benchrigor.workbench.surfaces.samples import MapSample, Measured, Space, fill_places
-from benchrigor.workbench.surfaces.surface import Surface, fit_surface
+from benchrigor.workbench.surfaces.surface import MapSummary, Surface, fit_surface
 
 KIND_OF_MAPS = "map"  # the kind of the subject of such a run
 STEPS = "steps"  # the fact with the steps of its server
 ATTEMPTS = "attempts"  # the fact with its attempts that failed
 _REUSED = "reused"  # in the subject: samples of earlier maps
+_SUMMARY = "summary"  # in the subject of a finished one: what reports show of it
 _MOST_FAILED = 3  # samples, if none before them had an answer
 
 
@@ -125,11 +126,14 @@ class MapRun:
 
     def estimates(self) -> Iterator[Mapping[str, Any]]:
         """Yield the prediction of each response at the best point."""
-        surface = self.search.result()
+        summary = self.search.result().summary
         for metric in self._metrics:
-            is_known = metric.name in surface.responses and surface.missed(metric.name) is not None
-            best = surface.best(metric.name).estimate if is_known else None
-            yield {"metric": metric, "estimate": best}
+            found = summary.responses.get(metric.name)
+            yield {"metric": metric, "estimate": None if found is None else found.best.estimate}
+
+    def summary(self) -> Mapping[str, Any]:
+        """Return what reports show of its surface."""
+        return {_SUMMARY: codec.encode(replace(self.search.result().summary, samples=()))}
 
 
 def _round_of(measured: Measured, found: Found) -> Round:
@@ -185,17 +189,24 @@ def _unfinished_samples(store: Store, record: RunRecord) -> dict[int, tuple[MapS
 def surface_of(record: RunRecord) -> Surface:
     """Return the surface of a stored map, finished or not."""
     file = map_of(record.subject["file"])
-    samples = [*reused_in(record), *samples_of(record)]
-    known = {name for measured in samples for name in measured.estimates}
-    ways = {metric.name: str(metric.direction) for metric in record.metrics if metric.name in known}
+    ways = {metric.name: str(metric.direction) for metric in record.metrics}
     return fit_surface(
         Space(file.factors),
-        samples,
+        [*reused_in(record), *samples_of(record)],
         responses=[*ways],
         direction=ways,
         interchangeable=file.hosts.are_alike,
         **{name: file.design[name] for name in ("confidence", "seed") if name in file.design},
     )
+
+
+def summary_of(record: RunRecord) -> MapSummary:
+    """Return what reports show of a stored map; of an unfinished one, its samples are modelled."""
+    stored = record.subject.get(_SUMMARY)
+    if stored is None or record.decision is None:
+        return surface_of(record).summary
+    samples = (*reused_in(record), *samples_of(record))
+    return replace(codec.decode(MapSummary, stored), samples=samples)
 
 
 def search_for(file: MapFile) -> SurfaceMap:
@@ -377,6 +388,10 @@ class ChoiceRun:
         """Yield the ratio of the choice to the next best point."""
         found = self.choice.result()
         yield {"metric": self._metric, "estimate": found.prediction, "notices": found.notices}
+
+    def summary(self) -> Mapping[str, Any]:
+        """Return nothing: its rounds show the choice."""
+        return {}
 
 
 def turns_of(record: RunRecord) -> Sequence[TurnDone]:

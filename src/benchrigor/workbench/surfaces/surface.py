@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,59 @@ class LeftOut(OneLine):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseSummary(OneLine):
+    """What a surface predicts of one response, as reports show it.
+
+    Parameters
+    ----------
+    best
+        The point with the best predicted answer.
+    sensitivities
+        By factor, the ratio of the best to the worst level.
+    swaps
+        The places where another level of a category becomes the best, the surest first.
+    hosts
+        The ratios of hosts to their mean; empty without effects of hosts.
+    missed
+        Mean absolute relative error of leave-one-out predictions.
+    """
+
+    best: Best
+    sensitivities: Mapping[str, Estimate]
+    swaps: tuple[Crossover, ...]
+    hosts: Mapping[str, Estimate]
+    missed: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapSummary(OneLine):
+    """What reports show of a surface: data, which a map stores, so that no model is fitted again.
+
+    Parameters
+    ----------
+    samples, model, loo_error, notices
+        As of the `Surface`.
+    categories
+        Names of the factors without an order of levels.
+    outside
+        The samples at whose points no load keeps the limits.
+    rankings
+        By response with an answer, the measured points.
+    responses
+        By response with a model, what it predicts.
+    """
+
+    samples: tuple[Measured, ...] = ()
+    model: str | None
+    loo_error: float | None
+    notices: tuple[Notice, ...]
+    categories: tuple[str, ...]
+    outside: tuple[int, ...]
+    rankings: Mapping[str, tuple[Ranked, ...]]
+    responses: Mapping[str, ResponseSummary]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Surface(OneLine):
     """How an answer depends on the factors of a map.
 
@@ -136,8 +190,39 @@ class Surface(OneLine):
 
     @property
     def responses(self) -> tuple[str, ...]:
-        """Names of the responses with an answer in any sample, the steering one first."""
+        """Names of the responses, the steering one first."""
         return tuple(self._fits)
+
+    @cached_property
+    def summary(self) -> MapSummary:
+        """What reports show of it."""
+        return MapSummary(
+            **{name: getattr(self, name) for name in ("samples", "model", "loo_error", "notices")},
+            categories=tuple(factor.name for factor in self.factors if factor.is_category),
+            outside=tuple(found.sample.id for found in self.outside()),
+            rankings={name: self.ranking(name) for name, fit in self._fits.items() if fit.points},
+            responses={
+                name: self._summarise(name) for name, fit in self._fits.items() if fit.model
+            },
+        )
+
+    def _summarise(self, response: str) -> ResponseSummary:
+        """Return what it predicts of a response with a model."""
+        best = self.best(response)
+        swaps = [
+            swap
+            for factor in self.factors
+            for level in (factor.levels if factor.is_category else ())
+            if level != best.point[factor.name]
+            for swap in self.crossovers(best.point, {**best.point, factor.name: level}, response)
+        ]
+        return ResponseSummary(
+            best=best,
+            sensitivities=self.sensitivities(response),
+            swaps=tuple(sorted(swaps, key=lambda swap: -swap.probability)),
+            hosts=self.hosts(response),
+            missed=self.missed(response) or 0.0,
+        )
 
     def missed(self, response: str | None = None) -> float | None:
         """Return ``loo_error`` of a response; None with too few samples."""
