@@ -24,9 +24,10 @@ from benchrigor.model.run import Provenance
 from benchrigor.storage import Journal
 from benchrigor.units import show_duration
 from benchrigor.workbench.campaign import telling_what_was_cut
-from benchrigor.workbench.maps import map_file, map_report, map_run
+from benchrigor.workbench.maps import choice_run, map_file, map_report, map_run
+from benchrigor.workbench.maps.choice_run import ChoiceRun, measure_choice
 from benchrigor.workbench.maps.map_file import MapFile
-from benchrigor.workbench.maps.map_run import ChoiceRun, MapRun, measure_choice, measure_map
+from benchrigor.workbench.maps.map_run import MapRun, measure_map
 from benchrigor.workbench.maps.responses import metrics_of, name_of, options_at
 from benchrigor.workbench.picture import plot_map
 from benchrigor.workbench.planning.best_choice import BEST, EQUIVALENT, Choice
@@ -199,7 +200,7 @@ def show(record: RunRecord, *, whole: bool = False) -> None:
     if map_run.is_map(record):
         _print_map(record, whole=whole)
     else:
-        _print_choice(record, map_run.choice_in(record), whole=whole)
+        _print_choice(record, choice_run.choice_in(record), whole=whole)
 
 
 def explain(record: RunRecord) -> None:
@@ -315,7 +316,7 @@ def _carry_out_choice(run: ChoiceRun, store: Journal) -> ExitCode:
         _print_choice(campaign.record(), run.result())
 
     def say_turn() -> None:
-        say(map_report.turn_line(map_run.turns_of(campaign.record())[-1]), err=True)
+        say(map_report.turn_line(choice_run.turns_of(campaign.record())[-1]), err=True)
 
     with telling_what_was_cut(campaign, print_):
         measure_choice(run, store=store, began=_say_begun, after=say_turn)
@@ -328,7 +329,7 @@ def _resume_choice(
 ) -> ExitCode:
     if not budget and record.decision is not None:
         show(record)
-        return _code_of_choice(map_run.choice_in(record))
+        return _code_of_choice(choice_run.choice_in(record))
     return _carry_out_choice(ChoiceRun.resume(record, store, **budget), store)
 
 
@@ -336,7 +337,7 @@ def _is_chosen(record: RunRecord, store: Journal) -> bool:
     """Return whether a choice of a map has begun."""
     listed = store.runs(f"best of {record.name}")
     subjects = (store.load(run["run_id"]).subject for run in listed)
-    return any(subject.get(map_run.OF_MAP) == record.run_id for subject in subjects)
+    return any(subject.get(choice_run.OF_MAP) == record.run_id for subject in subjects)
 
 
 def _print_choice(record: RunRecord, choice: Choice, *, whole: bool = False) -> None:
@@ -345,9 +346,9 @@ def _print_choice(record: RunRecord, choice: Choice, *, whole: bool = False) -> 
         next_verb="resume" if record.decision is None else "explain",
         run_id=record.run_id,
         name=record.name,
-        map=record.subject.get(map_run.OF_MAP),
+        map=record.subject.get(choice_run.OF_MAP),
         **{name: getattr(choice, name) for name in choice.__dataclass_fields__},
-        turns=[codec.encode(done) for done in map_run.turns_of(record)],
+        turns=[codec.encode(done) for done in choice_run.turns_of(record)],
     )
 
 

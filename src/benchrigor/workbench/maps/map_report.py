@@ -15,9 +15,10 @@ from benchrigor.model.text import show_estimate, show_interval, show_short
 from benchrigor.report.fact import marked_all
 from benchrigor.safe_text import escaped
 from benchrigor.units import counted, many, percent, show_duration, show_value
+from benchrigor.workbench.maps.choice_run import TurnDone, turns_of
 from benchrigor.workbench.maps.life_cycle import StepDone
 from benchrigor.workbench.maps.map_file import MapFile
-from benchrigor.workbench.maps.map_run import ATTEMPTS, STEPS, TurnDone, facts_of, turns_of
+from benchrigor.workbench.maps.map_run import ATTEMPTS, STEPS, facts_of
 from benchrigor.workbench.maps.responses import metric_of
 from benchrigor.workbench.planning.best_choice import BEST, EQUIVALENT, Choice
 from benchrigor.workbench.planning.surface_map import SurfaceMap

@@ -1,22 +1,20 @@
-"""Maps and choices in a campaign: how their plans are measured, here or on hosts, and stored."""
+"""A map in a campaign: how its samples are measured, here or on the hosts of a pool, and stored."""
 
 from __future__ import annotations
 
 import math
-import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
 
-from benchrigor.errors import InvalidInput, WorkloadFailed
-from benchrigor.model import Estimate, Options, Round, RunRecord, StopReason, codec
-from benchrigor.model.one_line import OneLine
+from benchrigor.errors import WorkloadFailed
+from benchrigor.model import Options, Round, RunRecord, StopReason, codec
 from benchrigor.model.run import PART_OF
 from benchrigor.protocols import Store
 from benchrigor.storage import Journal
@@ -24,11 +22,10 @@ from benchrigor.workbench.campaign import Campaign, fact_in, here, round_of
 from benchrigor.workbench.data import PeakRate, Trial
 from benchrigor.workbench.loadgen import HostSenders
 from benchrigor.workbench.maps.life_cycle import StepDone
-from benchrigor.workbench.maps.map_file import MapFile, PeakResponse, map_of
-from benchrigor.workbench.maps.responses import SAMPLE, Found, Samples, metric_of, metrics_of
-from benchrigor.workbench.planning.best_choice import UNDECIDED, BestChoice, Choice, HostTurn
+from benchrigor.workbench.maps.map_file import MapFile, map_of
+from benchrigor.workbench.maps.responses import SAMPLE, Found, Samples, metrics_of
 from benchrigor.workbench.planning.surface_map import SurfaceMap
-from benchrigor.workbench.pool.on_host import FAILED, Outcome, UnfitHost
+from benchrigor.workbench.pool.on_host import Outcome, UnfitHost
 from benchrigor.workbench.pool.pool import Pool, executor_for
 from benchrigor.workbench.surfaces.samples import MapSample, Measured, Space, fill_places
 from benchrigor.workbench.surfaces.surface import MapSummary, Surface, fit_surface
@@ -222,201 +219,7 @@ def search_for(file: MapFile) -> SurfaceMap:
     )
 
 
-KIND_OF_CHOICES = "choice"  # the kind of the subject of such a run
-OF_MAP = "map"  # the run of its map, in the subject of a choice
-_TURN = "turn"  # the fact of a round that holds it
-_ACCURACY = 0.05  # of answers
-_MOST_CHOSEN_FROM = 5  # configurations at the beginning
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnDone(OneLine):
-    """The result of a turn.
-
-    Parameters
-    ----------
-    estimates, better_than
-        In the order of its points: the estimate or None; and the bound, if a point is only known to
-        be better than a bound.
-    lost
-        Why the turn has no result, such as the loss of its host; empty if it counts.
-    attempts
-        Why it was measured again, by attempt.
-    """
-
-    turn: HostTurn
-    estimates: tuple[Estimate | None, ...] = ()
-    better_than: tuple[float | None, ...] = ()
-    cost_s: float = 0.0
-    lost: str = ""
-    attempts: tuple[str, ...] = ()
-
-    def tell(self, choice: BestChoice, tell: Callable[..., None]) -> None:
-        """Pass it to a choice; ``tell`` takes turns of this or of an earlier process."""
-        if self.lost:
-            choice.withdraw(self.turn)
-        else:
-            tell(self.turn, self.estimates, better_than=self.better_than, cost_s=self.cost_s)
-
-
-class ChoiceRun:
-    """A choice, which a campaign carries out and stores as a run with turns as rounds.
-
-    Parameters
-    ----------
-    subject
-        Needed by a later process to continue: the file of the map, points, seeds, hosts, budget.
-    store
-        The store of turns; None without one.
-    header
-        The name and provenance of the run.
-    """
-
-    def __init__(
-        self,
-        subject: Mapping[str, Any],
-        store: Store | None,
-        **header: Any,
-    ) -> None:
-        self.subject, self.file = subject, map_of(subject["file"])
-        self._metric, design = metric_of(self.file.response), self.file.design
-        self.choice = BestChoice(
-            subject["points"],
-            subject["hosts"],
-            budget_s=subject["budget_s"],
-            direction=str(self._metric.direction),
-            **{name: design[name] for name in ("confidence", "seed") if name in design},
-            **self.file.best,
-        )
-        self.campaign = Campaign(
-            self,
-            KIND_OF_CHOICES,
-            subject,
-            store,
-            metrics=(self._metric,),
-            options=Options(budget_s=math.inf),
-            **header,
-        )
-        self._busy: set[str] = set()  # hosts
-        self._waiting: list[HostTurn] = []  # of busy hosts
-
-    @classmethod
-    def after(cls, record: RunRecord, file: MapFile, store: Store) -> ChoiceRun:
-        """Begin a choice among the leading points of a map, within the rest of its budget.
-
-        Raises
-        ------
-        NotEstimable
-            When the map has no model.
-        InvalidInput
-            When nothing of its budget is left.
-        """
-        metric, surface = record.metrics[0], surface_of(record)
-        left_s = None if file.budget_s is None else file.budget_s - (record.elapsed_s or 0.0)
-        points = surface.leading(_MOST_CHOSEN_FROM, metric.name)
-        if left_s is not None and left_s <= 0.0:
-            raise InvalidInput(
-                "the map took all of its budget, expected some of it left for --best"
-            )
-        is_peak = isinstance(file.response, PeakResponse)
-        subject = {
-            **{name: record.subject[name] for name in ("file", "cwd")},
-            "points": points,
-            "seeds": [
-                surface.predict(point, metric.name).value if is_peak else None for point in points
-            ],
-            "hosts": _hosts_of(file),
-            "budget_s": left_s,
-            OF_MAP: record.run_id,
-        }
-        return cls(subject, store, name=f"best of {record.name}", provenance=record.provenance)
-
-    @classmethod
-    def resume(cls, record: RunRecord, store: Store | None, **changed: Any) -> ChoiceRun:
-        """Take up a stored choice with its turns; ``changed`` replaces parts of its subject."""
-        run = cls({**record.subject, **changed}, store, name=record.name)
-        run.campaign.take_up(record)
-        for done in turns_of(record):
-            done.tell(run.choice, run.choice.recall)
-        return run
-
-    def samples_of(self, turn: HostTurn) -> list[MapSample]:
-        """Return the samples of a turn, in its order."""
-        places = [self.subject["points"].index(dict(point)) for point in turn.points]
-        accuracy, seeds = self.file.design.get("target", _ACCURACY), self.subject["seeds"]
-        return [
-            MapSample(id=at, point=point, seed_load=seeds[at], accuracy=accuracy)
-            for at, point in zip(places, turn.points, strict=True)
-        ]
-
-    def ask(self) -> HostTurn | None:
-        """Return the next turn of a free host: a host measures one turn at a time.
-
-        Turns that wait for their hosts do not count for the budget.
-        """
-        turn = next((turn for turn in self._waiting if turn.host not in self._busy), None)
-        if turn is not None:
-            self._waiting.remove(turn)
-        while turn is None and (asked := self.choice.ask()) is not None:
-            if asked.host in self._busy:
-                self._waiting.append(asked)
-            else:
-                turn = asked
-        self._busy.update([] if turn is None else [turn.host])
-        return turn
-
-    def tell(self, turn: HostTurn, done: TurnDone, spent_s: float, /) -> Round:
-        """Take the result of a turn; return it as it is stored."""
-        done = replace(done, cost_s=spent_s)
-        done.tell(self.choice, self.choice.tell)
-        self._busy.remove(turn.host)
-        for own in [own for own in self._waiting if done.lost and own.host == turn.host]:
-            self._waiting.remove(own)
-            self.choice.withdraw(own)
-        return round_of(len(self.campaign.rounds), done.cost_s, {_TURN: done})
-
-    def result(self) -> Choice:
-        """Return the choice so far."""
-        return self.choice.result()
-
-    def reason(self, *, is_late: bool) -> StopReason:  # noqa: ARG002  # a budget ends it, too
-        """Return why the choice is over."""
-        is_decided = self.choice.result().verdict != UNDECIDED
-        return StopReason.SATISFIED if is_decided else StopReason.TIME_BUDGET
-
-    def estimates(self) -> Iterator[Mapping[str, Any]]:
-        """Yield the ratio of the choice to the next best point."""
-        found = self.choice.result()
-        yield {"metric": self._metric, "estimate": found.prediction, "notices": found.notices}
-
-    def summary(self) -> Mapping[str, Any]:
-        """Return nothing: its rounds show the choice."""
-        return {}
-
-
-def turns_of(record: RunRecord) -> Sequence[TurnDone]:
-    """Return the turns of a stored choice."""
-    return [codec.decode(TurnDone, fact_in(turn, _TURN)) for turn in record.rounds]
-
-
-def choice_in(record: RunRecord) -> Choice:
-    """Return the result of a stored choice, finished or not."""
-    choice = ChoiceRun.resume(record, None).choice
-    choice.ask()  # to evaluate the last turn
-    return choice.result()
-
-
-def _hosts_of(file: MapFile) -> list[str]:
-    if not file.has_pool:
-        return [platform.node() or "this machine"]
-    if file.hosts.names:
-        return list(file.hosts.names)
-    executor = executor_for(file.hosts)
-    executor.close()
-    return list(executor.hosts)
-
-
-# --- samples and turns, measured here or on the hosts of a pool
+# --- samples, measured here or on the hosts of a pool
 
 _MOST_S = 86_400.0  # the limit of a job, unless the file has one
 Began = Callable[[str, Sequence[Mapping[str, Any]]], object]  # gets a host, and its samples
@@ -436,62 +239,44 @@ def measure_map(
     into the store themselves, so that an interrupted sample can be resumed. The runs of other hosts
     are stored when they arrive.
     """
-    file, map_id = run.file, run.campaign.begin()
+    file, cwd, map_id = run.file, run.subject["cwd"], run.campaign.begin()
     if not file.has_pool:
-        own: dict[str, Any] = {"cwd": run.subject["cwd"], "store": store, "map_id": map_id}
+        own: dict[str, Any] = {"cwd": cwd, "store": store, "map_id": map_id}
         with Samples(file, **own, after=after_trial, earlier=run.earlier) as samples:
             run.campaign.carry_out(here(samples.measure), after=after)
         return samples.pop_steps()
-    with _hosts(run, store, began, after) as (submit, carry_out):
+    with on_hosts(run.campaign, file, cwd, store=store, began=began, after=after) as hosts:
+        submit, carry_out = hosts
 
         def measure_sample(sample: MapSample) -> Future[Outcome]:
             begun = run.earlier.get(sample.id)
             return submit([sample], earlier=begun.run_id if begun else None)
 
-        carry_out(measure_sample, read=lambda _, job: _found_in(job, store)[0])
+        carry_out(measure_sample, read=lambda _, job: found_in(job, store)[0])
     return []
 
 
-def measure_choice(
-    run: ChoiceRun, *, store: Journal, began: Began, after: Callable[[], object]
-) -> None:
-    """Carry out a choice, on the hosts of its file or on this machine."""
-    name = metric_of(run.file.response).name
-
-    def read(turn: HostTurn, job: Outcome) -> TurnDone:
-        if job.kind == FAILED:
-            raise WorkloadFailed(f"{turn.host}: {job.failure}")
-        found = [] if job.failure else _found_in(job, store)
-        estimates = tuple(each.estimates.get(name) for each in found)
-        nothing = "" if any(estimates) else "no configuration has a number on this host"
-        return TurnDone(
-            turn=turn,
-            estimates=estimates,
-            better_than=tuple(each.at_least for each in found),
-            lost=job.failure or nothing,
-            attempts=job.remarks,
-        )
-
-    with _hosts(run, store, began, after) as (submit, carry_out):
-        carry_out(lambda turn: submit(run.samples_of(turn), first=turn.host), read=read)
-
-
 @contextmanager
-def _hosts(
-    run: MapRun | ChoiceRun, store: Journal, began: Began, after: Callable[[], object]
+def on_hosts(
+    campaign: Campaign,
+    file: MapFile,
+    cwd: str,
+    *,
+    store: Journal,
+    began: Began,
+    after: Callable[[], object],
 ) -> Iterator[tuple[Callable[..., Future[Outcome]], Callable[..., Any]]]:
     """Hold the hosts of a map; give what measures samples on one, and what has all carried out.
 
     A job may take as long as the whole map. Without hosts it is measured here.
     """
-    file = run.file
-    carry_out = partial(run.campaign.carry_out, deadline_s=file.deadline_s, after=after)
+    carry_out = partial(campaign.carry_out, deadline_s=file.deadline_s, after=after)
     n_hosts, call = 1 + file.hosts.generators, f"{__name__}:{measure.__name__}"
     # Arguments of all jobs; the pool fills in the hosts and lease.
     shared: dict[str, Any] = {
         "document": dict(file.document),
-        "cwd": file.hosts.cwd or run.subject["cwd"],
-        "map_id": run.campaign.begin(),
+        "cwd": file.hosts.cwd or cwd,
+        "map_id": campaign.begin(),
         "store": str(store.path) if file.hosts.is_here else None,
         "hosts": [],
         "lease": 0,
@@ -521,7 +306,7 @@ def _hosts(
         yield submit, partial(carry_out, at_once=at_once)
 
 
-def _found_in(job: Outcome, store: Store) -> list[Found]:
+def found_in(job: Outcome, store: Store) -> list[Found]:
     """Return the results of the samples of a job; store the runs that came with them."""
     how: dict[str, Any] = {"host": job.host, "attempts": job.remarks}
     if job.failure:
@@ -530,7 +315,7 @@ def _found_in(job: Outcome, store: Store) -> list[Found]:
     kept = {
         str(run["run_id"]): _keep(codec.decode(RunRecord, run), store) for run in job.value["runs"]
     }
-    return [replace(each, run_id=kept.get(str(each.run_id), each.run_id), **how) for each in found]
+    return [replace(one, run_id=kept.get(str(one.run_id), one.run_id), **how) for one in found]
 
 
 def _keep(record: RunRecord, store: Store) -> str:
@@ -577,7 +362,7 @@ def measure(
         ways: dict[str, Any] = {"earlier": begun, "map_id": map_id, "senders": senders}
         measured = stack.enter_context(Samples(own, cwd=cwd, store=journal, **ways))
         found = [measured.measure(sample) for sample in asked]
-        ids = [] if store else [each.run_id for each in found if each.run_id]
+        ids = [] if store else [one.run_id for one in found if one.run_id]
         runs = [journal.load(run_id) for run_id in ids]
         measured.close()
         steps = (*found[-1].steps, *measured.pop_steps())
