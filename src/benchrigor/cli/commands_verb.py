@@ -41,7 +41,7 @@ from benchrigor.report.figures import figures_of_commands
 from benchrigor.report.tables import command_table
 from benchrigor.safe_text import HIDDEN, Veiled, hide_secrets, hide_value
 from benchrigor.session.measuring import TIME
-from benchrigor.session.pairs.ranking import Ranking, compare_with, notices_of_sides, rank_in_turn
+from benchrigor.session.pairs.ranking import Ranking, compare_with, notices_of_ranking, rank_in_turn
 from benchrigor.stats.comparison.samples import comparable_statistic
 from benchrigor.stats.comparison.two_sample import family_of
 from benchrigor.workloads import CommandWorkload
@@ -380,7 +380,7 @@ def _tell(
     if given["baseline"] is not None and whole:
         baseline = list(records)[given["baseline"] - 1]
         ratios = compare_with(baseline, records, margin=given["margin"])
-        family = told["family"] = family_of(ratios, notices=notices_of_sides(records))
+        family = told["family"] = family_of(ratios, notices=notices_of_ranking(records))
         estimates = {name: ratio.candidate for name, ratio in ratios.items()}
         estimates[baseline] = next(iter(ratios.values())).baseline
         notices = family.notices

@@ -87,7 +87,8 @@ def measure_gate(
         engine = Engine(ratios)
         hooks = Hooks(progress=progress and (lambda state: progress(state, ratios)))
         with suppress(KeyboardInterrupt), ended_by_errors(engine, engine.result):
-            drive(engine, _Runner(suite, sides, engine), WallClock(), hooks)
+            for _ in drive(engine, _Runner(suite, sides, engine), WallClock(), hooks):
+                pass
     found: Gate = engine.result()
     return found
 

@@ -57,21 +57,21 @@ def drive(
     *,
     ask: Callable[[], Turn | RoundPlan | None] | None = None,
     tell: Callable[[Any], object] | None = None,
-    pause: Callable[[], bool] = lambda: False,
     ready: Callable[[], int] = lambda: 0,
-) -> None:
+) -> Iterator[None]:
     """Carry out turns until the engine stops, the workload is exhausted, or a hook fails.
+
+    It yields after each turn: others may take theirs, and that time belongs to no round.
 
     ``perform`` carries out a turn. It returns a function that makes the result from its wall time
     in nanoseconds, or None if the workload is exhausted. ``ask`` and ``tell`` are those of a
-    session, whose turns are plans; None for the engine's own. ``pause`` says whether to return
-    before the next turn; the time until the next call belongs to no round. ``ready`` is called
-    before every turn; the nanoseconds that it returns belong to no round either.
+    session, whose turns are plans; None for the engine's own. ``ready`` is called before every
+    turn; the nanoseconds that it returns belong to no round either.
     """
     ask, tell, pid = ask or engine.ask, tell or engine.tell, os.getpid()
     engine.min_seconds = least_span_s(clock, engine.goal.options)
     since = clock.now_ns()
-    while not pause() and (turn := ask()) is not None:
+    while (turn := ask()) is not None:
         since += ready()
         if not call_hook(engine, "before_round", hooks.before_round, turn):
             return
@@ -97,6 +97,9 @@ def drive(
             return
         if not call_hook(engine, "progress", hooks.progress, engine.progress):
             return
+        left = clock.now_ns()
+        yield
+        since += clock.now_ns() - left
 
 
 def call_hook(

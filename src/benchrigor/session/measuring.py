@@ -371,17 +371,16 @@ def rotate(
         for name, (session, workload) in runs.items()
     }
     errors: dict[str, BenchrigorError] = {}
-    schedule, state = Rotation([*runs], seed), {name: runs[name][0].headway for name in runs}
+    schedule = Rotation([*runs], seed)
     try:
-        while turn := schedule.next(state):
-            for name in turn.order:
-                try:
-                    is_over = next(under_way[name], None) is None
-                except BenchrigorError as failed:
-                    errors[name], is_over = failed, True
-                state[name] = runs[name][0].headway
-                if is_over:
-                    del under_way[name], state[name]
+        while turn := schedule.next({name: runs[name][0].headway for name in under_way}):
+            (name,) = turn.order
+            try:
+                is_over = next(under_way[name], None) is None
+            except BenchrigorError as failed:
+                errors[name], is_over = failed, True
+            if is_over:
+                del under_way[name]
     except KeyboardInterrupt as interrupt:
         for session in under_way.values():
             with suppress(KeyboardInterrupt):

@@ -310,29 +310,26 @@ class Session:
         (4, 2)
         """
         step_ns = _step_ns(self.options, over_s)
-        subject, engine = self.subject, self.engine
+        subject = self.subject
         with self.performing(workload) as perform:
-            first, began = subject.piece, self._clock.now_ns() if step_ns else 0
-            while self.decision is None:
-                piece, told = subject.piece, engine.told
-                if piece > first and step_ns:
-                    self._wait_until(began + (piece - first) * step_ns)
-
-                def is_over(piece: int = piece, told: int = told) -> bool:
-                    return engine.told > told if by_round else subject.piece > piece
-
-                drive(
-                    engine,
-                    perform,
-                    self._clock,
-                    self._hooks,
-                    ask=self.ask,
-                    tell=self.tell,
-                    ready=self._ready,
-                    pause=is_over,
-                )
-                if self.decision is None and self.progress is not None:
+            first = piece = subject.piece
+            began = self._clock.now_ns() if step_ns else 0
+            turns = drive(
+                self.engine,
+                perform,
+                self._clock,
+                self._hooks,
+                ask=self.ask,
+                tell=self.tell,
+                ready=self._ready,
+            )
+            for _ in turns:
+                is_over = by_round or subject.piece > piece
+                if self.decision is None and self.progress is not None and is_over:
+                    piece = subject.piece
                     yield self.progress
+                    if step_ns:
+                        self._wait_until(began + (piece - first) * step_ns)
 
     @contextmanager
     def performing(

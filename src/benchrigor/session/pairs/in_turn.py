@@ -170,7 +170,8 @@ def measure_pair(
     with ended_by_errors(engine, engine.result), note_stops(), ExitStack() as stack:
         if store is not None or by_round:
             stack.enter_context(runs.opened(engine, runner, subjects))
-        drive(engine, runner, clock, Hooks(progress=progress))
+        for _ in drive(engine, runner, clock, Hooks(progress=progress)):
+            pass
     found: Comparison = engine.result()
     return found
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import Any
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Comparison, Notice, Round, RoundPlan, RunRecord
+from benchrigor.model import Code, Comparison, Notice, RunRecord
 from benchrigor.model.comparison import Ranked
 from benchrigor.model.interference import Light
-from benchrigor.session.engine import Engine, Taken
-from benchrigor.session.pairs.ratio import Ratio
+from benchrigor.session.pairs.ratio import compare_in_turn, shared_rounds
 from benchrigor.session.red_rounds import report_stops
 from benchrigor.stats.comparison.two_sample import in_places
 from benchrigor.stats.interference.one_run import light_of
@@ -29,26 +27,6 @@ class Ranking:
     notices: tuple[Notice, ...] = ()
 
 
-def compare_in_turn(
-    baseline: RunRecord, candidate: RunRecord, *, statistic: str | None = None, **asked: Any
-) -> Comparison:
-    """Compare both sides of a comparison pair by pair, as it did; ``asked`` as of `Ratio`."""
-    own = baseline.options
-    ratio = Ratio(
-        by_round=own.rounds == "restarted",
-        statistic=statistic or own.statistic,
-        disturbed=own.disturbed,
-        detector=own.detector,
-        **asked,
-    )
-    ratio.names = (baseline.name, candidate.name)
-    # A process that was ended has none next to it.
-    whole = ([round_ for round_ in run.rounds if not round_.cut] for run in (baseline, candidate))
-    engine, pairs = Engine(ratio), [*zip(*whole, strict=False)]
-    ratio.take(Taken(plan=RoundPlan(index=0), rounds=pairs, elapsed_ns=0), engine)
-    return replace(ratio.result(engine), elapsed_s=None)
-
-
 def compare_with(
     baseline: str, records: Mapping[str, RunRecord], *, margin: float = 0.01
 ) -> dict[str, Comparison]:
@@ -57,7 +35,11 @@ def compare_with(
     Only rounds that all runs have count, so that all runs share the same minutes. NotEstimable if
     those rounds are too few.
     """
-    shared = _leave_shared_rounds(records)
+    rounds = shared_rounds([*records.values()])
+    shared = {
+        name: replace(record, rounds=own)
+        for (name, record), own in zip(records.items(), rounds, strict=True)
+    }
     confidence = shared[baseline].options.confidence
     compare = partial(compare_in_turn, shared[baseline], confidence=confidence, margin=margin)
     compared = {
@@ -78,8 +60,8 @@ def rank_in_turn(records: Mapping[str, RunRecord]) -> Ranking:
     1) / 2) (Bonferroni). A run that does not differ from the first of its group shares its place.
     Runs that ended after their first round have no place.
     """
-    enough = [name for name in records if len(_whole(records[name])) >= MIN_FOR_VARIANCE]
-    records = {name: records[name] for name in enough}
+    whole = {name: shared_rounds([record])[0] for name, record in records.items()}
+    records = {name: records[name] for name in records if len(whole[name]) >= MIN_FOR_VARIANCE}
     first = next(iter(records), "")
     if len(records) < 2:
         own = records[first].estimate() if records else None
@@ -94,11 +76,11 @@ def rank_in_turn(records: Mapping[str, RunRecord]) -> Ranking:
         lambda leader, name: against(leader)[name].p_beyond,  # without a margin: beyond 1
         known[first].confidence,
     )
-    told = notices_of_sides(records)
+    told = notices_of_ranking(records)
     return Ranking(places=places, against_first=against(places[0].name), notices=told)
 
 
-def notices_of_sides(records: Mapping[str, RunRecord]) -> tuple[Notice, ...]:
+def notices_of_ranking(records: Mapping[str, RunRecord]) -> tuple[Notice, ...]:
     """Return the Notices of a ranking: lost time, and Notices of the rounds."""
     of_rounds = {
         (name, notice.code): notice.about(name)
@@ -132,14 +114,3 @@ def _lost_beside(records: Mapping[str, RunRecord]) -> tuple[Notice, ...]:
     shares = {"least_": least / 100.0, "most_": most / 100.0}
     figures = {"least_percent": least, "most_percent": most}
     return (Notice.of(Code.DISTURBED, "ranked", **shares, **figures), *stops)
-
-
-def _leave_shared_rounds(records: Mapping[str, RunRecord]) -> dict[str, RunRecord]:
-    """Cut all runs to the number of rounds that all have."""
-    whole = {name: _whole(record) for name, record in records.items()}
-    count = min(map(len, whole.values()))
-    return {name: replace(records[name], rounds=whole[name][:count]) for name in records}
-
-
-def _whole(record: RunRecord) -> tuple[Round, ...]:
-    return tuple(round_ for round_ in record.rounds if not round_.cut)

@@ -21,6 +21,8 @@ from benchrigor.model import (
     Observed,
     Options,
     Round,
+    RoundPlan,
+    RunRecord,
     Verdict,
     Width,
 )
@@ -451,3 +453,31 @@ class Ratio:
             is_settled=not is_open and look.stop - look.start >= STABLE_SHARE * n,
             required=math.ceil(max(needed, needed_for_share(before)) * look.taken / n),
         )
+
+
+def shared_rounds(runs: Sequence[RunRecord]) -> list[tuple[Round, ...]]:
+    """Return the rounds of each run that all of them have, by index, and that ran to their ends.
+
+    Runs that take turns have a round in each: those of the same index were side by side.
+    """
+    whole = [{round_.plan.index: round_ for round_ in run.rounds if not round_.cut} for run in runs]
+    shared = sorted(set.intersection(*map(set, whole)))
+    return [tuple(rounds[index] for index in shared) for rounds in whole]
+
+
+def compare_in_turn(
+    baseline: RunRecord, candidate: RunRecord, *, statistic: str | None = None, **asked: Any
+) -> Comparison:
+    """Compare both runs of a comparison pair by pair, as it did; ``asked`` as of `Ratio`."""
+    own = baseline.options
+    ratio = Ratio(
+        by_round=own.rounds == "restarted",
+        statistic=statistic or own.statistic,
+        disturbed=own.disturbed,
+        detector=own.detector,
+        **asked,
+    )
+    ratio.names = (baseline.name, candidate.name)
+    pairs, engine = [*zip(*shared_rounds([baseline, candidate]), strict=True)], Engine(ratio)
+    ratio.take(Taken(plan=RoundPlan(index=0), rounds=pairs, elapsed_ns=0), engine)
+    return replace(ratio.result(engine), elapsed_s=None)

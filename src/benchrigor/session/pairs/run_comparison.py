@@ -26,7 +26,7 @@ from benchrigor.session.pairs.compared_sides import (
     other_differences,
     sides_of_runs,
 )
-from benchrigor.session.pairs.ranking import compare_in_turn
+from benchrigor.session.pairs.ratio import compare_in_turn
 from benchrigor.session.stored_runs import LikeRuns, StoredRuns, paced_by
 from benchrigor.stats.changepoints.ruptures_adapter import detector_named
 from benchrigor.stats.comparison.samples import asked_of, checked_asked, refuse_zeros
