@@ -178,6 +178,12 @@ class StablePhase(OneLine):
         return without_margins(self.start, self.stop, self.change_points.n)
 
     @property
+    def is_inside(self) -> npt.NDArray[np.bool_]:
+        """Which readings of the series are in the stable phase."""
+        places = np.arange(self.change_points.n)
+        return (places >= (self.start or 0)) & (places < (self.stop or 0))
+
+    @property
     def reasons(self) -> npt.NDArray[np.int8]:
         """Why each reading of the series counts, or does not."""
         reasons = np.full(self.change_points.n, int(Reason.UNSTEADY), dtype=np.int8)

@@ -29,7 +29,6 @@ from benchrigor.stats.pace import (
     command_pace,
     pace_of,
 )
-from benchrigor.stats.readings.inference_units import unit_of
 from benchrigor.stats.series.full_speed import fastest_level, full_speed
 from benchrigor.stats.series.interval import is_wide, scale
 from benchrigor.stats.series.undisturbed import groups_of
@@ -269,12 +268,13 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
 
     None if references follow fewer than half of the readings: the others may take another time.
     """
-    spans, done, followed, missed = _spans(analysis, rounds), 0, 0, 0
+    done = followed = missed = 0
     rows: list[Floats] = []
     kept = np.empty(0, dtype=np.int64) if analysis.disturbed is None else analysis.disturbed.indices
     last: float | None = None  # time of the reference before
-    for place, (round_, (first, stop)) in enumerate(zip(rounds, spans, strict=True)):
-        values = _values(analysis, round_)
+    of_rounds = [_values(analysis, round_) for round_ in rounds]
+    are_stable = _are_stable(analysis, sum(values.size for values in of_rounds))
+    for place, (round_, values) in enumerate(zip(rounds, of_rounds, strict=True)):
         references = next(_references([round_]), None)
         if references is None or references.stops[-1] > values.size:
             last, done = None, done + values.size
@@ -296,7 +296,7 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
         piece = np.full(sizes.size, float(place if several else round_.plan.piece))
         before = np.append(times[0] if last is None or several else last, times[:-1])
         row = np.stack([level, busy, before, times, whole_s, wait_s, piece, hits])
-        is_inside = (done + edges[:-1] >= first) & (done + edges[1:] <= stop)
+        is_inside = np.logical_and.reduceat(are_stable[done : done + edges[-1]], edges[:-1])
         rows.append(row[:, is_inside & (level > 0.0)])
         last, done = float(times[-1]), done + values.size
     if followed <= missed:
@@ -341,28 +341,16 @@ def _values(analysis: Analysis, finished: Round) -> Floats:
     return np.empty(0) if found is None else found
 
 
-def _spans(analysis: Analysis, rounds: Sequence[Round]) -> list[tuple[float, float]]:
-    """Return by round the indices, among all readings, of the first that counts, and of the end.
+def _are_stable(analysis: Analysis, n: int) -> npt.NDArray[np.bool_]:
+    """Return which of n readings are in a stable phase: all if none was looked for.
 
-    Only a single series ends in a cool-down: what follows the first reading that counts is all of
-    a round of its own, or of pieces.
+    One that was left out is where the one before it is. Readings after the analysis are nowhere.
     """
-    if not analysis.phases or not unit_of(analysis).many:
-        return [(0, math.inf)] * len(rounds)
-    chosen = analysis.disturbed
-
-    def place(index: int) -> int:
-        return index if chosen is None else int(chosen.indices[index])
-
-    if analysis.kind is not Kind.INVOCATIONS:
-        first, stop = analysis.phases[0].start or 0, analysis.phases[0].stop
-        ends = len(analysis.phases) == 1 and stop is not None
-        return [(place(first), place(stop - 1) + 1 if ends and stop else math.inf)] * len(rounds)
-    sizes = [_values(analysis, round_).size for round_ in rounds]
-    begun = np.cumsum([0, *(sizes if chosen is None else chosen.sizes(sizes))])
-    phases, spans = iter(analysis.phases), list[tuple[float, float]]()
-    for before, size in zip(begun, sizes, strict=False):
-        phase = next(phases, None) if size else None  # a round that was cut may have no readings
-        start = None if phase is None else phase.start
-        spans.append((math.inf if start is None else place(int(before) + start), math.inf))
-    return spans
+    if not analysis.phases:
+        return np.ones(n, dtype=bool)
+    places = np.arange(analysis.taken)
+    if analysis.disturbed is not None:
+        before = np.searchsorted(analysis.disturbed.indices, places, side="right") - 1
+        places = np.maximum(before, 0)
+    found = np.concatenate([phase.is_inside for phase in analysis.phases])[places]
+    return np.append(found, np.zeros(n - found.size, dtype=bool))

@@ -122,8 +122,11 @@ def test_references_that_a_harness_measured_are_not_those_of_this_machine(tmp_pa
 
 
 @cache  # a record is frozen, and two tests ask for the same
-def restarted(without_references=0):
-    """Run ten invocations, each with a warm-up, a level and a share of slow time of its own."""
+def restarted(without_references=0, slow_end=0):
+    """Run ten invocations, each with a warm-up, a level and a share of slow time of its own.
+
+    The last ``slow_end`` readings of each take three times as long.
+    """
     options = br.Options(rounds="restarted", target=1e-4, max_rounds=10)
     rng = np.random.default_rng(20310902)
 
@@ -131,6 +134,7 @@ def restarted(without_references=0):
         level_s = TRUE_S * math.exp(rng.normal(0.0, 0.01))
         made = paced_round(plan, rng, slow_share=rng.random(), level_s=level_s)
         values = made.unit_readings["time"] * np.where(np.arange(2_000) < 60, 2.0, 1.0)
+        values[2_000 - slow_end :] *= 3.0
         references = made.references if plan.index >= without_references else None
         return replace(made, unit_readings={"time": values}, references=references)
 
@@ -145,6 +149,28 @@ def test_each_invocation_tells_its_level_at_full_pace_without_its_warm_up():
     assert full.low < TRUE_S < full.high
     assert full.n == len(analysis.pace.by_piece) == 10
     assert max(analysis.pace.by_piece) < 1.06 * TRUE_S
+
+
+def test_what_a_cool_down_of_invocations_takes_is_no_part_of_the_headline():
+    record = restarted(slow_end=400)
+    assert {phase.stop for phase in record.analysis().phases} == {1_600}
+    assert record.headline().value == pytest.approx(TRUE_S, rel=0.02)
+    assert max(record.analysis().pace.by_piece) < 1.06 * TRUE_S
+
+
+def test_what_is_cut_of_pieces_as_asked_is_no_part_of_the_headline():
+    rng = np.random.default_rng(54)
+
+    def give(plan):
+        made = paced_round(plan, rng, slow_share=0.3)
+        slow_end = np.where(np.arange(2_000) < 1_600, 1.0, 3.0)
+        values = {"time": slow_end * made.unit_readings["time"]}
+        return replace(made, unit_readings=values, elapsed_ns=10**9)
+
+    options = br.Options(pieces=6, max_rounds=6, budget_s=6.0, target=None, trim=(0.0, 0.2))
+    record = told(br.Session(options, seed=1), give)
+    assert record.estimate().n == len(record.rounds) >= 4
+    assert record.headline().value == pytest.approx(TRUE_S, rel=0.02)
 
 
 def test_most_invocations_tell_the_level_and_fewer_a_factor_alone():
