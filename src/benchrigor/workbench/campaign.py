@@ -43,8 +43,8 @@ class Carried(Protocol):
     def summary(self) -> Mapping[str, Any]:
         """Return what is to be stored of the result, by name, as its rounds do not show it."""
 
-    def reason(self, *, is_late: bool) -> StopReason:
-        """Return why it is over; ``is_late`` if no plan may begin any more."""
+    def reason(self) -> StopReason:
+        """Return why it asks for no further plan."""
 
 
 class Campaign:
@@ -133,7 +133,9 @@ class Campaign:
         except (BenchrigorError, KeyboardInterrupt) as error:
             error.record = self.record()  # type: ignore[union-attr]
             raise
-        reason = self._carried.reason(is_late=self._now_ns() >= late_ns)
+        reason = self._carried.reason()
+        if reason is StopReason.EXHAUSTED and self._now_ns() >= late_ns:
+            reason = StopReason.TIME_BUDGET
         self._decision = Decision(stop=True, reason=reason)
         if self._store is not None and self.run_id is not None:
             self._store.finish(self.run_id, self.record())

@@ -139,9 +139,8 @@ class PeakRun:
         self._idle_ns, self._prepared_s = self._now_ns(), prepared_s
 
         def follow() -> None:
-            found = self.search.result()
-            self._ahead = self.search.ask()
-            after(found.trials[-1], found if self._ahead is not None else self.search.result())
+            self._ahead = self.search.ask()  # which may end the search
+            after(self.search.last, self.search.result())
 
         found: PeakRate = self.campaign.carry_out(
             here(partial(self._offer, generator)), after=follow
@@ -209,7 +208,7 @@ class PeakRun:
         """Return nothing: its trials show the peak."""
         return {}
 
-    def reason(self, *, is_late: bool) -> StopReason:  # noqa: ARG002  # it has no deadline
+    def reason(self) -> StopReason:
         """Return why the search ended."""
         return _REASONS.get(self.search.result().status, StopReason.EXHAUSTED)
 

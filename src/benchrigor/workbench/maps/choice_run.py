@@ -179,7 +179,7 @@ class ChoiceRun:
         """Return the choice so far."""
         return self.choice.result()
 
-    def reason(self, *, is_late: bool) -> StopReason:  # noqa: ARG002  # a budget ends it, too
+    def reason(self) -> StopReason:
         """Return why the choice is over."""
         is_decided = self.choice.result().verdict != UNDECIDED
         return StopReason.SATISFIED if is_decided else StopReason.TIME_BUDGET

@@ -116,10 +116,9 @@ class MapRun:
         """Return the surface of all samples so far."""
         return self.search.result()
 
-    def reason(self, *, is_late: bool) -> StopReason:
+    def reason(self) -> StopReason:
         """Return why the map is over."""
-        reason = self.search.reason()
-        return StopReason.TIME_BUDGET if is_late and reason is StopReason.EXHAUSTED else reason
+        return self.search.reason()
 
     def estimates(self) -> Iterator[Mapping[str, Any]]:
         """Yield the prediction of each response at the best point."""
