@@ -16,23 +16,15 @@ from benchrigor.model.series import LARGEST, Floats
 from benchrigor.protocols import Detector
 from benchrigor.session.metric_readings import MetricReadings
 from benchrigor.session.stop_rules import agrees
-from benchrigor.session.work_schedule import WorkSchedule
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator, as_detector, detector_named
 from benchrigor.stats.readings.analysis import look, observed_of, report
 from benchrigor.stats.readings.asked_readings import Readings, Unit, next_check
-from benchrigor.stats.readings.inference_units import (
-    INVOCATIONS,
-    PIECES,
-    SINGLE,
-    SUCCESSIVE,
-    ByWork,
-)
-from benchrigor.stats.series.interval import MIN_FOR_VARIANCE
+from benchrigor.stats.readings.inference_units import SINGLE, ByWork, unit_of, unit_of_rounds
 from benchrigor.stats.statistics.statistic import rough_figure, statistic_for
+from benchrigor.stats.wps.work_schedule import schedule_for
 from benchrigor.units import Direction, Quantity
 
 SPEED = Metric(name="speed", unit="/s")  # by rounds of various work
-_BY_WORK = ByWork()
 
 
 class MeasuredMetrics:
@@ -49,16 +41,8 @@ class MeasuredMetrics:
     ) -> None:
         self.metrics = tuple(metrics or ())
         self.by_name: dict[str, MetricReadings] = {}
-        self.schedule: WorkSchedule | None = None
-        if options.work_range is not None:
-            self.schedule = WorkSchedule(
-                *options.work_range,
-                order=options.work_order,
-                shortest_s=options.short_round_s,
-                quick_s=min(options.quick_s, options.budget_s),
-                quick_rounds=options.quick_rounds,
-                seed=seed,
-            )
+        self.schedule = schedule_for(options, seed)
+        self._by_work = ByWork(schedule=self.schedule)  # the unit of a speed
         self.rejected = 0  # latest rounds in a row that allow no estimate
         self.options = options
         given = as_detector(detector)
@@ -165,10 +149,9 @@ class MeasuredMetrics:
 
     def _readings(self, finished: Round) -> list[tuple[str, Unit, Floats]]:
         """Return name, unit and values of all readings of a round."""
-        unit: Unit = PIECES if self.options.pieces > 1 else SUCCESSIVE
-        unit = INVOCATIONS if self.options.rounds == "restarted" else unit
+        many = unit_of_rounds(self.options)
         units = [
-            (name, unit, values)
+            (name, many, values)
             for name, values in finished.unit_readings.items()
             if not name.startswith(WARM_UP)
         ]
@@ -180,7 +163,7 @@ class MeasuredMetrics:
         if self.schedule is None or finished.cut:
             return [*units, *single]
         pair = np.array([finished.plan.work or 0.0, finished.duration_s])
-        return [(SPEED.name, _BY_WORK, pair), *units, *single]
+        return [(SPEED.name, self._by_work, pair), *units, *single]
 
     @property
     def _durations(self) -> set[str]:
@@ -214,7 +197,6 @@ class MeasuredMetrics:
             first_check=first,
             next_check=look,
             fewest=min(unit.evidence(self.options.preset).fewest, first),
-            schedule=self.schedule if unit is _BY_WORK else None,
         )
         return self.by_name[name]
 
@@ -224,29 +206,29 @@ class MeasuredMetrics:
         Not ``fully``, only the line through work and duration, which is shown after each round.
         """
         for so_far in self.by_name.values():
-            if fully or so_far.schedule is not None:
-                self._analyse(so_far)
-            if fully and so_far.units >= so_far.next_check:
-                so_far.next_check = so_far.check_after
-            if fully and so_far.analysis is not so_far.looked:
-                # A full look agrees with a full one only.
-                later, earlier = so_far.analysis, so_far.looked
-                so_far.agreed = (
-                    later is not None
-                    and earlier is not None
-                    and agrees(later.estimate, earlier.estimate)
-                    and self._are_alike(so_far)
-                )
-                so_far.looked, so_far.looked_at = so_far.analysis, so_far.units
+            is_new = so_far.analysis is None or so_far.analysed < so_far.n
+            if is_new and (fully or so_far.unit.is_line):
+                found = so_far.analysis = look(self.arranged(so_far))
+                so_far.analysed, rounds = so_far.n, len(so_far.chunks)
+                if rounds >= so_far.first_check and unit_of(found).has_no_phase(found):
+                    self.rejected = max(self.rejected, rounds)
+            if fully:
+                self._compare_looks(so_far)
 
-    def _analyse(self, so_far: MetricReadings) -> None:
-        """Analyse readings, once for the same readings."""
-        if so_far.analysis is None or so_far.analysed < so_far.n:
-            so_far.analysis, so_far.analysed = look(self.arranged(so_far)), so_far.n
-            stable = any(phase.n >= MIN_FOR_VARIANCE for phase in so_far.analysis.phases)
-            are_enough = len(so_far.chunks) >= so_far.first_check
-            if so_far.analysis.kind is INVOCATIONS.kind and are_enough and not stable:
-                self.rejected = max(self.rejected, len(so_far.chunks))
+    def _compare_looks(self, so_far: MetricReadings) -> None:
+        """Note whether a look agrees with the one before, and when the next is due."""
+        if so_far.units >= so_far.next_check:
+            so_far.next_check = so_far.check_after
+        later, earlier = so_far.analysis, so_far.looked
+        if later is not earlier:
+            # A full look agrees with a full one only.
+            so_far.agreed = (
+                later is not None
+                and earlier is not None
+                and agrees(later.estimate, earlier.estimate)
+                and self._are_alike(so_far)
+            )
+            so_far.looked, so_far.looked_at = later, so_far.units
 
     def _are_alike(self, so_far: MetricReadings) -> bool:
         """Whether the last two looks were both full, or both early at what does not move."""
@@ -302,15 +284,16 @@ class MeasuredMetrics:
     def rough_figure(self, most: int) -> Width | None:
         """Return a rough figure of the first metric that must be satisfied, of its last readings.
 
-        For restarted rounds it is a figure of their figures. Various work has none: a line through
-        few rounds is fitted after every round.
+        For restarted rounds it is a figure of their figures. Various work has none.
         """
         required = (metric.name for metric in self.metrics if metric.must_satisfy)
         so_far = self.by_name.get(next(required, ""))
-        if so_far is None or not so_far.n or so_far.schedule is not None:
+        if so_far is None or not so_far.n:
             return None
         asked = statistic_for(self.options.statistic)
-        values, statistic = so_far.unit.latest(so_far.chunks, most, asked)
+        if (latest := so_far.unit.latest(so_far.chunks, most, asked)) is None:
+            return None
+        values, statistic = latest
         figure = rough_figure(values, statistic=statistic, confidence=self.options.confidence)
         return Width(metric=so_far.metric, estimate=figure)
 

@@ -6,7 +6,6 @@ They say when the next look at them is due, and which half-width the budget stil
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
@@ -14,32 +13,25 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import scipy
 
-from benchrigor.model import Analysis, Metric, Notice, Options, References, Round, StablePhase
+from benchrigor.model import Analysis, Metric, Options, References, Round, StablePhase
 from benchrigor.model.machine import INTERPRETER
 from benchrigor.model.series import Floats
 from benchrigor.protocols import Detector
-from benchrigor.session.work_schedule import WorkSchedule
 from benchrigor.stats.phases.stable_phase import ReferencesAlong
-from benchrigor.stats.readings.asked_readings import Readings, Unit, next_check, wanted_half_width
-from benchrigor.stats.readings.inference_units import (
-    INVOCATIONS,
-    PIECES,
-    ByWork,
-    unit_of,
+from benchrigor.stats.readings.asked_readings import (
+    AtLook,
+    Readings,
+    Unit,
+    join_series,
+    wanted_half_width,
 )
+from benchrigor.stats.readings.inference_units import unit_of
 from benchrigor.stats.series.interval import MIN_FOR_VARIANCE
 from benchrigor.stats.series.undisturbed import Groups, join_groups
 from benchrigor.stats.statistics.shares_and_quantiles import whole_of
 from benchrigor.units import Quantity
 
 T = TypeVar("T")
-
-
-def _joined(parts: Sequence[Floats]) -> Floats:
-    """Join readings; no array that is frozen is checked, and copied, again."""
-    whole = np.concatenate(parts)
-    whole.flags.writeable = False
-    return whole
 
 
 def _by_series(
@@ -113,11 +105,10 @@ class MetricReadings:
     weights: list[float] = field(default_factory=list)
     phases: list[StablePhase] = field(default_factory=list)  # of restarted rounds, by a detector
     n: int = 0
-    counted: int = 0  # units of all rounds, added up as they come
+    usable: int = 0  # rounds that can add to an estimate
     last_units: int = 1  # that the last round added
     batch: int = 1
     busy_s: float = 0.0  # of readings that are durations: how long their calls took
-    schedule: WorkSchedule | None = None
     analysis: Analysis | None = None
     analysed: int = 0  # how many readings there were then
     report: Analysis | None = None
@@ -139,15 +130,13 @@ class MetricReadings:
         """
         calls = finished.calls_per_reading
         groups = self.unit.groups_of(finished, values, self.metric)
-        usable = self.unit.is_usable(values)
-        if self.unit is INVOCATIONS and detector is not None:
-            # Rounds of one reading each so far are taken for single readings, and a longer one
-            # ends that.
-            alone = Readings(series=(values,), unit=INVOCATIONS, options=options, detector=detector)
-            self.phases += INVOCATIONS.cut(alone.without_disturbed([groups]))
-            usable = self.phases[-1].n >= MIN_FOR_VARIANCE
-        if self.schedule is not None:
-            self.schedule.tell(*values)
+        # Rounds of one reading each so far are taken for single readings, and a longer one ends
+        # that.
+        alone = Readings(series=(values,), unit=self.unit, options=options, detector=detector)
+        cut = self.unit.cut_alone(alone, groups)
+        usable = all(phase.n >= MIN_FOR_VARIANCE for phase in cut) and self.unit.is_usable(values)
+        self.phases += cut
+        self.last_units = max(self.unit.take(values), 1)
         self.chunks.append(values)
         self.groups.append(groups)
         self.series.append(self.unit.series_of(finished.plan.piece, len(self.timed)))
@@ -155,8 +144,7 @@ class MetricReadings:
         self.busy_s += float(values.sum()) * calls
         self.weights += weights_of(finished, self.metric)
         self.n += int(groups.sizes.sum())
-        new_units = self.unit.units_in(values)
-        self.counted, self.last_units = self.counted + new_units, max(new_units, 1)
+        self.usable += usable
         self.batch = max(self.batch, calls)
         return usable or self.is_single
 
@@ -180,21 +168,12 @@ class MetricReadings:
             notices=notices,
         ).without_disturbed(groups)
 
-    def _at_look(
-        self, options: Options
-    ) -> tuple[Unit, tuple[Floats, ...], Sequence[Groups], tuple[Notice, ...]]:
-        """Return the unit, the series, the groups of each, and Notices of the unit."""
-        self.chunks = _by_series(self.series, self.chunks, _joined)
+    def _at_look(self, options: Options) -> AtLook:
+        """Join the rounds of each series, and return what a look takes them for."""
+        self.chunks = _by_series(self.series, self.chunks, join_series)
         self.groups = _by_series(self.series, self.groups, join_groups)
         self.series = [*dict.fromkeys(self.series)]
-        if (schedule := self.schedule) is not None:
-            by_work = ByWork(reasons=schedule.reasons, beyond=schedule.beyond)
-            pairs = self.chunks[0].reshape(-1, 2)
-            return by_work, tuple(pairs.T), self.groups, schedule.notices
-        unit, notices = self.unit.at_look(self.chunks, options)
-        if unit is self.unit:
-            return unit, tuple(self.chunks), self.groups, notices
-        return unit, (_joined(self.chunks),), [join_groups(self.groups)], notices
+        return self.unit.at_look(self.chunks, self.groups, options)
 
     def out_of_reach(self, options: Options, elapsed_s: float) -> float | None:
         """Return the relative half-width that the budget allows if the target cannot be reached.
@@ -242,21 +221,12 @@ class MetricReadings:
     @property
     def units(self) -> int:
         """Units of inference so far: readings, or rounds that count."""
-        if self.schedule is not None:
-            return self.schedule.sample
-        if self.unit is PIECES:
-            return self.pieces_over
-        if self.phases and not self.is_single:
-            return sum(phase.n >= MIN_FOR_VARIANCE for phase in self.phases)
-        return self.n if self.is_single else self.counted
+        return self.now.units_of(self.n, self.usable, self.pieces_over)
 
     @property
     def disturbed(self) -> int:
         """How many of the units did not count in the last analysis because of delay."""
-        analysis = self.analysis
-        if analysis is None or analysis.disturbed is None or self.unit is PIECES:
-            return 0
-        return 0 if analysis.is_combined else analysis.disturbed.left_out
+        return 0 if self.analysis is None else self.now.disturbed_of(self.analysis)
 
     def empty_analysis(self) -> Analysis:
         """Return an analysis without a look."""
@@ -286,18 +256,13 @@ class MetricReadings:
 
     @property
     def check_after(self) -> int:
-        """Units at the look after one at those so far; early looks do not move the full ones."""
-        if self.unit is PIECES:
-            return self.units + 1
-        later = next_check(self.units)
-        return later if self.is_full else min(later, self.first_check)
+        """Units at the look after one at those so far."""
+        return self.unit.next_look(self.units, self.first_check)
 
     @property
     def to_next_check(self) -> int:
         """Further readings until the next full look is due; of a piece, no end."""
-        if self.unit is PIECES:
-            return sys.maxsize
-        return max(self.next_check, self.first_check) - self.n
+        return self.unit.readings_left(max(self.next_check, self.first_check), self.n)
 
 
 def weights_of(finished: Round, metric: Metric) -> list[float]:

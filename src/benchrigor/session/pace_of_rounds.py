@@ -29,6 +29,7 @@ from benchrigor.stats.pace import (
     command_pace,
     pace_of,
 )
+from benchrigor.stats.readings.inference_units import unit_of
 from benchrigor.stats.series.full_speed import fastest_level, full_speed
 from benchrigor.stats.series.interval import is_wide, scale
 from benchrigor.stats.series.undisturbed import groups_of
@@ -168,7 +169,7 @@ def _pace_of_readings(
         return None
     if not statistic.is_mean and segments.waited > _MOST_WAITED:
         return None  # it is known only how much of a mean is waiting
-    several = analysis.kind is Kind.INVOCATIONS
+    several = unit_of(analysis).restarted
     pace = pace_of(
         segments,
         full_s[INTERPRETER],
@@ -246,7 +247,7 @@ def _switches(finished: Round) -> float:
 
 def _tells_invocations(analysis: Analysis, pace: Pace) -> bool:
     """Return whether most invocations that count have a level at full pace; True of other runs."""
-    if analysis.kind is not Kind.INVOCATIONS:
+    if not unit_of(analysis).restarted:
         return True
     told = zip(analysis.phases, pace.by_piece, strict=True) if pace.by_piece else ()
     known = [level is not None for phase, level in told if phase.start is not None]
@@ -268,7 +269,7 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
 
     None if references follow fewer than half of the readings: the others may take another time.
     """
-    done = followed = missed = 0
+    unit, done, followed, missed = unit_of(analysis), 0, 0, 0
     rows: list[Floats] = []
     kept = np.empty(0, dtype=np.int64) if analysis.disturbed is None else analysis.disturbed.indices
     last: float | None = None  # time of the reference before
@@ -292,9 +293,8 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
         busy = np.ones(sizes.size)
         if references.busy is not None:
             busy = np.minimum(references.busy / np.maximum(whole_s - wait_s, _LEAST_S), 1.0)
-        several = analysis.kind is Kind.INVOCATIONS  # every round has its own process
-        piece = np.full(sizes.size, float(place if several else round_.plan.piece))
-        before = np.append(times[0] if last is None or several else last, times[:-1])
+        piece = np.full(sizes.size, float(unit.series_of(round_.plan.piece, place)))
+        before = np.append(times[0] if last is None or unit.restarted else last, times[:-1])
         row = np.stack([level, busy, before, times, whole_s, wait_s, piece, hits])
         is_inside = np.logical_and.reduceat(are_stable[done : done + edges[-1]], edges[:-1])
         rows.append(row[:, is_inside & (level > 0.0)])

@@ -13,9 +13,9 @@ import numpy as np
 from benchrigor.model import Headway, Options, RoundPlan, Turn
 from benchrigor.model.checks import checked
 from benchrigor.model.options import LATEST
-from benchrigor.session.work_schedule import NextWork, WorkSchedule, with_work
 from benchrigor.settings import SETTINGS
 from benchrigor.stats.statistics.statistic import readings_per_invocation
+from benchrigor.stats.wps.work_schedule import NextWork, WorkSchedule, with_work
 
 State = Mapping[str, Headway]  # of those under way, by name
 

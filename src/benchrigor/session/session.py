@@ -58,8 +58,8 @@ from benchrigor.session.pace_of_rounds import levels_of
 from benchrigor.session.schedules import check_seed
 from benchrigor.session.stored_runs import conditions_of_speed, with_history
 from benchrigor.session.subject import Subject
-from benchrigor.session.work_schedule import NextWork
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
+from benchrigor.stats.wps.work_schedule import NextWork
 from benchrigor.storage import Journal, as_store
 from benchrigor.storage.user_folder import keep_levels, kept_levels
 from benchrigor.workloads import (

@@ -45,16 +45,15 @@ from benchrigor.session.red_rounds import (
 )
 from benchrigor.session.schedules import Alone, piece_after
 from benchrigor.session.stop_rules import FEWEST_BLOCKS, LITTLE, SETTLED_S, default_rules
-from benchrigor.session.work_schedule import NextWork
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.readings.asked_readings import asked_half_width
 from benchrigor.stats.readings.inference_units import (
-    INVOCATIONS,
     SUCCESSIVE,
     share_of_width,
     unit_of,
 )
 from benchrigor.stats.statistics.shares_and_quantiles import whole_of
+from benchrigor.stats.wps.work_schedule import NextWork
 
 
 class Subject:
@@ -131,7 +130,7 @@ class Subject:
         """Return what a schedule sees of it."""
         last = self.rounds[-1] if self.rounds else None
         many = [metric for metric in self._measured.by_name.values() if metric.unit.many]
-        restarted = [metric for metric in many if not metric.unit.one_process]
+        restarted = [metric for metric in many if metric.unit.restarted]
         splits = [metric.analysis.split for metric in restarted if metric.analysis is not None]
         return Headway(
             turns=engine.told,
@@ -319,7 +318,7 @@ class Subject:
         estimate, metric, notices = analysis.estimate, analysis.metric, analysis.notices
         if estimate is None:
             return analysis
-        if analysis.kind is INVOCATIONS.kind:
+        if unit_of(analysis).restarted:
             only = [notice for notice in engine.notices if notice.code is Code.THIS_PROCESS_ONLY]
             others = [notice for notice in notices if not only or notice.code is not only[0].code]
             notices = tuple(others)

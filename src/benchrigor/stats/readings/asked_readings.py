@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from benchrigor.stats.series.interval import (
     refuse_wide,
     student_t,
 )
-from benchrigor.stats.series.undisturbed import Groups, groups_of
+from benchrigor.stats.series.undisturbed import Groups, groups_of, join_groups
 from benchrigor.stats.statistics.shares_and_quantiles import are_outcomes, are_shares, whole_of
 from benchrigor.stats.statistics.statistic import MEAN, Fitting, Statistic, latest, statistic_for
 from benchrigor.units import Direction, Quantity
@@ -140,6 +140,27 @@ _AS_THEY_ARE = {PhaseReason.SLOW_NOISE, PhaseReason.LONGEST_SEGMENT}
 BY_ROUND = MinEvidence(first_check=10, effective=2.0, fewest=10)
 
 
+class AtLook(NamedTuple):
+    """What a look takes readings for: their unit, and their series with the groups of each."""
+
+    unit: Unit
+    series: tuple[Floats, ...]
+    groups: Sequence[Groups]
+    notices: tuple[Notice, ...] = ()
+
+    def as_one(self, unit: Unit) -> AtLook:
+        """Return them as a single series of another unit."""
+        whole = join_series(self.series)
+        return self._replace(unit=unit, series=(whole,), groups=[join_groups(self.groups)])
+
+
+def join_series(parts: Sequence[Floats]) -> Floats:
+    """Join readings; no array that is frozen is checked, and copied, again."""
+    whole = np.concatenate(parts)
+    whole.flags.writeable = False
+    return whole
+
+
 class Unit(Protocol):
     """How readings come, and the unit of inference: all that depends on it is here.
 
@@ -149,6 +170,7 @@ class Unit(Protocol):
     kind: Kind
     many: bool = False  # readings per round
     one_process: bool = False  # which goes on after a round
+    restarted: bool = False  # every round is an invocation, with a process of its own
     early_look: int | None = None  # units at the first look, where the budgets may end soon
     is_line: bool = False  # whether a speed is fitted, which has one statistic
     is_foreseen: bool = True  # whether its number so far shows how many readings a width takes
@@ -177,19 +199,43 @@ class Unit(Protocol):
         """Whether the readings of a round can add to an estimate."""
         return True
 
-    def units_in(self, values: Floats) -> int:
-        """Return how many units a round gives that count: all its readings."""
+    def take(self, values: Floats) -> int:
+        """Take what a round gave; return how many units it adds: all its readings."""
         return values.size
+
+    def units_of(self, readings: int, _usable: int, _pieces: int) -> int:
+        """Return the units of so many readings, of usable rounds, and of pieces that are over."""
+        return readings
+
+    def disturbed_of(self, analysis: Analysis) -> int:
+        """Return how many units an analysis leaves out because of delay."""
+        return 0 if analysis.disturbed is None else analysis.disturbed.left_out
+
+    def next_look(self, units: int, first: int) -> int:
+        """Return the units at the look after one at these; early looks do not move the full one."""
+        return next_check(units) if units >= first else min(next_check(units), first)
+
+    def readings_left(self, units: int, readings: int) -> int:
+        """Return the further readings until a look at so many units."""
+        return units - readings
+
+    def cut_alone(self, _round: Readings, _groups: Groups) -> tuple[StablePhase, ...]:
+        """Cut a round by itself, if all rounds are cut one by one."""
+        return ()
+
+    def has_no_phase(self, _analysis: Analysis) -> bool:
+        """Whether rounds were cut, and no phase of any has a variance."""
+        return False
 
     def taken_for(self, _series: Sequence[Floats]) -> Unit:
         """Return the unit that the series so far are taken for."""
         return self
 
     def at_look(
-        self, series: Sequence[Floats], _options: Options
-    ) -> tuple[Unit, tuple[Notice, ...]]:
-        """Return the unit that a look takes the series for, and Notices of it."""
-        return self.taken_for(series), ()
+        self, series: Sequence[Floats], groups: Sequence[Groups], _options: Options
+    ) -> AtLook:
+        """Return what a look takes the series for."""
+        return AtLook(self, tuple(series), groups)
 
     def may_move(self, _readings: Readings, _n_effective: float) -> bool:
         """Whether few readings climb or fall: not known of rounds."""
@@ -197,8 +243,8 @@ class Unit(Protocol):
 
     def latest(
         self, rounds: list[Floats], most: int, statistic: Statistic
-    ) -> tuple[Floats, Statistic]:
-        """Return the last readings, and the statistic of these for a rough figure."""
+    ) -> tuple[Floats, Statistic] | None:
+        """Return the last readings, and the statistic of these for a rough figure, if any."""
         return latest(rounds, most), statistic
 
     def inferred(self, analysis: Analysis) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -56,6 +57,7 @@ from benchrigor.stats.readings.analysis import (
 )
 from benchrigor.stats.readings.asked_readings import (
     BY_ROUND,
+    AtLook,
     MinEvidence,
     Readings,
     Unit,
@@ -89,6 +91,7 @@ from benchrigor.stats.statistics.statistic import (
 )
 from benchrigor.stats.wps.lack_of_fit import diagnose_further
 from benchrigor.stats.wps.work_line import check_fit, fit_wps
+from benchrigor.stats.wps.work_schedule import WorkSchedule
 
 _OF_PRESETS = {
     "quick": MinEvidence(first_check=200, effective=50.0, fewest=MIN_FOR_AUTOCORRELATION),
@@ -263,17 +266,35 @@ class _Pieces(_Values):
         """Return the piece."""
         return piece
 
-    def units_in(self, _values: Floats) -> int:
+    def take(self, _values: Floats) -> int:
         """Return 1: how many pieces count is known where they are over."""
         return 1
 
+    def units_of(self, _readings: int, _usable: int, pieces: int) -> int:
+        """Return the pieces that are over."""
+        return pieces
+
+    def disturbed_of(self, _analysis: Analysis) -> int:
+        """Return 0: every piece has undisturbed readings."""
+        return 0
+
+    def next_look(self, units: int, _first: int) -> int:
+        """Return one piece more: there are few."""
+        return units + 1
+
+    def readings_left(self, _units: int, _readings: int) -> int:
+        """Return no end: a piece ends by its time."""
+        return sys.maxsize
+
     def at_look(
-        self, series: Sequence[Floats], options: Options
-    ) -> tuple[Unit, tuple[Notice, ...]]:
+        self, series: Sequence[Floats], groups: Sequence[Groups], options: Options
+    ) -> AtLook:
         """Return a single series where too few pieces make an interval."""
+        found = super().at_look(series, groups, options)
         if len(series) >= self.first_looks(options)[1]:
-            return self, ()
-        return SUCCESSIVE, (few_pieces(len(series), options.pieces),)
+            return found
+        notices = (few_pieces(len(series), options.pieces),)
+        return found.as_one(SUCCESSIVE)._replace(notices=notices)
 
     def cut(self, readings: Readings) -> tuple[StablePhase, ...]:
         """Cut pieces as asked, or take those after the first whole: the first had the warm-up."""
@@ -299,7 +320,30 @@ class _Pieces(_Values):
 class _Invocations(_Values):
     """Many readings per round, and every round has its own warm-up."""
 
-    kind, many, early_look = Kind.INVOCATIONS, True, 4
+    kind, many, restarted, early_look = Kind.INVOCATIONS, True, True, 4
+
+    def units_of(self, _readings: int, usable: int, _pieces: int) -> int:
+        """Return the usable rounds."""
+        return usable
+
+    def disturbed_of(self, _analysis: Analysis) -> int:
+        """Return 0: a round with hardly any undisturbed readings keeps all."""
+        return 0
+
+    def cut_alone(self, single: Readings, groups: Groups) -> tuple[StablePhase, ...]:
+        """Cut a round by the detector of the user, who may find phases in each."""
+        return self.cut(single.without_disturbed([groups])) if single.detector else ()
+
+    def has_no_phase(self, analysis: Analysis) -> bool:
+        """Whether no phase of any round has a variance."""
+        return not any(phase.n >= MIN_FOR_VARIANCE for phase in analysis.phases)
+
+    def at_look(
+        self, series: Sequence[Floats], groups: Sequence[Groups], options: Options
+    ) -> AtLook:
+        """Return a single series if each round gave one reading."""
+        found, unit = super().at_look(series, groups, options), self.taken_for(series)
+        return found if unit is self else found.as_one(unit)
 
     def series_of(self, _piece: int, rounds: int) -> int:
         """Return the number of the round."""
@@ -309,7 +353,7 @@ class _Invocations(_Values):
         """Whether its readings have a variance."""
         return values.size >= MIN_FOR_VARIANCE
 
-    def units_in(self, values: Floats) -> int:
+    def take(self, values: Floats) -> int:
         """Return 1 for a usable round."""
         return int(self.is_usable(values))
 
@@ -319,7 +363,7 @@ class _Invocations(_Values):
 
     def latest(
         self, rounds: list[Floats], most: int, statistic: Statistic
-    ) -> tuple[Floats, Statistic]:
+    ) -> tuple[Floats, Statistic] | None:
         """Return the statistic of each of the last rounds, of which the mean is shown."""
         if self.taken_for(rounds) is not self:
             return super().latest(rounds, most, statistic)
@@ -405,12 +449,15 @@ class ByWork(Unit):
 
     Parameters
     ----------
+    schedule
+        Chooses the amounts, and the rounds that count; None of amounts that were chosen before.
     reasons
         Why rounds count or do not, shape (n,) of `Reason`; None if all do.
     beyond
         Indices of the rounds that test the line at larger amounts.
     """
 
+    schedule: WorkSchedule | None = None
     reasons: Any = None
     beyond: tuple[int, ...] = ()
     kind: Kind = Kind.WORK
@@ -418,13 +465,34 @@ class ByWork(Unit):
     many: bool = False
     is_foreseen: bool = False
 
+    def take(self, values: Floats) -> int:
+        """Pass amount and duration of a round to the schedule, which knows whether it counts."""
+        self._scheduled.tell(*values)
+        return 1
+
+    def units_of(self, _readings: int, _usable: int, _pieces: int) -> int:
+        """Return the rounds after the pilots that count."""
+        return self._scheduled.sample
+
+    def at_look(
+        self, series: Sequence[Floats], groups: Sequence[Groups], _options: Options
+    ) -> AtLook:
+        """Return amounts and durations, and which rounds count."""
+        schedule, (pairs,) = self._scheduled, series
+        unit = replace(self, reasons=schedule.reasons, beyond=schedule.beyond)
+        return AtLook(unit, tuple(pairs.reshape(-1, 2).T), groups, schedule.notices)
+
+    def latest(self, _rounds: list[Floats], _most: int, _statistic: Statistic) -> None:
+        """Return nothing: a line through few rounds is fitted after every round."""
+
+    @property
+    def _scheduled(self) -> WorkSchedule:
+        assert self.schedule is not None  # noqa: S101  # for the type checker: of a session
+        return self.schedule
+
     def groups_of(self, finished: Round, _values: Floats, _metric: Metric) -> Groups:
         """Return the round as one group."""
         return groups_of(finished.delays, np.array([finished.duration_s]))
-
-    def units_in(self, _values: Floats) -> int:
-        """Return 1: which rounds count, the schedule of work knows."""
-        return 1
 
     @property
     def left_out(self) -> tuple[int, ...]:
@@ -531,6 +599,13 @@ _UNITS: dict[Kind, Unit] = {
 def unit_of(analysis: Analysis) -> Unit:
     """Return what an analysis infers from."""
     return _UNITS[analysis.kind]
+
+
+def unit_of_rounds(options: Options) -> Unit:
+    """Return what a session with these options takes the many readings of its rounds for."""
+    if options.rounds == "restarted":
+        return INVOCATIONS
+    return PIECES if options.pieces > 1 else SUCCESSIVE
 
 
 def share_of_width(analysis: Analysis, preset: str | None) -> float:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from numpy.polynomial import Polynomial
 
 from benchrigor.errors import InvalidInput, WorkTooShort
-from benchrigor.model import Code, Notice, RoundPlan
+from benchrigor.model import Code, Notice, Options, RoundPlan
 from benchrigor.model.checks import attempt
 from benchrigor.model.options import check_work
 from benchrigor.model.readings import Reason
@@ -431,6 +431,20 @@ class WorkSchedule:
         if self._whole:
             return min(math.ceil(work), int(self._most))
         return min(work, self._high)
+
+
+def schedule_for(options: Options, seed: int) -> WorkSchedule | None:
+    """Return the schedule of a session; None if the work of its rounds does not vary."""
+    if options.work_range is None:
+        return None
+    return WorkSchedule(
+        *options.work_range,
+        order=options.work_order,
+        shortest_s=options.short_round_s,
+        quick_s=min(options.quick_s, options.budget_s),
+        quick_rounds=options.quick_rounds,
+        seed=seed,
+    )
 
 
 def _small_work(selection: _Selection, work: Floats) -> list[Notice]:
