@@ -26,14 +26,13 @@ from typing import Self
 
 from benchrigor.errors import InvalidInput
 from benchrigor.files import remove_whole, write_whole
-from benchrigor.model.checks import attempt, is_number, refuse, wrong_choice, wrong_values
+from benchrigor.model.checks import is_number, refuse, wrong_choice, wrong_values
 from benchrigor.model.codec import decode, encode, is_there
 from benchrigor.model.estimate import Quantity
 from benchrigor.model.series import short
-from benchrigor.queues.arithmetic.periods import Asked, PeriodTable
+from benchrigor.queues.arithmetic.periods import Asked, PeriodTable, wrong_asked
 from benchrigor.queues.counting.writers import Double, End, Owners
 from benchrigor.queues.data import PipelineAdvice, ServiceRate
-from benchrigor.queues.estimating.rates import estimator_of
 from benchrigor.queues.recordings import RecordingWriter
 from benchrigor.queues.stages import MonitorReport, QueueGrowth, Stage, stages_of
 from benchrigor.queues.tap import Tap
@@ -533,5 +532,4 @@ def _check(asked: Asked, where: object, record: object) -> None:
         problems.append(f"record is {str(record)!r}, a folder, expected the path of a file")
     elif record is not None and not is_there(Path(record).absolute().parent, Path.is_dir):
         problems.append(f"record is {str(record)!r}, expected a path in a folder that exists")
-    attempt(problems, estimator_of, replace(asked, period_s=None))
-    refuse(problems)
+    refuse(problems, wrong_asked(replace(asked, period_s=None)))

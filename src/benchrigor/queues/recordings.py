@@ -81,9 +81,8 @@ from benchrigor.queues.arithmetic.periods import (
 from benchrigor.queues.data import ServiceRate
 from benchrigor.queues.estimating.rates import (
     LARGEST,
-    ServiceRateEstimator,
+    Estimator,
     estimator_of,
-    tell_periods,
 )
 
 _TITLE, _VERSION = "benchrigor queue recording", "1"
@@ -595,20 +594,20 @@ def rate_recording(
     """
     method = method or (BUSY_TIME if "blocked_s" in recording.head.roles else QUANTILE)
     wanted = {"target": target, "confidence": confidence}
-    estimators: dict[str, ServiceRateEstimator] = {}
+    estimators: dict[str, Estimator] = {}
     pooled = defaultdict[str, PooledPeriods](lambda: PooledPeriods(table_of(items=()), most=_MOST))
     for name, periods in recording.periods():
         if end in {None, name}:
             if name not in estimators:
                 estimators[name] = _estimator(method, recording.head, periods, **wanted)
-            tell_periods(estimators[name], periods)
+            estimators[name].add(periods)
             pooled[name].add(periods)
     if end is not None and end not in recording.ends:
         raise InvalidInput(_unknown(end, recording))
     return [
         RecordedEnd(
             name=name,
-            rates=tuple(estimators[name].rates) if name in estimators else (),
+            rates=tuple(estimators[name].rates()) if name in estimators else (),
             periods=pooled[name].all(),
         )
         for name in recording.ends
@@ -618,7 +617,7 @@ def rate_recording(
 
 def _estimator(
     method: str, head: RecordingHead, periods: PeriodTable, **wanted: float
-) -> ServiceRateEstimator:
+) -> Estimator:
     if method not in {*METHODS, PUBLISHED}:
         known = ", ".join((*METHODS, PUBLISHED))
         raise InvalidInput(f"method is {method!r}, expected one of {known}")

@@ -1,17 +1,12 @@
 """Successive periods of a stage: one table, from the sampler to estimators, files and pictures.
 
-A table is a structured array with a row for every period, or for every stretch of several. NaN is
-what is not known. Its fields add up, but for beginnings and servers.
-
-Estimators go on with batches of periods, and moments that combine. A block of batches is a matrix,
-shape (rows, n): `Row` names the rows, and a column is a batch of successive periods. Pooling
-adjacent batches keeps all that is needed later, so a stream of any length fits into a bounded
-number of columns.
+A table is a structured array with a row for every period, or for every batch of several. NaN is
+what is not known. `join` makes one row of several, of which nothing is lost that is needed later:
+so a stream of any length fits into a bounded number of rows.
 """
 
 from __future__ import annotations
 
-import enum
 import math
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -20,12 +15,20 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import Code, Estimate, Notice
-from benchrigor.model.series import Floats
+from benchrigor.model.checks import (
+    attempt,
+    wrong_choice,
+    wrong_number,
+    wrong_values,
+    wrong_whole,
+)
+from benchrigor.model.series import Floats, Ints
 from benchrigor.queues.data import RateReason, ServiceMoments, ServiceProcess, ServiceRate
+from benchrigor.stats.series.interval import check_confidence
 
 NOTHING = 1e-9  # seconds below which a time is the rounding of a difference, and counts as 0
 
-_FIELDS = {  # and their values where nobody gives any
+_GIVEN = {  # fields, and their values where nobody gives any
     "start_s": 0.0,  # since watching began
     "period_s": np.nan,  # the realised width
     "servers": 1.0,  # threads or processes that serve side by side
@@ -35,12 +38,35 @@ _FIELDS = {  # and their values where nobody gives any
     "delay_s": np.nan,  # time that the stage waited for a processor
     "bytes": np.nan,
     "given": np.nan,  # items written, of a stage that reads and writes
-    "whole": True,  # whether the same threads served all the time
+    "whole": 1.0,  # whether the same threads served all the time
 }
-# Of periods whose time of waiting is known, else 0: their items, and the time that was no waiting.
-_DERIVED = ("served", "busy_s")
+# What follows from these, and adds up. What is not known adds 0.
+_DERIVED = (
+    "periods",
+    "used",  # of these, those whose time of waiting is known; the next fields are of them
+    "unblocked",  # those without waiting
+    "served",  # items
+    "busy_s",  # time of all servers that was no waiting
+    "cpu_known_s",  # processor time, and the items of the periods in which it is known
+    "cpu_served",
+    "delay_known_s",  # time waited for a processor, and the busy time of the same periods
+    "delay_busy_s",
+)
+# Observations of items and busy time, one in a period, and their central moments as sums.
+_MOMENTS = ("items_2", "items_busy", "busy_2", "items_3", "items_2_busy", "items_busy_2", "busy_3")
+_FIELDS = (*_GIVEN, *_DERIVED, "observed", *_MOMENTS)
+_OF_PAIRS = slice(_FIELDS.index("served"), _FIELDS.index("busy_s") + 1)
+_OF_MOMENTS = slice(len(_FIELDS) - len(_MOMENTS), len(_FIELDS))
+
+_ALL = np.zeros(1, dtype=np.int64)  # where one group begins that holds all rows
 
 PeriodTable: TypeAlias = npt.NDArray[np.void]
+
+
+def empty(size: int = 0, *, queues: int = 0) -> PeriodTable:
+    """Return a table with rows of nothing, of a stage that reads so many queues."""
+    fields: list[Any] = [(name, np.float64) for name in _FIELDS]
+    return np.zeros(size, dtype=[*fields, ("arrived", np.float64, (queues,))])
 
 
 def table_of(*, arrived: Any = (), **columns: Any) -> PeriodTable:
@@ -48,28 +74,114 @@ def table_of(*, arrived: Any = (), **columns: Any) -> PeriodTable:
 
     ``arrived`` are the items that entered the queues which the stage reads, shape (queues, n).
     """
-    fields: list[Any] = [(name, np.float64) for name in (*_FIELDS, *_DERIVED)]
-    fields.append(("arrived", np.float64, (len(arrived),)))
-    table = np.empty(np.size(columns["items"]), dtype=fields)
-    for name, value in _FIELDS.items():
+    table = empty(np.size(columns["items"]), queues=len(arrived))
+    for name, value in _GIVEN.items():
         table[name] = columns.get(name, value)
-    is_known = ~np.isnan(table["blocked_s"])
+    table["periods"] = 1.0
+    table["unblocked"] = table["blocked_s"] <= NOTHING
+    table["used"] = table["observed"] = is_known = ~np.isnan(table["blocked_s"])
     table["served"] = np.where(is_known, table["items"], 0.0)
     waited_s = np.where(table["blocked_s"] > NOTHING, table["blocked_s"], 0.0)
     busy_s = np.maximum(table["servers"] * table["period_s"] - waited_s, 0.0)
     table["busy_s"] = np.where(is_known, busy_s, 0.0)
+    derive_processor(table)
     for queue, items in enumerate(arrived):
         table["arrived"][:, queue] = items
     return table
 
 
-def join(table: PeriodTable, starts: Any) -> PeriodTable:
-    """Join groups of successive rows, which begin at given ones, ascending from 0."""
-    fields = table.dtype.itemsize // table["start_s"].itemsize
-    numbers = table.view(np.float64).reshape(table.size, fields)
-    joined: PeriodTable = np.add.reduceat(numbers, starts, axis=0).view(table.dtype).ravel()
+def derive_processor(table: PeriodTable) -> None:
+    """Derive what adds up of the processor time and the delay of periods."""
+    served, busy_s, is_known = table["served"], table["busy_s"], table["used"] > 0.0
+    has_cpu, has_delay = (is_known & ~np.isnan(table[name]) for name in ("cpu_s", "delay_s"))
+    table["cpu_known_s"] = np.where(has_cpu, table["cpu_s"], 0.0)
+    table["cpu_served"] = served * has_cpu
+    # A thread that is woken waits for a processor too, but within the blocked time.
+    room_s = np.maximum(busy_s - table["cpu_known_s"], 0.0)
+    table["delay_known_s"] = np.where(has_delay, np.minimum(table["delay_s"], room_s), 0.0)
+    table["delay_busy_s"] = busy_s * has_delay
+
+
+# --- Rows are copied as plain numbers: numpy copies structured ones field by field.
+
+
+def _numbers(table: PeriodTable) -> Floats:
+    """Return a view of a table as plain numbers, shape (n, fields)."""
+    numbers = table.view(np.float64)
+    return numbers.reshape(table.size, table.itemsize // numbers.itemsize)
+
+
+def _as_table(numbers: Floats, like: PeriodTable) -> PeriodTable:
+    table: PeriodTable = np.ascontiguousarray(numbers).view(like.dtype).reshape(len(numbers))
+    return table
+
+
+def rows_of(table: PeriodTable, which: Any) -> PeriodTable:
+    """Return some rows, by their indices or flags, as a copy."""
+    return _as_table(_numbers(table)[which], table)
+
+
+def stack(*tables: PeriodTable) -> PeriodTable:
+    """Return the rows of tables, one after the other; the first may leave arrivals out."""
+    first = _numbers(tables[0])
+    rest = [_numbers(table)[:, : first.shape[1]] for table in tables[1:]]
+    return _as_table(np.concatenate([first, *rest]), tables[0])
+
+
+def join(table: PeriodTable, starts: Ints = _ALL) -> PeriodTable:
+    """Join groups of rows, which begin at ascending places, to one observation each."""
+    joined = _sums(table, starts)
+    joined["observed"] = joined["used"] > 0.0
+    _numbers(joined)[:, _OF_MOMENTS] = 0.0
+    return joined
+
+
+def pool(table: PeriodTable, starts: Ints = _ALL) -> PeriodTable:
+    """Join groups of rows, of which all observations stay.
+
+    With the number n_i of observations of a row, and the distance d_i of their mean from the
+    group's: M2 = sum M2_i + n_i d_i^2 and M3 = sum M3_i + 3 d_i M2_i + n_i d_i^3, and similarly for
+    products (Pébay 2008, the pairwise formulas summed over a group).
+    """
+    pooled = _sums(table, starts)
+    sizes = np.concatenate([starts[1:], [table.size]]) - starts
+    means, centres = (
+        _share(_numbers(rows)[:, _OF_PAIRS].T, rows["observed"]) for rows in (table, pooled)
+    )
+    c, b = means - np.repeat(centres, sizes, axis=1)
+    n, cc, cb, bb = (table[name] for name in ("observed", *_MOMENTS[:3]))
+    added = [
+        n * c * c,
+        n * c * b,
+        n * b * b,
+        c * (3.0 * cc + n * c * c),
+        2.0 * c * cb + b * (cc + n * c * c),
+        2.0 * b * cb + c * (bb + n * b * b),
+        b * (3.0 * bb + n * b * b),
+    ]
+    _numbers(pooled)[:, _OF_MOMENTS] += np.add.reduceat(added, starts, axis=1).T
+    return pooled
+
+
+def _sums(table: PeriodTable, starts: Ints) -> PeriodTable:
+    """Return the sums of groups of rows; beginnings and servers are of the first row of each."""
+    sums = _as_table(np.add.reduceat(_numbers(table), starts, axis=0), table)
     for name in ("start_s", "servers"):
-        joined[name] = table[name][starts]
+        sums[name] = table[name][starts]
+    return sums
+
+
+def join_evenly(table: PeriodTable, number: int) -> PeriodTable:
+    """Join every ``number`` successive periods to one, which is unblocked, or used, if all are."""
+    if number == 1:
+        return table
+    starts = np.arange(0, table.size - number + 1, number)
+    table = table[: starts.size * number]
+    joined = join(table, starts)
+    joined["periods"] = 1.0
+    for name in ("unblocked", "used"):
+        joined[name] = np.minimum.reduceat(table[name], starts)
+    joined["observed"] = joined["used"]
     return joined
 
 
@@ -102,15 +214,15 @@ class PooledPeriods:
 
     def all(self) -> PeriodTable:
         """Return all stretches, including the one that is not full yet."""
-        return np.concatenate([self.full, self._open])
+        return stack(self.full, self._open)
 
     def _fill(self, periods: PeriodTable) -> None:
         """Add periods, no more than there is room for."""
-        together = np.concatenate([self._open, periods])
+        together = stack(self._open, periods)
         starts = np.arange(self._open.size - self._taken, together.size, self._size)
         sums = join(together, np.maximum(starts, 0))
         number, self._taken = divmod(self._taken + periods.size, self._size)
-        self.full, self._open = np.concatenate([self.full, sums[:number]]), sums[number:]
+        self.full, self._open = stack(self.full, sums[:number]), sums[number:]
         if self.full.size == self._most:
             self.full = join(self.full, np.arange(0, self._most, 2))
             self._size *= 2
@@ -127,113 +239,15 @@ _EXPONENTIAL, _ERRORS = 0.15, 2.0
 _WAIT_S = 0.004
 
 
-class Row(enum.IntEnum):
-    """Rows of a block; those before ``COUNT`` are sums over periods, the last seven are moments.
-
-    Processor time and delay are sums over the periods in which they are known; ``CPU_ITEMS`` and
-    ``DELAY_BUSY`` are the items and the busy time of the same periods. ``COUNT`` is the number of
-    observations (items, busy time); the rows after it are their central moments, as sums.
-    """
-
-    ITEMS = 0
-    BUSY = 1
-    WALL = 2
-    PERIODS = 3
-    UNBLOCKED = 4
-    USED = 5
-    CPU = 6
-    CPU_ITEMS = 7
-    DELAY = 8
-    DELAY_BUSY = 9
-    COUNT = 10
-    ITEMS_2 = 11
-    ITEMS_BUSY = 12
-    BUSY_2 = 13
-    ITEMS_3 = 14
-    ITEMS_2_BUSY = 15
-    ITEMS_BUSY_2 = 16
-    BUSY_3 = 17
-
-
-_PAIR = slice(Row.ITEMS, Row.BUSY + 1)
-
-
-def sums_of(table: PeriodTable) -> Floats:
-    """Return what adds up of periods, shape (Row.COUNT, n)."""
-    known = ~np.isnan(table["blocked_s"])
-    # An unknown time adds 0, and so do the items and the busy time of its period.
-    has_cpu, has_delay = known & ~np.isnan(table["cpu_s"]), known & ~np.isnan(table["delay_s"])
-    served, busy_s = table["served"], table["busy_s"]
-    periods = np.empty((Row.COUNT, table.size))
-    periods[Row.ITEMS] = served
-    periods[Row.BUSY] = busy_s
-    periods[Row.WALL] = table["period_s"]
-    periods[Row.PERIODS] = 1.0
-    periods[Row.UNBLOCKED] = table["blocked_s"] <= NOTHING
-    periods[Row.USED] = known
-    periods[Row.CPU] = np.where(has_cpu, table["cpu_s"], 0.0)
-    periods[Row.CPU_ITEMS] = served * has_cpu
-    # A thread that is woken waits for a processor too, but within the blocked time.
-    room_s = np.maximum(busy_s - periods[Row.CPU], 0.0)
-    periods[Row.DELAY] = np.where(has_delay, np.minimum(table["delay_s"], room_s), 0.0)
-    periods[Row.DELAY_BUSY] = busy_s * has_delay
-    return periods
-
-
-def batches_of(columns: npt.ArrayLike) -> Floats:
-    """Return batches of single periods from their first rows, shape (Row.COUNT, n)."""
-    sums = np.asarray(columns, dtype=np.float64)
-    return np.vstack([sums, np.zeros((len(Row) - Row.COUNT, sums.shape[1]))])
-
-
-def as_observations(batches: Floats) -> Floats:
-    """Return the batches, every one as a single observation of items and busy time."""
-    found = batches.copy()
-    found[Row.COUNT] = batches[Row.USED] > 0.0
-    found[Row.ITEMS_2 :] = 0.0
-    return found
-
-
-def pool(batches: Floats, starts: npt.NDArray[np.int64]) -> Floats:
-    """Pool adjacent batches; ``starts`` are the first ones of the groups, ascending from 0.
-
-    With the number n_i of observations of a batch, and the distance d_i of their mean from the
-    group's: M2 = sum M2_i + n_i d_i^2 and M3 = sum M3_i + 3 d_i M2_i + n_i d_i^3, and similarly for
-    products (Pébay 2008, the pairwise formulas summed over a group).
-    """
-    sums: Floats = np.add.reduceat(batches, starts, axis=1)
-    sizes = np.concatenate([starts[1:], [batches.shape[1]]]) - starts
-    n = batches[Row.COUNT]
-    means, centres = (_share(block[_PAIR], block[Row.COUNT]) for block in (batches, sums))
-    c, b = means - np.repeat(centres, sizes, axis=1)
-    cc, cb, bb = batches[Row.ITEMS_2 : Row.ITEMS_3]
-    added = [
-        n * c * c,
-        n * c * b,
-        n * b * b,
-        c * (3.0 * cc + n * c * c),
-        2.0 * c * cb + b * (cc + n * c * c),
-        2.0 * b * cb + c * (bb + n * b * b),
-        b * (3.0 * bb + n * b * b),
-    ]
-    sums[Row.ITEMS_2 :] += np.add.reduceat(np.vstack(added), starts, axis=1)
-    return sums
-
-
-def rates_of(batches: Floats) -> Floats:
-    """Return items per busy second, batch by batch; 0 if it was never busy."""
-    return _share(batches[Row.ITEMS], batches[Row.BUSY])
-
-
 def _share(parts: Floats, wholes: Floats) -> Floats:
     found: Floats = np.divide(parts, wholes, out=np.zeros_like(parts), where=wholes > 0.0)
     return found
 
 
-def ripen(batches: Floats, *, items: float = 16.0) -> tuple[Floats, npt.NDArray[np.int64]]:
+def ripen(batches: PeriodTable, *, items: float = 16.0) -> tuple[PeriodTable, Ints]:
     """Pool adjacent batches until they hold ``items`` on average; return them and their starts."""
-    size = batches.shape[1]
-    served = float(batches[Row.ITEMS].sum())
+    size = batches.size
+    served = float(batches["served"].sum())
     group = 1
     while group < size and served * group < items * size:
         group *= 2
@@ -241,10 +255,10 @@ def ripen(batches: Floats, *, items: float = 16.0) -> tuple[Floats, npt.NDArray[
     starts = np.arange(0, max(size - group, 0) + 1, group, dtype=np.int64)
     if group == 1:
         return batches, starts
-    return as_observations(pool(batches, starts)), starts
+    return join(batches, starts), starts
 
 
-def service_moments(batches: Floats) -> ServiceMoments | None:
+def service_moments(batches: PeriodTable) -> ServiceMoments | None:
     """Return the moments of the service time from how counts vary with busy time.
 
     None with fewer than 30 observations, or without any item. Batches must have `ripen`.
@@ -257,21 +271,17 @@ def service_moments(batches: Floats) -> ServiceMoments | None:
     e = N - a t, b = E e^2 / E t and c = (E e^3 - 3 b E e t) / E t.
 
     >>> rng = np.random.default_rng(1)
-    >>> periods = np.zeros((Row.COUNT, 5000))
-    >>> periods[Row.ITEMS], periods[Row.BUSY] = rng.poisson(100.0, 5000), 0.1
-    >>> periods[Row.USED] = 1.0
-    >>> moments = service_moments(as_observations(batches_of(periods)))
+    >>> periods = table_of(items=rng.poisson(100.0, 5000), period_s=0.1)
+    >>> moments = service_moments(periods)
     >>> str(moments.process), round(moments.mean_s * 1e3, 2)
     ('exponential', 1.0)
     """
-    whole = batches[:, 0]
-    if batches.shape[1] > 1:
-        whole = pool(batches, np.zeros(1, dtype=np.int64))[:, 0]
-    count, items, busy = (float(whole[row]) for row in (Row.COUNT, Row.ITEMS, Row.BUSY))
+    whole = batches if batches.size == 1 else pool(batches)
+    count, items, busy = (float(whole[name][0]) for name in ("observed", "served", "busy_s"))
     if count < FEWEST_COUNTS or items <= 0.0:
         return None
     rate, mean_s = items / busy, busy / items
-    _, cb, bb, ccc, ccb, cbb, bbb = whole[Row.ITEMS_2 :].tolist()
+    _, cb, bb, ccc, ccb, cbb, bbb = (float(whole[name][0]) for name in _MOMENTS)
     spread = dispersion(whole)
     skew = ccc - 3.0 * rate * ccb + 3.0 * rate**2 * cbb - rate**3 * bbb
     skew = (skew - 3.0 * spread * (cb - rate * bb)) / busy
@@ -285,11 +295,11 @@ def service_moments(batches: Floats) -> ServiceMoments | None:
     )
 
 
-def dispersion(batch: Floats) -> float:
-    """Return the variance of items per busy second, of one batch, shape (rows,)."""
-    busy, count = float(batch[Row.BUSY]), float(batch[Row.COUNT])
-    rate = float(batch[Row.ITEMS]) / busy
-    cc, cb, bb = map(float, batch[Row.ITEMS_2 : Row.ITEMS_3])
+def dispersion(batch: PeriodTable) -> float:
+    """Return the variance of items per busy second, of one batch."""
+    names = ("observed", "served", "busy_s", *_MOMENTS[:3])
+    count, items, busy, cc, cb, bb = (float(batch[name][0]) for name in names)
+    rate = items / busy
     residuals = max(0.0, cc - 2.0 * rate * cb + rate**2 * bb)
     return residuals / busy * count / max(count - 1.0, 1.0)
 
@@ -334,6 +344,18 @@ class Asked:
     confidence: float = 0.95
 
 
+def wrong_asked(asked: Asked) -> list[str]:
+    """Return the problems with what an estimator is asked for."""
+    problems = wrong_choice("method", asked.method, METHODS)
+    is_flag = isinstance(asked.guards, bool)
+    problems += wrong_values([("guards", asked.guards, is_flag, "True or False")])
+    attempt(problems, check_confidence, asked.confidence)
+    if asked.period_s is not None:
+        problems += wrong_number("period_s", asked.period_s)
+    problems += wrong_whole("servers", asked.servers)
+    return problems + wrong_number("target", asked.target)
+
+
 def has_moved(former: ServiceRate, latter: ServiceRate) -> bool:
     """Return whether a rate differs from a former one by a fifth, and by three standard errors."""
     if former.estimate is None or latter.estimate is None:
@@ -344,8 +366,8 @@ def has_moved(former: ServiceRate, latter: ServiceRate) -> bool:
 
 
 def service_rate(
-    seen: Floats,
-    kept: Floats,
+    seen: PeriodTable,
+    kept: PeriodTable,
     *,
     asked: Asked,
     began_s: float,
@@ -354,27 +376,30 @@ def service_rate(
     moments: ServiceMoments | None,
     cpu_rate: Estimate | None = None,
 ) -> ServiceRate:
-    """Make a rate from the sums over all periods, and over the periods that count."""
-    busy_s = float(kept[Row.DELAY_BUSY])
-    delay_share = float(kept[Row.DELAY]) / busy_s if busy_s > 0.0 else None
+    """Make a rate from a row for all periods, and a row for those that count."""
+    counted = ("periods", "used", "served", "delay_busy_s", "delay_known_s")
+    number, used, served, busy_s, delay_s = (float(kept[name][0]) for name in counted)
+    periods, unblocked, wall_s = (
+        float(seen[name][0]) for name in ("periods", "unblocked", "period_s")
+    )
+    delay_share = delay_s / busy_s if busy_s > 0.0 else None
     notices = []
     if delay_share is not None and delay_share > DISTURBED:
         notices.append(Notice.of(Code.DISTURBED_RATE, delay_share=delay_share))
-    if kept[Row.USED] < kept[Row.PERIODS]:
-        dropped = 1.0 - float(kept[Row.USED] / kept[Row.PERIODS])
-        notices.append(Notice.of(Code.DROPPED_PERIODS, dropped=dropped))
+    if used < number:
+        notices.append(Notice.of(Code.DROPPED_PERIODS, dropped=1.0 - used / number))
     return ServiceRate(
         estimate=estimate,
         converged=reason is None,
         reason=reason,
         method=asked.method,
         start_s=began_s,
-        stop_s=began_s + float(seen[Row.WALL]),
-        periods=int(seen[Row.PERIODS]),
-        unblocked=int(seen[Row.UNBLOCKED]),
-        used=int(kept[Row.USED]),
-        period_s=float(seen[Row.WALL] / seen[Row.PERIODS]),
-        items=int(kept[Row.ITEMS]),
+        stop_s=began_s + wall_s,
+        periods=int(periods),
+        unblocked=int(unblocked),
+        used=int(used),
+        period_s=wall_s / periods,
+        items=int(served),
         servers=asked.servers,
         cpu_rate=cpu_rate,
         delay_share=delay_share,

@@ -18,14 +18,15 @@ from benchrigor.queues.arithmetic.periods import (
     BUSY_TIME,
     RIPE,
     Asked,
-    Row,
-    as_observations,
-    batches_of,
+    PeriodTable,
+    empty,
+    join,
     pool,
-    rates_of,
     ripen,
+    rows_of,
     service_moments,
     service_rate,
+    stack,
 )
 from benchrigor.queues.data import RateReason, ServiceRate
 from benchrigor.stats.series.interval import scale, student_t
@@ -39,7 +40,6 @@ _PIECE = 1024  # periods of a longer batch that are kept one by one until they m
 # A rate is restless if this number of ended phases lasted longer together than the one under way:
 # simulated independent services never had as many, with stalls, a change or neither.
 _RESTLESS = 5
-_ALL = np.zeros(1, dtype=np.int64)
 
 
 class BusyTime:
@@ -49,68 +49,67 @@ class BusyTime:
         self._rate = partial(busy_rate, asked=asked)
         self._ended: deque[ServiceRate] = deque(maxlen=most)
         self._began_s = 0.0
-        self._batches = batches_of(np.zeros((Row.COUNT, 0)))
+        self._batches = empty()
         # Periods of a batch, and of an observation of items and busy time.
         self._size = self._unit = 1
-        self._open: Floats | None = None
-        self._begun = np.zeros((Row.COUNT, 1))
+        self._open = empty()
+        self._begun = empty()
         # Parts of the batch that is not full: observations, the next one, and single periods.
-        self._loose = np.zeros((Row.COUNT, 0))
+        self._loose = empty()
 
-    def add(self, periods: Floats) -> None:
-        """Take more periods, shape (Row.COUNT, n).
+    def add(self, periods: PeriodTable) -> None:
+        """Take more periods.
 
         Sums are built of the same pieces however periods are added, and rates are equal to the
         last digit.
         """
-        rest = np.hstack([self._loose, periods])
-        while (piece := min(self._size, _PIECE)) <= rest.shape[1]:
+        rest = stack(self._loose, periods)
+        while (piece := min(self._size, _PIECE)) <= rest.size:
             number = 1
             if piece == self._size:
-                number = min(rest.shape[1] // piece, self._until_next_check())
-            self._take(rest[:, : number * piece])
-            rest = rest[:, number * piece :]
-        self._loose = rest.copy()  # a view would hold all of them
+                number = min(rest.size // piece, self._until_next_check())
+            self._take(rest[: number * piece])
+            rest = rest[number * piece :]
+        self._loose = stack(rest)  # a view would hold all of them
 
     def rates(self) -> list[ServiceRate]:
         """Return the rates of all phases, the one under way last."""
         now, ended = self._now(), list(self._ended)
-        if not now.shape[1]:
+        if not now.size:
             return ended
         return [*ended, _warn_if_restless(self._rate(now, began_s=self._began_s), ended)]
 
-    def _take(self, periods: Floats) -> None:
+    def _take(self, periods: PeriodTable) -> None:
         """Take whole batches, or a piece of the open one."""
-        if periods.shape[1] >= self._size:
+        if periods.size >= self._size:
             units = _sum_up(periods, self._unit)
-            starts = np.arange(0, units.shape[1], self._size // self._unit, dtype=np.int64)
+            starts = np.arange(0, units.size, self._size // self._unit)
             batches = units if self._unit == self._size else pool(units, starts)
         else:
             self._join(periods)
-            if self._open is None or self._open[Row.PERIODS, 0] < self._size:
+            if self._open["periods"].sum() < self._size:
                 return
-            batches, self._open = self._open, None
-        self._batches = np.hstack([self._batches, batches])
-        if _is_checked_at(self._batches.shape[1]):
+            batches, self._open = self._open, empty()
+        self._batches = stack(self._batches, batches)
+        if _is_checked_at(self._batches.size):
             self._end_shifted_phase()
-        if self._batches.shape[1] >= _BATCHES:
+        if self._batches.size >= _BATCHES:
             self._pool()
 
-    def _join(self, piece: Floats) -> None:
+    def _join(self, piece: PeriodTable) -> None:
         """Add a piece to the open batch, or to an observation that is longer."""
         if self._unit > _PIECE:
-            self._begun = self._begun + piece.sum(axis=1, keepdims=True)
-            if self._begun[Row.PERIODS, 0] < self._unit:
+            self._begun = join(stack(self._begun, piece))
+            if self._begun["periods"][0] < self._unit:
                 return
-            units = as_observations(batches_of(self._begun))
-            self._begun = np.zeros_like(self._begun)
+            units, self._begun = self._begun, empty()
         else:
             units = _sum_up(piece, self._unit)
-        self._open = pool(units if self._open is None else np.hstack([self._open, units]), _ALL)
+        self._open = pool(stack(self._open, units))
 
     def _until_next_check(self) -> int:
         """Return after how many batches the end of the phase is sought, or they are pooled."""
-        number = int(self._batches.shape[1])
+        number = self._batches.size
         later = max(number + 1, FEWEST)
         while later < _BATCHES and not _is_checked_at(later):
             later += 1
@@ -118,49 +117,51 @@ class BusyTime:
 
     def _end_shifted_phase(self) -> None:
         """End the phase if another one has begun."""
-        busy = np.flatnonzero(self._batches[Row.BUSY] > 0.0)
+        busy = np.flatnonzero(self._batches["busy_s"] > 0.0)
         if busy.size:
-            ripe, starts = ripen(self._batches[:, busy])
+            ripe, starts = ripen(rows_of(self._batches, busy))
             place = find_shift(ripe)
             if place is not None:
                 self._end_phase(int(busy[starts[place]]))
 
     def _end_phase(self, place: int) -> None:
         """End a phase before a batch; the next begins after it, for it may hold some of both."""
-        self._ended.append(self._rate(self._batches[:, :place], began_s=self._began_s))
-        self._began_s += float(self._batches[Row.WALL, : place + 1].sum())
-        self._batches = self._batches[:, place + 1 :]
+        self._ended.append(self._rate(self._batches[:place], began_s=self._began_s))
+        self._began_s += float(self._batches["period_s"][: place + 1].sum())
+        self._batches = self._batches[place + 1 :]
         self._size = max(self._unit, self._size // _FINER)
 
     def _pool(self) -> None:
         """Pool neighbours; as long as they hold few items, a pair becomes one observation."""
         ripe = self._unit < self._size or self._is_ripe()
-        starts = np.arange(0, self._batches.shape[1], 2, dtype=np.int64)
-        self._batches = pool(self._batches, starts)
+        combine = pool if ripe else join
+        self._batches = combine(self._batches, np.arange(0, self._batches.size, 2))
         self._size *= 2
         if not ripe:
-            self._batches = as_observations(self._batches)
             self._unit = self._size
 
     def _is_ripe(self) -> bool:
-        busy = self._batches[:, self._batches[Row.BUSY] > 0.0]
-        return bool(busy.shape[1]) and ripen(busy, items=RIPE)[0] is busy
+        busy = _busy_ones(self._batches)
+        return bool(busy.size) and ripen(busy, items=RIPE)[0] is busy
 
-    def _now(self) -> Floats:
+    def _now(self) -> PeriodTable:
         """Return all batches of the phase under way; an unfinished one joins the last full one."""
-        rest = [] if self._open is None else [self._open]
-        begun = self._begun + self._loose.sum(axis=1, keepdims=True)
-        if begun[Row.PERIODS, 0]:
-            rest.append(as_observations(batches_of(begun)))
-        batches = np.hstack([self._batches, *rest])
-        full = max(self._batches.shape[1], min(batches.shape[1], 1))
-        return pool(batches, np.arange(full, dtype=np.int64)) if full else batches
+        batches = stack(self._batches, self._open)
+        begun = stack(self._begun, self._loose)
+        if begun.size:
+            batches = stack(batches, join(begun))
+        full = max(self._batches.size, min(batches.size, 1))
+        return pool(batches, np.arange(full)) if full else batches
 
 
-def _sum_up(periods: Floats, size: int) -> Floats:
+def _sum_up(periods: PeriodTable, size: int) -> PeriodTable:
     """Return every ``size`` periods as one observation."""
-    starts = np.arange(0, periods.shape[1], size, dtype=np.int64)
-    return as_observations(batches_of(np.add.reduceat(periods, starts, axis=1)))
+    return join(periods, np.arange(0, periods.size, size))
+
+
+def _busy_ones(batches: PeriodTable) -> PeriodTable:
+    """Return the batches in which the stage was busy."""
+    return rows_of(batches, batches["busy_s"] > 0.0)
 
 
 def _is_checked_at(number: int) -> bool:
@@ -189,35 +190,34 @@ def _warn_if_restless(rate: ServiceRate, ended: Sequence[ServiceRate]) -> Servic
     return replace(rate, notices=(*rate.notices, notice))
 
 
-def busy_rate(batches: Floats, *, began_s: float, asked: Asked) -> ServiceRate:
-    """Return the service rate of a phase from its batches, shape (rows, n), n >= 1.
+def busy_rate(batches: PeriodTable, *, began_s: float, asked: Asked) -> ServiceRate:
+    """Return the service rate of a phase from its batches, one or more.
 
     Total items over total busy time, with the interval of a ratio of sums and the long-run variance
     of its residuals (`estimate_rate`): in busy time services follow one another without gaps, for
     any arrivals. Busy time is the sum over all servers.
     """
-    total = batches.sum(axis=1)
-    busy = batches[:, batches[Row.BUSY] > 0.0]
-    ripe = ripen(busy)[0] if busy.shape[1] else busy
-    estimate = _per_time(ripe, Row.ITEMS, Row.BUSY, asked)
+    whole, busy = join(batches), _busy_ones(batches)
+    ripe = ripen(busy)[0] if busy.size else busy
+    estimate = _per_time(ripe, "served", "busy_s", asked)
     is_narrow = estimate is not None and estimate.relative_half_width <= asked.target
-    converged = is_narrow and ripe.shape[1] >= _FEWEST
+    converged = is_narrow and ripe.size >= _FEWEST
     return service_rate(
-        total,
-        total,
+        whole,
+        whole,
         asked=asked,
         began_s=began_s,
         estimate=estimate,
-        reason=None if converged else _reason(total),
-        moments=service_moments(ripen(busy, items=RIPE)[0]) if busy.shape[1] else None,
-        cpu_rate=_per_time(ripe, Row.CPU_ITEMS, Row.CPU, asked),
+        reason=None if converged else _reason(whole),
+        moments=service_moments(ripen(busy, items=RIPE)[0]) if busy.size else None,
+        cpu_rate=_per_time(ripe, "cpu_served", "cpu_known_s", asked),
     )
 
 
-def _per_time(batches: Floats, served: Row, spent: Row, asked: Asked) -> Estimate | None:
+def _per_time(batches: PeriodTable, served: str, spent: str, asked: Asked) -> Estimate | None:
     """Estimate items per second spent, by all servers together; None if unknown."""
-    known = batches[:, batches[spent] > 0.0]
-    items, seconds = known[served], known[spent]
+    known = batches[spent] > 0.0
+    items, seconds = batches[served][known], batches[spent][known]
     if not items.any():
         return None
     try:
@@ -228,12 +228,12 @@ def _per_time(batches: Floats, served: Row, spent: Row, asked: Asked) -> Estimat
     return replace(rate, low=max(0.0, rate.low), method=BUSY_TIME)
 
 
-def _reason(total: Floats) -> RateReason:
-    if not total[Row.USED]:
+def _reason(whole: PeriodTable) -> RateReason:
+    if not whole["used"][0]:
         return RateReason.NO_NONBLOCKING
-    if total[Row.BUSY] <= 0.0:
+    if whole["busy_s"][0] <= 0.0:
         return RateReason.NEVER_BUSY
-    return RateReason.NOT_CONVERGED if total[Row.ITEMS] else RateReason.NO_ITEMS
+    return RateReason.NOT_CONVERGED if whole["served"][0] else RateReason.NO_ITEMS
 
 
 # --- Shifts of the rate
@@ -254,7 +254,7 @@ _SHORTER, _ALIKE = 4, 1.5
 _CONFIDENCE = 1.0 - 5.7e-7  # of five standard errors of a normal variable
 
 
-def find_shift(batches: Floats) -> int | None:
+def find_shift(batches: PeriodTable) -> int | None:
     """Return the batch with which another rate begins, or None; the stage was busy in all batches.
 
     The statistic is the largest standardised difference between the mean deviations before and
@@ -269,11 +269,12 @@ def find_shift(batches: Floats) -> int | None:
     separates shifts from noise slower than the whole series. A rate that rises, or falls, from
     block to block all along is not noise: the cut is where its two sides differ most.
     """
-    n = batches.shape[1]
+    n = batches.size
     if n < FEWEST:
         return None
-    pairs = batches[: Row.BUSY + 1]
-    rates, busy = rates_of(batches), pairs[Row.BUSY]
+    pairs = np.array([batches["served"], batches["busy_s"]])
+    items, busy = pairs
+    rates = items / busy
     noise = _noise(pairs)
     deviations = (rates - _median(rates)) * np.sqrt(busy / noise)
     sums = np.cumsum(np.minimum(np.maximum(deviations, -_CLIPPED), _CLIPPED))
@@ -340,7 +341,7 @@ def _noise(pairs: Floats) -> float:
     The largest at scales of up to eight batches, since slow noise shows only there.
     """
     size = pairs.shape[1]
-    found: float = BORDERS * size / float(pairs[Row.BUSY].sum())
+    found: float = BORDERS * size / float(pairs[1].sum())
     for size_of_group in _SCALES:
         groups = size // size_of_group
         if groups <= _FEWEST_STEPS:

@@ -2,8 +2,7 @@
 
 Beard & Chamberlain, 'Run Time Approximation of Non-blocking Service Rates for Streaming Systems'
 (2015). What its text leaves open (the window's length, sigma of the second filter, the tolerance)
-is as in the authors' RaftLib of 2015. Periods are columns of the sums of `periods.Row`, shape
-(Row.COUNT, n).
+is as in the authors' RaftLib of 2015.
 """
 
 from __future__ import annotations
@@ -24,14 +23,17 @@ from benchrigor.queues.arithmetic.periods import (
     BORDERS,
     QUANTILE,
     Asked,
-    Row,
-    as_observations,
-    batches_of,
+    PeriodTable,
     dispersion,
+    empty,
     has_moved,
+    join,
+    join_evenly,
     pool,
+    rows_of,
     service_moments,
     service_rate,
+    stack,
 )
 from benchrigor.queues.data import RateReason, ServiceRate
 from benchrigor.stats.series.interval import student_t
@@ -47,8 +49,6 @@ _TRIED = 400  # joined periods after which it decides again, if the rate is in d
 # Relative deviation from the period wanted from which on a realised one does not count.
 _WIDTH = 0.01
 _MOST = 64  # most periods joined into one
-_EMPTY = np.zeros((Row.COUNT, 1))
-_CLOSED = batches_of(_EMPTY)
 
 _APART = 0.25
 FEWEST_ITEMS = 16.0  # items that a period must hold: of fewer, some are free of waiting by chance
@@ -83,19 +83,19 @@ class NonBlocking:
         self._widening = asked.guards and asked.period_s is None
         # Rates that have converged; computed on request, since most are never read.
         self._rates: deque[Callable[[], ServiceRate]] = deque(maxlen=most)
-        self._waiting = np.zeros((Row.COUNT, 0))
+        self._waiting = empty()
         self._number, self._sought = 0 if self._widening else 1, _SOUGHT
         self._since, self._tried, self._final = 0.0, 0, False
         self._reason: RateReason | None = None
         self._began_s = 0.0
         self._restart()
 
-    def add(self, periods: Floats) -> None:
-        """Take more periods, shape (Row.COUNT, n)."""
-        self._waiting = np.hstack([self._waiting, periods])
+    def add(self, periods: PeriodTable) -> None:
+        """Take more periods."""
+        self._waiting = stack(self._waiting, periods)
         while self._step():
             pass
-        self._waiting = self._waiting.copy()  # a part would keep the whole
+        self._waiting = stack(self._waiting)  # a part would keep the whole
 
     def rates(self) -> list[ServiceRate]:
         """Return the rates of all convergences; last one that has not converged, if it differs."""
@@ -107,7 +107,7 @@ class NonBlocking:
     def _last_rates(self) -> list[ServiceRate]:
         """Return the rates as if no more periods came; that changes it, and a copy is asked."""
         self._final = True
-        self.add(self._waiting[:, :0])
+        self.add(empty())
         rates = [rate() for rate in self._rates]
         current = self._current()
         if current is not None and (not rates or has_moved(rates[-1], current)):
@@ -119,26 +119,26 @@ class NonBlocking:
         self._counts = np.zeros(0)  # the last ones, of which the next quantile is
         self._mean = QuantileMean()
         self._sums = np.zeros(4)  # periods, unblocked ones, counting ones, and items of these
-        self._seen, self._kept = _EMPTY, [_CLOSED]  # sums of all periods, and those that count
+        self._seen, self._kept = empty(1), [empty(1)]  # all periods, and those that count
 
     def _step(self) -> bool:
         """Work off some of the periods that wait; return whether there were enough."""
         if not self._number and not self._seek():
             return False
         number = self._number
-        whole = min(self._waiting.shape[1] // number, self._patience - self._tried, _PIECE)
+        whole = min(self._waiting.size // number, self._patience - self._tried, _PIECE)
         if not whole:
             return False
-        used = self._collect(join_periods(self._waiting[:, : whole * number], number))
-        self._waiting = self._waiting[:, used * number :]
+        used = self._collect(join_evenly(self._waiting[: whole * number], number))
+        self._waiting = self._waiting[used * number :]
         return True
 
     def _seek(self) -> bool:
         """Decide how many periods to join; look at more of them until one number will do."""
-        size = self._waiting.shape[1]
+        size = self._waiting.size
         if not size or (size < self._sought and not self._final):
             return False
-        sought = self._waiting[:, : self._sought]
+        sought = self._waiting[: self._sought]
         wide = widest(sought)
         if isinstance(wide, RateReason):
             if self._sought < (size if self._final else _MOST_SOUGHT):
@@ -147,66 +147,66 @@ class NonBlocking:
             self._number, self._reason, self._tried = 1, wide, 0
             return True
         number = min(wide, _MOST)
-        period_s = float(np.sort(sought[Row.WALL])[sought.shape[1] // 2]) * number
+        period_s = float(np.sort(sought["period_s"])[sought.size // 2]) * number
         if self._reason is not None or period_s != self._period_s:
             self._end_window()  # without a rate
         self._number, self._reason, self._period_s = number, None, period_s
         self._since, self._tried = 0.0, 0
         return True
 
-    def _collect(self, periods: Floats) -> int:
+    def _collect(self, periods: PeriodTable) -> int:
         """Take periods, up to the one with which the rate converges; return how many it took."""
-        free = periods[Row.UNBLOCKED] > 0.0
+        free = periods["unblocked"] > 0.0
         if self._period_s is not None and self._reason is None:
-            free &= np.abs(periods[Row.WALL] / self._period_s - 1.0) <= _WIDTH
+            free &= np.abs(periods["period_s"] / self._period_s - 1.0) <= _WIDTH
         places = np.flatnonzero(free)
-        counts = np.concatenate([self._counts, periods[Row.ITEMS, places]])
+        counts = np.concatenate([self._counts, periods["served"][places]])
         quantiles = window_quantiles(counts, normalised=self._guards).tolist()
         self._mean, last = add_quantiles(self._mean, quantiles, relative=self._guards)
         if last is not None:
             counts = counts[: last + QUANTILE_COUNTS]
             places = places[: counts.size - self._counts.size]
-            periods = periods[:, : places[-1] + 1]
+            periods = periods[: places[-1] + 1]
         self._counts = counts[1 - QUANTILE_COUNTS :]
         self._keep(periods, places)
-        self._tried += periods.shape[1]
+        self._tried += periods.size
         if last is not None:
             self._converge()
         if self._tried >= self._patience:
             self._tried = 0
             if self._widening and self._doubt(self._sums) is not None:
                 self._number = 0
-        return int(periods.shape[1])
+        return periods.size
 
-    def _keep(self, periods: Floats, places: npt.NDArray[np.int64]) -> None:
+    def _keep(self, periods: PeriodTable, places: npt.NDArray[np.int64]) -> None:
         """Add periods to the window; those at some places count."""
-        counting = as_observations(batches_of(periods[:, places]))
-        unblocked = periods[Row.UNBLOCKED].sum()
-        items = counting[Row.ITEMS].sum()
-        self._sums = self._sums + np.array([periods.shape[1], unblocked, places.size, items])
-        self._seen = self._seen + periods.sum(axis=1, keepdims=True)
+        counting = rows_of(periods, places)
+        unblocked = periods["unblocked"].sum()
+        items = counting["served"].sum()
+        self._sums = self._sums + np.array([periods.size, unblocked, places.size, items])
+        self._seen = join(stack(self._seen, periods))
         if places.size:
             self._kept.append(counting)
         if len(self._kept) >= _BLOCKS:
             self._kept = [self._all_kept()]
 
-    def _all_kept(self) -> Floats:
-        return pool(np.hstack(self._kept), np.zeros(1, dtype=np.int64))
+    def _all_kept(self) -> PeriodTable:
+        return pool(stack(*self._kept))
 
     def _converge(self) -> None:
         """End the window with a rate, unless that is in doubt: then more periods decide."""
         if self._guards and self._doubt(self._sums) is not None:
             self._mean = self._mean._replace(steady=0)
             return
-        found = self._mean, self._seen[:, 0], self._all_kept()
+        found = self._mean, self._seen, self._all_kept()
         self._rates.append(cache(partial(self._rate, *found, began_s=self._began_s, reason=None)))
         self._tried = 0
         self._end_window()
 
     def _end_window(self) -> None:
         """End the window; decide again, after enough periods, how many are joined."""
-        self._began_s += float(self._seen[Row.WALL, 0])
-        self._since += float(self._seen[Row.PERIODS, 0]) * self._number
+        self._began_s += float(self._seen["period_s"][0])
+        self._since += float(self._seen["periods"][0]) * self._number
         if self._widening and self._since >= _SELDOM * self._sought:
             self._sought = max(_SOUGHT, _SOUGHT_EACH * self._number)
             self._number = 0
@@ -237,28 +237,15 @@ class NonBlocking:
     def _current(self) -> ServiceRate | None:
         """Return the rate of the window under way; None before the first period."""
         if not self._sums[0]:
-            if not self._waiting.shape[1]:
+            if not self._waiting.size:
                 return None
             self._keep(self._waiting, np.zeros(0, dtype=np.int64))
         reason = self._doubt(self._sums) or RateReason.NOT_CONVERGED
-        found = self._mean, self._seen[:, 0], self._all_kept()
+        found = self._mean, self._seen, self._all_kept()
         return self._rate(*found, began_s=self._began_s, reason=reason)
 
 
-def join_periods(periods: Floats, number: int) -> Floats:
-    """Join every ``number`` successive periods; one is unblocked, or counts, if all parts do."""
-    if number == 1:
-        return periods
-    whole = periods.shape[1] // number
-    parts = periods[:, : whole * number].reshape(len(periods), whole, number)
-    sums: Floats = parts.sum(axis=2)
-    sums[Row.PERIODS] = 1.0
-    sums[Row.UNBLOCKED] = parts[Row.UNBLOCKED].min(axis=1)
-    sums[Row.USED] = parts[Row.USED].min(axis=1)
-    return sums
-
-
-def widest(periods: Floats) -> int | RateReason:
+def widest(periods: PeriodTable) -> int | RateReason:
     """Find how many periods to join into one sampling period, or why none will do.
 
     Wide ones have less noise, narrow ones less waiting (section IV-A): widths double as long as
@@ -266,17 +253,17 @@ def widest(periods: Floats) -> int | RateReason:
     waiting must hold 16 items, and be a fifth of all (a twentieth if no width has a fifth). Single
     periods cannot be narrower and need no five in a row.
     """
-    few = periods.shape[1] < _FEWEST_PERIODS and periods[Row.UNBLOCKED].any()
+    few = periods.size < _FEWEST_PERIODS and periods["unblocked"].any()
     reason = RateReason.NOT_CONVERGED if few else RateReason.NO_NONBLOCKING
     best, number = 0, 1
-    while periods.shape[1] // number >= _FEWEST_PERIODS:
-        wide = join_periods(periods, number)
-        unblocked = wide[Row.UNBLOCKED]
+    while periods.size // number >= _FEWEST_PERIODS:
+        wide = join_evenly(periods, number)
+        unblocked = wide["unblocked"]
         share = float(unblocked.mean())
         if _longest_run(unblocked) < (_IN_A_ROW if number > 1 else 1):
             break
         # The items of blocked periods may be unknown.
-        if float(wide[Row.ITEMS] @ unblocked) < FEWEST_ITEMS * float(unblocked.sum()):
+        if float(wide["served"] @ unblocked) < FEWEST_ITEMS * float(unblocked.sum()):
             reason = RateReason.FEW_ITEMS
         elif share < FEWEST_SHARE:
             reason = RateReason.FEW_NONBLOCKING
@@ -368,8 +355,8 @@ def _longest_run(flags: Floats) -> int:
 
 def quantile_rate(
     quantiles: QuantileMean,
-    seen: Floats,
-    kept: Floats,
+    seen: PeriodTable,
+    kept: PeriodTable,
     *,
     began_s: float,
     reason: RateReason | None,
@@ -377,45 +364,46 @@ def quantile_rate(
 ) -> ServiceRate:
     """Return the service rate by the quantile of unblocked periods.
 
-    ``seen`` are the sums over all periods of the window, shape (Row.COUNT,), ``kept`` the moments
-    of those that count, shape (rows, 1); ``reason`` says why it has not converged.
+    ``seen`` is a row for all periods of the window, ``kept`` for those that count; ``reason`` says
+    why it has not converged.
     """
-    counted = kept[:, 0]
     return service_rate(
         seen,
-        counted,
+        kept,
         asked=asked,
         began_s=began_s,
-        estimate=_of_quantiles(quantiles, counted, asked) if quantiles.n else None,
+        estimate=_of_quantiles(quantiles, kept, asked) if quantiles.n else None,
         reason=reason,
-        moments=service_moments(kept) if counted[Row.USED] else None,
+        moments=service_moments(kept) if kept["used"][0] else None,
     )
 
 
-def _of_quantiles(quantiles: QuantileMean, kept: Floats, asked: Asked) -> Estimate:
+def _of_quantiles(quantiles: QuantileMean, kept: PeriodTable, asked: Asked) -> Estimate:
     """Turn the mean quantile into a rate; with guards, the middle between it and the plain mean.
 
     The mean of unblocked counts errs low, since slow service chose these periods; the quantile errs
     high, the more the fewer items a period holds. The interval reaches from the one to the other
     and beyond either by its error, which includes the places of period borders between items.
     """
-    period_s = float(kept[Row.WALL] / kept[Row.USED])
+    names = ("used", "served", "busy_s", "period_s")
+    used, served, busy_s, wall_s = (float(kept[name][0]) for name in names)
+    period_s = wall_s / used
     freedom = max(quantiles.n / QUANTILE_COUNTS, 1.0)  # windows overlap
     reach = student_t(freedom, asked.confidence)
     high = quantiles.mean / period_s
-    borders = BORDERS / float(kept[Row.USED])
+    borders = BORDERS / used
     above = reach * math.sqrt(quantiles.deviation**2 / freedom + borders) / period_s
     low, below = high, above
     if asked.guards:
-        low = float(kept[Row.ITEMS] / kept[Row.WALL])
-        spread = dispersion(kept) * float(kept[Row.BUSY]) / float(kept[Row.USED]) ** 2
+        low = served / wall_s
+        spread = dispersion(kept) * busy_s / used**2
         below = reach * math.sqrt(spread + borders) / period_s
     return Estimate(
         value=(low + high) / 2.0,
         low=max(0.0, min(low - below, high - above)),
         high=max(low + below, high + above),
         confidence=asked.confidence,
-        n=int(kept[Row.USED]),
+        n=int(used),
         n_effective=freedom,
         method=QUANTILE,
     )

@@ -4,40 +4,33 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from numbers import Real
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Notice
-from benchrigor.model.checks import (
-    attempt,
-    refuse,
-    wrong_choice,
-    wrong_number,
-    wrong_values,
-    wrong_whole,
-)
+from benchrigor.model.checks import refuse, wrong_number, wrong_whole
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import Floats, as_series, short
 from benchrigor.queues.arithmetic.periods import (
     BUSY_TIME,
-    METHODS,
     NOTHING,
     QUANTILE,
     Asked,
-    PeriodTable,
-    sums_of,
     table_of,
+    wrong_asked,
 )
 from benchrigor.queues.data import RateReason, ServiceRate
 from benchrigor.queues.estimating.busy_time import BusyTime
 from benchrigor.queues.estimating.nonblocking import NonBlocking
-from benchrigor.stats.series.interval import check_confidence, scale
+from benchrigor.stats.series.interval import scale
+
+Estimator: TypeAlias = BusyTime | NonBlocking
 
 MOST_RATES = 1000  # rates that are kept, the newest ones
 LARGEST = 1e100  # beyond it powers leave the range of a double
@@ -102,24 +95,18 @@ class ServiceRateEstimator:
         target: float = 0.05,
         confidence: float = 0.95,
     ) -> None:
-        problems = wrong_choice("method", method, METHODS)
-        problems += wrong_values([("guards", guards, isinstance(guards, bool), "True or False")])
-        attempt(problems, check_confidence, confidence)
-        if period_s is not None:
-            problems += wrong_number("period_s", period_s)
-        refuse(problems, wrong_whole("servers", servers), wrong_number("target", target))
-        self.method, self.servers = method, int(servers)
         asked = Asked(
             method=method,
-            servers=self.servers,
+            servers=servers,
             target=target,
             confidence=confidence,
             guards=guards,
-            period_s=None if period_s is None else float(period_s),
+            period_s=period_s,
         )
+        refuse(wrong_asked(asked))
+        self.method, self.servers = method, int(servers)
         self._held: list[tuple[float, ...]] = []
-        make: type[BusyTime | NonBlocking] = BusyTime if method == BUSY_TIME else NonBlocking
-        self._estimator = make(asked, most=MOST_RATES)
+        self._estimator = _new_estimator(replace(asked, servers=self.servers))
 
     @property
     def rates(self) -> list[ServiceRate]:
@@ -233,23 +220,20 @@ class ServiceRateEstimator:
             cpu_s=cpu_s,
             delay_s=delay_s,
         )
-        self._estimator.add(sums_of(table))
+        self._estimator.add(table)
 
 
-def estimator_of(asked: Asked) -> ServiceRateEstimator:
-    """Return an estimator; as published, only periods of the width that is wanted count.
+def estimator_of(asked: Asked) -> Estimator:
+    """Return what takes tables of periods; as published, those of the width wanted count.
 
     With guards the quantile method joins periods itself, as the waiting of a stage allows.
     """
     as_published = asked.method == QUANTILE and not asked.guards
-    options = asdict(replace(asked, period_s=asked.period_s if as_published else None))
-    return ServiceRateEstimator(**options)
+    return _new_estimator(asked if as_published else replace(asked, period_s=None))
 
 
-def tell_periods(estimator: ServiceRateEstimator, table: PeriodTable) -> None:
-    """Pass all periods of a table, which fit, to an estimator for as many servers."""
-    estimator._flush()  # noqa: SLF001  # of this module
-    estimator._estimator.add(sums_of(table))  # noqa: SLF001
+def _new_estimator(asked: Asked) -> Estimator:
+    return (BusyTime if asked.method == BUSY_TIME else NonBlocking)(asked, most=MOST_RATES)
 
 
 def in_bytes(rate: ServiceRate, item_bytes: float | None) -> ServiceRate:

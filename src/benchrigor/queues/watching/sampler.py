@@ -17,6 +17,7 @@ from benchrigor.queues.arithmetic.periods import (
     Asked,
     PeriodTable,
     PooledPeriods,
+    derive_processor,
     table_of,
 )
 from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio
@@ -171,6 +172,7 @@ class Sampler:
             if any(threads[thread] > 1 for thread in stage.reader.threads):
                 # The time of a thread that serves several stages cannot be divided among them.
                 periods["cpu_s"] = periods["delay_s"] = np.nan
+                derive_processor(periods)
             for counted in stage.tell(periods):
                 if self.record is not None and (self._search is None or self._by_time):
                     self.record(stage.name, counted)

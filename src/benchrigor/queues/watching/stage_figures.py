@@ -25,6 +25,8 @@ from benchrigor.queues.arithmetic.periods import (
     PooledPeriods,
     item_bytes_of,
     join,
+    rows_of,
+    stack,
     table_of,
 )
 from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
@@ -33,10 +35,9 @@ from benchrigor.queues.counting.writers import End, EndKey, Owner, Used
 from benchrigor.queues.data import ServiceRate
 from benchrigor.queues.estimating.rates import (
     MOST_RATES,
-    ServiceRateEstimator,
+    Estimator,
     estimator_of,
     in_bytes,
-    tell_periods,
 )
 from benchrigor.queues.stages import Stage, WatchedStage, present_rate
 from benchrigor.stats.statistics.statistic import estimate_rate
@@ -351,9 +352,9 @@ class StageFigures:
 
     def restart(self, asked: Asked) -> None:
         """Forget all periods, and estimate the next ones as asked."""
-        self._asked, self._began_s = asked, 0.0
+        self._asked, self._began_s, self._servers = asked, 0.0, 0
         self._past: deque[ServiceRate] = deque(maxlen=MOST_RATES)
-        self._rate: ServiceRateEstimator | None = None
+        self._estimator: Estimator | None = None
         self._flows = PooledPeriods(table_of(items=(), arrived=[()] * len(self._stage.reads)))
         # Periods from the last item on; the first item begins the table.
         self._held: PeriodTable | None = None
@@ -375,12 +376,11 @@ class StageFigures:
                 return []
             periods = periods[served[0] + 1 :]
             self._held = periods[:0]
-        held = np.concatenate([self._held, periods])
+        held = stack(self._held, periods)
         last = int(np.flatnonzero(held["items"])[-1]) if held["items"].any() else 0
         counted, self._held = _complete(held[:last]), held[last:]
         if self._held.size > _HELD:
-            joined = [join(part, [0]) for part in _complete(self._held)]
-            self._held = np.concatenate([held[:0], *joined])
+            self._held = stack(held[:0], *(join(part) for part in _complete(self._held)))
         for part in counted:
             self._count(part)
         return counted
@@ -401,7 +401,7 @@ class StageFigures:
             name=self.name,
             reads=tuple(end.queue for end in self._stage.reads),
             writes=tuple(end.queue for end in self._stage.writes),
-            servers=0 if self._rate is None else self._rate.servers,
+            servers=self._servers,
             rates=rates,
             inputs=inputs,
             arrivals=arrivals,
@@ -414,20 +414,21 @@ class StageFigures:
 
     def _count(self, periods: PeriodTable) -> None:
         servers = int(periods["servers"][0])
-        if self._rate is None or servers != self._rate.servers:
+        if self._estimator is None or servers != self._servers:
             self._past.extend(rate for rate in self._current() if rate.periods >= _FEWEST_PERIODS)
             self._began_s = float(periods["start_s"][0])
-            self._rate = estimator_of(replace(self._asked, servers=servers))
-        tell_periods(self._rate, periods)
+            self._servers = servers
+            self._estimator = estimator_of(replace(self._asked, servers=servers))
+        self._estimator.add(periods)
         self._flows.add(periods)
 
     def _current(self) -> list[ServiceRate]:
         """Return the rates with as many servers as now, in seconds since watching began."""
-        if self._rate is None:
+        if self._estimator is None:
             return []
         flows = self._flows.all()
         rates = []
-        for rate in self._rate.rates:
+        for rate in self._estimator.rates():
             start_s, stop_s = rate.start_s + self._began_s, rate.stop_s + self._began_s
             inside = (flows["start_s"] >= start_s - _ROUNDING_S) & (flows["start_s"] < stop_s)
             timed = replace(rate, start_s=start_s, stop_s=stop_s)
@@ -461,7 +462,7 @@ def if_estimable(estimate: Callable[..., Estimate], *given: Any, **options: Any)
 
 def _complete(periods: PeriodTable) -> list[PeriodTable]:
     """Return the periods with the same servers all the time, one or more, by their number."""
-    whole = periods[(periods["whole"] > 0.0) & (periods["servers"] > 0.0)]
+    whole = rows_of(periods, (periods["whole"] > 0.0) & (periods["servers"] > 0.0))
     parts = np.split(whole, np.flatnonzero(np.diff(whole["servers"])) + 1)
     return [part for part in parts if part.size]
 
