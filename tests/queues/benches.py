@@ -11,8 +11,8 @@ from tests.simulations.simulated.owners import FakeOwners
 from tests.texts.causes.queues import end_of
 
 from benchrigor.queues import Page, Stage, WatchedStage
-from benchrigor.queues.arithmetic.periods import Asked
-from benchrigor.queues.watching.sampler import Sampler
+from benchrigor.queues.periods import Asked
+from benchrigor.queues.sampler import Sampler
 
 MS = 1_000_000
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from benchrigor.queues import Counts, Page, Tap
-from benchrigor.queues.counting.writers import Writer
 from benchrigor.queues.tap import tap_source
+from benchrigor.queues.writers import Writer
 from benchrigor.testing import FakeClock
 
 

@@ -23,7 +23,7 @@ from benchrigor.model import ServiceRate
 from benchrigor.queues import Monitor, MonitorReport, Page, Recording, Stage, Tap
 from benchrigor.queues import monitor as monitors
 from benchrigor.queues.monitor import FullQueue
-from benchrigor.queues.watching.sampler import Sampler
+from benchrigor.queues.sampler import Sampler
 
 LONG_S = 120.0
 THREAD, PROCESS = {"period_s": 0.02}, {"period_s": 0.005}

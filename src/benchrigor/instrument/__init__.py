@@ -10,16 +10,16 @@ from benchrigor.lazy_names import lazy_names
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "benchrigor.interference.recording.segment_recorder": "Segments process_of segments traced",
+        "benchrigor.interference.segment_recorder": "Segments process_of segments traced",
         "benchrigor.machine.alarms": "Alarms",
         "benchrigor.machine.host": "capabilities provenance",
         "benchrigor.machine.states.health_checks": "health",
         "benchrigor.machine.states.status_readers": "StatusReader status",
         "benchrigor.machine.thresholds": "read_thresholds",
-        "nodes.agent": "Agent",
-        "nodes.hub": "Hub",
-        "probing.probe_registry": "PROBES ProbeReader ProbeRegistry probe probe_module",
-        "probing.probes": "Probe",
+        "agent": "Agent",
+        "hub": "Hub",
+        "probe_registry": "PROBES ProbeReader ProbeRegistry probe probe_module",
+        "probes": "Probe",
     },
 )
 __all__ = list(__dir__())

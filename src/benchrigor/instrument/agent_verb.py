@@ -12,8 +12,8 @@ import click
 from benchrigor.cli.options import json_option
 from benchrigor.cli.output import print_result, remark
 from benchrigor.cli.verb_help import Verb
+from benchrigor.instrument.agent import Agent
 from benchrigor.instrument.node_options import token_option
-from benchrigor.instrument.nodes.agent import Agent
 from benchrigor.machine import Alarms, read_thresholds
 from benchrigor.model.codec import is_there
 from benchrigor.storage import data_folder

@@ -17,8 +17,8 @@ from benchrigor.cli.options import json_option, note_json, wants_json
 from benchrigor.cli.output import say
 from benchrigor.cli.verb_help import Verb
 from benchrigor.instrument.data import NodeCondition, NodeView
+from benchrigor.instrument.hub import Hub
 from benchrigor.instrument.node_options import token_option
-from benchrigor.instrument.nodes.hub import Hub
 from benchrigor.model import codec
 from benchrigor.safe_text import escaped
 from benchrigor.units import many, shortened, show_duration, show_value

@@ -10,10 +10,9 @@ from benchrigor.lazy_names import lazy_names
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "picture": "plot_interference",
         "profiles": "composite_profile merge_processes quantise",
-        "recording.segment_recorder": "Segments process_of segments traced",
-        "report": "render_interference",
+        "report": "plot_interference render_interference",
+        "segment_recorder": "Segments process_of segments traced",
     },
 )
 __all__ = list(__dir__())

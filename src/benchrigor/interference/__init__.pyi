@@ -1,9 +1,9 @@
-from benchrigor.interference.picture import plot_interference as plot_interference
 from benchrigor.interference.profiles import composite_profile as composite_profile
 from benchrigor.interference.profiles import merge_processes as merge_processes
 from benchrigor.interference.profiles import quantise as quantise
-from benchrigor.interference.recording.segment_recorder import Segments as Segments
-from benchrigor.interference.recording.segment_recorder import process_of as process_of
-from benchrigor.interference.recording.segment_recorder import segments as segments
-from benchrigor.interference.recording.segment_recorder import traced as traced
+from benchrigor.interference.report import plot_interference as plot_interference
 from benchrigor.interference.report import render_interference as render_interference
+from benchrigor.interference.segment_recorder import Segments as Segments
+from benchrigor.interference.segment_recorder import process_of as process_of
+from benchrigor.interference.segment_recorder import segments as segments
+from benchrigor.interference.segment_recorder import traced as traced

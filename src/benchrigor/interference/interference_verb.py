@@ -20,8 +20,7 @@ from benchrigor.cli.tables import plot_option, wants_picture, write_picture
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.files import open_text
-from benchrigor.interference.picture import plot_interference
-from benchrigor.interference.report import render_composite, render_interference
+from benchrigor.interference.report import plot_interference, render_composite, render_interference
 from benchrigor.layout import join_pages
 from benchrigor.model import Code, Interference, RunRecord, SegmentProfile, codec
 from benchrigor.model.checks import refuse

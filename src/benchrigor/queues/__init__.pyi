@@ -1,8 +1,8 @@
-from benchrigor.queues.counting.cells import Counts as Counts
-from benchrigor.queues.counting.cells import Page as Page
-from benchrigor.queues.estimating.rates import PeriodCalibrator as PeriodCalibrator
-from benchrigor.queues.estimating.rates import ServiceRateEstimator as ServiceRateEstimator
+from benchrigor.queues.cells import Counts as Counts
+from benchrigor.queues.cells import Page as Page
 from benchrigor.queues.monitor import Monitor as Monitor
+from benchrigor.queues.rates import PeriodCalibrator as PeriodCalibrator
+from benchrigor.queues.rates import ServiceRateEstimator as ServiceRateEstimator
 from benchrigor.queues.recordings import Recording as Recording
 from benchrigor.queues.recordings import RecordingWriter as RecordingWriter
 from benchrigor.queues.recordings import rate_recording as rate_recording

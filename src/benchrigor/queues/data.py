@@ -408,7 +408,7 @@ class PipelineAdvice(Reported):
         The first one lists the assumptions.
     """
 
-    _page = "benchrigor.queues.pipeline_report:advice_page"
+    _page = "benchrigor.queues.report:advice_page"
 
     source_rate: Quantity
     bottleneck: Bottleneck

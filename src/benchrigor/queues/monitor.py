@@ -30,13 +30,13 @@ from benchrigor.model.checks import is_number, refuse, wrong_choice, wrong_value
 from benchrigor.model.codec import decode, encode, is_there
 from benchrigor.model.estimate import Quantity
 from benchrigor.model.series import short
-from benchrigor.queues.arithmetic.periods import Asked, PeriodTable, wrong_asked
-from benchrigor.queues.counting.writers import Double, End, Owners
 from benchrigor.queues.data import PipelineAdvice, ServiceRate
+from benchrigor.queues.periods import Asked, PeriodTable, wrong_asked
 from benchrigor.queues.recordings import RecordingWriter
+from benchrigor.queues.sampler import Record, Sampler
 from benchrigor.queues.stages import MonitorReport, QueueGrowth, Stage, stages_of
 from benchrigor.queues.tap import Tap
-from benchrigor.queues.watching.sampler import Record, Sampler
+from benchrigor.queues.writers import Double, End, Owners
 from benchrigor.safe_text import hide_in_text
 
 PATIENCE_S = 5.0  # longest wait for the end of a thread, or a process, that samples

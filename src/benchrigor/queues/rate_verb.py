@@ -16,7 +16,7 @@ from benchrigor.cli.tables import plot_option, wants_picture, write_picture
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.model import codec
-from benchrigor.queues.arithmetic.periods import METHODS
+from benchrigor.queues.periods import METHODS
 from benchrigor.queues.picture import plot_rates
 from benchrigor.queues.recordings import PUBLISHED, RecordedEnd, Recording, rate_recording
 from benchrigor.queues.report import render_rates

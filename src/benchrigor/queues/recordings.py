@@ -67,7 +67,8 @@ from benchrigor.model.text_tables import (
     one_line,
     write_head,
 )
-from benchrigor.queues.arithmetic.periods import (
+from benchrigor.queues.data import ServiceRate
+from benchrigor.queues.periods import (
     BUSY_TIME,
     METHODS,
     QUANTILE,
@@ -78,8 +79,7 @@ from benchrigor.queues.arithmetic.periods import (
     join,
     table_of,
 )
-from benchrigor.queues.data import ServiceRate
-from benchrigor.queues.estimating.rates import (
+from benchrigor.queues.rates import (
     LARGEST,
     Estimator,
     estimator_of,

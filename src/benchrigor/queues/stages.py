@@ -15,10 +15,10 @@ from benchrigor.model.estimate import Quantity
 from benchrigor.model.one_line import OneLine, Reported
 from benchrigor.model.series import short
 from benchrigor.model.text import show_estimate
-from benchrigor.queues.arithmetic.pipelines import advise_pipeline, find_bottleneck, stage_of
-from benchrigor.queues.counting.writers import HEAD, TAIL, End
 from benchrigor.queues.data import Bottleneck, PipelineAdvice, PipelineStage, ServiceRate
+from benchrigor.queues.pipelines import advise_pipeline, find_bottleneck, stage_of
 from benchrigor.queues.tap import Tap
+from benchrigor.queues.writers import HEAD, TAIL, End
 from benchrigor.safe_text import escaped
 from benchrigor.stats.series.interval import scale
 from benchrigor.units import many, percent, show_value
@@ -240,7 +240,7 @@ class MonitorReport(Reported):
         Names of the queues that cannot be grown, of a monitor that was to grow them.
     """
 
-    _page = "benchrigor.queues.pipeline_report:monitor_page"
+    _page = "benchrigor.queues.report:monitor_page"
 
     stages: tuple[WatchedStage, ...] = ()
     watched_s: float = 0.0

@@ -12,8 +12,8 @@ from functools import partial
 from queue import Empty, Full
 from typing import Any, Self, TypeVar
 
-from benchrigor.queues.counting.cells import Cell
-from benchrigor.queues.counting.writers import Writer
+from benchrigor.queues.cells import Cell
+from benchrigor.queues.writers import Writer
 
 _T = TypeVar("_T")
 _PAUSE_S = 1e-3

@@ -18,8 +18,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Self, get_origin
 
 from benchrigor.errors import InvalidInput
-from benchrigor.queues.counting.cells import NAME_BYTES, Page, check_name
-from benchrigor.queues.counting.writers import HEAD, TAIL, End, ItemBytes, Writer, is_size
+from benchrigor.queues.cells import NAME_BYTES, Page, check_name
 from benchrigor.queues.stand_ins import (
     AsyncPass,
     AsyncPasses,
@@ -37,6 +36,7 @@ from benchrigor.queues.stand_ins import (
     Wrapper,
     time_wait,
 )
+from benchrigor.queues.writers import HEAD, TAIL, End, ItemBytes, Writer, is_size
 
 if TYPE_CHECKING:
     import asyncio

@@ -8,8 +8,7 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "benchrigor.instrument.probe_report": "render_probes",
-        "benchrigor.interference.picture": "plot_interference",
-        "benchrigor.interference.report": "render_interference",
+        "benchrigor.interference.report": "plot_interference render_interference",
         "facts.run_facts": "explain render",
         "plots.trace_plot": "plot_trace plot_work",
     },

@@ -9,8 +9,8 @@ __getattr__, __dir__ = lazy_names(
     {
         "benchrigor.instrument.advice": "advise_batching partition_kernels",
         "benchrigor.interference.profiles": "composite_profile merge_processes quantise",
-        "benchrigor.queues.arithmetic.pipelines": "find_bottleneck suggest_buffer suggest_replicas",
-        "benchrigor.queues.arithmetic.rate_arithmetic": (
+        "benchrigor.queues.pipelines": "find_bottleneck suggest_buffer suggest_replicas",
+        "benchrigor.queues.rate_arithmetic": (
             "filter_ratio sum_rates unblocked_read_probability unblocked_write_probability"
             " utilisation_of"
         ),

@@ -3,18 +3,18 @@ from benchrigor.instrument.advice import partition_kernels as partition_kernels
 from benchrigor.interference.profiles import composite_profile as composite_profile
 from benchrigor.interference.profiles import merge_processes as merge_processes
 from benchrigor.interference.profiles import quantise as quantise
-from benchrigor.queues.arithmetic.pipelines import find_bottleneck as find_bottleneck
-from benchrigor.queues.arithmetic.pipelines import suggest_buffer as suggest_buffer
-from benchrigor.queues.arithmetic.pipelines import suggest_replicas as suggest_replicas
-from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio as filter_ratio
-from benchrigor.queues.arithmetic.rate_arithmetic import sum_rates as sum_rates
-from benchrigor.queues.arithmetic.rate_arithmetic import (
+from benchrigor.queues.pipelines import find_bottleneck as find_bottleneck
+from benchrigor.queues.pipelines import suggest_buffer as suggest_buffer
+from benchrigor.queues.pipelines import suggest_replicas as suggest_replicas
+from benchrigor.queues.rate_arithmetic import filter_ratio as filter_ratio
+from benchrigor.queues.rate_arithmetic import sum_rates as sum_rates
+from benchrigor.queues.rate_arithmetic import (
     unblocked_read_probability as unblocked_read_probability,
 )
-from benchrigor.queues.arithmetic.rate_arithmetic import (
+from benchrigor.queues.rate_arithmetic import (
     unblocked_write_probability as unblocked_write_probability,
 )
-from benchrigor.queues.arithmetic.rate_arithmetic import utilisation_of as utilisation_of
+from benchrigor.queues.rate_arithmetic import utilisation_of as utilisation_of
 from benchrigor.stats.changepoints.detector import ChangeDetector as ChangeDetector
 from benchrigor.stats.changepoints.detector import detect_changes as detect_changes
 from benchrigor.stats.comparison.two_sample import compare as compare

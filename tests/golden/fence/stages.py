@@ -8,9 +8,9 @@ import numpy as np
 
 from benchrigor.model import Estimate, PipelineStage
 from benchrigor.queues import PeriodCalibrator, Recording, ServiceRateEstimator, rate_recording
-from benchrigor.queues.arithmetic.pipelines import advise_pipeline, stage_of
 from benchrigor.queues.data import ServiceProcess
 from benchrigor.queues.fakes import StagePeriods
+from benchrigor.queues.pipelines import advise_pipeline, stage_of
 from benchrigor.stats import (
     filter_ratio,
     find_bottleneck,

@@ -293,7 +293,7 @@ def test_a_reading_that_fails_is_tried_again(monkeypatch):
 
 def test_a_health_check_that_hangs_delays_no_status(monkeypatch):
     ended = threading.Event()
-    monkeypatch.setattr("benchrigor.instrument.nodes.node_service.health", ended.wait)
+    monkeypatch.setattr("benchrigor.instrument.agent.health", ended.wait)
     with agent_of() as agent:
         for _ in range(2):
             before = agent.service.state("status")["status"]

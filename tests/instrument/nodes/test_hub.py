@@ -16,7 +16,7 @@ from tests.instrument.nodes.made_nodes import agent_of, http, report_on, server
 
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument import Hub, ProbeRegistry
-from benchrigor.instrument.nodes.node_board import Answer, NodeBoard
+from benchrigor.instrument.hub import Answer, NodeBoard
 from benchrigor.machine import read_thresholds
 
 TOKEN = "a-token-of-the-tests"  # noqa: S105  # for these tests alone

@@ -1,7 +1,7 @@
 import pytest
 
 from benchrigor.instrument import Probe, ProbeRegistry
-from benchrigor.instrument.probing.probes import CLOCKS
+from benchrigor.instrument.probes import CLOCKS
 from benchrigor.testing import FakeClock
 
 

@@ -383,10 +383,8 @@ def test_computation_is_the_threads_own_and_a_pause_does_not_count(
     """With a counter of the kernel in place of one of the processor, which few machines show."""
     software, task_clock = 1, 1
     openers = {
-        "open_counter": "benchrigor.interference.recording.thread_counters.open_counter",
-        "open_floating_point": (
-            "benchrigor.interference.recording.thread_counters.open_floating_point"
-        ),
+        "open_counter": "benchrigor.interference.thread_counters.open_counter",
+        "open_floating_point": ("benchrigor.interference.thread_counters.open_floating_point"),
     }
     monkeypatch.setattr(openers[counter], lambda: perf_events.open_counter(software, task_clock))
     run = segments()

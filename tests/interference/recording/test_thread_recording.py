@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchrigor.interference.recording.thread_recording import Recording
+from benchrigor.interference.thread_recording import Recording
 from benchrigor.machine.kernel_files import open_file
 from benchrigor.model import SegmentProfile
 from benchrigor.testing import FakeClock
@@ -192,8 +192,8 @@ def test_floating_point_operations_are_the_work_where_they_are_many(
     for name, values in counts.items():
         (quiet / name).write_bytes(np.array(values, dtype=np.int64).tobytes())
     for name, opener in (
-        ("instructions", "benchrigor.interference.recording.thread_counters.open_counter"),
-        ("floating", "benchrigor.interference.recording.thread_counters.open_floating_point"),
+        ("instructions", "benchrigor.interference.thread_counters.open_counter"),
+        ("floating", "benchrigor.interference.thread_counters.open_floating_point"),
     ):
         monkeypatch.setattr(opener, lambda name=name: open_file(quiet / name))
     made = Made(quiet, clock)

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchrigor.queues import Page
-from benchrigor.queues.counting.cells import keep_whole
-from benchrigor.queues.counting.writers import Writer
+from benchrigor.queues.cells import keep_whole
+from benchrigor.queues.writers import Writer
 
 WORD = 2**64
 BOOT_NS = 40 * 24 * 3600 * 10**9

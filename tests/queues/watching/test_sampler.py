@@ -16,8 +16,8 @@ from tests.queues.benches import MS, Bench, stage_of
 
 from benchrigor.model import ServiceRate
 from benchrigor.queues import Page
-from benchrigor.queues.counting.writers import Owners
 from benchrigor.queues.monitor import keep_sampling
+from benchrigor.queues.writers import Owners
 from benchrigor.testing import FakeClock
 
 

@@ -1,6 +1,6 @@
 """Processes and threads that have used, and become of them, what a test says."""
 
-from benchrigor.queues.counting.writers import Owner, Owners, Used
+from benchrigor.queues.writers import Owner, Owners, Used
 
 
 class FakeOwners(Owners):

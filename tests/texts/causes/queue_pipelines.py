@@ -11,8 +11,8 @@ from tests.texts.causes.queues import rate
 from tests.texts.rendering import tried
 
 from benchrigor.model import Code, Notice, PipelineStage
-from benchrigor.queues.arithmetic.pipelines import advise_pipeline, stage_of
 from benchrigor.queues.data import RateReason
+from benchrigor.queues.pipelines import advise_pipeline, stage_of
 from benchrigor.stats import (
     filter_ratio,
     find_bottleneck,

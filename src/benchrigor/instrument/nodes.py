@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for callers that have none."""
+"""What agents and hubs share: tokens, places, and an event loop in a thread of its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from benchrigor.errors import InvalidInput
+from benchrigor.model.checks import wrong_values
 
+SHORTEST_TOKEN = 16  # of the secret that an agent and its hubs share
 T = TypeVar("T")
 
 
@@ -49,3 +51,21 @@ class LoopThread:
             self._loop.run_forever()
         finally:
             self._loop.close()
+
+
+def wrong_token(token: object) -> list[str]:
+    """Return the problems with a token, without showing it; None is none, which is not wrong."""
+    fits = token is None or (
+        isinstance(token, str)
+        and len(token) >= SHORTEST_TOKEN
+        and token.isascii()
+        and token.isprintable()
+        and " " not in token
+    )
+    expected = f"at least {SHORTEST_TOKEN} printable characters of ASCII without spaces"
+    return wrong_values([("token", "(not shown)", fits, expected)])
+
+
+def place_of(host: str, port: int) -> str:
+    """Return a host and a port as an address has them."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

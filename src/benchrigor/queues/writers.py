@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from benchrigor.errors import InvalidInput
 from benchrigor.machine.kernel_files import ROOT, KernelFile, Unavailable, open_file
-from benchrigor.queues.counting.cells import Cell, Counts, Page, reopen
+from benchrigor.queues.cells import Cell, Counts, Page, reopen
 
 HEAD, TAIL = ".head", ".tail"  # endings of the names of a queue's ends
 

@@ -17,7 +17,10 @@ from benchrigor.model import Code, Notice
 from benchrigor.model.checks import refuse, wrong_number, wrong_whole
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import Floats, as_series, short
-from benchrigor.queues.arithmetic.periods import (
+from benchrigor.queues.busy_time import BusyTime
+from benchrigor.queues.data import RateReason, ServiceRate
+from benchrigor.queues.nonblocking import NonBlocking
+from benchrigor.queues.periods import (
     BUSY_TIME,
     NOTHING,
     QUANTILE,
@@ -25,9 +28,6 @@ from benchrigor.queues.arithmetic.periods import (
     table_of,
     wrong_asked,
 )
-from benchrigor.queues.data import RateReason, ServiceRate
-from benchrigor.queues.estimating.busy_time import BusyTime
-from benchrigor.queues.estimating.nonblocking import NonBlocking
 from benchrigor.stats.series.interval import scale
 
 Estimator: TypeAlias = BusyTime | NonBlocking

@@ -27,7 +27,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Never, Self, TypeAlias, TypeVar, cast
 
 from benchrigor.errors import InvalidInput
-from benchrigor.instrument.probing.probe_cell import (
+from benchrigor.instrument.probe_cell import (
     Bounds,
     Cell,
     Entry,
@@ -38,6 +38,7 @@ from benchrigor.instrument.probing.probe_cell import (
 
 if TYPE_CHECKING:
     from benchrigor.instrument.data import ProbeReading
+
 
 Now: TypeAlias = Callable[[], int]
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from benchrigor.clocks import cpu_ns_with_children
 from benchrigor.errors import InvalidInput
 from benchrigor.interference.profiles import Quantiser
-from benchrigor.interference.recording.thread_counters import (
+from benchrigor.interference.thread_counters import (
     EVIDENCE,
     FLOATING_POINT,
     NOMINAL,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 import numpy as np
 
 from benchrigor.errors import InvalidInput
-from benchrigor.interference.recording.thread_recording import RESERVED, Recording
+from benchrigor.interference.thread_recording import RESERVED, Recording
 from benchrigor.model import SegmentProfile
 from benchrigor.model.checks import refuse, wrong_whole
 from benchrigor.model.series import LARGEST
@@ -27,6 +27,7 @@ from benchrigor.stats import profile_interference
 
 if TYPE_CHECKING:
     from benchrigor.model import Interference
+
 
 _T = TypeVar("_T")
 _P = ParamSpec("_P")

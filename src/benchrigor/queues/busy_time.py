@@ -13,7 +13,8 @@ import numpy as np
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.series import Floats
-from benchrigor.queues.arithmetic.periods import (
+from benchrigor.queues.data import RateReason, ServiceRate
+from benchrigor.queues.periods import (
     BORDERS,
     BUSY_TIME,
     RIPE,
@@ -28,7 +29,6 @@ from benchrigor.queues.arithmetic.periods import (
     service_rate,
     stack,
 )
-from benchrigor.queues.data import RateReason, ServiceRate
 from benchrigor.stats.series.interval import scale, student_t
 from benchrigor.stats.statistics.statistic import estimate_rate
 

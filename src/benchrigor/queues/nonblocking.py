@@ -19,7 +19,8 @@ import numpy.typing as npt
 
 from benchrigor.model import Estimate
 from benchrigor.model.series import Floats
-from benchrigor.queues.arithmetic.periods import (
+from benchrigor.queues.data import RateReason, ServiceRate
+from benchrigor.queues.periods import (
     BORDERS,
     QUANTILE,
     Asked,
@@ -35,7 +36,6 @@ from benchrigor.queues.arithmetic.periods import (
     service_rate,
     stack,
 )
-from benchrigor.queues.data import RateReason, ServiceRate
 from benchrigor.stats.series.interval import student_t
 
 # Fewest periods that decide how many of them to join; and the same per joined one.

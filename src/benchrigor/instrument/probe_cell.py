@@ -27,6 +27,7 @@ from benchrigor.errors import MissingExtra
 if TYPE_CHECKING:
     from ddsketch import DDSketch
 
+
 # Count, total, least, greatest, sum of squared deviations from the mean; in nanoseconds.
 Sums: TypeAlias = tuple[int, int, float, float, float]
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from benchrigor.model import Estimate
-from benchrigor.queues.arithmetic.periods import (
+from benchrigor.queues.data import RateReason
+from benchrigor.queues.periods import (
     BUSY_TIME,
     Asked,
     PeriodTable,
@@ -20,12 +21,9 @@ from benchrigor.queues.arithmetic.periods import (
     derive_processor,
     table_of,
 )
-from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio
-from benchrigor.queues.counting.writers import Owner, Owners
-from benchrigor.queues.data import RateReason
-from benchrigor.queues.estimating.rates import CalibratedPeriod, PeriodCalibrator
-from benchrigor.queues.stages import MonitorReport, Stage, WatchedStage
-from benchrigor.queues.watching.stage_figures import (
+from benchrigor.queues.rate_arithmetic import filter_ratio
+from benchrigor.queues.rates import CalibratedPeriod, PeriodCalibrator
+from benchrigor.queues.stage_figures import (
     Cells,
     Copies,
     Sample,
@@ -35,6 +33,8 @@ from benchrigor.queues.watching.stage_figures import (
     owners_of,
     spans_of,
 )
+from benchrigor.queues.stages import MonitorReport, Stage, WatchedStage
+from benchrigor.queues.writers import Owner, Owners
 
 _SAMPLES = 256  # samples that are worked off together
 _SOUGHT = 5  # the same during the search for a period, which needs five in a row

@@ -19,7 +19,9 @@ import numpy.typing as npt
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Estimate
 from benchrigor.model.series import Floats, Ints
-from benchrigor.queues.arithmetic.periods import (
+from benchrigor.queues.cells import CELL_WORDS, Page, blocked_until
+from benchrigor.queues.data import ServiceRate
+from benchrigor.queues.periods import (
     Asked,
     PeriodTable,
     PooledPeriods,
@@ -29,17 +31,15 @@ from benchrigor.queues.arithmetic.periods import (
     stack,
     table_of,
 )
-from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
-from benchrigor.queues.counting.cells import CELL_WORDS, Page, blocked_until
-from benchrigor.queues.counting.writers import End, EndKey, Owner, Used
-from benchrigor.queues.data import ServiceRate
-from benchrigor.queues.estimating.rates import (
+from benchrigor.queues.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
+from benchrigor.queues.rates import (
     MOST_RATES,
     Estimator,
     estimator_of,
     in_bytes,
 )
 from benchrigor.queues.stages import Stage, WatchedStage, present_rate
+from benchrigor.queues.writers import End, EndKey, Owner, Used
 from benchrigor.stats.statistics.statistic import estimate_rate
 
 _WORDS = ("items", "bytes", "events", "blocked_ns", "waiting", "owner", "closed", "check")

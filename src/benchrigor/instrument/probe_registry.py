@@ -23,12 +23,12 @@ from typing import Any, Self
 
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument.data import ProbeReading, ProbeReadings
-from benchrigor.instrument.probing.probe_cell import (
+from benchrigor.instrument.probe_cell import (
     Book,
     Bounds,
     durations_of,
 )
-from benchrigor.instrument.probing.probes import CLOCKS, Probe, ThreadsProbe
+from benchrigor.instrument.probes import CLOCKS, Probe, ThreadsProbe
 from benchrigor.model.notice import Code, Notice
 
 _BATCHES, _EVENTS = 21, 50

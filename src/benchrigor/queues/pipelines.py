@@ -38,8 +38,6 @@ from benchrigor.model.checks import (
 from benchrigor.model.estimate import Quantity, ends
 from benchrigor.model.series import Floats, short
 from benchrigor.model.text import show_estimate
-from benchrigor.queues.arithmetic.periods import DISTURBED, FEWEST_COUNTS
-from benchrigor.queues.arithmetic.rate_arithmetic import MOVER, joined_notices, quotient, rounded_up
 from benchrigor.queues.data import (
     MOST_VARIATION,
     Bottleneck,
@@ -53,6 +51,8 @@ from benchrigor.queues.data import (
     StageLoad,
     wrong_process,
 )
+from benchrigor.queues.periods import DISTURBED, FEWEST_COUNTS
+from benchrigor.queues.rate_arithmetic import MOVER, joined_notices, quotient, rounded_up
 from benchrigor.stats.comparison.fieller_mover import uncertain_value
 from benchrigor.stats.series.interval import scale, student_t
 from benchrigor.units import percent

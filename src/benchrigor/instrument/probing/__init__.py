@@ -1,1 +1,0 @@
-"""Probes: timers that stay in a program, and their readings while it runs."""

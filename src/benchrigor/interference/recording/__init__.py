@@ -1,1 +1,0 @@
-"""Recording the segments of a Python program while it runs."""

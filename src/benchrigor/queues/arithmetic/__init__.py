@@ -1,1 +1,0 @@
-"""From counts of items and of waiting to rates, capacities and bottlenecks."""

@@ -1,1 +1,0 @@
-"""Counters of the ends of queues, in memory that processes share."""
