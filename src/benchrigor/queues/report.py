@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from benchrigor.errors import BenchrigorError
 from benchrigor.layout import Page, Part, Title, page, row, table, wrapped
@@ -24,9 +25,11 @@ from benchrigor.queues.data import (
     StageAdvice,
 )
 from benchrigor.queues.periods import BUSY_TIME, FEWEST_COUNTS, has_moved, share_of_waits
-from benchrigor.queues.stages import MonitorReport, QueueGrowth, WatchedStage
 from benchrigor.report.fact import Depth, Fact, known, marked_all, rows_of
 from benchrigor.units import Scale, counted, many, percent, scale_for, shortened, show_value
+
+if TYPE_CHECKING:
+    from benchrigor.queues.stages import MonitorReport, QueueGrowth, WatchedStage
 
 _MOST_PHASES = 12
 _LONGEST = 24  # characters of a unit that the table has room for
