@@ -15,9 +15,10 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "cells": "Counts Page",
+        "estimator": "ServiceRateEstimator",
         "monitor": "Monitor",
-        "rates": "PeriodCalibrator ServiceRateEstimator",
         "recordings": "Recording RecordingWriter rate_recording",
+        "sampler": "PeriodCalibrator",
         "stages": "MonitorReport Stage WatchedStage",
         "tap": "Tap",
     },

@@ -1,11 +1,11 @@
 from benchrigor.queues.cells import Counts as Counts
 from benchrigor.queues.cells import Page as Page
+from benchrigor.queues.estimator import ServiceRateEstimator as ServiceRateEstimator
 from benchrigor.queues.monitor import Monitor as Monitor
-from benchrigor.queues.rates import PeriodCalibrator as PeriodCalibrator
-from benchrigor.queues.rates import ServiceRateEstimator as ServiceRateEstimator
 from benchrigor.queues.recordings import Recording as Recording
 from benchrigor.queues.recordings import RecordingWriter as RecordingWriter
 from benchrigor.queues.recordings import rate_recording as rate_recording
+from benchrigor.queues.sampler import PeriodCalibrator as PeriodCalibrator
 from benchrigor.queues.stages import MonitorReport as MonitorReport
 from benchrigor.queues.stages import Stage as Stage
 from benchrigor.queues.stages import WatchedStage as WatchedStage

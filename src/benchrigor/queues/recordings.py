@@ -68,6 +68,11 @@ from benchrigor.model.text_tables import (
     write_head,
 )
 from benchrigor.queues.data import ServiceRate
+from benchrigor.queues.estimator import (
+    LARGEST,
+    Estimator,
+    estimator_of,
+)
 from benchrigor.queues.periods import (
     BUSY_TIME,
     METHODS,
@@ -78,11 +83,6 @@ from benchrigor.queues.periods import (
     item_bytes_of,
     join,
     table_of,
-)
-from benchrigor.queues.rates import (
-    LARGEST,
-    Estimator,
-    estimator_of,
 )
 
 _TITLE, _VERSION = "benchrigor queue recording", "1"

@@ -1,17 +1,20 @@
-"""Samples the cells of all stages, and makes periods and rates of the samples."""
+"""Samples the cells of all stages, makes periods and rates of the samples, and seeks the period."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
-from benchrigor.model import Estimate
+from benchrigor.model import Code, Estimate, Notice
+from benchrigor.model.checks import refuse, wrong_number, wrong_whole
+from benchrigor.model.one_line import OneLine
 from benchrigor.queues.data import RateReason
 from benchrigor.queues.periods import (
     BUSY_TIME,
@@ -22,7 +25,6 @@ from benchrigor.queues.periods import (
     table_of,
 )
 from benchrigor.queues.rate_arithmetic import filter_ratio
-from benchrigor.queues.rates import CalibratedPeriod, PeriodCalibrator
 from benchrigor.queues.stage_figures import (
     Cells,
     Copies,
@@ -36,8 +38,8 @@ from benchrigor.queues.stage_figures import (
 from benchrigor.queues.stages import MonitorReport, Stage, WatchedStage
 from benchrigor.queues.writers import Owner, Owners
 
-_SAMPLES = 256  # samples that are worked off together
-_SOUGHT = 5  # the same during the search for a period, which needs five in a row
+_SAMPLES = 256  # samples that are worked off together; as few as the search needs while it lasts
+_IN_A_ROW = 5  # periods that must be kept to, and free of waiting, in the search for their width
 # Of that search: sampling in shorter periods takes more than 1 % of a processor; longer ones take
 # minutes; this number of tries ends within seconds.
 _LIMITS: dict[str, Any] = {"shortest_s": 0.05, "longest_s": 0.2, "tries": 40}
@@ -103,7 +105,7 @@ class Sampler:
                 self._due_ns = now_ns + _GLANCE_NS
             used = {owner: self.owners.used(owner) for owner in self._threads}
             self._samples.append(Sample(at_ns=now_ns, copies=copies, used=used))
-            if len(self._samples) >= (_SAMPLES if self._search is None else _SOUGHT):
+            if len(self._samples) >= (_SAMPLES if self._search is None else _IN_A_ROW):
                 self.work_off()
 
     def work_off(self) -> None:
@@ -218,3 +220,156 @@ class Sampler:
 def _provisional(stage: WatchedStage) -> WatchedStage:
     rates = (replace(rate, converged=False, reason=RateReason.PROVISIONAL) for rate in stage.rates)
     return replace(stage, rates=tuple(rates))
+
+
+_START_S = 0.001
+_MOST_COST = 0.01  # share of a processor that sampling may take
+_TOLERANCE = 0.005  # relative deviation of a realised width from the one wanted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibratedPeriod(OneLine):
+    """The result of a calibration.
+
+    Parameters
+    ----------
+    period_s
+        The sampling period, in seconds, or None.
+    reason, notice
+        Why no period was found.
+    """
+
+    period_s: float | None
+    reason: RateReason | None = None
+    notice: Notice | None = None
+
+
+class PeriodCalibrator:
+    """Finds the sampling period: `ask` how long to wait, sample, and `tell` the result.
+
+    Parameters
+    ----------
+    longest_s, shortest_s
+        The longest period, in seconds, and the first.
+    tries
+        Periods of one width until it is given up, 5 or more.
+    unblocked
+        Whether the stage must not wait. If it may, the first width that is kept to, and in which it
+        waits, is wide enough.
+
+    Raises
+    ------
+    InvalidInput
+        Naming every option that makes no sense.
+
+    Notes
+    -----
+    Widths double as long as the last five periods were kept to within 0.5 %, and free of waiting;
+    the widest one wins (Beard & Chamberlain 2015, section IV-A). One of the five must hold an item.
+    Widths also double if clocks and sleeping are too inexact for them, or if sampling takes more
+    than 1 % of a processor.
+
+    Examples
+    --------
+    A machine that sleeps 60 microseconds too long.
+
+    >>> search = PeriodCalibrator(longest_s=0.05)
+    >>> while (period_s := search.ask()) is not None:
+    ...     search.tell(period_s + 60e-6, blocked=period_s > 0.02, items=40)
+    >>> search.result.period_s
+    0.016
+    """
+
+    def __init__(
+        self,
+        *,
+        longest_s: float = 1.0,
+        tries: int = 200,
+        unblocked: bool = True,
+        shortest_s: float = _START_S,
+    ) -> None:
+        width, number = wrong_number("longest_s", longest_s), wrong_whole("tries", tries)
+        width += wrong_number("shortest_s", shortest_s)
+        if not width and longest_s < shortest_s:
+            width.append(f"longest_s is {longest_s}, expected {shortest_s:g} at least")
+        if not number and tries < _IN_A_ROW:
+            number.append(f"tries is {tries}, expected {_IN_A_ROW} at least")
+        refuse(width, number)
+        self._period_s, self._longest_s = shortest_s, longest_s
+        self._tries, self._unblocked = tries, unblocked
+        self._widest_s: float | None = None
+        self._result: CalibratedPeriod | None = None
+        self._begin_width()
+
+    @property
+    def result(self) -> CalibratedPeriod | None:
+        """The result; None while the search goes on."""
+        return self._result
+
+    def ask(self) -> float | None:
+        """Return the period to sample next, in seconds; None when finished."""
+        return self._period_s if self._result is None else None
+
+    def tell(
+        self, realised_s: float, blocked: bool = False, items: float = 0, *, cost_s: float = 0.0
+    ) -> None:
+        """Take the realised width, in seconds, the waiting and the items of the period.
+
+        ``cost_s`` is the processor time that sampling it took.
+
+        Raises
+        ------
+        InvalidInput
+            When the width is not a finite number above 0, or ``items`` not one from 0 on.
+        """
+        refuse(wrong_number("realised_s", realised_s), wrong_number("items", items, zero=True))
+        if self._result is not None:
+            return
+        deviation = abs(realised_s - self._period_s)
+        kept = max(deviation / _TOLERANCE, cost_s / _MOST_COST) <= self._period_s
+        self._kept.append(kept)
+        self._free.append(kept and not blocked)
+        self._items.append(items)
+        kept_now, free_now = (_in_a_row(flags[-_IN_A_ROW:]) for flags in (self._kept, self._free))
+        if free_now and any(self._items):
+            self._widest_s = self._period_s
+            self._widen(enough=False)
+        elif not self._unblocked and kept_now and not free_now:
+            self._widest_s = self._period_s
+            self._widen(enough=True)
+        elif len(self._kept) >= self._tries:
+            # Wider periods wait more, but hold more items, and are kept to more exactly.
+            waits = self._reason() is RateReason.NO_NONBLOCKING
+            self._widen(enough=waits or self._widest_s is not None)
+
+    def _begin_width(self) -> None:
+        # Whether periods of this width were kept to, and also free of waiting.
+        self._kept, self._free = list[bool](), list[bool]()
+        self._items: deque[float] = deque(maxlen=_IN_A_ROW)
+
+    def _widen(self, *, enough: bool) -> None:
+        """Go on with twice the width, or end."""
+        if not enough and self._period_s < self._longest_s:
+            self._period_s = min(2.0 * self._period_s, self._longest_s)
+            self._begin_width()
+        elif self._widest_s is not None:
+            self._result = CalibratedPeriod(period_s=self._widest_s)
+        else:
+            limits = {"longest_s": self._longest_s, "epsilon": _TOLERANCE, "k": _IN_A_ROW}
+            figures = {"period_s": self._period_s, **limits}
+            reason = self._reason()
+            notice = Notice.of(Code.NOT_CONVERGED, str(reason), **figures)
+            self._result = CalibratedPeriod(period_s=None, reason=reason, notice=notice)
+
+    def _reason(self) -> RateReason:
+        """Return why this width will not do."""
+        if _in_a_row(self._free):
+            return RateReason.NO_ITEMS
+        if _in_a_row(self._kept):
+            return RateReason.NO_NONBLOCKING
+        return RateReason.UNSTABLE_PERIOD
+
+
+def _in_a_row(flags: Iterable[bool]) -> bool:
+    """Whether enough of them are set one after the other."""
+    return any(is_set and len([*run]) >= _IN_A_ROW for is_set, run in groupby(flags))

@@ -21,6 +21,12 @@ from benchrigor.model import Estimate
 from benchrigor.model.series import Floats, Ints
 from benchrigor.queues.cells import CELL_WORDS, Page, blocked_until
 from benchrigor.queues.data import ServiceRate
+from benchrigor.queues.estimator import (
+    MOST_RATES,
+    Estimator,
+    estimator_of,
+    in_bytes,
+)
 from benchrigor.queues.periods import (
     Asked,
     PeriodTable,
@@ -32,12 +38,6 @@ from benchrigor.queues.periods import (
     table_of,
 )
 from benchrigor.queues.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
-from benchrigor.queues.rates import (
-    MOST_RATES,
-    Estimator,
-    estimator_of,
-    in_bytes,
-)
 from benchrigor.queues.stages import Stage, WatchedStage, present_rate
 from benchrigor.queues.writers import End, EndKey, Owner, Used
 from benchrigor.stats.statistics.statistic import estimate_rate

@@ -183,5 +183,5 @@ def test_a_wait_runs_nothing_but_what_counts_it() -> None:
         wait()
     finally:
         sys.setprofile(None)
-    counting = {f"benchrigor.queues.counting.{module}" for module in ("cells", "writers")}
+    counting = {f"benchrigor.queues.{module}" for module in ("cells", "writers")}
     assert set(ran) == {__name__, *counting}

@@ -13,10 +13,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from benchrigor.queues.counting import cells
 
 from benchrigor.errors import InvalidInput
-from benchrigor.queues import Page
+from benchrigor.queues import Page, cells
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 
