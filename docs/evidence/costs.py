@@ -1,6 +1,6 @@
 """What benchrigor itself costs: readings, starts, `tell`, the plugin, verbs and probes.
 
-    python docs/evidence/costs.py [--quick] [--seed N] [--only starts,probes]
+    [BEFORE=REVISION] python docs/evidence/costs.py [--quick] [--seed N] [--only starts,probes]
 
 Everything is real and on this machine: make sure that it does nothing else.
 """
@@ -13,6 +13,7 @@ import os
 import random
 import re
 import resource
+import signal
 import statistics
 import subprocess
 import sys
@@ -21,7 +22,8 @@ import threading
 import time
 import tracemalloc
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib import import_module
 from itertools import repeat
@@ -38,6 +40,7 @@ from benchrigor.model import RoundPlan
 from benchrigor.stats.series.undisturbed import groups_of
 from benchrigor.workloads import CallableWorkload, InterpreterWorkload, RoundRecorder
 from benchrigor.workloads.interpreter import INHERITED
+from benchrigor.workloads.worktrees import worktrees
 from shared.running import Run, Script
 
 script = Script(__doc__)
@@ -226,6 +229,82 @@ def starts(run: Run) -> None:
         started("told")()
         loaded += {*HEAVY, "benchrigor"} & {*(Path(place) / "loaded").read_text().split()}
     run.say(f"heavy: {loaded}, {run.bar('heavy modules', len(loaded), '==', 0)}")
+
+
+DRIVEN = """
+import sys, time
+from benchrigor.cli.leaving import left_clean
+from benchrigor.clocks import WallClock
+from benchrigor.machine.run_delay import RunDelay
+from benchrigor.model import RoundPlan
+from benchrigor.workloads import CommandWorkload, InterpreterWorkload, RoundRecorder
+clock, plan = WallClock(), RoundPlan(index=0, readings=1, seed=0)
+with left_clean():
+    for line in sys.stdin:
+        if line == "fresh\\n":
+            workload = InterpreterWorkload("platform:python_version")
+        else:
+            workload = CommandWorkload(["true"], clock=clock, meter=RunDelay())
+        began = time.perf_counter()
+        workload.run(plan, RoundRecorder())
+        print(time.perf_counter() - began, flush=True)
+"""
+BEFORE = os.environ.get("BEFORE", "HEAD")
+IDLE = 2_000
+
+
+@contextmanager
+def idle_processes(count: int) -> Iterator[None]:
+    """Have so many more processes on this machine, which sleep."""
+    words = ["sh", "-c", f"for i in $(seq {count}); do sleep 10000 & done; echo; wait"]
+    shell: Any = subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=True)
+    with shell:
+        shell.stdout.readline()
+        try:
+            yield
+        finally:
+            os.killpg(shell.pid, signal.SIGKILL)
+
+
+@contextmanager
+def driven(tree: Path) -> Iterator[Callable[[str], float]]:
+    """Give what has a process with that source carry out a round, and returns its seconds."""
+    how: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    env = {**os.environ, "PYTHONPATH": str(tree / "src")}
+    process: Any = subprocess.Popen([sys.executable, "-c", DRIVEN], env=env, **how)
+    with process:
+
+        def round_s(what: str) -> float:
+            process.stdin.write(f"{what}\n")
+            process.stdin.flush()
+            return float(process.stdout.readline())
+
+        yield round_s
+
+
+@script.section("Rounds of processes beside idle ones, before and now by turns", seed=1)
+def beside(run: Run) -> None:
+    """Print how long rounds take now, next to the revision that the variable BEFORE names."""
+    run.heading("round", "idle processes", "before ms", "now ms", "ratio", "from", "to", "bar")
+    with worktrees([BEFORE]) as (before,), ExitStack() as stack:
+        trees = (before.top, Path(__file__).parents[2])
+        sides = [stack.enter_context(driven(tree)) for tree in trees]
+        for idle in (0, IDLE):
+            with idle_processes(idle):
+                for what in ("fresh", "true"):
+                    found = np.empty((run.runs(200, 10) + 3, 2))
+                    for turn, took_s in enumerate(found):
+                        for side in (0, 1) if turn % 2 else (1, 0):
+                            took_s[side] = sides[side](what)
+                    found = found[3:]  # the first ones load what all need
+                    middle = np.median(found, axis=0) * 1e3
+                    drawn = run.rng(idle).integers(len(found), size=(1_000, len(found)))
+                    again = np.median(found[drawn], axis=1)
+                    low, high = np.quantile(again[:, 1] / again[:, 0], [0.025, 0.975])
+                    ratio = middle[1] / middle[0]
+                    verdict = run.bar(f"{what} beside {idle}", low, "<=", 1.0)
+                    figures = (*middle.round(2), *(f"{each:.3f}" for each in (ratio, low, high)))
+                    run.row(what, idle, *figures, verdict)
 
 
 @script.section("How much of a session of 30 s passes inside", seed=1)

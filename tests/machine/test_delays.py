@@ -18,8 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchrigor.machine.host_delays import HostDelays, attribute_delay
-from benchrigor.machine.process_tree import ProcessTree
-from benchrigor.machine.run_delay import RunDelay
+from benchrigor.machine.run_delay import ProcessTree, RunDelay
 
 MS = 1_000_000
 SCHEDSTAT = "proc/thread-self/schedstat"

@@ -8,7 +8,7 @@ import pytest
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model.toml_tables import lines_of
-from benchrigor.storage.project_settings import defaults, metric_named
+from benchrigor.storage.user_settings import defaults, metric_named
 
 
 def described(folder: Path, table: str) -> Path:

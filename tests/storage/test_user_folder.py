@@ -12,7 +12,7 @@ from tests.session.telling import told
 
 import benchrigor as br
 from benchrigor.errors import StoreFailed
-from benchrigor.storage.user_folder import keep_levels, kept_levels
+from benchrigor.storage.user_settings import keep_levels, kept_levels
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ from benchrigor.workloads import (
     StepwiseWorkload,
 )
 from benchrigor.workloads.processes.worker import SegmentTimer
-from benchrigor.workloads.reading_delays import Segments, delay_by_others
+from benchrigor.workloads.recorder import Segments, delay_by_others
 
 MS = 1_000_000
 

@@ -35,7 +35,7 @@ from benchrigor.stats.readings.asked_readings import asked_half_width
 from benchrigor.units import first_few, many
 from benchrigor.workloads.processes import kinship, own_signals
 from benchrigor.workloads.processes.own_signals import ExitedAtOnce
-from benchrigor.workloads.processes.process_group import end_all
+from benchrigor.workloads.processes.running import end_all
 
 
 class ExitCode(enum.IntEnum):

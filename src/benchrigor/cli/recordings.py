@@ -32,7 +32,7 @@ from benchrigor.session.replays import (
     record_of_readings,
     recording_of,
 )
-from benchrigor.storage.project_settings import metric_named
+from benchrigor.storage.user_settings import metric_named
 from benchrigor.units import first_few
 
 _RUN_ID = re.compile(r"[0-9a-f]+")

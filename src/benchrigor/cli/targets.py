@@ -19,7 +19,7 @@ from benchrigor.protocols import Workload
 from benchrigor.safe_text import holds_hidden
 from benchrigor.session.measuring import TIME
 from benchrigor.session.session import as_workload, meter_for
-from benchrigor.storage.project_settings import picked_metrics, time_metric
+from benchrigor.storage.user_settings import picked_metrics, time_metric
 from benchrigor.workloads import (
     AmountWorkload,
     CallableWorkload,
@@ -29,9 +29,13 @@ from benchrigor.workloads import (
     StatementWorkload,
     StepwiseWorkload,
 )
-from benchrigor.workloads.named_functions import imported, names_function, search_first
-from benchrigor.workloads.processes.process_group import missing_for_processes
-from benchrigor.workloads.timing import takes_amount
+from benchrigor.workloads.named_functions import (
+    imported,
+    names_function,
+    search_first,
+    takes_amount,
+)
+from benchrigor.workloads.processes.running import missing_for_processes
 
 
 def trailing_words(words: Sequence[str], *, several: bool = True) -> list[str]:

@@ -119,7 +119,7 @@ class Verbs(click.Group):
 
             ctx.with_resource(left_clean())
         if name is not None and verb is not None:
-            from benchrigor.storage.project_settings import defaults  # noqa: PLC0415  # loads
+            from benchrigor.storage.user_settings import defaults  # noqa: PLC0415  # loads
 
             given = {
                 key: value

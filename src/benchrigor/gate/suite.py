@@ -10,23 +10,24 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from subprocess import PIPE, STDOUT
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from benchrigor.clocks import WallClock
-from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.errors import InvalidInput
 from benchrigor.formats.recognition import TOOLS, Result, results_in
 from benchrigor.gate.sides import Side, is_pytest
 from benchrigor.model import Metric, RunRecord
 from benchrigor.model.codec import is_there
 from benchrigor.model.metric import A_DURATION
 from benchrigor.safe_text import escaped
-from benchrigor.storage.project_settings import defaults
-from benchrigor.units import Quantity, show_duration
-from benchrigor.workloads.processes.command_line import CommandLine, shown, with_stderr
-from benchrigor.workloads.processes.process_group import OutputFile
+from benchrigor.storage.user_settings import defaults
+from benchrigor.units import Quantity
+from benchrigor.workloads.processes.command_line import CommandLine
+from benchrigor.workloads.processes.running import shown
 from benchrigor.workloads.worktrees import marked_folder
 
 _FILTER = "{filter}"
@@ -95,13 +96,12 @@ class Suite:
                 f"{place} is there already, expected no results before the command runs: remove "
                 "it, or name another file"
             )
-        with OutputFile() as output:
-            try:
-                elapsed_s = run_in(side, words, output, limit_s=limit_s, wanted=place)
-                found = _read(place) if place else _printed(output, shown(words))
-            finally:
-                if place is not None:
-                    remove(place)
+        try:
+            elapsed_s, text = run_in(side, words, limit_s=limit_s, wanted=place)
+            found = _read(place) if place else _printed(text, shown(words))
+        finally:
+            if place is not None:
+                remove(place)
         values, metrics = figures_of(found)
         return Pass(elapsed_s=elapsed_s, values=values, metrics=metrics)
 
@@ -131,7 +131,7 @@ class PytestSuite:
     ) -> Pass:
         """Run the tests once, or those that are named; ``share_s`` is the time of each call."""
         folder = self._folder
-        with TemporaryDirectory(dir=folder) as place, OutputFile(keeps_end=True) as output:
+        with TemporaryDirectory(dir=folder) as place:
             files = ("asked", "report", "bench", "benchmark", "cache")
             asked, told, own, rival, cache = (Path(place) / name for name in files)
             tests = None if names is None else [*map(test_of, names)]
@@ -141,8 +141,8 @@ class PytestSuite:
             env = {"BENCHRIGOR_GATE": str(asked), "PYTHONPATH": os.pathsep.join(path)}
             accepted = (_PASSED, _FAILED, _NONE)
             given: Any = {"limit_s": limit_s, "env": env, "accepted": accepted, "wanted": told}
-            given["stderr"] = output  # pytest says in stdout what it cannot import
-            elapsed_s = run_in(side, words, output, **given)
+            given["stdout"] = STDOUT  # where pytest says what it cannot import
+            elapsed_s, _ = run_in(side, words, **given)
             seen = json.loads(told.read_text())
             side.check_imports(seen["modules"])
             # Some versions of pytest-benchmark leave an empty file when no test used its fixture.
@@ -195,43 +195,35 @@ class PytestSuite:
 
 def _help_of(side: Side) -> str:
     """Return the help of a side's pytest, which names the options of its plugins."""
-    with OutputFile() as output:
-        run_in(side, [*side.words, "--help"], output, limit_s=_HELP_S)
-        return _text_of(output).replace("=", " ")
+    return run_in(side, [*side.words, "--help"], limit_s=_HELP_S)[1].replace("=", " ")
 
 
 def run_in(
     side: Side,
     words: Sequence[str],
-    output: OutputFile,
     *,
     limit_s: float,
     env: Mapping[str, str] | None = None,
     accepted: Collection[int] = (0,),
     wanted: Path | None = None,
-    stderr: OutputFile | None = None,
-) -> float:
-    """Run a command in a side to its end, and return its seconds.
+    stdout: int = PIPE,
+) -> tuple[float, str]:
+    """Run a command in a side to its end, and return its seconds, and what it printed.
 
     WorkloadFailed if it fails, or ends without the results that are ``wanted``.
     """
     env = {**side.env, **(env or {})}
     line = CommandLine(words, cwd=side.folder, env=env, accept_exit=accepted)
-    clock = WallClock()
-    with OutputFile(keeps_end=True) as own:
-        stderr = stderr or own
-        group = line.start(words, stdout=output, stderr=stderr, clock=clock, timeout_s=limit_s)
-        ended = group.wait(None)
-        failure = ended.failure or line.failure(ended.code)
-        if ended.limit_s:
-            failure = f"ran longer than {show_duration(limit_s)}, and was killed: does it hang?"
+    with line.start(words, stdout=stdout, clock=WallClock(), timeout_s=limit_s) as running:
+        ended = running.wait()
+        failure = f"{ended.failure}: does it hang?" if ended.limit_s else ended.failure
         if failure is None and wanted is not None and not wanted.exists():
             failure = f"ended without {wanted.name}, expected results there"
         if failure:
             where = f"{shown(words)} in the {side.role} side, {side.label},"
-            end = stderr.end() or output.end()
-            raise WorkloadFailed(*with_stderr(f"{where} {failure}", end, words))
-        return ended.elapsed_ns / 1e9
+            raise ended.error(failure, name=where)
+        text = running.printed.read().decode(errors="replace") if stdout == PIPE else ""
+    return ended.elapsed_ns / 1e9, text
 
 
 def figures_of(found: Sequence[Result]) -> tuple[dict[str, float], dict[str, Metric]]:
@@ -275,11 +267,11 @@ def _read(place: Path) -> list[Result]:
     return _known(results_in(place), str(place.name))
 
 
-def _printed(output: OutputFile, command: str) -> list[Result]:
+def _printed(text: str, command: str) -> list[Result]:
     """Return the benchmarks that a command printed."""
     with TemporaryDirectory(prefix="benchrigor-gate-") as place:
         file = Path(place) / "output"
-        file.write_text(_text_of(output))
+        file.write_text(text)
         try:
             return _known(results_in(file), f"what {command} prints")
         except InvalidInput as error:
@@ -293,11 +285,6 @@ def _known(found: list[Result] | None, name: str) -> list[Result]:
             "command writes (--results)"
         )
     return found
-
-
-def _text_of(output: OutputFile) -> str:
-    size = os.fstat(output.fileno()).st_size
-    return os.pread(output.fileno(), size, 0).decode(errors="replace")
 
 
 def remove(place: Path) -> None:

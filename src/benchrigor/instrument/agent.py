@@ -34,11 +34,10 @@ from benchrigor.files import make_private_folder, write_whole
 from benchrigor.instrument.data import NodeReport, ProbeReadings
 from benchrigor.instrument.nodes import SHORTEST_TOKEN, LoopThread, place_of, wrong_token
 from benchrigor.instrument.probe_registry import PROBES, ProbeReader, ProbeRegistry
-from benchrigor.machine.alarms import Alarms
+from benchrigor.machine.alarms import Alarms, Threshold, read_thresholds, tables_of
+from benchrigor.machine.equipment import health
 from benchrigor.machine.host import capabilities
-from benchrigor.machine.states.health_checks import health
-from benchrigor.machine.states.status_readers import StatusReader
-from benchrigor.machine.thresholds import Threshold, read_thresholds, tables_of
+from benchrigor.machine.status_readers import StatusReader
 from benchrigor.model import Health, Status
 from benchrigor.model.checks import refuse, wrong_values, wrong_whole
 from benchrigor.model.codec import encode

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from benchrigor.errors import InvalidInput, MissingExtra
 from benchrigor.instrument.data import NodeCondition, NodeReport, NodeView
 from benchrigor.instrument.nodes import LoopThread, place_of, wrong_token
-from benchrigor.machine.thresholds import Threshold, tables_of
+from benchrigor.machine.alarms import Threshold, tables_of
 from benchrigor.model.checks import is_number, refuse, wrong_number
 from benchrigor.model.codec import decode
 from benchrigor.model.series import LARGEST, short

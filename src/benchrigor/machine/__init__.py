@@ -7,11 +7,10 @@ from benchrigor.lazy_names import lazy_names
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "alarms": "Alarms",
+        "alarms": "Alarms read_thresholds",
+        "equipment": "health",
         "host": "capabilities provenance",
-        "states.health_checks": "health",
-        "states.status_readers": "StatusReader status",
-        "thresholds": "read_thresholds",
+        "status_readers": "StatusReader status",
     },
 )
 __all__ = list(__dir__())

@@ -67,7 +67,7 @@ def capabilities(*, full: bool = False, root: Path = ROOT) -> tuple[Capability, 
     found = tuple(_capability(name, reader, root) for name, reader in _READERS.items())
     if not full:
         return found
-    from benchrigor.machine.states.full_capabilities import further_capabilities  # noqa: PLC0415  # psutil is slow
+    from benchrigor.machine.equipment import further_capabilities  # noqa: PLC0415  # psutil is slow
 
     return (*found, *further_capabilities(root))
 

@@ -23,12 +23,13 @@ from benchrigor.pytest_plugin.suite import Benchmarked, Suite
 from benchrigor.session import Session, default_rules, measure_pair
 from benchrigor.session.measuring import run_in_loop
 from benchrigor.session.session import meter_for
-from benchrigor.storage.project_settings import time_metric
+from benchrigor.storage.user_settings import time_metric
 from benchrigor.workloads import CallableWorkload, InterpreterWorkload
+from benchrigor.workloads.named_functions import awaits, hash_of_function, name_of
 from benchrigor.workloads.processes import kinship
 from benchrigor.workloads.processes.own_signals import EndedBySignal, ended_by_signals
 from benchrigor.workloads.processes.time_limits import CallLimit, CallOverran
-from benchrigor.workloads.timing import awaits, hash_of_function, name_of, wrong_time_limit
+from benchrigor.workloads.timing import wrong_time_limit
 
 T = TypeVar("T")
 _Arguments = tuple[Sequence[Any], Mapping[str, Any]]

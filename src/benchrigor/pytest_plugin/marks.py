@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchrigor.settings import SETTINGS, names_by_key, settings_in
-from benchrigor.storage.project_settings import defaults
+from benchrigor.storage.user_settings import defaults
 
 # Keywords of the markers of pytest-benchmark and pytest-codspeed, with their names here.
 _LIKE = {"max_time": "budget", "precision": "target"}

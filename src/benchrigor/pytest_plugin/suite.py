@@ -25,7 +25,7 @@ from benchrigor.report.tables import tabulate
 from benchrigor.session.pairs.run_comparison import compare_suite
 from benchrigor.stats.comparison.two_sample import family_of
 from benchrigor.storage import Journal
-from benchrigor.storage.project_settings import defaults
+from benchrigor.storage.user_settings import defaults
 from benchrigor.units import first_few, many, percent
 
 T = TypeVar("T")

@@ -18,9 +18,9 @@ import psutil  # type: ignore[import-untyped]
 
 from benchrigor.clocks import WallClock
 from benchrigor.machine import capabilities, health
+from benchrigor.machine.alarms import Threshold, read_thresholds
 from benchrigor.machine.kernel_files import ROOT
-from benchrigor.machine.states.status_readers import StatusReader
-from benchrigor.machine.thresholds import Threshold, read_thresholds
+from benchrigor.machine.status_readers import StatusReader
 from benchrigor.model import Capability, Code, Sample
 from benchrigor.model.checks import is_number, refuse, wrong_number
 from benchrigor.model.notice import Finding, Fitness

@@ -32,7 +32,7 @@ from benchrigor.workloads import RoundRecorder
 from benchrigor.workloads.processes.own_signals import end_copy, go_on, measuring
 
 if TYPE_CHECKING:
-    from benchrigor.machine.states.status_readers import StatusReader
+    from benchrigor.machine.status_readers import StatusReader
 
 
 # Made between measurements: a signal that came within its callbacks from C would be lost.
@@ -209,7 +209,7 @@ def watch_for(options: Options, clock: Clock) -> StatusWatch | None:
     """Return a watch of the machine; None for simulated time and sessions too short for one."""
     if not isinstance(clock, WallClock) or options.budget_s < _LEAST_BUDGET_S:
         return None
-    from benchrigor.machine.states.status_readers import StatusReader  # noqa: PLC0415  # loads psutil
+    from benchrigor.machine.status_readers import StatusReader  # noqa: PLC0415  # loads psutil
 
     return StatusWatch(clock, StatusReader(short=True, clock=clock))
 
@@ -236,7 +236,7 @@ class StatusWatch:
         """Add the status to the facts of a round: known values, by their short names."""
         if (status := self._look()) is None:
             return finished
-        from benchrigor.machine.states.status_readers import SHORT_NAMES  # noqa: PLC0415  # psutil
+        from benchrigor.machine.status_readers import SHORT_NAMES  # noqa: PLC0415  # psutil
 
         told, names = status.to_dict(), ("span_s", *SHORT_NAMES)
         known = {f"{OF_MACHINE}{name}": told[name] for name in names if told.get(name) is not None}

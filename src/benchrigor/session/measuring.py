@@ -29,7 +29,8 @@ from benchrigor.session.schedules import Rotation, check_seed, seed_of
 from benchrigor.session.session import Session, meter_for
 from benchrigor.units import Direction, many, show_duration
 from benchrigor.workloads import AmountWorkload, CallableWorkload
-from benchrigor.workloads.timing import awaits, misfits, takes_amount, wrong_function
+from benchrigor.workloads.named_functions import awaits, takes_amount, wrong_function
+from benchrigor.workloads.timing import misfits
 
 if TYPE_CHECKING:  # asyncio takes longer to load than all else here
     from asyncio import AbstractEventLoop

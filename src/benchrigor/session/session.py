@@ -61,7 +61,7 @@ from benchrigor.session.subject import Subject
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.wps.work_schedule import NextWork
 from benchrigor.storage import Journal, as_store
-from benchrigor.storage.user_folder import keep_levels, kept_levels
+from benchrigor.storage.user_settings import keep_levels, kept_levels
 from benchrigor.workloads import (
     AmountWorkload,
     CallableWorkload,
@@ -69,9 +69,10 @@ from benchrigor.workloads import (
     StepwiseWorkload,
     command,
 )
+from benchrigor.workloads.named_functions import takes_amount
 from benchrigor.workloads.processes.own_signals import note_stops
 from benchrigor.workloads.processes.worker import VERSION
-from benchrigor.workloads.timing import TimedWorkload, takes_amount
+from benchrigor.workloads.timing import TimedWorkload
 
 # One line per decision, written only if the program that measures adds a handler.
 _LOG = logging.getLogger("benchrigor.session")

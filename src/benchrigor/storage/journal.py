@@ -34,7 +34,7 @@ from benchrigor.storage.database import (
     open_to_write,
     wrong_in,
 )
-from benchrigor.storage.user_folder import data_folder
+from benchrigor.storage.user_settings import data_folder
 
 # Replaces an array in the JSON: {"float64-le": [start, stop]} counts items of 8 bytes in the BLOB,
 # which are floats or whole numbers.

@@ -6,7 +6,7 @@ import gc as collector
 import inspect
 import os
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import count, repeat
 from operator import length_hint
 from pathlib import Path
@@ -17,6 +17,7 @@ from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.model.checks import refuse
 from benchrigor.model.series import short
 from benchrigor.protocols import Clock, DelayMeter, Recorder
+from benchrigor.workloads.named_functions import awaits, wrong_function
 from benchrigor.workloads.processes.worker import (
     FEW_CALLS,
     HEADROOM,
@@ -26,12 +27,11 @@ from benchrigor.workloads.processes.worker import (
 )
 from benchrigor.workloads.timing import (
     TimedWorkload,
-    awaits,
+    What,
     collector_kept,
     failures_of,
     in_seconds,
     misfits,
-    wrong_function,
 )
 
 if TYPE_CHECKING:  # asyncio takes longer to load than all else here
@@ -107,6 +107,8 @@ class CallableWorkload(TimedWorkload):
         reading.
     take_first
         Called with the result of the first call, outside of every later call.
+    what
+        What is timed instead of calls of ``func``, which names it; None for the calls.
 
     Raises
     ------
@@ -127,7 +129,6 @@ class CallableWorkload(TimedWorkload):
     (array([5.e-06, 5.e-06, 5.e-06]), 8)
     """
 
-    _is_new = True  # until the first call
     _amount: tuple[float, ...] = ()  # of work, in a round of one call
 
     def __init__(
@@ -148,6 +149,7 @@ class CallableWorkload(TimedWorkload):
         sync: Call | None = None,
         memory: bool = False,
         instructions: Callable[[], int] | str | None = None,
+        what: What | None = None,
     ) -> None:
         argument = "of an amount" if self.takes_amount else "without arguments"
         refuse(
@@ -162,17 +164,17 @@ class CallableWorkload(TimedWorkload):
                 sync=sync,
             ),
         )
-        self._one_by_one = self.takes_amount or any((setup, teardown, sync))
+        apart = bool(self.takes_amount or any((setup, teardown, sync)))
         alone = self.takes_amount or teardown is not None
         # The first setup shows whether it gives the arguments of calls; otherwise it is of one.
-        most = 0 if setup is not None else _MOST_GIVEN if self._one_by_one else NEVER
-        super().__init__(func, clock=clock, meter=meter, timeout_s=timeout_s)
+        most = 0 if setup is not None else _MOST_GIVEN if apart else NEVER
+        calls = What(self._take_apart if apart else self._take_calls, self._looking, apart)
+        super().__init__(func, what or calls, clock=clock, meter=meter, timeout_s=timeout_s)
         self._calls.inner, self._calls.most = 1 if alone else inner or 0, most
         self._limit.calls = inner or 1
         self._gc, self._metric = gc, metric
         self._is_first_round = first_call_apart
         self._take_first = take_first
-        self._finished = 0  # calls before the readings under way
         self._setup, self._teardown = setup, teardown
         self._sync, self._memory, self._instructions = sync, memory, instructions
         self._is_coroutine = awaits(func)
@@ -265,6 +267,10 @@ class CallableWorkload(TimedWorkload):
         (elapsed_ns,) = self._calls.time(1, done, self._calls.inner or 1)
         return elapsed_ns
 
+    def _looking(self, inner: int) -> AbstractContextManager[None] | None:
+        """Look at the result of a first call, unless a reading of several would count it."""
+        return self._first_call() if inner == 1 or self._take_first is not None else None
+
     @contextmanager
     def _first_call(self) -> Iterator[None]:
         """Look at the result of the first call inside: later calls are of the bare function."""
@@ -304,47 +310,21 @@ class CallableWorkload(TimedWorkload):
         median_ns = sorted(latest_ns)[_TELLING // 2]
         return median_ns < _TOO_SHORT * HEADROOM * self._stopwatch.shortest_ns
 
-    def _take(self, timing: Timing) -> None:
-        """Take readings, and look at the first call."""
-        now_ns, append, n, until_ns, loop = timing
-        inner, elapsed_ns, done = length_hint(loop[0]), self._calls.elapsed_ns, self._calls.done
-        if self._is_new:
-            self._is_new = False
-            # A reading of several calls would be slower for it, and it counts.
-            if inner == 1 or self._take_first is not None:
-                with self._first_call():
-                    self._take((now_ns, append, 1, until_ns, loop))
-                return
-        if self._one_by_one:
-            with self._left_if_late(elapsed_ns):
-                for _ in repeat(None, n):
-                    append(self._time_alone(inner, elapsed_ns, done))
-                    if until_ns < NEVER and now_ns() >= until_ns:
-                        break
-            return
-
-        def call() -> int:
-            begun = 1 if inner == 1 else inner - length_hint(loop[0])
-            return self._finished + len(elapsed_ns) * inner + begun
-
-        with (
-            self._left_if_late(elapsed_ns),
-            failures_of(self.name, elapsed_ns, done, call),
-            self._limit.watching(self._calls),
-        ):
-            self._take_readings(timing)
-        self._finished += len(elapsed_ns) * inner
-
-    def _take_readings(self, timing: Timing) -> None:
+    def _take_calls(self, timing: Timing) -> None:
         time_readings(self._func, timing, self._carry_out)
 
-    def _time_alone(self, inner: int, elapsed_ns: Sequence[int], done: int | None) -> int:
-        """Take one reading, with setup and teardown around it; return its nanoseconds.
+    def _take_apart(self, timing: Timing) -> None:
+        """Take readings with untimed parts around each."""
+        now_ns, append, n, until_ns, loop = timing
+        for _ in repeat(None, n):
+            append(self._time_alone(length_hint(loop[0])))
+            if until_ns < NEVER and now_ns() >= until_ns:
+                break
 
-        ``elapsed_ns`` and ``done`` give its place for messages.
-        """
+    def _time_alone(self, inner: int) -> int:
+        """Take one reading, with setup and teardown around it; return its nanoseconds."""
         name = "".join((self.name, *(f"({amount})" for amount in self._amount)))
-        timer = self._calls.measured
+        timer, elapsed_ns, done = self._calls.measured, self._calls.elapsed_ns, self._calls.done
         given = self._made_ready(inner, name, elapsed_ns, done)
         try:
             if timer is not None:

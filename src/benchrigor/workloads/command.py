@@ -7,11 +7,12 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
-from subprocess import DEVNULL
+from subprocess import DEVNULL, PIPE
 from typing import Any, BinaryIO, Self
 
 import numpy as np
@@ -31,12 +32,11 @@ from benchrigor.workloads.processes.command_line import (
     GRACE_S,
     CommandHooks,
     CommandLine,
+    HookLate,
     before_rounds,
-    shown,
-    with_stderr,
 )
 from benchrigor.workloads.processes.picking import OutputSearch, Pick, read_picks, wrong_picks
-from benchrigor.workloads.processes.process_group import Ended, OutputFile
+from benchrigor.workloads.processes.running import Ended, Running, shown
 from benchrigor.workloads.processes.worker import MOST_SHARE, repeats_after
 from benchrigor.workloads.recorder import RoundRecorder
 
@@ -230,7 +230,10 @@ class CommandWorkload:
         argv = self._line.argv_for(plan)
         self.set_up()
         self._until_ns = None if plan.seconds is None else self._now_ns() + 1e9 * plan.seconds
-        self._run_until_well(argv, plan, recorder)
+        try:
+            self._run_until_well(argv, plan, recorder)
+        except HookLate as late:
+            self._record_late(str(late), plan, recorder)
         if self._failed_ns:
             recorder.fact("failed_runs", len(self._failed_ns))
             recorder.fact("failed_time_s", float(np.median(self._failed_ns)) / 1e9)
@@ -264,30 +267,20 @@ class CommandWorkload:
         self, argv: Sequence[str], plan: RoundPlan, recorder: Recorder, *, is_last: bool
     ) -> bool:
         """Run the command once; return whether that is the round's run, else it failed."""
-        with OutputFile() as stdout, OutputFile(keeps_end=True) as stderr:
-            streams = {"stdout": stdout} if self._picks else {}
-            ended = self._run_between_hooks(argv, stderr, self._meter, **streams)
-            if isinstance(ended, str):
-                self._record_no_end(ended, plan, recorder)
-                return True
-            failure = None if ended.cut else ended.failure or self._line.failure(ended.code)
-            if failure or self._picks:
-                stdout.check_room()
-            if failure and not is_last:
+        with self._between_hooks(argv, self._meter) as (running, ended):
+            if ended.failure and not is_last:
                 self._failed_ns.append(ended.elapsed_ns)
                 return False
-            if failure:
-                often = (
-                    f", {_MOST_FAILURES} times in a row" if self._options["ignore_failure"] else ""
-                )
-                failure = f"{shown(argv)} {failure}{often}"
-                raise WorkloadFailed(*with_stderr(failure, stderr.end(), argv))
+            if ended.failure:
+                is_often = self._options["ignore_failure"]
+                often = f", {_MOST_FAILURES} times in a row" if is_often else ""
+                raise ended.error(f"{ended.failure}{often}")
             if ended.elapsed_ns <= 0:
                 raise ClockFailed(
                     f"the clock moved by {ended.elapsed_ns} ns while {shown(argv)} ran, "
                     "expected more than 0; use a monotonic clock"
                 )
-            picked = self._pick(ended, stdout)
+            picked = self._pick(ended, running.printed if self._picks else BytesIO())
             for notice in ended.left_behind(self.name):
                 sentence = hide_values(notice.sentence, argv)
                 recorder.notice(replace(notice, sentence=sentence))
@@ -297,41 +290,39 @@ class CommandWorkload:
             self._record(ended, picked, recorder)
             self._pace(ended, recorder)
         if self._options["memory"] and plan.index == 0:
-            self._record_memory(argv, recorder)
+            with suppress(HookLate):
+                self._record_memory(argv, recorder)
         return True
 
-    def _run_between_hooks(
-        self,
-        argv: Sequence[str],
-        stderr: OutputFile | int,
-        meter: DelayMeter | None,
-        **given: Any,
-    ) -> Ended | str:
-        """Run a command once; return how it ended, or the name of a hook that was killed."""
-        if not self._hooks.prepare(self._left_s()):
-            return "prepare"
-        with ExitStack() as stack:
-            for name in ("stdin", "stdout"):
-                if name not in given:
-                    given[name] = self._opened(name, stack)
-            group = self._line.start(
+    @contextmanager
+    def _between_hooks(
+        self, argv: Sequence[str], meter: DelayMeter | None, **given: Any
+    ) -> Iterator[tuple[Running, Ended]]:
+        """Run a command once between its hooks, and give it with how it ended."""
+        self._hooks.prepare(self._left_s())
+        with ExitStack() as files:
+            streams: dict[str, Any] = {"stdout": PIPE} if self._picks else {}
+            for name in {"stdin", "stdout"} - {*streams}:
+                streams[name] = self._opened(name, files)
+            running = self._line.start(
                 argv,
-                stderr=stderr,
                 clock=self._clock,
                 timeout_s=self._timeout_s,
                 seconds=self._left_s(),
-                **given,
+                **streams | given,
             )
-            ended = group.wait(meter)
-        return ended if self._hooks.conclude(self._left_s()) else "conclude"
+        with running:
+            ended = running.wait(meter)
+            self._hooks.conclude(self._left_s())
+            yield running, ended
 
-    def _pick(self, ended: Ended, stdout: OutputFile) -> OutputSearch:
+    def _pick(self, ended: Ended, printed: BinaryIO) -> OutputSearch:
         """Search the output, or what can be searched until soon after the time of the round."""
         now_ns, latest_ns = self._now_ns, math.inf
         if self._until_ns is not None:
             latest_ns = max(self._until_ns + _SEARCH_NS, now_ns() + _SEARCH_NS / 4)
         return read_picks(
-            stdout.file,
+            printed,
             [pick for pick in self._picks if pick.unit_readings or not ended.cut],
             name=self.name,
             cut=ended.cut,
@@ -352,10 +343,8 @@ class CommandWorkload:
         """Record the peak memory of a run that does not fail, and the least that would show."""
         for _ in range(_MOST_FAILURES if self._options["ignore_failure"] else 1):
             ended, report = self._launch(argv)
-            if isinstance(ended, str):
-                return
             *memory, code = [int(number) for number in report.split()] or [ended.code]
-            failure = ended.failure or self._line.failure(code)
+            failure = replace(ended, code=code).failure
             if memory and not failure:
                 recorder.fact("peak_memory", memory[0])
                 recorder.fact("peak_memory_floor", memory[1])
@@ -364,13 +353,14 @@ class CommandWorkload:
         why = failure or "cannot be started"
         raise WorkloadFailed(f"{shown(argv)} {why}, in the run for its peak memory")
 
-    def _launch(self, argv: Sequence[str]) -> tuple[Ended | str, bytes]:
+    def _launch(self, argv: Sequence[str]) -> tuple[Ended, bytes]:
         """Run the command by the launcher, and return the end and the launcher's report."""
         source, sink = os.pipe()
+        launched = [sys.executable, "-I", "-S", launcher.__file__, str(sink), *argv]
         with os.fdopen(source, "rb") as pipe:
             try:
-                launched = [sys.executable, "-I", "-S", launcher.__file__, str(sink), *argv]
-                ended = self._run_between_hooks(launched, DEVNULL, None, pass_fds=(sink,))
+                with self._between_hooks(launched, None, stderr=DEVNULL, pass_fds=(sink,)) as ran:
+                    ended = ran[1]
             finally:
                 os.close(sink)
             return ended, pipe.read()
@@ -405,7 +395,7 @@ class CommandWorkload:
         recorder.notice(Notice.of(Code.CUT_ROUND, "command", how_=how, which_=counts, **figures))
         recorder.cut()
 
-    def _record_no_end(self, place: str, plan: RoundPlan, recorder: Recorder) -> None:
+    def _record_late(self, place: str, plan: RoundPlan, recorder: Recorder) -> None:
         """Record that a hook was killed, so that the round does not count."""
         figures = {"round": plan.index, "seconds": plan.seconds, "readings": 0}
         command = shown(self._hooks.argvs[place])
@@ -512,8 +502,7 @@ class ReferenceCommand:
         """Run it once; None if it cannot be run."""
         try:
             line = CommandLine(self._argv)
-            group = line.start(self._argv, stdout=DEVNULL, stderr=DEVNULL, clock=self._clock)
+            ended = line.run(self._argv, self._meter, clock=self._clock, stderr=DEVNULL)
         except WorkloadFailed:
             return None
-        ended = group.wait(self._meter)
-        return ended if ended.code == 0 else None
+        return None if ended.failure else ended

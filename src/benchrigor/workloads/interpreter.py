@@ -9,13 +9,11 @@ import pickle
 import shutil
 import socket
 import struct
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import cached_property, partial
-from importlib.machinery import PathFinder
 from pathlib import Path
 from types import MethodType
 from typing import Any, Self
@@ -29,16 +27,17 @@ from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.options import LATEST
 from benchrigor.model.series import Floats
 from benchrigor.protocols import Recorder
+from benchrigor.workloads.named_functions import hash_in, import_name, locate
 from benchrigor.workloads.processes import worker
-from benchrigor.workloads.processes.command_line import GRACE_S, with_stderr
-from benchrigor.workloads.processes.process_group import (
+from benchrigor.workloads.processes.command_line import GRACE_S
+from benchrigor.workloads.processes.running import (
     Ended,
     OutputFile,
-    ProcessGroup,
+    Running,
     missing_for_processes,
 )
-from benchrigor.workloads.reading_delays import Segments
-from benchrigor.workloads.timing import Stopwatch, hash_in, misfits
+from benchrigor.workloads.recorder import Segments
+from benchrigor.workloads.timing import Stopwatch, misfits
 
 INHERITED = (
     *("HOME", "LANG", "LANGUAGE", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "PYTHONPATH", "TEMP"),
@@ -58,7 +57,7 @@ __file__ = sys.argv.pop(1)
 exec(files.SourceFileLoader(__name__, __file__).get_code(__name__))
 """
 _Told = tuple[dict[str, Any], dict[str, Floats]]  # facts and arrays
-_Answer = tuple[int, Ended, _Told | None, bytes]  # start time, end, its answer, stderr
+_Answer = tuple[int, Ended, _Told | None]  # start time, end, its answer
 _MOST_GIVEN = 65_536  # bytes: it travels on the command line
 _PADDING = 4096  # maximum bytes of environment, which move the stack
 
@@ -242,7 +241,7 @@ class InterpreterWorkload:
         """
         with closing(self):
             answer_of = self._answer or self._started.enter_context(self._answering(plan))
-            began_ns, ended, told, printed = answer_of()
+            began_ns, ended, told = answer_of()
         for notice in ended.left_behind(self.name):
             recorder.notice(notice)
         if told is None and ended.cut:
@@ -250,7 +249,7 @@ class InterpreterWorkload:
             recorder.notice(cut)
             recorder.cut()
             return
-        facts, arrays = self._understood(told, ended, printed)
+        facts, arrays = self._understood(told, ended)
         if ended.code == worker.EXIT_TOOK_LONG:
             left = Notice.of(Code.CUT_ROUND, "exit", name_=self.name, seconds_=worker.EXIT_S)
             recorder.notice(left)
@@ -270,14 +269,12 @@ class InterpreterWorkload:
         limit_s = self._described["timeout_s"]
         if limit_s is not None:
             limit_s *= 1 + len(shared)
-        with OutputFile(keeps_end=True) as stderr, OutputFile() as answer:
+        with OutputFile() as answer:
             program = self._described["python"]
             arguments = [worker.__file__, str(answer.fileno()), ascii(task)]
-            group = ProcessGroup(
+            running = Running(
                 [program, "-X", "faulthandler", "-c", _START, *arguments],
-                name=program,
-                stdout=subprocess.DEVNULL,
-                stderr=stderr,
+                name=f"{self.name}: the fresh interpreter",
                 cwd=Path(self._described["cwd"]),
                 env=self._environment(plan.seed or 0),
                 clock=self._clock,
@@ -288,15 +285,13 @@ class InterpreterWorkload:
             )
 
             def answer_of() -> _Answer:
-                ended = group.wait(None)
+                ended = running.wait()
                 if (told := _decode(answer)) is None:
                     answer.check_room()
-                return task["began_ns"], ended, told, stderr.end()
+                return task["began_ns"], ended, told
 
-            try:
+            with running:
                 yield answer_of
-            finally:
-                group.stop(grace_s=0.0)
 
     def _task_of(self, plan: RoundPlan) -> dict[str, Any]:
         """Return the task for the program of a round, which begins now."""
@@ -334,22 +329,16 @@ class InterpreterWorkload:
         }
         return {**kept, **drawn, **self._described["env"]}
 
-    def _understood(self, told: _Told | None, ended: Ended, stderr: bytes) -> _Told:
+    def _understood(self, told: _Told | None, ended: Ended) -> _Told:
         """Return facts and arrays of an answer; raise what went wrong."""
-        if told is not None:
-            if "refused" in told[0]:
-                raise InvalidInput(told[0]["refused"])
-            if "failed" not in told[0]:
-                return told
-            failure = f"{self.name} {told[0]['failed']}"
-        elif ended.failure:
-            raise WorkloadFailed(f"{self.name} {ended.failure}")
-        else:
-            how = f"was killed by signal {-ended.code}"
-            if ended.code >= 0:
-                how = f"exited with code {ended.code}"
-            failure = f"{self.name}: the fresh interpreter {how} before it passed its readings"
-        raise WorkloadFailed(*with_stderr(failure, stderr))
+        if told is None:
+            how = ended.failure or f"exited with code {ended.code}"
+            raise ended.error(f"{how} before it passed its readings")
+        if "refused" in told[0]:
+            raise InvalidInput(told[0]["refused"])
+        if "failed" in told[0]:
+            raise ended.error(told[0]["failed"], name=self.name)
+        return told
 
     def _record(self, facts: dict[str, Any], arrays: dict[str, Any], recorder: Recorder) -> None:
         """Record the readings of a round, its facts, delays and references."""
@@ -374,37 +363,6 @@ def _unbound(
     if isinstance(target, MethodType) and not isinstance(target.__self__, type):
         return target.__func__, (target.__self__, *args), kwargs
     return target, args, kwargs
-
-
-def import_name(function: Callable[..., object]) -> str:
-    """Return the name by which a fresh interpreter imports a function; InvalidInput without one."""
-    module = getattr(function, "__module__", None)
-    path = getattr(function, "__qualname__", "")
-    way_out = "move it into a module, and name it 'package.module:function'"
-    if not callable(function) or not module or not path:
-        raise InvalidInput(f"target is {function!r}, expected a function; {way_out}")
-    if "<" in path:
-        kind = "a lambda" if path.endswith("<lambda>") else "made inside of another function"
-        raise InvalidInput(f"{path} is {kind}: a fresh interpreter cannot import it; {way_out}")
-    known = module in sys.builtin_module_names or locate(module, sys.path) is not None
-    if module == "__main__" or not known:
-        where = "this script or session" if module == "__main__" else repr(module)
-        raise InvalidInput(
-            f"{path} is of {where}, which a fresh interpreter cannot import; {way_out}"
-        )
-    return f"{module}:{path}"
-
-
-def locate(module: str, path: list[str]) -> Path | None:
-    """Return the file of a module that would be imported by a path, without importing it."""
-    spec, name = None, ""
-    for part in module.split("."):
-        name = f"{name}.{part}" if name else part
-        spec = PathFinder.find_spec(name, path)
-        if spec is None:
-            return None
-        path = list(spec.submodule_search_locations or ())
-    return Path(spec.origin) if spec is not None and spec.origin else None
 
 
 def _pickle(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:

@@ -17,6 +17,7 @@ from benchrigor.errors import InvalidInput, failed
 from benchrigor.protocols import Clock, DelayMeter
 from benchrigor.workloads.callable import CallableWorkload
 from benchrigor.workloads.processes.own_signals import measuring
+from benchrigor.workloads.timing import What
 
 if TYPE_CHECKING:
     from benchrigor.workloads.processes.worker import Timing
@@ -99,41 +100,48 @@ class StatementWorkload(CallableWorkload):
         gc: str = "on",
         meter: DelayMeter | None = None,
     ) -> None:
-        self._loop = _start(_compile(statement, setup))
-        super().__init__(_statement, clock=clock, inner=inner, gc=gc, meter=meter)
+        loop = _start(_compile(statement, setup))
+        what = What(
+            lambda timing: _time_runs(loop, timing),
+            lambda runs: _checked_run(loop) if runs == 1 else None,
+        )
+        super().__init__(_statement, what=what, clock=clock, inner=inner, gc=gc, meter=meter)
 
-    @contextmanager
-    def _first_call(self) -> Iterator[None]:
-        """Raise InvalidInput after the run inside if it only made a coroutine or a generator."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.filterwarnings("always", r"coroutine .* was never awaited$", RuntimeWarning)
-            yield
-        names = inspect.getgeneratorlocals(self._loop)
-        if (made := names.get("_benchrigor_made")) in _UNSTEPPED:
-            raise InvalidInput(_UNSTEPPED[made])
-        for named in filter(inspect.iscoroutine, names.values()):
-            named.close()
+
+@contextmanager
+def _checked_run(loop: _Loop) -> Iterator[None]:
+    """Raise InvalidInput after the run inside if it only made a coroutine or a generator."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.filterwarnings("always", r"coroutine .* was never awaited$", RuntimeWarning)
+        yield
+    names = inspect.getgeneratorlocals(loop)
+    if (made := names.get("_benchrigor_made")) in _UNSTEPPED:
+        raise InvalidInput(_UNSTEPPED[made])
+    for named in filter(inspect.iscoroutine, names.values()):
+        named.close()
+        raise InvalidInput(_UNAWAITED)
+    for seen in caught:
+        if seen.filename == _FILE and "was never awaited" in str(seen.message):
             raise InvalidInput(_UNAWAITED)
-        for seen in caught:
-            if seen.filename == _FILE and "was never awaited" in str(seen.message):
-                raise InvalidInput(_UNAWAITED)
-            warnings.showwarning(seen.message, seen.category, seen.filename, seen.lineno)
+        warnings.showwarning(seen.message, seen.category, seen.filename, seen.lineno)
 
-    def _take_readings(self, timing: Timing) -> None:
-        now, append, readings, until_ns, loop = timing
-        inner, time_loop = length_hint(loop[0]), self._loop.send
-        try:
-            for _ in repeat(None, readings):
-                loop[0] = calls = repeat(None, inner)
-                start, stop = time_loop((calls, now))
-                append(stop - start)
-                if stop >= until_ns:
-                    break
-        except RuntimeError as error:
-            # A generator turns a StopIteration that is raised in it into a RuntimeError.
-            if isinstance(error.__cause__, StopIteration):
-                raise error.__cause__ from None
-            raise
+
+def _time_runs(loop: _Loop, timing: Timing) -> None:
+    """Time readings of several runs."""
+    now, append, readings, until_ns, calls_left = timing
+    inner, time_loop = length_hint(calls_left[0]), loop.send
+    try:
+        for _ in repeat(None, readings):
+            calls_left[0] = calls = repeat(None, inner)
+            start, stop = time_loop((calls, now))
+            append(stop - start)
+            if stop >= until_ns:
+                break
+    except RuntimeError as error:
+        # A generator turns a StopIteration that is raised in it into a RuntimeError.
+        if isinstance(error.__cause__, StopIteration):
+            raise error.__cause__ from None
+        raise
 
 
 def _statement() -> None:

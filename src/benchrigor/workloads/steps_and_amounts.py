@@ -5,28 +5,25 @@ from __future__ import annotations
 import gc as collector
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchrigor.errors import ClockFailed
 from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.callable import CallableWorkload
+from benchrigor.workloads.named_functions import awaits, takes_amount
 from benchrigor.workloads.processes.worker import time_steps
-from benchrigor.workloads.reading_delays import Segments
+from benchrigor.workloads.recorder import Segments
 from benchrigor.workloads.timing import (
     TimedWorkload,
+    What,
     amount_of,
-    awaits,
     collector_kept,
     failures_of,
     in_seconds,
-    takes_amount,
     wrong_time_limit,
 )
-
-if TYPE_CHECKING:
-    from benchrigor.workloads.processes.worker import Timing
 
 
 class StepwiseWorkload(TimedWorkload):
@@ -81,7 +78,9 @@ class StepwiseWorkload(TimedWorkload):
             wrong_values([("make", make, callable(make), "a generator function")]),
             wrong_time_limit(timeout_s),
         )
-        super().__init__(make, clock=clock, meter=meter, timeout_s=timeout_s)
+        timing: dict[str, Any] = {"clock": clock, "meter": meter, "timeout_s": timeout_s}
+        steps = What(lambda readings: time_steps(self._steps, readings), unit="step")
+        super().__init__(make, steps, **timing)
         self.takes_amount = takes_amount(make)
         self._make = make
         self._metric = metric
@@ -114,15 +113,6 @@ class StepwiseWorkload(TimedWorkload):
         if taken < plan.readings and not (self.takes_amount or cut):
             figures = {"taken": taken, "wanted": plan.readings}
             recorder.notice(Notice.of(Code.EXHAUSTED, name_=self.name, **figures))
-
-    def _take(self, timing: Timing) -> None:
-        elapsed_ns, done = self._calls.elapsed_ns, self._calls.done
-        with (
-            self._left_if_late(elapsed_ns),
-            failures_of(self.name, elapsed_ns, done),
-            self._limit.watching(self._calls),
-        ):
-            time_steps(self._steps, timing)
 
     def _close(self, steps: Iterator[object]) -> None:
         """Let a generator that is left before its end clean up."""

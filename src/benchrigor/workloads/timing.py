@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import gc as collector
-import hashlib
 import inspect
 import math
 import os
 import signal
 import statistics
-import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from operator import length_hint
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,10 +28,11 @@ from benchrigor.model.options import LATEST
 from benchrigor.model.series import Floats
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.units import counted, show_value
+from benchrigor.workloads.named_functions import hash_of_function, name_of
 from benchrigor.workloads.processes.own_signals import end_copy
 from benchrigor.workloads.processes.time_limits import CallLimit, CallOverran, place_of
 from benchrigor.workloads.processes.worker import NEVER, Calls, Reference, SegmentTimer
-from benchrigor.workloads.reading_delays import Segments
+from benchrigor.workloads.recorder import Segments
 
 if TYPE_CHECKING:
     from benchrigor.workloads.processes.worker import Timing
@@ -44,8 +44,22 @@ _COST_ALLOWED = 0.01  # share of a reading that reading the clock may take witho
 _TYPICAL = 1_000  # last readings of a round, after any warm-up: their median is typical
 
 
+@dataclass(frozen=True, slots=True)
+class What:
+    """What is timed: it takes readings, see `Timing`, and looks at the first call.
+
+    ``look`` returns a context for a first reading of that many calls, or None. What is taken
+    ``apart``, with untimed parts around each reading, names its failures and watches its calls.
+    """
+
+    take: Callable[[Timing], object]
+    look: Callable[[int], AbstractContextManager[object] | None] = lambda _: None
+    apart: bool = False
+    unit: str = "call"
+
+
 class TimedWorkload:
-    """A function or generator that is timed."""
+    """Times something in this process; its name and source are those of a function."""
 
     takes_amount = False  # whether rounds must have a work amount
     _latest_ns: Sequence[int] = ()  # readings
@@ -53,12 +67,14 @@ class TimedWorkload:
     def __init__(
         self,
         func: Callable[..., object],
+        what: What,
         *,
         clock: Clock,
         meter: DelayMeter | None,
         timeout_s: float | None = None,
     ) -> None:
-        self._func = func
+        self._func, self._what, self._is_new = func, what, True
+        self._finished = 0  # calls before the readings under way
         self._limit = CallLimit(timeout_s)
         self._clock, self._now_ns = clock, clock.now_ns
         self._meter = meter
@@ -133,8 +149,31 @@ class TimedWorkload:
                 raise
 
     def _take(self, timing: Timing) -> None:
-        """Take readings, see `Calls`."""
-        raise NotImplementedError
+        """Take readings, and look at the first one."""
+        now_ns, append, _, until_ns, loop = timing
+        inner, elapsed_ns, done = length_hint(loop[0]), self._calls.elapsed_ns, self._calls.done
+        if self._is_new:
+            self._is_new = False
+            if (looking := self._what.look(inner)) is not None:
+                with looking:
+                    self._take((now_ns, append, 1, until_ns, loop))
+                return
+
+        def call() -> str:
+            begun = 1 if inner == 1 else inner - length_hint(loop[0])
+            number = self._finished + len(elapsed_ns) * inner + begun
+            return f"{self._what.unit} {counted(number)}"
+
+        with self._left_if_late(elapsed_ns):
+            if self._what.apart:
+                self._what.take(timing)
+                return
+            with (
+                failures_of(self.name, elapsed_ns, done, call),
+                self._limit.watching(self._calls),
+            ):
+                self._what.take(timing)
+        self._finished += len(elapsed_ns) * inner
 
     def _record(
         self, recorder: Recorder, metric: str, wanted: int, *, deadline: tuple[int, int]
@@ -201,26 +240,6 @@ def misfits(
         ]
     )
     return [*wrong, *wrong_time_limit(timeout_s)]
-
-
-def wrong_function(name: str, func: object, expected: str) -> list[str]:
-    """Return the problems with a function that is to be timed."""
-    if not callable(func):
-        return [f"{name} is {func!r}, expected {expected}"]
-    if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
-        return [
-            f"{name} is {func!r}: calling it only makes an object; wrap it in a function that runs "
-            "it to its end (Session.run measures the steps of a generator function)"
-        ]
-    return []
-
-
-def awaits(func: Any) -> bool:
-    """Return whether a function is a coroutine function: its calls are awaited.
-
-    The program of a fresh interpreter, in `worker`, decides by the flags of its code.
-    """
-    return callable(func) and any(map(inspect.iscoroutinefunction, (func, func.__call__)))
 
 
 @contextmanager
@@ -323,13 +342,13 @@ def in_seconds(elapsed_ns: Sequence[int], *, done: int = 0, inner: int = 1) -> F
 
 @contextmanager
 def failures_of(
-    part: str, elapsed_ns: Sequence[int], done: int | None, call: Callable[[], int] | None = None
+    part: str, elapsed_ns: Sequence[int], done: int | None, call: Callable[[], str] | None = None
 ) -> Iterator[None]:
     """Raise `WorkloadFailed` from any error of the part of a workload that runs inside.
 
     ``elapsed_ns`` grows by one with every finished reading, after ``done`` others of the round;
-    ``done`` is None while nothing is recorded yet. ``call`` counts the calls so far, with the one
-    that failed.
+    ``done`` is None while nothing is recorded yet. ``call`` names the call that
+    failed, with its number.
     """
     pid = os.getpid()
     try:
@@ -341,71 +360,12 @@ def failures_of(
     except BaseException as error:
         end_copy(pid)
         where = place_of(len(elapsed_ns), done)
-        where = where if call is None else f"call {counted(call())}, {where}"
+        where = where if call is None else f"{call()}, {where}"
         raise failed(part, error, f" ({where})") from error
-
-
-def name_of(function: Callable[..., object]) -> str:
-    """Name a function for people: its module and its place in it."""
-    if isinstance(function, functools.partial):
-        function = function.func
-    named = function if hasattr(function, "__qualname__") else type(function)
-    place = named.__qualname__.replace("<locals>.", "")
-    module = getattr(named, "__module__", None)
-    return place if module in {None, "__main__", "builtins"} else f"{module}.{place}"
-
-
-def hash_of_function(function: Callable[..., object]) -> str | None:
-    """Return a hash of the source of a function; None if it cannot be read."""
-    inner: Any = inspect.unwrap(function)
-    try:
-        return hash_in(textwrap.dedent(inspect.getsource(inner)), inner.__code__.co_name)
-    except (AttributeError, OSError, TypeError):
-        return None
-
-
-def hash_in(text: str, path: str) -> str | None:
-    """Return a hash of a function, by its place in a source; None if it is not defined there.
-
-    Comments and layout do not count. Lambdas of one line all count, as they look the same.
-    """
-    try:
-        found: list[ast.AST] = [ast.parse(text)]
-    except (SyntaxError, ValueError):
-        return None  # a part of an expression: one line of a lambda
-    for name in path.split("."):
-        found = [node for scope in found for node in _definitions(scope, name)]
-    said = "\n".join(map(ast.unparse, found))
-    return hashlib.sha256(said.encode()).hexdigest()[:16] if found else None
-
-
-def _definitions(scope: ast.AST, name: str) -> Iterator[ast.AST]:
-    """Yield the definitions of a name in a scope, also under conditions."""
-    for node in ast.iter_child_nodes(scope):
-        if isinstance(node, ast.Lambda) and name == "<lambda>":
-            yield node
-        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield from _definitions(node, name)
-        elif node.name == name:
-            yield node
 
 
 def _show(duration_ns: float) -> str:
     return show_value(duration_ns / 1e9, "s")
-
-
-def takes_amount(func: Callable[..., object]) -> bool:
-    """Return whether exactly one argument must be given to a function.
-
-    Built-in functions without a signature count as taking no argument.
-    """
-    try:
-        parameters = inspect.signature(func).parameters.values()
-    except (TypeError, ValueError):
-        return False
-    various = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    needed = [p for p in parameters if p.default is p.empty and p.kind not in various]
-    return len(needed) == 1 and needed[0].kind is not inspect.Parameter.KEYWORD_ONLY
 
 
 def amount_of(plan: RoundPlan, name: str) -> float:

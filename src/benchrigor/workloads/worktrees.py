@@ -10,13 +10,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from subprocess import STDOUT
 from tempfile import gettempdir, mkdtemp
 
-from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.errors import InvalidInput
 from benchrigor.safe_text import hide_secrets
-from benchrigor.workloads.processes.command_line import CommandLine, shown, with_stderr
+from benchrigor.workloads.processes.command_line import CommandLine
 from benchrigor.workloads.processes.own_signals import hold_interrupts
-from benchrigor.workloads.processes.process_group import OutputFile
+from benchrigor.workloads.processes.running import shown
 
 try:
     import fcntl
@@ -193,13 +194,7 @@ def _unlock(place: Path, top: Path) -> None:
 
 def _build(build: Sequence[str], place: Path, revision: str) -> None:
     """Run a command in a revision; if it fails, the error has the end of its output."""
-    line = CommandLine(build, cwd=place)
-    with OutputFile(keeps_end=True) as output:
-        try:
-            group = line.start(build, stdout=output, stderr=output)
-        except WorkloadFailed as error:
-            raise WorkloadFailed(f"--build {error}") from None
-        failure = line.failure(group.wait(None).code)
-        if failure:
-            failure = f"--build {shown(build)} in revision {revision} {failure}"
-            raise WorkloadFailed(*with_stderr(failure, output.end(), build))
+    name = f"--build {shown(build)} in revision {revision}"
+    ended = CommandLine(build, cwd=place).run(build, name=name, stdout=STDOUT)
+    if ended.failure:
+        raise ended.error()

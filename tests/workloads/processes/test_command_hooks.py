@@ -23,7 +23,7 @@ from benchrigor.session import Session
 from benchrigor.workloads import CommandWorkload, Pick, RoundRecorder
 from benchrigor.workloads.command import record_delay
 from benchrigor.workloads.processes import command_line, own_signals
-from benchrigor.workloads.processes.process_group import Ended
+from benchrigor.workloads.processes.running import Ended
 
 SLOW_S = 30.0
 AROUND, WITHIN = ("setup", "cleanup"), ("prepare", "conclude")

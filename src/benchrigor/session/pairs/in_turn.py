@@ -31,17 +31,12 @@ from benchrigor.stats.series.undisturbed import STOPPED
 from benchrigor.storage import Journal, as_store
 from benchrigor.workloads import CallableWorkload, InterpreterWorkload
 from benchrigor.workloads.callable import Call
+from benchrigor.workloads.named_functions import wrong_function
 from benchrigor.workloads.processes.own_signals import measuring, note_stops
 from benchrigor.workloads.processes.time_limits import CallLimit, CallOverran
 from benchrigor.workloads.processes.worker import FEW_CALLS, SEGMENT_NS
-from benchrigor.workloads.reading_delays import stopped_inside
-from benchrigor.workloads.timing import (
-    Stopwatch,
-    collector_kept,
-    in_seconds,
-    misfits,
-    wrong_function,
-)
+from benchrigor.workloads.recorder import stopped_inside
+from benchrigor.workloads.timing import Stopwatch, collector_kept, in_seconds, misfits
 
 Finish = Callable[[int], Taken]
 Began = Callable[[Engine[Ratio]], object]

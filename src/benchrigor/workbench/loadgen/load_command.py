@@ -8,15 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from subprocess import PIPE
 from typing import Any
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model.checks import refuse
 from benchrigor.units import seconds_of, show_duration
 from benchrigor.workbench.data import FAILED, Limit, LoadResult, LoadTrial, scale_of
-from benchrigor.workloads.processes.command_line import CommandLine, shown, with_stderr
+from benchrigor.workloads.processes.command_line import CommandLine
 from benchrigor.workloads.processes.picking import Pick, read_picks, wrong_picks
-from benchrigor.workloads.processes.process_group import OutputFile
+from benchrigor.workloads.processes.running import shown
 
 _LOAD, _SECONDS = "{load}", "{seconds}"
 _LEAST_ELAPSED, _MOST_ELAPSED = 0.8, 1.5  # times the requested duration
@@ -107,16 +108,12 @@ class LoadCommand:
             argv = [word.replace(place, value) for word in argv]
         line = CommandLine(argv, cwd=self._cwd)
         timeout_s = _OVERTIME * trial.duration_s + _STARTING_S
-        with OutputFile() as stdout, OutputFile(keeps_end=True) as stderr:
-            group = line.start(argv, stdout=stdout, stderr=stderr, timeout_s=timeout_s)
-            ended = group.wait(None)
-            stdout.check_room()
-            failure = ended.failure or line.failure(ended.code)
-            if failure:
-                raise WorkloadFailed(*with_stderr(f"{shown(argv)} {failure}", stderr.end(), argv))
-            values = self._read_picks(stdout.file, argv)
-            stdout.file.seek(0)
-            text = stdout.file.read().decode(errors="replace")
+        with line.start(argv, stdout=PIPE, timeout_s=timeout_s) as running:
+            ended = running.wait()
+            if ended.failure:
+                raise ended.error()
+            values = self._read_picks(running.printed, argv)
+            text = running.printed.read().decode(errors="replace")
             fields = {} if self._tool is None else _read(self._tool, text)
         found = {**fields.pop("metrics", {}), **values}
         if not found:
@@ -147,7 +144,6 @@ class LoadCommand:
 
     def _read_picks(self, stdout: Any, argv: Sequence[str]) -> dict[str, float]:
         """Return the values of the user's picks, times in seconds and shares as such."""
-        stdout.seek(0)
         found = read_picks(stdout, self._picks, name=shown(argv)).found if self._picks else {}
         return {pick.metric: found[pick.metric][-1] * scale_of(pick.unit) for pick in self._picks}
 

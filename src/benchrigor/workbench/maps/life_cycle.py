@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
+from subprocess import STDOUT
 from types import TracebackType
 from typing import Self
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -24,8 +25,8 @@ from benchrigor.units import show_duration
 from benchrigor.workbench.loadgen.sending import A_URL, is_url
 from benchrigor.workbench.settings import STEPS
 from benchrigor.workbench.surfaces.samples import Point, Space, fill_places, places_in
-from benchrigor.workloads.processes.command_line import CommandLine, last_lines, shown
-from benchrigor.workloads.processes.process_group import OutputFile, ProcessGroup
+from benchrigor.workloads.processes.command_line import CommandLine
+from benchrigor.workloads.processes.running import Running, last_lines, shown, wrong_exit
 
 COMMANDS = ("configure", "start", "ready_command", "warm_up", "ramp", "stop", "clean")
 _LOOK_S = 0.05  # between two checks whether it is ready
@@ -170,7 +171,7 @@ class Server:
         self.steps: list[StepDone] = [] if steps is None else steps
         self._whole, self._now = life_cycle, life_cycle.at(point)
         self._cwd, self._clock = cwd, WallClock()
-        self._running: tuple[ProcessGroup, OutputFile] | None = None
+        self._running: Running | None = None
         self._begun_ns = 0
         self._is_begun = False  # then it must be stopped, also if no process of ours runs
 
@@ -212,8 +213,8 @@ class Server:
                     f"start: {self._awaited} answers before the server is started, expected "
                     "nothing there: end what runs, or have configure do so"
                 )
-            output, self._begun_ns = OutputFile(keeps_end=True), self._clock.now_ns()
-            self._running = self._start_process("start", self._now.start, output), output
+            self._begun_ns = self._clock.now_ns()
+            self._running = self._start_process("start", self._now.start)
         self._is_begun = True
         if self._awaited:
             self._await_ready()
@@ -245,7 +246,7 @@ class Server:
 
     def _code(self) -> int | None:
         """Return the exit code of the command that started the server; None if it runs."""
-        return None if self._running is None else self._running[0].process.poll()
+        return None if self._running is None else self._running.process.poll()
 
     def _stop(self) -> None:
         """Ask the server to end, and kill its remaining processes."""
@@ -259,13 +260,14 @@ class Server:
                     time.sleep(_LOOK_S)
         finally:
             if self._running is not None:
-                (group, output), code = self._running, self._code()
-                done = self._server_done(group.stop(grace_s=grace_s))
+                code = self._code()
+                done = self._server_done(self._running.stop(grace_s=grace_s))
                 if code is None and done.code == -signal.SIGKILL:
                     how = f"did not end within {show_duration(grace_s)} and was killed"
                     done = replace(done, how=how)
                 self.steps.append(done)
-                self._running = output.file.close()
+                self._running.close()
+                self._running = None
 
     def _close(self) -> None:
         try:
@@ -274,9 +276,12 @@ class Server:
             self._run("clean")
 
     def _server_done(self, code: int | None) -> StepDone:
-        output = None if self._running is None else self._running[1]
-        elapsed_ns = self._clock.now_ns() - self._begun_ns
-        return _done("start", self._now.start or (), code, elapsed_ns, output)
+        how, said = "" if code is None else wrong_exit(code) or "", b""
+        if self._running is not None:
+            said = self._running.said()
+        seconds = (self._clock.now_ns() - self._begun_ns) / 1e9
+        end = tuple(last_lines(said, self._now.start or ()))
+        return StepDone(name="start", how=how, code=code, seconds=seconds, end=end)
 
     @property
     def _awaited(self) -> str:
@@ -306,35 +311,23 @@ class Server:
                 raise self.steps[-1].to_error(argv)
 
     def _run_command(self, name: str, argv: Sequence[str], limit_s: float) -> StepDone:
-        with OutputFile(keeps_end=True) as output:
-            ended = self._start_process(name, argv, output, timeout_s=limit_s).wait(None)
-            done = _done(name, argv, ended.code, ended.elapsed_ns, output)
-            late = f"took longer than {show_duration(limit_s)} and was killed"
-            return replace(done, how=late) if ended.limit_s else done
+        with self._start_process(name, argv, timeout_s=limit_s) as running:
+            ended = running.wait()
+        return StepDone(
+            name=name,
+            how=ended.failure or "",
+            code=ended.code,
+            seconds=ended.elapsed_ns / 1e9,
+            end=tuple(last_lines(ended.said, argv)),
+        )
 
-    def _start_process(
-        self, name: str, argv: Sequence[str], output: OutputFile, **limits: float
-    ) -> ProcessGroup:
+    def _start_process(self, name: str, argv: Sequence[str], **limits: float) -> Running:
         line = CommandLine(argv, cwd=self._cwd)
         try:
-            return line.start(argv, stdout=output, stderr=output, **limits)
+            return line.start(argv, name=f"{name} {shown(argv)}", stdout=STDOUT, **limits)
         except WorkloadFailed as error:
-            output.file.close()
             self.steps.append(StepDone(name=name, how=str(error)))
-            raise WorkloadFailed(f"{name}: {error}") from None
-
-
-def _done(
-    name: str, argv: Sequence[str], code: int | None, elapsed_ns: int, output: OutputFile | None
-) -> StepDone:
-    """Return the step of a command that ended with a code, or still runs."""
-    return StepDone(
-        name=name,
-        how="" if code is None else CommandLine(argv).failure(code) or "",
-        code=code,
-        seconds=elapsed_ns / 1e9,
-        end=() if output is None else tuple(last_lines(output.end(), argv)),
-    )
+            raise
 
 
 def _request(url: str, limit_s: float) -> str:

@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import os
-import shlex
-import signal
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from subprocess import DEVNULL
 from typing import Any
 
-from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.errors import InvalidInput
 from benchrigor.model import RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.shell_words import words_of
-from benchrigor.protocols import Clock
-from benchrigor.safe_text import hide_secrets, hide_values
-from benchrigor.units import show_duration
-from benchrigor.workloads.processes.process_group import (
-    STDERR_KEPT,
-    OutputFile,
-    ProcessGroup,
-    missing_for_processes,
-)
+from benchrigor.protocols import Clock, DelayMeter
+from benchrigor.safe_text import hide_secrets
+from benchrigor.workloads.processes.running import Ended, Running, missing_for_processes, shown
 
 GRACE_S = 1.0  # from being asked to end to being killed
 
 _LONGEST_GRACE_S = 3600.0
 _WORK = "{work}"
-_LONGEST_NAME = 120
 PLACES = ("setup", "prepare", "conclude", "cleanup")
 LONGEST_S = {"cleanup": 60.0}  # of those that no round limits
 _SETUP_S = 3600.0  # a build takes long, and not for ever
@@ -82,48 +72,19 @@ class CommandLine:
         amount = str(int(plan.work) if float(plan.work).is_integer() else float(plan.work))
         return [argument.replace(_WORK, amount) for argument in self.argv]
 
-    def start(self, argv: Sequence[str], **given: Any) -> ProcessGroup:
+    def start(self, argv: Sequence[str], *, name: str | None = None, **given: Any) -> Running:
         """Start it; WorkloadFailed when it cannot be started.
 
-        ``given`` are further parameters of `ProcessGroup`.
+        ``given`` are further parameters of `Running`.
         """
+        own: dict[str, Any] = {"grace_s": self.grace_s, "accept_exit": self.accept_exit}
         env = {**os.environ, **self.env}
-        return ProcessGroup(
-            argv, name=shown(argv), cwd=self.cwd, env=env, grace_s=self.grace_s, **given
-        )
+        return Running(argv, name=name or shown(argv), cwd=self.cwd, env=env, **own | given)
 
-    def failure(self, code: int) -> str | None:
-        """Return the problem with an exit code, or None."""
-        if code in self.accept_exit:
-            return None
-        if code < 0:
-            return f"was killed by {_signal_name(-code)}"
-        accepted = " or ".join(str(code) for code in sorted(self.accept_exit))
-        return f"exited with code {code}, expected {accepted}"
-
-
-def shown(argv: Sequence[str]) -> str:
-    """Return arguments as a shell would read them, shortened and without secrets."""
-    text = shlex.join(hide_secrets(list(argv)))
-    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
-
-
-def with_stderr(message: str, stderr: bytes, argv: Sequence[str] = ()) -> list[str]:
-    """Return the lines of an error message that ends with the last lines of stderr.
-
-    Secrets are hidden: programs repeat their arguments, ``argv``, when they complain of them.
-    """
-    lines = [f"  | {line}" for line in last_lines(stderr, argv)]
-    return [f"{message}; its stderr ends:", *lines] if lines else [message]
-
-
-def last_lines(output: bytes, argv: Sequence[str] = ()) -> list[str]:
-    """Return the last lines of a command's output, with secrets hidden as above."""
-    text = output[-STDERR_KEPT:].decode(errors="replace")
-    if len(output) > STDERR_KEPT:
-        text = text.partition("\n")[2] or text
-    text = text.replace("\r\n", "\n").strip()
-    return [hide_values(line, argv) for line in text.split("\n")] if text else []
+    def run(self, argv: Sequence[str], meter: DelayMeter | None = None, **given: Any) -> Ended:
+        """Start it, and wait for its end."""
+        with self.start(argv, **given) as running:
+            return running.wait(meter)
 
 
 def checked_argv(argv: Sequence[str | os.PathLike[str]], name: str = "argv") -> tuple[str, ...]:
@@ -142,13 +103,6 @@ def checked_argv(argv: Sequence[str | os.PathLike[str]], name: str = "argv") -> 
         if not isinstance(argument, str) or "\0" in argument:
             raise InvalidInput(f"{name}[{index}] is {argument!r}, expected text without NUL")
     return arguments
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 @contextmanager
@@ -192,13 +146,13 @@ class CommandHooks:
             with before_rounds():
                 self._run("setup")
 
-    def prepare(self, left_s: float | None) -> bool:
-        """Run what prepares a round; return whether it ended within the time that is left."""
-        return self._run("prepare", left_s)
+    def prepare(self, left_s: float | None) -> None:
+        """Run what prepares a round; HookLate if it takes more than the time that is left."""
+        self._run("prepare", left_s)
 
-    def conclude(self, left_s: float | None) -> bool:
-        """Run what concludes a round, with a grace; return whether it ended by itself."""
-        return self._run("conclude", None if left_s is None else max(left_s + GRACE_S, _LAST_S))
+    def conclude(self, left_s: float | None) -> None:
+        """Run what concludes a round; HookLate if it takes more than the rest and a grace."""
+        self._run("conclude", None if left_s is None else max(left_s + GRACE_S, _LAST_S))
 
     def close(self) -> None:
         """Clean up, if anything was set up."""
@@ -206,9 +160,13 @@ class CommandHooks:
             self._is_set_up = False
             self._run("cleanup")
 
-    def _run(self, place: str, seconds: float | None = None) -> bool:
-        argv = self.argvs.get(place)
-        return argv is None or run_hook(place, argv, self._line, self._clock, seconds=seconds)
+    def _run(self, place: str, seconds: float | None = None) -> None:
+        if place in self.argvs:
+            run_hook(place, self.argvs[place], self._line, self._clock, seconds=seconds)
+
+
+class HookLate(Exception):
+    """A hook was killed because the time of its round was up."""
 
 
 def run_hook(
@@ -218,25 +176,16 @@ def run_hook(
     clock: Clock | None = None,
     *,
     seconds: float | None = None,
-) -> bool:
-    """Run a hook, and return False if it was killed after the ``seconds`` of its round.
+) -> None:
+    """Run a hook, with a limit of ``seconds`` for what is left of a round, or that of its place.
 
-    WorkloadFailed when it fails, or exceeds the limit of its place.
+    WorkloadFailed when it fails, HookLate when it takes longer than is left of the round.
     """
     limit_s = LONGEST_S.get(place, _SETUP_S) if seconds is None else seconds
-    with OutputFile(keeps_end=True) as stderr:
-        try:
-            group = line.start(argv, stdout=DEVNULL, stderr=stderr, clock=clock, timeout_s=limit_s)
-        except WorkloadFailed as error:
-            raise WorkloadFailed(f"{place}: {error}") from None
-        ended = group.wait(None)
-        if ended.limit_s and seconds is not None:
-            return False
-        if ended.code != 0:
-            stderr.check_room()
-            code = ended.code
-            how = f"exited with code {code}" if code > 0 else f"was killed by signal {-code}"
-            if ended.limit_s:
-                how = f"ran longer than {show_duration(limit_s)} and was killed"
-            raise WorkloadFailed(*with_stderr(f"{place} {shown(argv)} {how}", stderr.end(), argv))
-    return True
+    ended = line.run(
+        argv, name=f"{place} {shown(argv)}", clock=clock, timeout_s=limit_s, accept_exit=(0,)
+    )
+    if ended.limit_s and seconds is not None:
+        raise HookLate(place)
+    if ended.failure:
+        raise ended.error()

@@ -20,7 +20,7 @@ from benchrigor.clocks import WallClock
 from benchrigor.errors import StoreFailed, WorkloadFailed
 from benchrigor.model import Code, Round
 from benchrigor.workloads import CommandWorkload, Pick
-from benchrigor.workloads.processes import kinship, process_group
+from benchrigor.workloads.processes import kinship, running
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc"), reason="not Linux")  # noqa: PTH110
 
@@ -115,7 +115,7 @@ def test_a_process_whose_pipe_was_closed_before_is_killed_too() -> None:
 
 
 def test_output_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_group, "MOST_PRINTED", 2**20)
+    monkeypatch.setattr(running, "MOST_PRINTED", 2**20)
     began = time.monotonic()
     for script in ("exec yes took 5 ms", "yes took 5 ms | head -c 3000000"):
         with pytest.raises(WorkloadFailed):
@@ -124,7 +124,7 @@ def test_output_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_of_standard_error_the_end_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_group, "MOST_PRINTED", 2**20)
+    monkeypatch.setattr(running, "MOST_PRINTED", 2**20)
     flood = (
         "yes took 5 ms | head -c 5000000 >&2; sleep 0.2; yes no | head -c 3000000 >&2; sleep 0.1"
     )
@@ -156,7 +156,7 @@ def test_no_temporary_folder_at_all_is_said(monkeypatch: pytest.MonkeyPatch) -> 
     def none() -> None:
         raise FileNotFoundError(2, "No usable temporary directory found")
 
-    monkeypatch.setattr(process_group, "TemporaryFile", none)
+    monkeypatch.setattr(running, "TemporaryFile", none)
     with pytest.raises(StoreFailed, match="No usable"):
         measured("true")
 

@@ -1,4 +1,4 @@
-"""How busy the machine is: rates and shares since the last reading, and what stands now."""
+"""The state of a machine: each sampler is guarded and timed; counters become rates."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,173 @@ from typing import Any
 import psutil  # type: ignore[import-untyped]
 
 from benchrigor.clocks import WallClock
+from benchrigor.errors import MissingExtra
 from benchrigor.machine.host_delays import Throttling, read_pressure
 from benchrigor.machine.kernel_files import ROOT, Unavailable, read_text
 from benchrigor.machine.run_delay import RunDelay
-from benchrigor.machine.states.gpus import Gpus
-from benchrigor.machine.states.sampling import Counters, GuardedSampler, sample_all
 from benchrigor.model import Sample, Status
 from benchrigor.model.checks import refuse, wrong_number
 from benchrigor.protocols import Clock, Sampler
+
+FIRST = "first reading"
+
+
+def reason_of(error: Exception) -> str:
+    """Say why something could not be read."""
+    return str(error) if isinstance(error, Unavailable) else f"cannot be read: {error!r}"
+
+
+def sample_of(name: str, unit: str, read: Callable[[], float | str]) -> Sample:
+    """Return the value that a function reads, or why it cannot."""
+    try:
+        return Sample(name, read(), unit)
+    except Exception as error:  # noqa: BLE001 - a driver may raise anything; the others are read
+        return Sample(name, None, unit, reason_of(error))
+
+
+class GuardedSampler:
+    """Makes a sampler of a function that yields samples, and may raise anything.
+
+    Parameters
+    ----------
+    name
+        Its name for itself.
+    read
+        Yields samples; what came before it raised counts.
+    names
+        Samples that there always are, "a, b": those that do not come have the reason.
+    only
+        Whether all other samples are left out.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        read: Callable[[], Iterable[Sample]],
+        names: str = "",
+        *,
+        only: bool = False,
+    ) -> None:
+        self._name, self._read, self._only = name, read, only
+        self._names = names.split(", ") if names else []
+
+    def describe(self) -> str:
+        """Return its name."""
+        return self._name
+
+    def sample(self) -> list[Sample]:
+        """Return the samples; no exception escapes."""
+        found: dict[str, Sample] = {}
+        missing, reason = self._names, "this system does not say"
+        try:
+            for sample in self._read():
+                if sample.name in self._names or not self._only:
+                    found[sample.name] = sample
+        except Exception as error:  # noqa: BLE001 - a kernel or a driver may do anything
+            missing, reason = missing or [self._name], reason_of(error)
+        return [
+            *found.values(),
+            *(Sample(name, None, reason=reason) for name in missing if name not in found),
+        ]
+
+
+def sample_all(samplers: Iterable[Sampler], clock: Clock) -> dict[str, Any]:
+    """Ask all samplers, and return the fields that every state has: samples, at, cost_s."""
+    samples: list[Sample] = []
+    cost_s = {}
+    for sampler in samplers:
+        began_ns = clock.now_ns()
+        samples += sampler.sample()
+        cost_s[sampler.describe()] = (clock.now_ns() - began_ns) / 1e9
+    at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return {"samples": tuple(samples), "at": at, "cost_s": cost_s}
+
+
+class Counters:
+    """The last totals of one sampler and their time, for rates."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._last_ns, self._last = 0, dict[Any, float]()
+
+    def rises(self, totals: Mapping[Any, float]) -> tuple[float, dict[Any, float]]:
+        """Return the seconds since the last totals, and the rises of the totals.
+
+        New totals are left out. A first reading raises `Unavailable`.
+        """
+        before_ns, self._last_ns = self._last_ns, self._clock.now_ns()
+        before, self._last = self._last, dict(totals)
+        rises = {key: total - before[key] for key, total in totals.items() if key in before}
+        if not rises:
+            raise Unavailable(FIRST)
+        if self._last_ns <= before_ns:
+            raise Unavailable("no time has passed since the last reading")
+        return (self._last_ns - before_ns) / 1e9, rises
+
+    def rates(self, totals: Mapping[str, float], unit: str) -> Iterator[Sample]:
+        """Yield the rises of the totals per second since the last reading."""
+        span_s, rises = self.rises(totals)
+        for name in totals:
+            rise = rises.get(name, -1.0)
+            if rise >= 0.0:
+                yield Sample(name, rise / span_s, unit)
+            else:
+                yield Sample(name, None, unit, "the counter went back" if name in rises else FIRST)
+
+
+class Gpus:
+    """Reads the GPUs that are there; a library or a driver that is missing is looked for once."""
+
+    def __init__(self) -> None:
+        self._handles: list[Any] = []
+        self._reason = ""
+        try:
+            import pynvml  # type: ignore[import-untyped]  # noqa: PLC0415  # optional
+
+            # It stays initialised: that takes long, and the library counts its users.
+            pynvml.nvmlInit()
+            self._nvml = pynvml
+            for index in range(pynvml.nvmlDeviceGetCount()):
+                self._handles.append(pynvml.nvmlDeviceGetHandleByIndex(index))
+        except ImportError:
+            self._reason = str(MissingExtra("reading GPUs", package="nvidia-ml-py", extra="gpu"))
+        except Exception as error:  # noqa: BLE001 - a driver may raise anything
+            self._reason = f"NVIDIA's library: {error}"
+
+    def models(self, *_: object) -> Iterator[Sample]:
+        """Yield what each GPU is."""
+        return self._of_each(
+            {
+                ("", ""): lambda nvml, gpu: nvml.nvmlDeviceGetName(gpu),
+                (" memory", "B"): lambda nvml, gpu: nvml.nvmlDeviceGetMemoryInfo(gpu).total,
+            }
+        )
+
+    def sample(self, *_: object) -> Iterator[Sample]:
+        """Yield how busy, full and hot each GPU is."""
+        return self._of_each(
+            {
+                (" utilisation", "%"): lambda nvml, gpu: (
+                    nvml.nvmlDeviceGetUtilizationRates(gpu).gpu
+                ),
+                (" memory used", "B"): lambda nvml, gpu: nvml.nvmlDeviceGetMemoryInfo(gpu).used,
+                (" memory free", "B"): lambda nvml, gpu: nvml.nvmlDeviceGetMemoryInfo(gpu).free,
+                (" temperature", "°C"): lambda nvml, gpu: nvml.nvmlDeviceGetTemperature(
+                    gpu, nvml.NVML_TEMPERATURE_GPU
+                ),
+            }
+        )
+
+    def _of_each(
+        self, readers: Mapping[tuple[str, str], Callable[[Any, Any], float | str]]
+    ) -> Iterator[Sample]:
+        if self._reason:
+            raise Unavailable(self._reason)
+        yield Sample("gpus", len(self._handles))
+        for index, handle in enumerate(self._handles):
+            for (what, unit), read in readers.items():
+                yield sample_of(f"gpu {index}{what}", unit, partial(read, self._nvml, handle))
+
 
 _IDLE = {"idle", "iowait", "steal"}
 _INSIDE = {"guest", "guest_nice"}  # Linux counts them in user and nice already

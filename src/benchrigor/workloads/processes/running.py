@@ -1,4 +1,4 @@
-"""A command's process and all others of its group: started, waited for, ended."""
+"""A command under way: its processes, its limits, what it prints, and how it ended."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import DEVNULL, PIPE, STDOUT
 from tempfile import TemporaryFile, gettempdir
 from typing import IO, Any, BinaryIO, Self
 
@@ -22,8 +23,8 @@ from benchrigor.clocks import WallClock
 from benchrigor.errors import StoreFailed, WorkloadFailed
 from benchrigor.model import Code, Notice
 from benchrigor.protocols import Clock, DelayMeter
-from benchrigor.safe_text import hide_secrets
-from benchrigor.units import first_few, show_value
+from benchrigor.safe_text import hide_secrets, hide_values
+from benchrigor.units import first_few, show_duration, show_value
 from benchrigor.workloads.processes import kinship
 from benchrigor.workloads.processes.own_signals import continued_ns, hold_interrupts
 
@@ -33,6 +34,7 @@ _LINGER_S = 0.1  # for left processes to end by themselves, as `> >(tee log)` in
 _AWAKE_MS = 100
 _MOST_NAMED = 3  # processes
 _GLANCE_S = 0.02  # from one look to the next at how much was printed
+_LONGEST_NAME = 120
 
 MOST_PRINTED = 128 * 2**20
 STDERR_KEPT = 2048  # bytes, for error messages
@@ -115,7 +117,7 @@ class OutputFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How the first process of a group ended."""
+    """How the first process of a command ended, and what was printed last."""
 
     code: int  # its exit code, or minus the signal that killed it
     elapsed_ns: int
@@ -130,13 +132,25 @@ class Ended:
     delay: tuple[int, int] | None = None  # as of `DelayMeter.wait_for`
     together_ns: int = 0  # the same
     stopped_s: float = 0.0  # time for which it was stopped, or we were while waiting
+    name: str = ""
+    argv: Sequence[str] = ()
+    accept_exit: Collection[int] = (0,)
+    said: bytes = b""
 
     @property
     def failure(self) -> str | None:
-        """Why it was killed, except for its time that was up."""
+        """Why it failed, unless its time was up."""
         if self.flooded:
             return FLOODED
-        return f"ran longer than {self.limit_s:g} s and was killed" if self.limit_s else None
+        if self.limit_s:
+            return f"ran longer than {show_duration(self.limit_s)} and was killed"
+        return None if self.cut else wrong_exit(self.code, self.accept_exit)
+
+    def error(self, failure: str | None = None, *, name: str | None = None) -> WorkloadFailed:
+        """Return the failure, or another one, as an error with the last lines of the output."""
+        message = f"{name or self.name} {failure or self.failure}"
+        lines = [f"  | {line}" for line in last_lines(self.said, self.argv)]
+        return WorkloadFailed(*([f"{message}; its output ends:", *lines] if lines else [message]))
 
     @property
     def cpu_s(self) -> float:
@@ -151,6 +165,35 @@ class Ended:
         also = f"{ended.sentence} " if self.left_running else ""
         which = first_few(self.escaped, _MOST_NAMED)
         return [Notice.of(Code.LEFT_RUNNING, "escaped", also_=also, name_=name, which_=which)]
+
+
+def wrong_exit(code: int, accepted: Collection[int] = (0,)) -> str | None:
+    """Return the problem with an exit code, or None."""
+    if code in accepted:
+        return None
+    if code < 0:
+        known = {number.value: number.name for number in signal.Signals}
+        return f"was killed by {known.get(-code, f'signal {-code}')}"
+    expected = " or ".join(str(code) for code in sorted(accepted))
+    return f"exited with code {code}, expected {expected}"
+
+
+def shown(argv: Sequence[str]) -> str:
+    """Return arguments as a shell would read them, shortened and without secrets."""
+    text = shlex.join(hide_secrets(list(argv)))
+    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
+
+
+def last_lines(output: bytes, argv: Sequence[str] = ()) -> list[str]:
+    """Return the last lines of a command's output.
+
+    Secrets are hidden: programs repeat their arguments, ``argv``, when they complain of them.
+    """
+    text = output[-STDERR_KEPT:].decode(errors="replace")
+    if len(output) > STDERR_KEPT:
+        text = text.partition("\n")[2] or text
+    text = text.replace("\r\n", "\n").strip()
+    return [hide_values(line, argv) for line in text.split("\n")] if text else []
 
 
 _LIKE_FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*\.(?!py$|sh$|exe$)[^\W\d]\w*")
@@ -171,13 +214,27 @@ def _advise(error: OSError, program: str) -> str:
     return ""
 
 
-class ProcessGroup:
-    """A command that runs in a session and process group of its own.
+class Running:
+    """A command that runs in a session and process group of its own, until the context is left.
 
-    ``env`` is its whole environment, ``pass_fds`` are file descriptors that it has. After
-    ``timeout_s`` the session is killed. After ``seconds`` it is asked to end, and killed
-    ``grace_s`` later. It is also killed when it prints too much to an `OutputFile`, and when this
-    process ends, however that is. WorkloadFailed when it cannot be started.
+    However it is left, no process of the session goes on then. After ``timeout_s`` the session is
+    killed. After ``seconds`` it is asked to end, and killed ``grace_s`` later. It is also killed
+    when it prints too much, and when this process ends, however that is. WorkloadFailed when it
+    cannot be started.
+
+    Parameters
+    ----------
+    argv, name
+        Program and arguments, and what errors call them.
+    stdout, stderr
+        Where it prints to. PIPE has it kept: all of stdout, the end of stderr. STDOUT has stdout
+        kept with stderr.
+    env
+        Its whole environment.
+    pass_fds
+        File descriptors that it has.
+    accept_exit
+        Exit codes that are no failure.
     """
 
     def __init__(
@@ -185,28 +242,36 @@ class ProcessGroup:
         argv: Sequence[str],
         *,
         name: str,
-        stdout: OutputFile | IO[bytes] | int | None,
-        stderr: OutputFile | IO[bytes] | int,
         cwd: Path,
         env: Mapping[str, str],
+        stdin: IO[bytes] | int = DEVNULL,
+        stdout: IO[bytes] | int | None = DEVNULL,
+        stderr: int = PIPE,
         clock: Clock | None = None,
-        stdin: IO[bytes] | int = subprocess.DEVNULL,
         pass_fds: Sequence[int] = (),
         timeout_s: float | None = None,
         seconds: float | None = None,
         grace_s: float = 0.0,
+        accept_exit: Collection[int] = (0,),
     ) -> None:
+        self._described: dict[str, Any] = {"name": name, "argv": argv, "accept_exit": accept_exit}
+        kept = {"stdout": stdout == PIPE, "stderr": stderr == PIPE}
+        self._outputs = {
+            stream: OutputFile(keeps_end=stream == "stderr") for stream in kept if kept[stream]
+        }
+        printed: dict[str, Any] = {"stdout": stdout, "stderr": stderr, **self._outputs}
+        if stdout == STDOUT:
+            printed["stdout"] = printed["stderr"]
         self._clock, self._grace_s = clock or WallClock(), grace_s
         self._asked_s: float | None = None  # when it was asked to end
         self._cut = self._flooded = False
         self._overran_s: float | None = None
         self._over, self._started = threading.Event(), threading.Event()
-        self._outputs = [output for output in (stdout, stderr) if isinstance(output, OutputFile)]
         # Popen.wait with a timeout polls, up to 50 ms apart, which would round the durations up.
         # To start a thread takes a twentieth of the shortest command: it starts before the clock.
         watched = (timeout_s, seconds)
         self._watchdog = threading.Thread(target=self._watch, args=watched, daemon=True)
-        self._lifeline = _pipe(name)
+        self._lifeline = self._pipe()
         self._children = {*kinship.children(os.getpid())}
         if self._outputs or watched != (None, None):
             self._watchdog.start()
@@ -216,15 +281,15 @@ class ProcessGroup:
             with hold_interrupts():
                 self._start(
                     argv,
+                    **printed,
                     stdin=stdin,
-                    stdout=stdout.file if isinstance(stdout, OutputFile) else stdout,
-                    stderr=stderr.file if isinstance(stderr, OutputFile) else stderr,
                     cwd=cwd,
                     env={**env, kinship.MARK: str(os.getpid())},
                     pass_fds=(*pass_fds, self._lifeline[0]),
                 )
         except BaseException as error:
-            self.end(grace_s=0.0)
+            self._end(grace_s=0.0)
+            self._close_outputs()
             if isinstance(error, OSError):
                 raise _unstartable(name, argv, error) from None  # frames of the standard library
             raise
@@ -238,37 +303,43 @@ class ProcessGroup:
         self.process = subprocess.Popen(argv, start_new_session=True, **given)  # noqa: S603
         kinship.kill_when_closed(self._lifeline[0], -self.process.pid)
 
-    def wait(self, meter: DelayMeter | None) -> Ended:
-        """Wait until the process has ended by itself, or is made to, and then end its session.
+    def __enter__(self) -> Self:
+        return self
 
-        When an exception ends the waiting, the session is killed at once.
-        """
-        pid, grace_s = self.process.pid, 0.0
-        try:
-            ended_ns = delay = None
-            together_ns, stopped_s = 0, 0.0
-            if meter is not None:
-                delay_of = meter.wait_for(pid)
-                ended_ns = self._clock.now_ns()
-                delay = delay_of()
-                together_ns = getattr(delay_of, "together_ns", 0)
-                stopped_s = getattr(delay_of, "stopped_s", 0.0)
-            else:
-                self._await_end()
-            _, status, usage = os.wait4(pid, 0)
-            ended_ns = ended_ns or self._clock.now_ns()
-            self.process.returncode = os.waitstatus_to_exitcode(status)
-            self._end_watch()
-            self._flooded |= self._has_flooded()
-            ended_by_us = self._cut or self._overran_s or self._flooded
-            left_running = not ended_by_us and not self._gone_within(_LINGER_S)
-            escaped = kinship.escapees(pid, sessions=_sessions()) if self._let_go() else []
-            grace_s = self._grace_s if self._cut or left_running else 0.0
-        finally:
-            self.end(grace_s=grace_s)
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let no process of the session go on, and no kept output stay."""
+        self._end(grace_s=0.0)
+        self._end_watch()
+        self._close_outputs()
+
+    def wait(self, meter: DelayMeter | None = None) -> Ended:
+        """Wait until the process has ended by itself, or is made to, and then end its session."""
+        pid = self.process.pid
+        ended_ns = delay = None
+        together_ns, stopped_s = 0, 0.0
+        if meter is not None:
+            delay_of = meter.wait_for(pid)
+            ended_ns = self._clock.now_ns()
+            delay = delay_of()
+            together_ns = getattr(delay_of, "together_ns", 0)
+            stopped_s = getattr(delay_of, "stopped_s", 0.0)
+        else:
+            self._await_end()
+        _, status, usage = os.wait4(pid, 0)
+        ended_ns = ended_ns or self._clock.now_ns()
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        self._end_watch()
+        self._flooded |= self._has_flooded()
+        ended_by_us = self._cut or self._overran_s or self._flooded
+        left_running = not ended_by_us and not self._gone_within(_LINGER_S)
+        escaped = kinship.escapees(pid, sessions=_sessions()) if self._let_go() else []
+        self._end(grace_s=self._grace_s if self._cut or left_running else 0.0)
         if any(moment_ns > self._start_ns for moment_ns in continued_ns):
             stopped_s = (ended_ns - self._start_ns) / 1e9  # an upper limit
-        return Ended(
+        ended = Ended(
             code=self.process.returncode,
             elapsed_ns=ended_ns - self._start_ns,
             user_s=usage.ru_utime,
@@ -282,7 +353,37 @@ class ProcessGroup:
             delay=delay,
             together_ns=together_ns,
             stopped_s=stopped_s,
+            said=self.said(),
+            **self._described,
         )
+        if ended.failure or "stdout" in self._outputs:
+            for output in self._outputs.values():
+                output.check_room()
+        return ended
+
+    @property
+    def printed(self) -> BinaryIO:
+        """The kept output, at its beginning."""
+        file = self._outputs["stdout"].file
+        file.seek(0)
+        return file
+
+    def said(self) -> bytes:
+        """Return the last bytes of what is kept of stderr, or else of stdout."""
+        ends = (self._outputs[name].end() for name in sorted(self._outputs, reverse=True))
+        return next(filter(None, ends), b"")
+
+    def _close_outputs(self) -> None:
+        for output in self._outputs.values():
+            output.file.close()
+
+    def _pipe(self) -> tuple[int, int]:
+        try:
+            return os.pipe()
+        except OSError as error:
+            self._close_outputs()
+            why = f"cannot be started: {error.strerror}"
+            raise WorkloadFailed(f"{self._described['name']} {why}") from None
 
     def _await_end(self) -> None:
         """Wait for the end, awake now and then: a signal just before the wait would not end it."""
@@ -319,10 +420,7 @@ class ProcessGroup:
 
     def _has_flooded(self) -> bool:
         """Whether any output is too large; all of them are looked at, and kept small."""
-        try:
-            return True in [output.is_flooded() for output in self._outputs]
-        except ValueError:  # the command has ended meanwhile, and its output was closed
-            return False
+        return True in [output.is_flooded() for output in self._outputs.values()]
 
     def ask_to_end(self) -> None:
         """Send SIGTERM to the session, once."""
@@ -330,7 +428,7 @@ class ProcessGroup:
             self._asked_s = time.monotonic()
             self._signal(signal.SIGTERM)
 
-    def end(self, *, grace_s: float) -> None:
+    def _end(self, *, grace_s: float) -> None:
         """Return when no process of the session is left: asked to end, killed after the grace."""
         self._over.set()
         if self not in _running:
@@ -348,10 +446,10 @@ class ProcessGroup:
             _running.discard(self)
             os.close(self._lifeline[1])
 
-    def stop(self, *, grace_s: float) -> int:
-        """End the session of a process that is not waited for; return its exit code."""
+    def stop(self, *, grace_s: float = 0.0) -> int:
+        """End the session of a process that may not be waited for; return its exit code."""
         self._end_watch()
-        self.end(grace_s=grace_s)
+        self._end(grace_s=grace_s)
         return int(self.process.returncode)
 
     def _end_watch(self) -> None:
@@ -412,14 +510,7 @@ class ProcessGroup:
         kinship.kill([pid for pid in every if every[pid] == self.process.pid], number)
 
 
-_running: set[ProcessGroup] = set()
-
-
-def _pipe(name: str) -> tuple[int, int]:
-    try:
-        return os.pipe()
-    except OSError as error:
-        raise WorkloadFailed(f"{name} cannot be started: {error.strerror}") from None
+_running: set[Running] = set()
 
 
 def _sessions() -> list[int]:
@@ -430,7 +521,7 @@ def _sessions() -> list[int]:
 def end_all() -> None:
     """Kill all running commands if this process ends without waiting for them."""
     for group in [*_running]:
-        group.end(grace_s=0.0)
+        group._end(grace_s=0.0)  # noqa: SLF001
 
 
 def _unstartable(name: str, argv: Sequence[str], error: OSError) -> WorkloadFailed:
