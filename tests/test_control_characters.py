@@ -411,6 +411,8 @@ explain RUN
 explain RUN --metric @
 convert RUN results@.csv
 convert @ a.json
+report RUN @ -o results@.html
+report RUN FILE -o result.html
 export RUN -o results@
 export RUN -o FILE
 interference PROFILE

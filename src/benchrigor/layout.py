@@ -144,6 +144,7 @@ def _laid_out(parts: Sequence[Part], width: int, *, coloured: bool = False) -> s
         width=width,
         height=1,  # else it asks the terminal
         force_terminal=coloured,
+        force_jupyter=False,  # else a notebook shows each line beside the text
         color_system="standard" if coloured else None,
         highlight=False,
         markup=False,

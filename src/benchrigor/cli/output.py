@@ -185,11 +185,14 @@ def _outline_round(finished: Round) -> dict[str, Any]:
 class LiveLine:
     """One line that shows how a session stands, drawn between rounds by the thread that measures.
 
-    ``draw`` replaces the line; it is None if stderr is not a terminal.
+    ``draw`` replaces the line, not more often than ``every_s`` seconds; it is None if stderr is not
+    a terminal.
     """
 
-    def __init__(self, draw: Callable[[str], object] | None) -> None:
-        self._draw = draw
+    def __init__(
+        self, draw: Callable[[str], object] | None, *, every_s: float = _REDRAWN_EVERY_S
+    ) -> None:
+        self._draw, self._every_s = draw, every_s
         self._drawn_at = 0.0
         self._name, self._options = "", Options()
         self._warned: set[str] = set()  # names
@@ -205,7 +208,7 @@ class LiveLine:
         if self._draw is None and reachable and progress.name not in self._warned:
             self._warned.add(progress.name)
             remark(f"{progress.name}: {reachable}")
-        if self._draw is not None and now - self._drawn_at >= _REDRAWN_EVERY_S:
+        if self._draw is not None and now - self._drawn_at >= self._every_s:
             name = shortened(self._name or progress.name, _NAME)
             self.show(_line(name, progress, self._options))
             self._drawn_at = now

@@ -33,6 +33,7 @@ TASKS = {
     "Analyse": {
         "list": "Which runs are stored?",
         "show": "What did a stored run find?",
+        "report": "How do I send a colleague what was found?",
         "explain": "How did the number of a stored run come about?",
         "export": "How do other programs read a run?",
         "convert": "How do other benchmark tools read my results?",

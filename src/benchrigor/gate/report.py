@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from benchrigor.gate.data import SCOPE, Gate
 from benchrigor.layout import Line, Page, Part, page, table, wrapped
 from benchrigor.model import Comparison, Decision, Verdict
-from benchrigor.model.comparison import mean_change
+from benchrigor.model.comparison import WORST_FIRST, mean_change, worst_first
 from benchrigor.model.text import say_end, show_chance
 from benchrigor.report.fact import marked
 from benchrigor.report.figures import Figure, Figures, markdown_of
 from benchrigor.units import first_few, many, percent, show_duration
 
-_ORDER = (Verdict.WORSE, Verdict.UNDECIDED, Verdict.DIFFERENT, Verdict.BETTER, Verdict.EQUIVALENT)
 _STYLES = {Verdict.WORSE: "bold red", Verdict.BETTER: "bold green"}
 _SOME = 10  # names in a sentence
 _LONGEST = 65_000  # characters of a summary on a page of GitHub, which takes 65,536
@@ -39,7 +38,7 @@ def sentence_of(gate: Gate) -> str:
     if gate.family is None:
         return f"{new} against {old}: no benchmark can be compared"
     counts = Counter(gate.family.verdicts.values())
-    found = ", ".join(f"{counts[kind]} {kind}" for kind in _ORDER if counts[kind])
+    found = ", ".join(f"{counts[kind]} {kind}" for kind in WORST_FIRST if counts[kind])
     verdict = gate.verdict.upper()
     if gate.broken:
         verdict = f"BROKEN, {many(len(gate.broken), 'benchmark')} on the new side only"
@@ -71,15 +70,7 @@ def _ordered(gate: Gate) -> list[tuple[str, Verdict, Comparison]]:
     if gate.family is None:
         return []
     family = gate.family
-
-    def badness(name: str) -> tuple[int, float]:
-        ratio = family.comparisons[name].ratio
-        slower = 0.0 if ratio is None else ratio.value
-        if family.comparisons[name].direction == "higher":
-            slower = -slower
-        return _ORDER.index(family.verdicts[name]), -slower
-
-    names = sorted(family.comparisons, key=badness)
+    names = worst_first(family.comparisons, family.verdicts)
     return [(name, family.verdicts[name], family.comparisons[name]) for name in names]
 
 

@@ -17,12 +17,16 @@ from benchrigor.model.text import show_estimate
 from benchrigor.report.fact import Depth, Fact, known, marked_all, rows_of
 from benchrigor.report.facts.machine_facts import Pressure, show_pressure, show_total
 from benchrigor.report.plots.drawing import (
+    BAD,
     CHANGE,
     DOTS,
+    DOUBTFUL,
     FRAME,
+    GOOD,
     INK,
     NUMBER,
     SMALL,
+    UNKNOWN,
     above,
     entitle,
     name_axes,
@@ -310,9 +314,7 @@ _MOST_THRESHOLDS = 20
 _MOST_DOTS = 4000  # More dots become an image in the file, which would grow with them
 _WIDE = 20.0  # A longest segment of that many medians makes the axis logarithmic
 _TIME = "time in segments (s)"
-# Dark enough for text.
-_LIGHTS = {Light.GREEN: "#007a57", Light.YELLOW: "#8a6d00", Light.RED: "#b3261e"}
-_LIGHTS[Light.UNKNOWN] = "#5f6368"
+_LIGHTS = {Light.GREEN: GOOD, Light.YELLOW: DOUBTFUL, Light.RED: BAD, Light.UNKNOWN: UNKNOWN}
 
 
 def plot_interference(

@@ -104,6 +104,7 @@ class Comparison(Reported):
     """
 
     _page = "benchrigor.report.facts.comparison_facts:line_of_comparison"
+    _sheet = "benchrigor.report.html.sheets:sheet_of_comparison"
 
     statistic: str
     direction: Direction | None
@@ -166,6 +167,7 @@ class Family(Reported):
     """
 
     _page = "benchrigor.report.facts.comparison_facts:family_page"
+    _sheet = "benchrigor.report.html.sheets:sheet_of_family"
 
     comparisons: Mapping[str, Comparison]
     adjusted: Mapping[str, float]
@@ -237,6 +239,7 @@ class SuiteComparison(Reported):
     """
 
     _page = "benchrigor.report.tables:suite_page"
+    _sheet = "benchrigor.report.html.sheets:sheet_of_suites"
 
     baseline: str
     names: tuple[str, ...]
@@ -266,6 +269,25 @@ class Ranked(OneLine):
     name: str
     estimate: Estimate
     place: int
+
+
+WORST_FIRST = (
+    *(Verdict.WORSE, Verdict.UNDECIDED, Verdict.DIFFERENT, Verdict.BETTER, Verdict.EQUIVALENT),
+)
+
+
+def worst_first(
+    comparisons: Mapping[str, Comparison], verdicts: Mapping[str, Verdict]
+) -> list[str]:
+    """Return the names by their verdicts, within one verdict by how much worse they became."""
+
+    def badness(name: str) -> tuple[int, float]:
+        ratio = comparisons[name].ratio
+        grown = 0.0 if ratio is None else ratio.value
+        is_higher = comparisons[name].direction is Direction.HIGHER
+        return WORST_FIRST.index(verdicts[name]), grown if is_higher else -grown
+
+    return sorted(comparisons, key=badness)
 
 
 def is_alone(summary: Estimate) -> bool:

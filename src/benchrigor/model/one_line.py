@@ -18,10 +18,13 @@ _FEW = 3  # Longer tuples, arrays and mappings show their length
 class OneLine:
     """A result whose `repr` is one short line: the first that `print` shows.
 
-    A result without its own text shows the fields that differ from their defaults.
+    A result without its own text shows the fields that differ from their defaults. In a notebook a
+    result with a sheet is shown as HTML: ``_sheet`` names the function of a report that makes it,
+    as "module:function".
     """
 
     __slots__ = ()
+    _sheet = ""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -31,6 +34,12 @@ class OneLine:
     def __repr__(self) -> str:
         line = escaped(self._line())
         return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+
+    def _repr_html_(self) -> str | None:
+        if not self._sheet:
+            return None
+        text: str = _called("benchrigor.report.html.pages:fragment_of", self)
+        return text
 
     def _line(self) -> str:
         if type(self).__str__ is object.__str__:
@@ -51,11 +60,17 @@ class Reported(OneLine):
 
     __slots__ = ()
     _page: ClassVar[str]
+    _sheet = "benchrigor.report.html.sheets:sheet_of_page"
 
     def __str__(self) -> str:
-        module, _, name = self._page.partition(":")
-        text: str = getattr(import_module(module), name)(self)
+        text: str = _called(self._page, self)
         return text
+
+
+def _called(path: str, result: object) -> Any:
+    """Call the function of a dotted path with a result."""
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)(result)
 
 
 def _shorten(text: str, most: int) -> str:

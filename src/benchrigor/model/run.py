@@ -172,6 +172,7 @@ class RunRecord(Reported):
     """
 
     _page = "benchrigor.report.facts.number_facts:line_of"
+    _sheet = "benchrigor.report.html.sheets:sheet_of_run"
 
     name: str
     options: Options

@@ -347,6 +347,7 @@ class RunRecords(Reported, dict[str, RunRecord]):
     """
 
     _page = "benchrigor.report.tables:ranking_page"
+    _sheet = "benchrigor.report.html.sheets:sheet_of_ranking"
 
     def _line(self) -> str:
         lines = map(str, self.values())

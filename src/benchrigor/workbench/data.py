@@ -472,6 +472,8 @@ class PeakRate(OneLine):
         Warnings and notes for the reader.
     """
 
+    _sheet = "benchrigor.workbench.sheets:sheet_of_peak"
+
     status: PeakStatus | None
     load: Estimate | None
     at_least: float | None

@@ -24,6 +24,7 @@ from benchrigor.report.plots.drawing import (
     INK,
     NUMBER,
     PALE,
+    PAPER,
     SMALL,
     above,
     entitle,
@@ -59,7 +60,7 @@ _MARKS = {"peak not reached": ("^", CHANGE), "limits not kept": ("v", CHANGE)}
 _MARKS["failed"] = ("X", CHANGE)
 _BEST = "best"
 _Which = Literal["x", "y"]
-_STAR: dict[str, Any] = {"marker": "*", "color": "white", "markersize": 12.0, "clip_on": False}
+_STAR: dict[str, Any] = {"marker": "*", "color": PAPER, "markersize": 12.0, "clip_on": False}
 _STAR |= {"markeredgecolor": INK, "markeredgewidth": 0.8, "alpha": 1.0, "zorder": 4.0}
 
 
@@ -171,7 +172,7 @@ def _draw_contours(drawing: _Drawing, panels: Sequence[Axes]) -> None:
         above(axes, shown, 4.0, color=INK)
         for kind, samples in _by_kind(drawing).items():
             places = [[found.sample.point[name] for name in names] for found in samples]
-            edge = {"markeredgecolor": "white", "markeredgewidth": 0.8, "clip_on": False}
+            edge = {"markeredgecolor": PAPER, "markeredgewidth": 0.8, "clip_on": False}
             _dots(axes, places, kind, **edge)
         _dots(axes, [[drawing.best.point[name] for name in names]], _BEST, **_STAR)
 

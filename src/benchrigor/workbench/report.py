@@ -71,9 +71,14 @@ def peak_lines(peak: PeakRate, *, whole: bool = True) -> list[Part]:
     """Return the peak and the binding limit; if ``whole``, also its trials, notes and codes."""
     lines: list[Part] = [f"  {peak}", *rows_of(facts_of_peak(peak), Depth.PAGE)]
     if peak.trials and whole:
-        head = ("load", "seconds", "of the limit", "by", "why")
-        lines += ["", *table([head, *map(_cells, peak.trials)], ">>><<", indent=2)]
+        lines += ["", *trials_table(peak)]
     return [*lines, *marked_all(peak.notices, whole=whole)]
+
+
+def trials_table(peak: PeakRate) -> list[Part]:
+    """Return a row per trial."""
+    head = ("load", "seconds", "of the limit", "by", "why")
+    return table([head, *map(_cells, peak.trials)], ">>><<", indent=2)
 
 
 def trial_line(

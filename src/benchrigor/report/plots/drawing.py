@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from benchrigor.errors import MissingExtra
 from benchrigor.model.analysis import PhaseLabel
-from benchrigor.report.plots.trace import Ruler, Span, Trace
+from benchrigor.model.readings import Reason
+from benchrigor.report.plots.trace import RED_ROUND, Ruler, Span, Trace
 from benchrigor.safe_text import escaped, page
 from benchrigor.units import counted, show_value
 
@@ -23,14 +24,39 @@ if TYPE_CHECKING:
 
 # How single readings, or segments, are drawn.
 DOTS: dict[str, Any] = {"linestyle": "none", "marker": "o", "markeredgewidth": 0.0, "alpha": 0.7}
-# Okabe and Ito's colours, which the colour-blind can distinguish; tints for areas, dark for text.
-INK, PALE, FRAME = "#262626", "#8c8c8c", "#a6a6a6"
-NUMBER, CHANGE = "#0072b2", "#d55e00"
+# Okabe and Ito's colours, which the colour-blind can distinguish, dark enough for text.
+PAPER, INK, PALE, FRAME = "#ffffff", "#262626", "#8c8c8c", "#a6a6a6"
+NUMBER, CHANGE, OUTLYING = "#0072b2", "#b84e00", "#b34d83"
+GOOD, DOUBTFUL, BAD, UNKNOWN = "#007a57", "#8a6d00", "#b3261e", "#595959"
+_EARLY, _LATE = "#9a5b00", "#1c6496"
+_EARLY_TINT, _LATE_TINT, _OTHER_TINT = "#fdebd0", "#dcedf9", "#ededed"
+_RED_TINT = "#fbe0de"
 _TINTS = {
-    PhaseLabel.WARM_UP: ("#fdebd0", "#9a5b00"),
-    PhaseLabel.COOL_DOWN: ("#dcedf9", "#1c6496"),
-    PhaseLabel.OTHER: ("#ededed", "#595959"),
+    PhaseLabel.WARM_UP: (_EARLY_TINT, _EARLY),
+    PhaseLabel.COOL_DOWN: (_LATE_TINT, _LATE),
+    PhaseLabel.OTHER: (_OTHER_TINT, UNKNOWN),
+    RED_ROUND: (_RED_TINT, BAD),
 }
+PALETTE = {
+    "paper": (PAPER, "#15181c"),
+    "ink": (INK, "#e6e6e6"),
+    "pale": (PALE, "#858a90"),
+    "frame": (FRAME, "#5d636a"),
+    "number": (NUMBER, "#5cb8ee"),
+    "change": (CHANGE, "#ff9650"),
+    "outlying": (OUTLYING, "#ea8fbd"),
+    "good": (GOOD, "#4cc596"),
+    "doubtful": (DOUBTFUL, "#dcb62e"),
+    "bad": (BAD, "#ff8a80"),
+    "unknown": (UNKNOWN, "#aab0b7"),
+    "early": (_EARLY, "#e5aa57"),
+    "late": (_LATE, "#7fbbe6"),
+    "early-tint": (_EARLY_TINT, "#3b2c14"),
+    "late-tint": (_LATE_TINT, "#16303f"),
+    "other-tint": (_OTHER_TINT, "#2a2f35"),
+    "red-tint": (_RED_TINT, "#42201f"),
+}
+"""Each colour by a name, and what it is on dark ground."""
 SMALL = 9.0  # Size of text next to the axis labels, in points
 
 _FEW = 6  # Up to this number of shaded phases, all are named if there is room
@@ -62,14 +88,14 @@ def draw(trace: Trace, axes: Axes | None) -> Axes:
     return axes
 
 
-def new_axes() -> Axes:
-    """Return the axes of a new figure that no state of pyplot knows of."""
+def new_axes(width: float = 8.0, height: float = 4.0) -> Axes:
+    """Return the axes of a new figure of this size in inches, unknown to the state of pyplot."""
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415  # only who draws pays for it
     except ModuleNotFoundError as error:
         raise MissingExtra("drawing", package="matplotlib", extra="report") from error
     return Figure(
-        figsize=(8.0, 4.0), dpi=150, facecolor="white", layout="constrained"
+        figsize=(width, height), dpi=150, facecolor=PAPER, layout="constrained"
     ).add_subplot()
 
 
@@ -104,10 +130,13 @@ def _uprights(axes: Axes, indices: Sequence[int], **style: Any) -> None:
 
 def _draw_points(axes: Axes, trace: Trace) -> None:
     """Draw every reading; those that count are darker."""
-    n = trace.series.size
-    kept = _which_count(trace)
+    n, kept, disturbed = trace.series.size, trace.count, trace.are(Reason.DISTURBED)
     style: dict[str, Any] = {"markersize": min(5.0, max(2.0, 70.0 / math.sqrt(n))), **DOTS}
-    for chosen, color, label in ((~kept, PALE, "left out"), (kept, INK, "kept")):
+    for chosen, color, label in (
+        (disturbed, OUTLYING, "disturbed"),
+        (~kept & ~disturbed, PALE, "left out"),
+        (kept, INK, "kept"),
+    ):
         at = np.flatnonzero(chosen)
         axes.plot(at, trace.series[at], color=color, zorder=2.0, label=label, **style)
 
@@ -119,7 +148,7 @@ def _draw_columns(axes: Axes, trace: Trace) -> None:
     shares = (0.0, 0.25, 0.5, 0.75, 1.0)
     columns = np.split(trace.series, borders[1:-1])
     quantiles = np.array([np.quantile(column, shares) for column in columns]).T
-    kept = _which_count(trace)[(borders[:-1] + borders[1:]) // 2]
+    kept = np.add.reduceat(trace.count, borders[:-1], dtype=np.int64) * 2 >= np.diff(borders)
     edges = borders - 0.5
     for chosen, color, which in ((~kept, PALE, "left out"), (kept, INK, "kept")):
         if not chosen.any():
@@ -132,21 +161,13 @@ def _draw_columns(axes: Axes, trace: Trace) -> None:
         axes.stairs(middle, edges, baseline=None, linewidth=0.8, label=f"median, {which}", **style)
 
 
-def _which_count(trace: Trace) -> npt.NDArray[np.bool_]:
-    """Return whether readings count, shape (n,)."""
-    kept = np.zeros(trace.series.size, dtype=np.bool_)
-    for start, stop in trace.kept:
-        kept[start:stop] = True
-    return kept
-
-
 def _columns(n: int) -> int:
     """Return the number of columns: a pixel wide, or wide enough for 25 readings."""
     return min(_MOST_COLUMNS, n // 25)
 
 
 def _draw_level(axes: Axes, trace: Trace) -> None:
-    if trace.level is None:
+    if trace.level is None or not trace.kept:
         return
     value, low, high = trace.level
     _draw_bars(
@@ -311,6 +332,6 @@ def name_axes(axes: Axes, across: str, upwards: str) -> None:
     axes.set_xlabel(across, color=INK, fontsize=10.0, parse_math=False)
     axes.set_ylabel(upwards, color=INK, fontsize=10.0, parse_math=False)
     axes.tick_params(color=FRAME, labelcolor=INK, labelsize=SMALL)
-    axes.set_facecolor("white")
+    axes.set_facecolor(PAPER)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(FRAME)

@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
+import numpy.typing as npt
 
 from benchrigor.model.analysis import Phase, PhaseLabel, StablePhase
-from benchrigor.model.series import Floats
+from benchrigor.model.readings import Reason
+from benchrigor.model.series import Floats, Ints
 from benchrigor.units import Scale, counted, many, scale_for
 
 # Share of a phase's readings on either side that may lie far off without setting the range.
 _FAR = 0.03
 _ALIKE = 1e5  # Readings that differ by less than this part of themselves are shown as differences
 
+RED_ROUND = "red round"
 Span = tuple[int, int]  # First reading, and the first one after the last
 
 
@@ -72,24 +75,51 @@ class Trace:
     # The number and the ends of its interval; None without a number.
     level: tuple[float, float, float] | None = None
     words: str = ""  # The number in words, or the reason why it is missing
-    delayed: str = ""  # How many of all readings taken are not drawn, for delay
+    delayed: str = ""  # How many readings do not count for their delay, and of how many
+    # Of the readings of the parts, their places among all of ``series``; None for the same ones.
+    places: Ints | None = None
+    reasons: npt.NDArray[np.int8] | None = None  # Why readings of ``series`` count, if known
+
+    def span(self, start: int, stop: int) -> Span:
+        """Return readings of the parts as a span of all readings."""
+        if self.places is None:
+            return start, stop
+        chosen = self.places[start:stop]
+        return int(chosen.min()), int(chosen.max()) + 1
+
+    def are(self, reason: Reason) -> npt.NDArray[np.bool_]:
+        """Return which of all readings do not count for this reason, shape (n,)."""
+        if self.reasons is None:
+            return np.zeros(self.series.size, dtype=np.bool_)
+        mask: npt.NDArray[np.bool_] = self.reasons == reason
+        return mask
+
+    @property
+    def count(self) -> npt.NDArray[np.bool_]:
+        """Which of all readings count, shape (n,)."""
+        counting = np.zeros(self.series.size, dtype=np.bool_)
+        for start, stop in self.kept:
+            counting[start:stop] = True
+        return counting & ~self.are(Reason.DISTURBED) & ~self.are(Reason.RED_ROUND)
 
     @property
     def kept(self) -> list[Span]:
-        """The readings that count; empty without a number."""
-        return [part.kept for part in self.parts if part.kept is not None and self.level]
+        """The readings that count, and disturbed ones between them; empty without a number."""
+        spans = [part.kept for part in self.parts if part.kept is not None and self.level]
+        return [self.span(*kept) for kept in spans]
 
     @property
-    def rejected(self) -> list[tuple[Span, PhaseLabel]]:
-        """Adjacent phases of the same label joined, but for the stable ones."""
-        joined = []
+    def rejected(self) -> list[tuple[Span, str]]:
+        """Red rounds, and adjacent phases of one label joined, but for the stable ones."""
+        red = np.flatnonzero(np.diff(self.are(Reason.RED_ROUND), prepend=False, append=False))
+        joined = [((int(ends[0]), int(ends[1])), RED_ROUND) for ends in red.reshape(-1, 2)]
         for part in self.parts:
             for label, group in groupby(part.labelled, key=lambda phase: phase.label):
                 run = list(group)
                 if label != PhaseLabel.STABLE:
-                    span = (part.offset + run[0].start, part.offset + run[-1].stop)
-                    joined.append((span, label))
-        return joined
+                    span = self.span(part.offset + run[0].start, part.offset + run[-1].stop)
+                    joined.append((span, str(label)))
+        return sorted(joined)
 
     def changes(self, *, material: bool) -> list[int]:
         """Change points that end a phase, or those between phases that count as one."""
@@ -98,7 +128,7 @@ class Trace:
             borders = {phase.start for phase in part.labelled}
             indices = part.phases.change_points.indices if part.phases else ()
             points += [part.offset + index for index in indices if (index in borders) is material]
-        return points
+        return points if self.places is None else self.places[points].tolist()
 
     @property
     def window(self) -> tuple[float, float]:
@@ -149,7 +179,7 @@ class Trace:
         """The basis of the number, or the reason why it is missing."""
         if self.level is None:
             return f"No number. {self.words or 'Nothing was analysed yet.'}"
-        kept = sum(stop - start for start, stop in self.kept)
+        kept = int(self.count.sum())
         cut = [part for part in self.parts if part.kept is not None and part.phases is not None]
         margin = sum(part.phases.n for part in cut if part.phases) - sum(
             stop - start for start, stop in (part.kept for part in cut if part.kept)

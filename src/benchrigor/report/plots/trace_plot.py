@@ -8,11 +8,13 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Analysis, Code, Estimate, Notice, RunRecord
 from benchrigor.model.analysis import Kind
-from benchrigor.model.series import Floats
+from benchrigor.model.readings import Reason
+from benchrigor.model.series import Floats, Ints
 from benchrigor.model.text import no_number, show_estimate
 from benchrigor.report.facts.reading_facts import left_out_for_delay
 from benchrigor.report.plots.drawing import draw
@@ -29,11 +31,12 @@ _BESIDE = 26  # Characters that fit next to the axes
 def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | None = None) -> Axes:
     """Draw the readings of a run in time order, with phases, change points and the number.
 
-    Rejected phases are shaded, and change points are vertical lines (dotted if the step is
-    immaterial). The number is a line with its interval over the readings that count. Other readings
-    are paler; those far outside are marks at the edge. More than 4000 readings are drawn as range,
-    middle half and median of a thousand columns. Restarted rounds stand in a row. `plot_work` draws
-    a speed by work amounts and durations.
+    Rejected phases and red rounds are shaded, disturbed readings have a color of their own, and
+    change points are vertical lines (dotted if the step is immaterial). The number is a line with
+    its interval over the readings that count. Other readings are paler; those far outside are marks
+    at the edge. More than 4000 readings are drawn as range, middle half and median of a thousand
+    columns. Restarted rounds stand in a row. `plot_work` draws a speed by work amounts and
+    durations.
 
     Parameters
     ----------
@@ -75,8 +78,11 @@ def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | Non
     if analysis in _lines(record):
         return draw_work(work_line(record, analysis), axes)
     words = _write_number(record.options.statistic, analysis.estimate, analysis.metric.unit)
+    drawn, places, reasons = _among_all(record, analysis, series)
     trace = Trace(
-        series=series,
+        series=drawn,
+        places=places,
+        reasons=reasons,
         parts=_parts(record, analysis, series),
         quantity=analysis.metric.name,
         unit=analysis.metric.unit,
@@ -158,6 +164,24 @@ def _parts(record: RunRecord, analysis: Analysis, series: Floats) -> tuple[Part,
         Part(series=piece, offset=offset, phases=stable)
         for piece, offset, stable in zip(pieces, offsets, phases, strict=False)
     )
+
+
+def _among_all(
+    record: RunRecord, analysis: Analysis, series: Floats
+) -> tuple[Floats, Ints | None, npt.NDArray[np.int8] | None]:
+    """Return all readings, the places among them of those analysed, and why each counts or not.
+
+    Without a selection, as of old records, the readings that were analysed are all.
+    """
+    every, selection = record.readings(analysis.metric.name), record.selection(analysis.metric.name)
+    if selection is None or selection.n != every.size:
+        return series, None, None
+    places = np.flatnonzero(selection.reasons != Reason.RED_ROUND)
+    if analysis.disturbed is not None and analysis.disturbed.n == places.size:
+        places = places[analysis.disturbed.indices]
+    if places.size != series.size:
+        return series, None, None
+    return every, places, selection.reasons
 
 
 def _level(estimate: Estimate | None) -> tuple[float, float, float] | None:

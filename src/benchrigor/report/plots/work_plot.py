@@ -20,8 +20,6 @@ from benchrigor.units import Scale, counted, many, percent, scale_for, show_valu
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's reddish purple, dark enough for text.
-_OUTLYING = "#b34d83"
 _DECADES = 3.0  # Amounts that count over more decades are drawn on logarithmic axes
 _FAR = 2.0  # An outlying round is marked at the edge if it is this factor above all others
 _BEYOND = 1.05  # End of the line, as a multiple of the largest amount
@@ -187,7 +185,7 @@ def _ring(axes: Axes, line: WorkLine) -> None:
     """Ring the rounds far from the line, and name them if names do not collide."""
     low, high = axes.get_ylim()
     rings = [index for index in outlying(line.analysis) if low <= line.series[index] <= high]
-    ring: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": _OUTLYING}
+    ring: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": drawing.OUTLYING}
     ring |= {"markersize": 11.0, "markeredgewidth": 1.2, "zorder": 5.0, "label": "outlying"}
     axes.plot(line.work[rings], line.series[rings], "o", **ring)
     places = axes.transData.transform(np.column_stack([line.work[rings], line.series[rings]]))
@@ -199,7 +197,7 @@ def _ring(axes: Axes, line: WorkLine) -> None:
         named.append(place)
         is_late = axes.transAxes.inverted().transform(place)[0] > 0.5
         side, points = ("right", -9.0) if is_late else ("left", 9.0)
-        style = {"ha": side, "va": "center", "fontsize": drawing.SMALL, "color": _OUTLYING}
+        style = {"ha": side, "va": "center", "fontsize": drawing.SMALL, "color": drawing.OUTLYING}
         at = (line.work[index], line.series[index])
         drawing.write(axes, f"round {index}", at, (points, 0.0), "data", **style)
 
@@ -232,7 +230,11 @@ def _mark_overhead(axes: Axes, fit: WpsFit) -> None:
         }
         ends = [max(overhead.low, bottom), min(overhead.high, top)]
         axes.plot([0.0, 0.0], ends, zorder=6.0, **bar, **style)
-        point: dict[str, Any] = {"markersize": 6.0, "markeredgecolor": "white", "label": "overhead"}
+        point: dict[str, Any] = {
+            "markersize": 6.0,
+            "markeredgecolor": drawing.PAPER,
+            "label": "overhead",
+        }
         axes.plot([0.0], [overhead.value], "D", zorder=7.0, **point, **style)
     shown = show_overhead(overhead).replace(" [", "\n[", 1)
     drawing.beside(axes, f"overhead\n{shown}", 0.0, va="bottom", color=drawing.CHANGE)
@@ -247,7 +249,7 @@ def _mark_outliers(axes: Axes, line: WorkLine) -> None:
     words = f"{many(above.size, 'round')} beyond,\nup to {farthest}"
     if above.size == 1:
         words = f"round {above[0]} beyond,\nat {farthest}"
-    drawing.mark_beyond(axes, line.work[above], words, _OUTLYING)
+    drawing.mark_beyond(axes, line.work[above], words, drawing.OUTLYING)
 
 
 def _dress(axes: Axes, line: WorkLine) -> None:

@@ -73,6 +73,8 @@ class Choice(OneLine):
         The others that may still be better.
     """
 
+    _sheet = "benchrigor.workbench.sheets:sheet_of_choice"
+
     point: Point | None
     verdict: str
     scope: str

@@ -174,6 +174,8 @@ class Surface(OneLine):
         Warnings and notes for the reader.
     """
 
+    _sheet = "benchrigor.workbench.sheets:sheet_of_surface"
+
     samples: tuple[Measured, ...]
     model: str | None
     loo_error: float | None

@@ -1,0 +1,1 @@
+"""Results as HTML: a file for colleagues, and what a notebook shows."""
