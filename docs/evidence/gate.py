@@ -3,7 +3,8 @@
     python docs/evidence/gate.py [--quick] [--seed N] [--only race,tools] [--repetitions N]
 
 Every draw is default_rng([seed, run]). All sections but race are on this machine: make sure that it
-does nothing else. The section tools needs hyperfine and go.
+does nothing else. The section tools needs hyperfine and go; public fetches two repositories, and
+needs what their tests import: attrs, typing-extensions, mdurl and pytest-benchmark.
 """
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ WORK = "def work():\n    return sum(i * i for i in range({}))\n"
 def project(old: str, new: str, **files: str) -> Iterator[Path]:
     """Make a repository, and go there: a file lib.py of two revisions, and others."""
     with TemporaryDirectory() as place:
-        folder, before = Path(place), Path.cwd()
+        folder = Path(place)
         git = partial(subprocess.run, cwd=folder, check=True, capture_output=True)
         git([*GIT, "init", "-q"])
         for name, text in files.items():
@@ -173,11 +174,19 @@ def project(old: str, new: str, **files: str) -> Iterator[Path]:
             (folder / "lib.py").write_text(text)
             git([*GIT, "add", "."])
             git([*GIT, "commit", "-qm", "x", "--allow-empty"])
-        os.chdir(folder)
-        try:
+        with moved_to(folder):
             yield folder
-        finally:
-            os.chdir(before)
+
+
+@contextmanager
+def moved_to(folder: Path) -> Iterator[Path]:
+    """Go to a folder for a while."""
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield folder
+    finally:
+        os.chdir(before)
 
 
 @contextmanager
@@ -284,6 +293,52 @@ def commit_go(folder: Path) -> None:
         (folder / "work_test.go").write_text(GO_TEST.replace("LENGTH", str(length)))
         for words in (["add", "."], ["commit", "-qm", "x"]):
             subprocess.run([*GIT, *words], cwd=folder, check=True)
+
+
+SUITES = os.environ.get("SUITES", "https://github.com")  # or a folder with copies of these
+LOOP = "{0}for _ in range({1}):\n{0}    pass\n"
+PUBLIC: Any = (  # repository, version, tests, file, before which line a loop is planted, how long
+    (
+        *("python-attrs/cattrs", "v26.1.0", "bench/test_attrs_nested.py"),
+        *("src/cattrs/converters.py", "        res = []\n        for a in attrs:\n", 60),
+    ),
+    (
+        *("executablebooks/markdown-it-py", "v4.2.0", "benchmarking/bench_core.py"),
+        *("markdown_it/parser_inline.py", "            if state.level < maxNesting:\n", 150),
+    ),
+)
+
+
+@script.section("Public suites of pytest-benchmark, as they are", seed=SEED + 40)
+def public(run: Run) -> None:
+    """Print what is called where nothing differs, and where one function has a loop more."""
+    run.heading("suite", "loop", "verdicts", "copies held", "visible change")
+    for repository, version, tests, *planted in PUBLIC:
+        for is_planted in (False, True):
+            with TemporaryDirectory() as place, moved_to(Path(place)) as folder:
+                clone = ["clone", "-q", "--branch", version, f"{SUITES}/{repository}", "."]
+                subprocess.run([*GIT, *clone], cwd=folder, check=True, capture_output=True)
+                commit_loop(folder, *planted, is_planted=is_planted)
+                words = (sys.executable, "-m", "pytest", tests)
+                sources = Sources(words=words, revisions=("HEAD~1", "HEAD"))
+                gate: Any = measure_gate(sources, budget_s=420.0, seed=run.seed)
+            verdicts = [*gate.family.verdicts.values()]
+            shown = ", ".join(f"{verdicts.count(kind)} {kind}" for kind in sorted({*verdicts}))
+            visible = f"{gate.null.visible_change:.2f}"
+            run.row(f"{repository} {version}", is_planted, shown, not gate.is_advisory, visible)
+            changes = len(calls_of(gate))
+            bar: Any = (">=", 1) if is_planted else ("==", 0)
+            name = f"{repository} {'with a loop' if is_planted else 'unchanged'}"
+            run.say(f"{name}: {run.bar(name, changes, *bar)}")
+
+
+def commit_loop(folder: Path, file: str, before: str, length: int, *, is_planted: bool) -> None:
+    """Commit a loop before a line of a file, or nothing."""
+    text = (folder / file).read_text()
+    indent = before[: -len(before.lstrip())]
+    loop = LOOP.format(indent, length) if is_planted else ""
+    (folder / file).write_text(text.replace(before, loop + before, 1))
+    subprocess.run([*GIT, "commit", "-qam", "x", "--allow-empty"], cwd=folder, check=True)
 
 
 if __name__ == "__main__":
