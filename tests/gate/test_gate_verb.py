@@ -120,10 +120,19 @@ def test_a_command_that_fails_later_loses_nothing_of_the_blocks_before(
     assert "exited with code 1" in result.stderr
 
 
+def test_results_without_readings_are_named(cli: Any, printed: Any) -> None:
+    text = '{{"results": [{{"command": "a", "times": [1, 2]}}, {{"command": "b", "mean": 2}}]}}'
+    words = printed({}, {}, text)
+    result = cli("gate", *words, "--", "cat", "out")
+    assert result.exit_code == 0, result.output
+    assert "b is not compared: The file has no raw readings, only mean 2." in result.stdout
+
+
 def test_half_a_file_is_refused(cli: Any, printed: Any) -> None:
     words = printed({}, {}, '{{"results": [{{"command": "a", "times": [1.0, 2.0]')
     result = cli("gate", *words, "--", "cat", "out")
     assert result.exit_code == 2, result.output
+    assert "side, " in result.stderr
 
 
 def test_times_below_0_are_refused(cli: Any, printed: Any) -> None:
@@ -178,7 +187,7 @@ def test_a_suite_of_pytest_with_both_fixtures(
     monkeypatch.chdir(repository)
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # it would turn a plugin off
     command = (sys.executable, "-m", "pytest", "benchmarks/")
-    words = ("--rev", "HEAD~1", "--rev", "HEAD", "--budget", "120", "--margin", "40%")
+    words = ("--rev", "HEAD~1", "--rev", "HEAD", "--budget", "300", "--margin", "40%")
     result = cli("gate", *words, "--json", "--", *command)
     assert result.exit_code == 5, result.output
     found = json.loads(result.stdout)["gate"]

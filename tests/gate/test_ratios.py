@@ -9,7 +9,7 @@ from scipy import stats
 from tests.gate.suites import TIME, SimulatedSuite, gate_of
 
 from benchrigor.gate import Block, Pass, Ratios
-from benchrigor.gate.report import markdown_figures
+from benchrigor.gate.result import markdown_figures
 from benchrigor.model import StopReason, Verdict
 from benchrigor.report.figures import markdown_of
 from benchrigor.session.engine import Engine
@@ -100,7 +100,8 @@ def test_processes_in_an_order_that_was_drawn_are_independent() -> None:
 
 
 def test_it_ends_at_the_budget() -> None:
-    suite = SimulatedSuite({"noisy": 0.3, "quiet": 0.005}, seed=4)
+    """No block begins that would end later, as one with a copy of the old code may."""
+    suite = SimulatedSuite({"noisy": 0.3, "quiet": 0.005}, start_s=0.2, seed=4)
     found = gate_of(suite, seed=4, budget_s=20.0)
     assert found.reason is StopReason.TIME_BUDGET
     assert found.elapsed_s <= 20.0
@@ -131,6 +132,18 @@ def test_what_fails_in_the_old_code_is_named_and_is_not_broken_by_the_new() -> N
     assert "failed on the old side, and left out: of_old" in str(found)
 
 
+def test_what_has_no_number_in_some_blocks_is_compared_in_the_others() -> None:
+    whole, part = passed(a=1.0, b=1.0), replace(passed(a=1.0), without={"b": "no readings"})
+    engine = told(whole, whole, blocks=6)
+    turn = engine.ask()
+    assert turn is not None
+    engine.tell(Block(plan=turn.plan, passes={"old": whole, "new": part}, elapsed_ns=1))
+    assert not engine.result().refused
+    never = told(whole, part).result()
+    assert never.refused == {"b": "no readings"}
+    assert not never.only
+
+
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
@@ -158,7 +171,9 @@ def test_rates_and_times_have_no_mean_of_ratios() -> None:
     old, new = (
         replace(passed(a=value, b=value), metrics={"a": rate, "b": TIME}) for value in (1.0, 0.5)
     )
-    assert told(old, new).result().geometric_mean is None
+    family = told(old, new).result().family
+    assert family is not None
+    assert family.summary is None
 
 
 def test_a_suite_without_a_benchmark_on_both_sides_ends_after_a_block() -> None:
@@ -179,6 +194,15 @@ def test_markdown_fits_into_a_summary_and_begins_with_the_verdict(count: int) ->
     assert f"-{count - 1}" in first
     assert "<b>" not in text
     assert ("more benchmarks, none worse" in text) is (count > 600)
+
+
+def test_markdown_fits_if_nothing_of_a_large_suite_can_be_compared() -> None:
+    names = [f"tests/test_many.py::test[{'x' * 60}-{index}]" for index in range(3_000)]
+    broken = replace(passed(), failed=dict.fromkeys(names, "boom"))
+    found = told(passed(**dict.fromkeys(names, 0.0)), broken).result()
+    text = markdown_of(markdown_figures(found))
+    assert len(text) < 65_536
+    assert "and 2990 more like these" in text
 
 
 def test_json_has_the_fields_that_programs_read() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import textwrap
@@ -16,6 +17,7 @@ from benchrigor.errors import WorkloadFailed
 from benchrigor.gate import Pass, Sources, measure_gate, measuring
 from benchrigor.gate.suite import suite_of
 from benchrigor.workloads import worktrees
+from benchrigor.workloads.processes.own_signals import EndedBySignal
 
 TESTS = """
 def test_breaks(bench): bench(unknown)
@@ -78,6 +80,28 @@ def test_a_killed_gate_leaves_no_folder_after_the_next_start() -> None:
     assert left.is_dir()
     with worktrees.marked_folder():
         assert not left.exists()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), EndedBySignal(signal.SIGTERM)])
+def test_an_interrupt_gives_the_result_so_far_and_other_signals_end_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: KeyboardInterrupt
+) -> None:
+    class Interrupted:
+        can_choose = True
+        runs = 0
+
+        def run(self, *_: object, **__: object) -> Pass:
+            self.runs += 1
+            if self.runs > 12:
+                raise error
+            return Pass(elapsed_s=0.01, values={"a": 1.0}, metrics={"a": TIME})
+
+    monkeypatch.setattr(measuring, "suite_of", lambda *_: nullcontext(Interrupted()))
+    sources = Sources(words=("pytest",), folders=[tmp_path, tmp_path])
+    ends = isinstance(error, EndedBySignal)
+    with pytest.raises(EndedBySignal) if ends else nullcontext():
+        assert measure_gate(sources).blocks == 4
+    assert error.record.blocks == 4  # type: ignore[attr-defined]
 
 
 def test_the_share_of_each_call_leaves_room_for_six_blocks(

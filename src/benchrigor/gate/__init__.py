@@ -10,7 +10,7 @@ from benchrigor.lazy_names import lazy_names
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "data": "Gate",
+        "result": "Gate",
         "measuring": "measure_gate",
         "ratios": "Block Ratios",
         "sides": "Side Sources",

@@ -16,10 +16,9 @@ from benchrigor.cli.output import LiveLine, live_line, print_result, remark
 from benchrigor.cli.tables import table_options
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import BenchrigorError, InvalidInput
-from benchrigor.gate.data import Gate
 from benchrigor.gate.measuring import measure_gate
 from benchrigor.gate.ratios import Ratios
-from benchrigor.gate.report import markdown_figures
+from benchrigor.gate.result import Gate, markdown_figures
 from benchrigor.gate.sides import Sources
 from benchrigor.model import Progress
 from benchrigor.model.shell_words import words_of
@@ -123,13 +122,15 @@ def gate(words: tuple[str, ...], **given: Any) -> None:
         raise InvalidInput(f"--summary needs {_SUMMARY}, the file that workflows of GitHub name")
     if given["rev"] and is_changed():
         remark("uncommitted changes are in neither revision")
+    if given["rev"] and not given["build"] and Path(".gitmodules").exists():
+        remark("submodules are in neither revision: --build 'git submodule update --init'")
     asked = {name: given[name] for name in ("results", "margin", "budget_s", "confidence")}
     try:
         with live_line() as line, redirect_stdout(sys.stderr):
             found = measure_gate(
                 sources, **asked, seed=check_seed(given["seed"]), progress=_shown_on(line)
             )
-    except BenchrigorError as error:
+    except (BenchrigorError, KeyboardInterrupt) as error:
         so_far = getattr(error, "record", None)
         if isinstance(so_far, Gate) and so_far.family is not None:
             _tell(so_far, in_summary=given["summary"])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
-from benchrigor.gate.data import Gate
 from benchrigor.gate.ratios import ROLES, Block, Ratios
+from benchrigor.gate.result import Gate
 from benchrigor.gate.sides import NEW, OLD, Side, Sources
 from benchrigor.gate.suite import Pass, PytestSuite, Suite, suite_of
 from benchrigor.model import Progress, Turn
@@ -57,7 +57,8 @@ def measure_gate(
     Returns
     -------
     Gate
-        Also after an interrupt: with the result so far.
+        Also after Ctrl-C: with the result so far. Another signal that ends the program does so,
+        and the ``record`` of its error is that result.
 
     Raises
     ------
@@ -86,9 +87,13 @@ def measure_gate(
         ratios.labels = {role: sides[role].label for role in (OLD, NEW)}
         engine = Engine(ratios)
         hooks = Hooks(progress=progress and (lambda state: progress(state, ratios)))
-        with suppress(KeyboardInterrupt), ended_by_errors(engine, engine.result):
-            for _ in drive(engine, _Runner(suite, sides, engine), WallClock(), hooks):
-                pass
+        try:
+            with ended_by_errors(engine, engine.result):
+                for _ in drive(engine, _Runner(suite, sides, engine), WallClock(), hooks):
+                    pass
+        except KeyboardInterrupt as error:
+            if getattr(error, "number", signal.SIGINT) != signal.SIGINT:
+                raise
     found: Gate = engine.result()
     return found
 
@@ -111,9 +116,13 @@ class _Runner:
             limit_s = min(max(_SLOWER * self._first_s, _LEAST_LIMIT_S), budget_s)
         passes: dict[str, Pass] = {}
         for role in turn.order:
-            passes[role] = self._suite.run(
-                self._sides[role], turn.names or None, share_s=self._share_s, limit_s=limit_s
-            )
+            side = self._sides[role]
+            try:
+                passes[role] = self._suite.run(
+                    side, turn.names or None, share_s=self._share_s, limit_s=limit_s
+                )
+            except InvalidInput as error:
+                raise InvalidInput(f"the {role} side, {side.label}: {error}") from error
 
         def finish(elapsed_ns: int) -> Block:
             if self._first_s is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from benchrigor.errors import NotEstimable
-from benchrigor.gate.data import Gate
+from benchrigor.gate.result import Gate
 from benchrigor.gate.sides import COPY, NEW, OLD
 from benchrigor.gate.suite import Pass
 from benchrigor.model import (
     Comparison,
     Decision,
-    Estimate,
     Headway,
     Metric,
     Options,
@@ -26,7 +25,7 @@ from benchrigor.model import (
     StopReason,
     Width,
 )
-from benchrigor.model.comparison import NullArm
+from benchrigor.model.comparison import Family, NullArm, worst_first
 from benchrigor.model.series import Floats
 from benchrigor.model.text import no_number
 from benchrigor.protocols import StopRule
@@ -42,6 +41,7 @@ from benchrigor.units import many
 ROLES = (OLD, NEW, COPY)
 _LEAST_PAIRS = 3  # of processes, for a comparison
 RATE = 0.05  # of false discoveries
+_LATEST = 5  # blocks, of which one has a copy: the next may take as long as any of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -65,23 +65,20 @@ class _Benchmark:
     comparison: Comparison | None = None
     refusal: str = ""
 
-    @property
-    def is_hopeless(self) -> bool:
-        """Whether more numbers would give no ratio, as of times that are all 0."""
-        return bool(self.refusal) or (self.comparison is not None and self.comparison.ratio is None)
+    def refuse(self, why: str) -> None:
+        """Note why more numbers give no ratio."""
+        self.refusal, self.narrow = why, LOOKS
 
-    def pairs(self, first: str, second: str) -> Floats:
-        """Return the numbers of two sides, of blocks that have both, shape (n, 2)."""
-        both = np.array(self.values)[:, [ROLES.index(first), ROLES.index(second)]]
-        known: Floats = both[np.isfinite(both).all(axis=1)]
-        return known
+    def beside_old(self, role: str) -> Floats:
+        """Return the numbers of the old code and of another side, shape (blocks, 2)."""
+        both: Floats = np.array(self.values)[:, [ROLES.index(OLD), ROLES.index(role)]]
+        return both
 
-    def logs(self, first: str, second: str, total: int) -> Floats:
-        """Return logarithms of ratios by block, nan where there is none."""
+    def logs(self, role: str, total: int) -> Floats:
+        """Return logarithms of ratios to the old code by block, nan where there is none."""
         found = np.full(total, np.nan)
-        both = np.array(self.values)[:, [ROLES.index(first), ROLES.index(second)]]
         with np.errstate(invalid="ignore", divide="ignore"):
-            found[self.blocks] = np.log(both[:, 1] / both[:, 0])
+            found[self.blocks] = np.diff(np.log(self.beside_old(role)))[:, 0]
         return np.where(np.isfinite(found), found, np.nan)
 
 
@@ -118,21 +115,26 @@ class Ratios:
     ) -> None:
         self.options = Options(target=margin / 2.0, confidence=confidence, budget_s=budget_s)
         self.schedule = Race(ROLES, seed, can_choose=can_choose)
-        self.rules: tuple[StopRule, ...] = (_when_known, *limits(self.options))
+        self.rules: tuple[StopRule, ...] = (_when_known, *limits(self.options, latest=1.0))
         self.seed = seed
         self.labels: Mapping[str, str] = {}
         self._margin = margin
         self._benchmarks: dict[str, _Benchmark] = {}
         self._failed: dict[str, dict[str, str]] = defaultdict(dict)
         self._seen: dict[str, set[str]] = {role: set() for role in ROLES}
+        self._without: dict[str, str] = {}
         self._changed: set[str] = set()
-        self._blocks, self._last_s = 0, 0.0
+        self._blocks = 0
+        self._latest_s: deque[float] = deque(maxlen=_LATEST)  # times of blocks
 
     @property
     def known(self) -> tuple[int, int]:
-        """How many benchmarks are narrow enough, and how many both sides have."""
-        compared = self._benchmarks.values()
-        return sum(each.narrow >= LOOKS for each in compared), len(self._benchmarks)
+        """How many benchmarks need no more time, and how many both sides have."""
+        return len(self._benchmarks) - len(self._open), len(self._benchmarks)
+
+    @property
+    def _open(self) -> list[str]:
+        return [name for name, each in self._benchmarks.items() if each.narrow < LOOKS]
 
     def headways(self, engine: Engine[Any]) -> dict[str, Headway]:
         """Return the view of the race on each benchmark."""
@@ -142,7 +144,7 @@ class Ratios:
                 elapsed_s=engine.elapsed_s,
                 busy_s=each.busy_s,
                 width=self._width(each),
-                narrow=LOOKS if each.is_hopeless else each.narrow,
+                narrow=each.narrow,
             )
             for name, each in self._benchmarks.items()
         }
@@ -168,6 +170,7 @@ class Ratios:
         for role, one in passes.items():
             self._seen[role] |= {*one.values}
             self._failed[NEW if role == NEW else OLD] |= one.failed  # the copy is old code too
+            self._without |= one.without
         both = [name for name in passes[OLD].values if name in passes[NEW].values]
         for name in both:
             metric = passes[OLD].metrics[name]
@@ -180,10 +183,10 @@ class Ratios:
             benchmark.values.append((values[0], values[1], values[2]))
             benchmark.busy_s += sum(one.spent_s(name) for one in passes.values())
             if passes[NEW].metrics[name].unit != metric.unit:
-                benchmark.refusal = "old and new have it in different units"
+                benchmark.refuse("old and new have it in different units")
         self._changed |= {*both}
         self._blocks += 1
-        self._last_s = finished.elapsed_ns / 1e9
+        self._latest_s.append(finished.elapsed_ns / 1e9)
 
     def look(self, *, fully: bool) -> None:
         """Compare again each benchmark that the last block added to."""
@@ -194,17 +197,20 @@ class Ratios:
             if benchmark.refusal or len(benchmark.values) < _LEAST_PAIRS:
                 continue
             try:
-                benchmark.comparison = self._compare(benchmark, OLD, NEW)
+                benchmark.comparison = found = self._compare(benchmark, NEW)
             except NotEstimable as error:
-                benchmark.refusal = notice_of(error).sentence
+                benchmark.refuse(notice_of(error).sentence)
                 continue
             width = self._width(benchmark)
             benchmark.narrow = benchmark.narrow + 1 if width is not None and width <= 1.0 else 0
+            if found is not None and found.ratio is None:  # as of times that are all 0
+                benchmark.narrow = LOOKS
         self._changed.clear()
 
-    def _compare(self, benchmark: _Benchmark, first: str, second: str) -> Comparison | None:
-        """Compare two sides pair by pair, by their direction; None with too few pairs."""
-        pairs = benchmark.pairs(first, second)
+    def _compare(self, benchmark: _Benchmark, role: str) -> Comparison | None:
+        """Compare a side with the old code, pair by pair; None with too few pairs."""
+        pairs = benchmark.beside_old(role)
+        pairs = pairs[np.isfinite(pairs).all(axis=1)]
         if len(pairs) < _LEAST_PAIRS:
             return None
         one, two = (tuple(np.array([value]) for value in side) for side in pairs.T.tolist())
@@ -220,17 +226,15 @@ class Ratios:
 
     def state(self, engine: Engine[Any]) -> dict[str, Any]:
         """Return the progress."""
-        still = [name for name, each in self.headways(engine).items() if each.narrow < LOOKS]
-        is_early = self._blocks < LEAST_BLOCKS
         return {
             "readings": self._blocks,
             "rounds": engine.told,
             "rejected_rounds": 0,
             "widths": (),
             "agreed": False,
-            "reading_s": self._last_s,
+            "reading_s": max(self._latest_s, default=0.0),
             "kept": self._blocks,
-            "missing": tuple(still) or (("blocks",) if is_early else ()),
+            "missing": tuple(self._open) or ("blocks",) * (not self.is_due),
         }
 
     def result(self, engine: Engine[Any]) -> Gate:
@@ -241,12 +245,10 @@ class Ratios:
             for name, each in self._benchmarks.items()
             if each.comparison is not None and each.comparison.ratio is not None
         }
-        family = family_of(compared, rate=RATE) if compared else None
         decision = engine.decision
         return Gate(
             labels=self.labels,
-            family=family,
-            geometric_mean=self._mean(compared),
+            family=self._judged(compared) if compared else None,
             null=self._null(compared),
             refused=self._refused(compared),
             failures={role: dict(each) for role, each in self._failed.items() if each},
@@ -258,29 +260,32 @@ class Ratios:
             notices=tuple(engine.notices),
         )
 
-    def _mean(self, compared: Mapping[str, Comparison]) -> Estimate | None:
-        """Return the geometric mean of ratios; None if they differ in which way is better."""
-        if len({each.direction for each in compared.values()}) > 1:
-            return None
-        logs = {name: self._benchmarks[name].logs(OLD, NEW, self._blocks) for name in compared}
-        return mean_over_blocks(logs, self.options.confidence)
+    def _judged(self, compared: Mapping[str, Comparison]) -> Family:
+        """Judge new against old, the worst first; without a mean of speeds and times."""
+        family = family_of(compared, rate=RATE, independent=False)
+        mean = None
+        if len({each.direction for each in compared.values()}) == 1:
+            logs = {name: self._benchmarks[name].logs(NEW, self._blocks) for name in compared}
+            mean = mean_over_blocks(logs, self.options.confidence)
+        ordered = {name: compared[name] for name in worst_first(compared, family.verdicts)}
+        return replace(family, comparisons=ordered, summary=mean)
 
     def _null(self, compared: Mapping[str, Comparison]) -> NullArm | None:
         """Judge two copies of the old code as old and new are judged."""
-        copies = {name: self._compare(self._benchmarks[name], OLD, COPY) for name in compared}
+        copies = {name: self._compare(self._benchmarks[name], COPY) for name in compared}
         found = {name: each for name, each in copies.items() if each and each.ratio}
         if not found:
             return None
         return judge_null(
             family_of(found, rate=RATE),
-            {name: self._benchmarks[name].logs(OLD, COPY, self._blocks) for name in found},
+            {name: self._benchmarks[name].logs(COPY, self._blocks) for name in found},
             visible_change=visible_change([*compared.values()], rate=RATE),
             seed=self.seed,
         )
 
     def _refused(self, compared: Mapping[str, Comparison]) -> dict[str, str]:
-        """Return why benchmarks of both sides have no ratio."""
-        found = {}
+        """Return why benchmarks have no ratio."""
+        found = {name: why for name, why in self._without.items() if name not in compared}
         for name, each in self._benchmarks.items():
             if name not in compared:
                 why = each.refusal or (each.comparison and no_number(each.comparison.notices))
@@ -288,10 +293,11 @@ class Ratios:
         return found
 
     def _only(self) -> dict[str, tuple[str, ...]]:
-        """Return the benchmarks that one side has and the other has not, nor fails in."""
+        """Return the benchmarks of one side that the other neither has nor names."""
         found = {}
         for role, other in ((OLD, NEW), (NEW, OLD)):
-            names = self._seen[role] - self._seen[other] - {*self._failed[other]}
+            told = {*self._failed[other], *self._without}
+            names = self._seen[role] - self._seen[other] - told
             if names:
                 found[role] = tuple(sorted(names))
         return found

@@ -23,6 +23,7 @@ from benchrigor.gate.sides import Side, is_pytest
 from benchrigor.model import Metric, RunRecord
 from benchrigor.model.codec import is_there
 from benchrigor.model.metric import A_DURATION
+from benchrigor.model.text import no_number
 from benchrigor.safe_text import escaped
 from benchrigor.storage.user_settings import defaults
 from benchrigor.units import Quantity
@@ -40,12 +41,16 @@ _PASSED, _FAILED, _NONE = 0, 1, 5  # exit codes of pytest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """What one run of the command gave in one side: a number for each benchmark, and its metric."""
+    """What one run of the command gave in one side: a number for each benchmark, and its metric.
+
+    ``failed`` are tests, ``durations`` their seconds.
+    """
 
     elapsed_s: float
     values: Mapping[str, float]
     metrics: Mapping[str, Metric]
     failed: Mapping[str, str] = field(default_factory=dict)
+    without: Mapping[str, str] = field(default_factory=dict)  # why a benchmark has no number
     durations: Mapping[str, float] = field(default_factory=dict)
 
     def spent_s(self, name: str) -> float:
@@ -98,12 +103,11 @@ class Suite:
             )
         try:
             elapsed_s, text = run_in(side, words, limit_s=limit_s, wanted=place)
-            found = _read(place) if place else _printed(text, shown(words))
+            found = _read(place, place.name) if place else _printed(text, shown(words))
         finally:
             if place is not None:
                 remove(place)
-        values, metrics = figures_of(found)
-        return Pass(elapsed_s=elapsed_s, values=values, metrics=metrics)
+        return Pass(elapsed_s=elapsed_s, **figures_of(found))
 
     @staticmethod
     def _chosen(names: Collection[str] | None) -> str:
@@ -147,12 +151,10 @@ class PytestSuite:
             side.check_imports(seen["modules"])
             # Some versions of pytest-benchmark leave an empty file when no test used its fixture.
             filled = [file for file in (own, rival) if file.exists() and file.stat().st_size]
-            found = [each for file in filled for each in _read(file)]
-            values, metrics = figures_of(found)
+            found = [each for file in filled for each in _read(file, file.name)]
             return Pass(
                 elapsed_s=elapsed_s,
-                values=values,
-                metrics=metrics,
+                **figures_of(found),
                 failed=seen["failed"],
                 durations=seen["durations"],
             )
@@ -214,31 +216,33 @@ def run_in(
     """
     env = {**side.env, **(env or {})}
     line = CommandLine(words, cwd=side.folder, env=env, accept_exit=accepted)
-    with line.start(words, stdout=stdout, clock=WallClock(), timeout_s=limit_s) as running:
+    name = f"{shown(side.words)} in the {side.role} side, {side.label},"
+    given: Any = {"name": name, "clock": WallClock(), "timeout_s": limit_s}
+    with line.start(words, stdout=stdout, **given) as running:
         ended = running.wait()
         failure = f"{ended.failure}: does it hang?" if ended.limit_s else ended.failure
         if failure is None and wanted is not None and not wanted.exists():
             failure = f"ended without {wanted.name}, expected results there"
         if failure:
-            where = f"{shown(words)} in the {side.role} side, {side.label},"
-            raise ended.error(failure, name=where)
+            raise ended.error(failure, name=name)
         text = running.printed.read().decode(errors="replace") if stdout == PIPE else ""
     return ended.elapsed_ns / 1e9, text
 
 
-def figures_of(found: Sequence[Result]) -> tuple[dict[str, float], dict[str, Metric]]:
-    """Return the mean of each benchmark in one process, and its metric.
+def figures_of(found: Sequence[Result]) -> dict[str, dict[str, Any]]:
+    """Return the mean of each benchmark in one process, its metric, and why one has none.
 
     A record of benchrigor has an estimate, of its stable phase; other tools give readings.
     """
-    values: dict[str, float] = {}
-    metrics: dict[str, Metric] = {}
+    values, metrics, without = dict[str, float](), dict[str, Metric](), dict[str, str]()
     for each in found:
+        name = escaped(each.name)
         metric, value = _figure(each)
-        if metric is not None and value is not None:
-            name = escaped(each.name)
+        if metric is None or value is None:
+            without[name] = no_number(each.notices)
+        else:
             values[name], metrics[name] = value, metric
-    return values, metrics
+    return {"values": values, "metrics": metrics, "without": without}
 
 
 def _figure(found: Result) -> tuple[Metric | None, float | None]:
@@ -262,9 +266,18 @@ def _figure(found: Result) -> tuple[Metric | None, float | None]:
     return metric, float(taken.mean()) if taken.size else None
 
 
-def _read(place: Path) -> list[Result]:
+def _read(place: Path, name: str) -> list[Result]:
     """Return the benchmarks of a file or folder of results."""
-    return _known(results_in(place), str(place.name))
+    try:
+        found = results_in(place)
+    except InvalidInput as error:
+        raise InvalidInput(str(error).replace(str(place), name)) from None
+    if found is None:
+        raise InvalidInput(
+            f"{name} holds no results of a known tool ({', '.join(TOOLS)}): name the file that the "
+            "command writes (--results)"
+        )
+    return found
 
 
 def _printed(text: str, command: str) -> list[Result]:
@@ -272,19 +285,7 @@ def _printed(text: str, command: str) -> list[Result]:
     with TemporaryDirectory(prefix="benchrigor-gate-") as place:
         file = Path(place) / "output"
         file.write_text(text)
-        try:
-            return _known(results_in(file), f"what {command} prints")
-        except InvalidInput as error:
-            raise InvalidInput(str(error).replace(str(file), f"what {command} prints")) from None
-
-
-def _known(found: list[Result] | None, name: str) -> list[Result]:
-    if found is None:
-        raise InvalidInput(
-            f"{name} holds no results of a known tool ({', '.join(TOOLS)}): name the file that the "
-            "command writes (--results)"
-        )
-    return found
+        return _read(file, f"what {command} prints")
 
 
 def remove(place: Path) -> None:

@@ -44,8 +44,11 @@ def when_satisfied(*criteria: Criterion, reason: StopReason = StopReason.SATISFI
     )
 
 
-def limits(options: Options, *, calls: int = 1) -> tuple[StopRule, ...]:
-    """Return the rules that hold the budgets of options, for readings of a number of calls."""
+def limits(options: Options, *, calls: int = 1, latest: float = LATEST) -> tuple[StopRule, ...]:
+    """Return the rules that hold the budgets of options, for readings of a number of calls.
+
+    It may end at ``latest`` times the budget.
+    """
     most = {
         StopReason.STOP_REQUESTED: ("stop_requested", 1),
         StopReason.TOO_MANY_REJECTED: ("rejected_rounds", MOST_REJECTED),
@@ -59,14 +62,14 @@ def limits(options: Options, *, calls: int = 1) -> tuple[StopRule, ...]:
         for reason, (name, limit) in most.items()
         if limit is not None
     )
-    return (*spent, _in_time(options.budget_s, calls))
+    return (*spent, _in_time(options.budget_s, calls, latest))
 
 
 def _reaches(progress: Progress, *, spent: str, most: float) -> bool:
     return bool(getattr(progress, spent) >= most)
 
 
-def _in_time(budget_s: float, calls: int) -> StopRule:
+def _in_time(budget_s: float, calls: int, latest: float) -> StopRule:
     """Stop when the next reading, of ``calls`` calls, would end too late at the pace of the last.
 
     Of the first two readings, only the last call must begin in time. The end of a session takes as
@@ -78,7 +81,7 @@ def _in_time(budget_s: float, calls: int) -> StopRule:
         if progress.readings < 2:
             return elapsed_s + next_s * (calls - 1) / calls >= budget_s
         end_s = max(_END_LOOKS * progress.look_s - _END_S, 0.0)
-        return elapsed_s + next_s + end_s > LATEST * budget_s
+        return elapsed_s + next_s + end_s > latest * budget_s
 
     return _stop_for(StopReason.TIME_BUDGET, is_late)
 

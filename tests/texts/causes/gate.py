@@ -10,7 +10,7 @@ from tests.gate.test_ratios import passed, told
 from tests.texts.rendering import run, tried
 
 from benchrigor.gate import Sources
-from benchrigor.gate.report import markdown_figures
+from benchrigor.gate.result import markdown_figures
 from benchrigor.report.figures import markdown_of
 
 QUIET = {f"tests/test_shop.py::test_{index}": 0.005 for index in range(4)}
@@ -45,6 +45,10 @@ CAUSES = {
     "an interpreter without a place": partial(
         run, "gate", "--python", "python3", "--python", "python4", "--", "make"
     ),
-    "no program": partial(run, "gate", "--old", ".", "--new", ".", "--", "no-such-program"),
-    "nothing printed": partial(run, "gate", "--old", ".", "--new", ".", "--", "true"),
+    "no program": partial(
+        run, "gate", "--seed", "1", "--old", ".", "--new", ".", "--", "no-such-program"
+    ),
+    "nothing printed": partial(
+        run, "gate", "--seed", "1", "--old", ".", "--new", ".", "--", "true"
+    ),
 }

@@ -7,13 +7,21 @@ from collections.abc import Iterator
 
 from benchrigor.layout import WIDTH, Line, Page, Part, page, table, wrapped
 from benchrigor.model import Code, Comparison, Decision, Estimate, Verdict
-from benchrigor.model.comparison import Family, is_alone, mean_change
+from benchrigor.model.comparison import Family, NullArm, is_alone, mean_change
 from benchrigor.model.estimate import change_of, show_change
 from benchrigor.model.text import no_number, say_end, show_chance, show_estimate, within_sentence
 from benchrigor.report.fact import Depth, Fact, advice_on, chosen, known, marked, rows_of, told_by
 from benchrigor.safe_text import escaped
 from benchrigor.stats.figures_at_full_speed import AT_FULL_SPEED
-from benchrigor.units import counted, many, percent, shortened, show_duration, show_values
+from benchrigor.units import (
+    counted,
+    first_few,
+    many,
+    percent,
+    shortened,
+    show_duration,
+    show_values,
+)
 
 LONGEST = 100  # Columns of the line
 _NAMES = 40  # Columns of both names that are not given up for a median
@@ -195,12 +203,53 @@ def comparison_page(comparison: Comparison, *, whole: bool = False) -> Page:
 def family_page(family: Family) -> Page:
     """Return a table of comparisons, with the rules of their verdicts below it."""
     rows = [("name", "change [interval]", "visible", "p adj.", "verdict")]
+    files = {name.partition("::")[0] for name in family.comparisons}
     for name, comparison in family.comparisons.items():
         chance = show_chance(family.adjusted[name]).lstrip("=")
         visible = family.visible.get(name)
         least = "-" if visible is None else percent(visible)
-        rows.append((name, comparison.show_change(), least, chance, family.verdicts[name]))
+        short = name.partition("::")[2] if len(files) == 1 else ""  # of pytest, in one file
+        change, verdict = comparison.show_change(), family.verdicts[name]
+        rows.append((short or name, change, least, chance, verdict))
     return page([*table(rows, "<<>><"), *_footer(family)])
+
+
+def said_of_family(family: Family) -> Iterator[str]:
+    """Say the geometric mean of a family, and the rule of its verdicts."""
+    compared = family.comparisons.values()
+    if family.summary is not None:
+        first = next(iter(compared))
+        change = mean_change(family.summary, first.readings_in, first.direction)
+        if is_alone(family.summary):
+            change += " (no interval: not independent)"
+        else:
+            change += f" {percent(family.summary.confidence, digits=10)}"
+        ratios = many(sum(one.ratio is not None for one in compared), "ratio")
+        yield f"geometric mean of {ratios}: {change}"
+    confidences, margins = (
+        " or ".join(percent(share, digits=10) for share in sorted(shares))
+        for shares in ({one.confidence for one in compared}, {one.margin for one in compared})
+    )
+    yield (
+        f"{confidences} intervals, margin {margins}, "
+        f"false discoveries at most {percent(family.rate)}"
+    )
+
+
+def said_of_copies(null: NullArm) -> Iterator[str]:
+    """Say what two copies of the old code showed, and what follows if they seem to differ."""
+    if null.ratio_spread is None:
+        return
+    seen = ""
+    if null.visible_change is not None:
+        least = percent(null.visible_change)
+        seen = f"; a change of {least} or more would have been seen in 90% of cases"
+    yield f"two copies of the old code differed by up to {percent(null.ratio_spread)}{seen}"
+    if null.verdict == "failed":
+        why = f"copies differ as much as this by luck in {percent(null.p_value or 0.0)} of cases"
+        if null.called:
+            why = f"the same rule calls a change in {first_few(null.called, 3)}"
+        yield f"the verdict is advisory: between copies of the same code {why}"
 
 
 def _verdict(comparison: Comparison) -> str:
@@ -255,25 +304,8 @@ def _more(comparison: Comparison) -> str:
 
 def _footer(family: Family) -> list[Part]:
     lines: list[Part] = []
-    if family.summary is not None:
-        ratios = many(family.summary.n, "ratio")
-        first = next(iter(family.comparisons.values()))
-        change = mean_change(family.summary, first.readings_in, first.direction)
-        if is_alone(family.summary):
-            change += " (no interval: not independent)"
-        else:
-            change += f" {percent(family.summary.confidence, digits=10)}"
-        lines += wrapped(f"geometric mean of {ratios}: {change}", hanging=2)
-    compared = family.comparisons.values()
-    confidences, margins = (
-        " or ".join(percent(share, digits=10) for share in sorted(shares))
-        for shares in ({one.confidence for one in compared}, {one.margin for one in compared})
-    )
-    lines += wrapped(
-        f"{confidences} intervals, margin {margins}, "
-        f"false discoveries at most {percent(family.rate)}",
-        hanging=2,
-    )
+    for said in said_of_family(family):
+        lines += wrapped(said, hanging=2)
     if any(least is not None for least in family.visible.values()):
         lines.append("visible: the smallest change that would be called one in 4 of 5 cases")
     lines.append("p adj.: the chance of such a change by luck, adjusted for all rows")

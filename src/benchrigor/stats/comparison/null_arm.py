@@ -101,7 +101,8 @@ def visible_change(comparisons: Sequence[Comparison], *, rate: float) -> float |
     errors = np.maximum(errors, np.finfo(float).tiny)
 
     def lacking(change: float) -> float:
-        excess = np.minimum(np.maximum(change - margins, 0.0) / errors, criticals + _FAR)
+        with np.errstate(over="ignore"):
+            excess = np.minimum(np.maximum(change - margins, 0.0) / errors, criticals + _FAR)
         return float(scipy.special.nctdtr(freedoms, excess, criticals).mean()) - (1.0 - _POWER)
 
     most = float(margins.max())

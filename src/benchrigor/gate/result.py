@@ -1,0 +1,203 @@
+"""The result of a gate: each benchmark of a suite in two versions, one verdict, and a null arm."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
+
+from benchrigor.layout import Line, Page, Part, page, wrapped
+from benchrigor.model import Decision, Notice, StopReason, Verdict, codec
+from benchrigor.model.comparison import FAILING, WORST_FIRST, Family, NullArm
+from benchrigor.model.one_line import Reported
+from benchrigor.model.text import say_end
+from benchrigor.report.fact import marked
+from benchrigor.report.facts.comparison_facts import family_page, said_of_copies, said_of_family
+from benchrigor.report.figures import Figure, Figures, markdown_of
+from benchrigor.units import first_few, many, show_duration
+
+SCOPE = "this session on this host"
+_STYLES = {Verdict.WORSE: "bold red", Verdict.BETTER: "bold green"}
+_SOME = 10  # names in a sentence, and sentences of a kind
+_LONGEST = 65_000  # characters of a summary on a page of GitHub, which takes 65,536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate(Reported):
+    """A suite in two versions; ``print(gate)`` is a table, the worst benchmark first.
+
+    Parameters
+    ----------
+    labels
+        Labels of the sides, by role: "old" and "new".
+    family
+        The comparisons of new with old, the worst first, judged together; its summary has an
+        interval over blocks. None if no benchmark has numbers of both.
+    null
+        What two copies of the old code showed; None without a comparison of copies.
+    refused
+        By benchmark, why it has no comparison.
+    failures
+        By role and benchmark, why it failed.
+    only
+        By role, the benchmarks that only this side has.
+    blocks, elapsed_s
+        How many blocks of processes ran, and their time in seconds.
+    reason
+        Why it ended.
+    seed
+        Draws the order of the sides; the same seed gives the same order.
+    notices
+        What else to know.
+    """
+
+    _page = "benchrigor.gate.result:gate_page"
+
+    labels: Mapping[str, str]
+    family: Family | None
+    null: NullArm | None
+    refused: Mapping[str, str] = field(default_factory=dict)
+    failures: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    blocks: int = 0
+    elapsed_s: float = 0.0
+    reason: StopReason | None = None
+    seed: int = 0
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def is_advisory(self) -> bool:
+        """Whether copies of the same code seem to differ, so that no verdict can be believed."""
+        return self.null is not None and self.null.verdict == "failed"
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return the verdict on the suite: that of its worst benchmark."""
+        if self.is_advisory or self.family is None:
+            return Verdict.UNDECIDED
+        return min(self.family.verdicts.values(), key=WORST_FIRST.index)
+
+    @property
+    def broken(self) -> dict[str, str]:
+        """Benchmarks that fail on the new side only, and why."""
+        old = self.failures.get("old", {})
+        return {name: why for name, why in self.failures.get("new", {}).items() if name not in old}
+
+    def fails(self, fail_on: str) -> bool:
+        """Return whether a verdict is one to fail on; advisory ones count as undecided."""
+        return self.verdict in FAILING[fail_on]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data, each benchmark with its ratio, verdict and adjusted p-value."""
+        plain, family = codec.encode(replace(self, family=None)), self.family
+        del plain["family"]
+        if self.null is not None:
+            plain["null"]["verdict"] = self.null.verdict
+        benchmarks = (
+            []
+            if family is None
+            else [
+                {
+                    "name": name,
+                    "ratio": codec.encode(comparison.ratio),
+                    "verdict": family.verdicts[name],
+                    "p_adjusted": family.adjusted[name],
+                    "visible": family.visible.get(name),
+                }
+                for name, comparison in family.comparisons.items()
+            ]
+        )
+        return {
+            "verdict": "advisory" if self.is_advisory else self.verdict,
+            "scope": SCOPE,
+            "benchmarks": benchmarks,
+            "geometric_mean": codec.encode(family and family.summary),
+            **plain,
+        }
+
+    def _line(self) -> str:
+        count = len(self.family.comparisons) if self.family else 0
+        return f"{many(count, 'benchmark')}: {'advisory' if self.is_advisory else self.verdict}"
+
+
+def gate_page(gate: Gate) -> Page:
+    """Return the report of a gate: the verdict first, then each benchmark, the worst first."""
+    style = _STYLES.get(gate.verdict, "bold")
+    parts: list[Part] = [Line(_sentence(gate), hanging=2, style=style)]
+    parts += [Line(text, "  ✗ ", style="red") for text in _broken(gate)]
+    parts += [] if gate.family is None else [family_page(gate.family)]
+    for text in _said(gate):
+        parts += wrapped(text, hanging=2)
+    for notice in gate.notices:
+        parts += marked(notice, with_code=False)
+    return page(parts)
+
+
+def markdown_figures(gate: Gate) -> Figures:
+    """Return the table for Markdown and CSV, shortened to the length of a summary of GitHub."""
+    family = gate.family
+    rows, notes = list[Figure](), [*_broken(gate)]
+    if family is not None:
+        rows += [
+            Figure(name=name, ratio=one.ratio, verdict=str(family.verdicts[name]), instead="")
+            for name, one in family.comparisons.items()
+        ]
+        notes += said_of_family(family)
+    notes += _said(gate)
+    shown = len(rows)
+    while True:
+        left = len(rows) - shown
+        more = [f"{many(left, 'more benchmark')}, none worse than these: --json"] * bool(left)
+        figures = Figures(head=_sentence(gate), rows=tuple(rows[:shown]), notes=tuple(notes + more))
+        if shown == 0 or len(markdown_of(figures)) <= _LONGEST:
+            return figures
+        shown = shown * 3 // 4
+
+
+def _sentence(gate: Gate) -> str:
+    """Say the verdict, and how many benchmarks are of each."""
+    old, new = (gate.labels.get(role, role) for role in ("old", "new"))
+    if gate.family is None:
+        return f"{new} against {old}: no benchmark can be compared"
+    counts = Counter(gate.family.verdicts.values())
+    found = ", ".join(f"{counts[kind]} {kind}" for kind in WORST_FIRST if counts[kind])
+    verdict = gate.verdict.upper()
+    if gate.broken:
+        verdict = f"BROKEN, {many(len(gate.broken), 'benchmark')} on the new side only"
+    elif gate.is_advisory:
+        verdict = "ADVISORY, copies of the same code seem to differ"
+    return f"{new} against {old}: {verdict}; {found} of {many(sum(counts.values()), 'benchmark')}"
+
+
+def _broken(gate: Gate) -> Iterator[str]:
+    """Say which benchmarks fail on the new side only."""
+    broken = gate.broken.items()
+    yield from _some(f"{name} fails on the new side only: {why}" for name, why in broken)
+
+
+def _said(gate: Gate) -> Iterator[str]:
+    """Yield what stands below the table."""
+    yield from () if gate.null is None else said_of_copies(gate.null)
+    ended = "" if gate.reason is None else f", {say_end(Decision(stop=True, reason=gate.reason))}"
+    scope = "" if gate.family is None else f"; the verdict holds for {SCOPE}"
+    blocks = f"{many(gate.blocks, 'block')} of processes in {show_duration(gate.elapsed_s)}"
+    yield f"{blocks}{ended}{scope}"
+    failed = {role: {*gate.failures.get(role, {})} for role in ("old", "new")}
+    both = failed["old"] & failed["new"]
+    for where, left_out in (("both sides", both), ("the old side", failed["old"] - both)):
+        if left_out:
+            yield f"failed on {where}, and left out: {first_few(sorted(left_out), _SOME)}"
+    for role, names in gate.only.items():
+        yield f"only on the {role} side: {first_few(names, _SOME)}"
+    yield from _some(f"{name} is not compared: {why}" for name, why in gate.refused.items())
+
+
+def _some(sentences: Iterable[str]) -> Iterator[str]:
+    """Yield the first sentences, and say how many more there are."""
+    rest = iter(sentences)
+    yield from islice(rest, _SOME)
+    left = sum(1 for _ in rest)
+    if left:
+        yield f"and {left} more like these: --json"
