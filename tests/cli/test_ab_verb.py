@@ -159,6 +159,8 @@ def test_both_runs_are_compared_again_as_they_were_taken(cli, job, strict, kept,
     again = strict(cli("compare", "--paired", "--json", *ids).stdout)["comparison"]
     assert again["p_value"] == first["p_value"]
     assert again["verdict"] == first["verdict"]
+    assert cli("report", *ids, "-o", "page.html").exit_code == 0
+    assert " pairs</" in Path("page.html").read_text()
     for each in ids:
         assert cli("show", each).exit_code in {0, 4}  # no number, on a busy machine
         assert cli("explain", each).exit_code in {0, 4}

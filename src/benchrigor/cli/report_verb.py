@@ -18,6 +18,7 @@ from benchrigor.errors import NotComparable, NotEstimable
 from benchrigor.formats.readings import Columns
 from benchrigor.model import Options, RunRecord
 from benchrigor.model.codec import is_there
+from benchrigor.model.run import are_in_turn
 from benchrigor.report.html.pages import document_of
 from benchrigor.report.html.sheet import DOUBTFUL, Sheet, sheet_of
 from benchrigor.report.html.sheets import sheet_of_runs
@@ -85,7 +86,8 @@ def _compared(read: Mapping[str, list[RunRecord]]) -> Sheet:
             return replace(sheet_of(RunRecords(runs)), members=())
         opened = shared.open_store()
         store = opened if is_there(opened.path) else None
-        return sheet_of(compare_runs(*runs.values(), store=store))
+        sides = [*runs.values()]
+        return sheet_of(compare_runs(*sides, store=store, paired=are_in_turn(sides)))
     except (NotComparable, NotEstimable) as why:
         return Sheet(
             name=" and ".join(read),
