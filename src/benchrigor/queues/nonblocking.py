@@ -27,6 +27,7 @@ from benchrigor.queues.periods import (
     PeriodTable,
     dispersion,
     empty,
+    even_starts,
     has_moved,
     join,
     join_evenly,
@@ -257,13 +258,14 @@ def widest(periods: PeriodTable) -> int | RateReason:
     reason = RateReason.NOT_CONVERGED if few else RateReason.NO_NONBLOCKING
     best, number = 0, 1
     while periods.size // number >= _FEWEST_PERIODS:
-        wide = join_evenly(periods, number)
-        unblocked = wide["unblocked"]
+        starts = even_starts(periods.size, number)
+        unblocked = np.minimum.reduceat(periods["unblocked"], starts)
+        served = np.add.reduceat(periods["served"], starts)
         share = float(unblocked.mean())
         if _longest_run(unblocked) < (_IN_A_ROW if number > 1 else 1):
             break
         # The items of blocked periods may be unknown.
-        if float(wide["served"] @ unblocked) < FEWEST_ITEMS * float(unblocked.sum()):
+        if float(served @ unblocked) < FEWEST_ITEMS * float(unblocked.sum()):
             reason = RateReason.FEW_ITEMS
         elif share < FEWEST_SHARE:
             reason = RateReason.FEW_NONBLOCKING

@@ -171,11 +171,16 @@ def _sums(table: PeriodTable, starts: Ints) -> PeriodTable:
     return sums
 
 
+def even_starts(size: int, number: int) -> Ints:
+    """Return where groups of ``number`` successive periods begin; the last may be longer."""
+    return np.arange(0, size - number + 1, number)
+
+
 def join_evenly(table: PeriodTable, number: int) -> PeriodTable:
     """Join every ``number`` successive periods to one, which is unblocked, or used, if all are."""
     if number == 1:
         return table
-    starts = np.arange(0, table.size - number + 1, number)
+    starts = even_starts(table.size, number)
     table = table[: starts.size * number]
     joined = join(table, starts)
     joined["periods"] = 1.0
