@@ -134,11 +134,13 @@ def failed(part: str, error: BaseException, where: str = "") -> WorkloadFailed:
 
 def used_up(error: BaseException) -> WorkloadFailed | None:
     """Return what to say if our own code failed because this process has no more of something."""
-    number, why = getattr(error, "errno", None), ""
+    number, why = error.errno if isinstance(error, OSError) else None, ""
     if number in (errno.EMFILE, errno.ENFILE):
         why = "Too many open files: the measured code may keep files open, or limit their number"
+    if number == errno.EAGAIN:
+        why = "no process or thread can be started: the measured code may have started many"
+    is_full = isinstance(error, MemoryError) or number == errno.ENOMEM
     # The loader of libraries has no number for it.
-    is_full = isinstance(error, MemoryError) or number in (errno.ENOMEM, errno.EAGAIN)
     if is_full or (isinstance(error, ImportError) and "map segment" in str(error)):
         why = "no memory is left: the measured code may keep much of it, or limit it"
     return WorkloadFailed(why) if why else None

@@ -61,12 +61,12 @@ def drive(
 ) -> Iterator[None]:
     """Carry out turns until the engine stops, the workload is exhausted, or a hook fails.
 
-    It yields after each turn: others may take theirs, and that time belongs to no round.
+    It yields after each turn, so that others may take theirs.
 
     ``perform`` carries out a turn. It returns a function that makes the result from its wall time
     in nanoseconds, or None if the workload is exhausted. ``ask`` and ``tell`` are those of a
     session, whose turns are plans; None for the engine's own. ``ready`` is called before every
-    turn; the nanoseconds that it returns belong to no round either.
+    turn; the nanoseconds that it returns belong to no round, as when others took theirs.
     """
     ask, tell, pid = ask or engine.ask, tell or engine.tell, os.getpid()
     engine.min_seconds = least_span_s(clock, engine.goal.options)
@@ -97,9 +97,7 @@ def drive(
             return
         if not call_hook(engine, "progress", hooks.progress, engine.progress):
             return
-        left = clock.now_ns()
         yield
-        since += clock.now_ns() - left
 
 
 def call_hook(
@@ -163,8 +161,9 @@ def performer(
             raise
         except BaseException as error:
             end_copy(pid)
-            if (failure := used_up(error)) is not None:
-                raise failure from None
+            is_own = not isinstance(error, BlockingIOError)  # of a socket that has nothing to read
+            if is_own and (failure := used_up(error)) is not None:
+                raise failure from error
             raise failed(f"round {plan.index}: the workload", error) from error
         ran_ns = None if began is None else clock.now_ns() - began
 

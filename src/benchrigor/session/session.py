@@ -161,6 +161,7 @@ class Session:
         self._ready: Callable[[], int] = lambda: 0
         self._is_paced = False  # whether a reference is measured in turn
         self._run_id: str | None = None
+        self._kept: Round | None = None  # the last round in the store
         self._finished = False
         self._final: RunRecord | None = None  # until there is more to say
         self._provenance: Provenance | None = None
@@ -203,7 +204,7 @@ class Session:
             When the store cannot keep the round, and the plan stays open; or cannot keep the
             result, and ``error.record`` holds it.
         """
-        decision = self.engine.tell(finished, self._keep)
+        decision = self.engine.tell(finished, self.keep)
         if self.progress is not None and _LOG.isEnabledFor(logging.INFO):
             _LOG.info("%s", escaped(say_decision(finished, self.progress, self.options)))
         if decision.stop:
@@ -311,7 +312,13 @@ class Session:
         (4, 2)
         """
         step_ns = _step_ns(self.options, over_s)
-        subject = self.subject
+        subject, away_ns = self.subject, 0
+
+        def ready() -> int:
+            nonlocal away_ns
+            lost_ns, away_ns = self._ready() + away_ns, 0
+            return lost_ns
+
         with self.performing(workload) as perform:
             first = piece = subject.piece
             began = self._clock.now_ns() if step_ns else 0
@@ -322,15 +329,16 @@ class Session:
                 self._hooks,
                 ask=self.ask,
                 tell=self.tell,
-                ready=self._ready,
+                ready=ready,
             )
             for _ in turns:
                 is_over = by_round or subject.piece > piece
                 if self.decision is None and self.progress is not None and is_over:
-                    piece = subject.piece
+                    piece, left_ns = subject.piece, self._clock.now_ns()
                     yield self.progress
                     if step_ns:
                         self._wait_until(began + (piece - first) * step_ns)
+                    away_ns = self._clock.now_ns() - left_ns
 
     @contextmanager
     def performing(
@@ -444,14 +452,25 @@ class Session:
             self._provenance = replace(known, function=getattr(workload, "function_hash", None))
         return self._provenance
 
-    def _keep(self, finished: Round) -> None:
-        """Keep a round in the store, before it counts."""
-        if self._store is None:
+    def keep(self, finished: Round) -> None:
+        """Keep a finished round in the store, before `tell` counts it; `tell` does so itself."""
+        if self._store is None or finished is self._kept:
             return
         if self._run_id is None:
             self._describe()
             self._run_id = self._store.begin(replace(self._record(), rounds=(), analyses=()))
         self._store.append(self._run_id, finished)
+        self._kept = finished
+
+    @contextmanager
+    def undoing(self) -> Iterator[None]:
+        """Forget what was kept inside if an error ends it, as a transaction of the store does."""
+        before = self._run_id, self._kept
+        try:
+            yield
+        except BaseException:
+            self._run_id, self._kept = before
+            raise
 
     def _finish(self) -> RunRecord:
         """Return the record of an ended session, and keep it in the store."""

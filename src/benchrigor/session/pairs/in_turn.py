@@ -6,7 +6,7 @@ import math
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -247,12 +247,18 @@ class _Runs:
         told = dict[str, Round]()
         for name, session in self.sessions.items():
             if name in rounds:
-                told[name] = replace(rounds[name], plan=self.ask(name))
-                session.subject.check(told[name])
-        store = self._store
-        with store.together() if isinstance(store, Journal) else nullcontext():
+                with naming(name):
+                    told[name] = replace(rounds[name], plan=self.ask(name))
+                    session.subject.check(told[name])
+        with ExitStack() as stack:
+            if isinstance(self._store, Journal):
+                for session in self.sessions.values():
+                    stack.enter_context(session.undoing())
+                stack.enter_context(self._store.together())
             for name, finished in told.items():
-                self.sessions[name].tell(finished)
+                self.sessions[name].keep(finished)
+        for name, finished in told.items():
+            self.sessions[name].tell(finished)
 
 
 class _Functions:
