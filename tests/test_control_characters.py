@@ -337,10 +337,10 @@ ELSEWHERE = [
     ("cli/exits.py", JOIN),  # a traceback
     ("cli/output.py", "click.echo"),
     *[("cli/timeit_verb.py", JOIN)] * 2,  # source text
-    ("safe_text.py", JOIN),
     ("report/figures.py", JOIN),  # rows of Markdown, of harmless cells
+    ("safe_text.py", JOIN),
     ("workbench/picture.py", JOIN),  # lines of pages
-    ("workloads/timing.py", JOIN),  # what is hashed
+    ("workloads/named_functions.py", JOIN),  # what is hashed
 ]
 
 

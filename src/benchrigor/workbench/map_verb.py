@@ -285,7 +285,7 @@ def _print_map(record: RunRecord, *, whole: bool = False) -> None:
 def _parts(summary: MapSummary, surface: Surface) -> dict[str, Any]:
     """Return the parts of a surface, as plain data."""
     parts = {name: getattr(summary, name) for name in ("samples", "model", "loo_error", "notices")}
-    if summary.model is None:
+    if not summary.responses:
         return parts
     grid = Space(surface.factors).grid()[:_MOST_PREDICTED]
     answers = {
