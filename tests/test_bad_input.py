@@ -162,7 +162,7 @@ TABLE: list[tuple[str, Callable[[Path], object], type[BenchrigorError] | Code, s
         "a module that hangs when it is imported",
         lambda folder: fresh(folder, "import time; time.sleep(60)", timeout_s=0.5),
         WorkloadFailed,
-        "0.5 s",
+        "500 ms",
     ),
     ("an interpreter without a pipe", lambda folder: fresh(folder, DEAF), WorkloadFailed, "before"),
     (

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable, Mapping
 
 from benchrigor.clocks import WallClock
-from benchrigor.errors import InvalidInput
+from benchrigor.errors import InvalidInput, NotComparable
 from benchrigor.gate.ratios import ROLES, Block, Ratios
 from benchrigor.gate.result import Gate
 from benchrigor.gate.sides import NEW, OLD, Side, Sources
@@ -121,6 +121,8 @@ class _Runner:
                 passes[role] = self._suite.run(
                     side, turn.names or None, share_s=self._share_s, limit_s=limit_s
                 )
+            except NotComparable:  # it names the side
+                raise
             except InvalidInput as error:
                 raise InvalidInput(f"the {role} side, {side.label}: {error}") from error
 

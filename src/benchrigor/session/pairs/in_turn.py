@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import socket
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -133,42 +134,48 @@ def measure_pair(
     # A task that is called may have a method of this name as well.
     are_workloads = (isinstance(side, Workload) and not callable(side) for side in sides.values())
     by_round, problems = all(are_workloads), list[str]()
-    for name, func in () if by_round else sides.items():
-        problems += wrong_function(name, func, "a function without arguments")
+    if not by_round:
+        problems += _wrong_functions(sides)
     asked: dict[str, Any] = {"margin": margin, "target": target, "confidence": confidence}
-    asked |= {"statistic": statistic, "budget_s": budget_s, "preset": preset}
-    asked |= {"detector": detector, "disturbed": disturbed, "seed": seed}
-    ratio = attempt(problems, lambda: Ratio(by_round=by_round, **asked))
+    asked |= {"statistic": statistic, "budget_s": budget_s, "preset": preset, "seed": seed}
+    asked |= {"detector": detector, "disturbed": disturbed, "by_round": by_round}
+    ratio = attempt(problems, lambda: Ratio(**asked))
     problems += misfits(setup=setup, teardown=teardown, inner=batch, gc=gc, inner_name="batch")
     if by_round and (setup, teardown, batch, gc) != (None, None, None, "on"):
         problems.append("setup, teardown, batch, gc are for functions: workloads time themselves")
     if problems or ratio is None:
         raise InvalidInput(problems)
-    clock = clock or WallClock()
-    runs = _Runs(store)
-    subjects: list[dict[str, Any]] = [{"kind": "function", "gc": gc, "batch": batch}] * 2
-    runner: _Functions | _Processes
-    if by_round:
-        runner = _Processes(runs, sides, clock)
-        subjects = [getattr(side, "describe", dict)() for side in sides.values()]
-    else:
-        around: dict[str, Any] = {"setup": setup, "teardown": teardown}
-        timed = {
-            name: CallableWorkload(func, clock=clock, inner=batch, gc=gc, **around)
-            for name, func in sides.items()
-        }
-        runner = _Functions(runs, timed, clock, gc=gc, of_means=ratio.options.statistic == "mean")
-    engine = Engine(ratio)
+    clock, runs, engine = clock or WallClock(), _Runs(store), Engine(ratio)
+    around = {"setup": setup, "teardown": teardown}
+    runner = _runner_of(ratio, runs, sides, clock, inner=batch, gc=gc, **around)
     if began is not None:
         began(engine)
     ratio.names = _names_of(runner.workloads)
     with ended_by_errors(engine, engine.result), note_stops(), ExitStack() as stack:
         if store is not None or by_round:
+            own = None if by_round else {"kind": "function", "gc": gc, "batch": batch}
+            subjects = [own or getattr(side, "describe", dict)() for side in sides.values()]
             stack.enter_context(runs.opened(engine, runner, subjects))
-        for _ in drive(engine, runner, clock, Hooks(progress=progress)):
-            pass
+        deque(drive(engine, runner, clock, Hooks(progress=progress)), maxlen=0)
     found: Comparison = engine.result()
     return found
+
+
+def _runner_of(
+    ratio: Ratio, runs: _Runs, sides: Mapping[str, Any], clock: Clock, **around: Any
+) -> _Functions | _Processes:
+    """Return what carries out the turns of two functions, or of two workloads."""
+    if ratio.by_round:
+        return _Processes(runs, sides, clock)
+    timed = {name: CallableWorkload(func, clock=clock, **around) for name, func in sides.items()}
+    of_means = ratio.options.statistic == "mean"
+    return _Functions(runs, timed, clock, gc=around["gc"], of_means=of_means)
+
+
+def _wrong_functions(sides: Mapping[str, Any]) -> Iterator[str]:
+    """Return what is wrong with the functions of both sides."""
+    for name, func in sides.items():
+        yield from wrong_function(name, func, "a function without arguments")
 
 
 def _names_of(workloads: Mapping[str, Workload]) -> tuple[str, ...]:

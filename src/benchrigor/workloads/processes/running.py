@@ -237,6 +237,9 @@ class Running:
         Exit codes that are no failure.
     """
 
+    _asked_s: float | None  # when it was asked to end
+    _overran_s: float | None  # the time limit that it overran
+
     def __init__(
         self,
         argv: Sequence[str],
@@ -255,17 +258,10 @@ class Running:
         accept_exit: Collection[int] = (0,),
     ) -> None:
         self._described: dict[str, Any] = {"name": name, "argv": argv, "accept_exit": accept_exit}
-        kept = {"stdout": stdout == PIPE, "stderr": stderr == PIPE}
-        self._outputs = {
-            stream: OutputFile(keeps_end=stream == "stderr") for stream in kept if kept[stream]
-        }
-        printed: dict[str, Any] = {"stdout": stdout, "stderr": stderr, **self._outputs}
-        if stdout == STDOUT:
-            printed["stdout"] = printed["stderr"]
+        printed = self._open_outputs(stdout, stderr)
         self._clock, self._grace_s = clock or WallClock(), grace_s
-        self._asked_s: float | None = None  # when it was asked to end
         self._cut = self._flooded = False
-        self._overran_s: float | None = None
+        self._asked_s = self._overran_s = None
         self._over, self._started = threading.Event(), threading.Event()
         # Popen.wait with a timeout polls, up to 50 ms apart, which would round the durations up.
         # To start a thread takes a twentieth of the shortest command: it starts before the clock.
@@ -296,6 +292,17 @@ class Running:
         finally:
             os.close(self._lifeline[0])
             self._started.set()
+
+    def _open_outputs(self, stdout: IO[bytes] | int | None, stderr: int) -> dict[str, Any]:
+        """Open the files of what is kept; return where either stream goes."""
+        kept = {"stdout": stdout == PIPE, "stderr": stderr == PIPE}
+        self._outputs = {
+            stream: OutputFile(keeps_end=stream == "stderr") for stream in kept if kept[stream]
+        }
+        printed: dict[str, Any] = {"stdout": stdout, "stderr": stderr, **self._outputs}
+        if stdout == STDOUT:
+            printed["stdout"] = printed["stderr"]
+        return printed
 
     def _start(self, argv: Sequence[str], **given: Any) -> None:
         """Start the command, which the kernel kills if this process ends without doing so."""
