@@ -26,7 +26,6 @@ LONG_FUNCTIONS: dict[str, str] = {}
 """Functions that may be longer, each with the reason."""
 LONG_MODULES = {
     "codes.py": "one table of what is said",
-    "stats/readings/inference_units.py": "all that depends on how readings come",
     "workloads/processes/worker.py": "one file is all that a fresh interpreter loads",
 }
 """Modules that may be longer, likewise."""

@@ -19,7 +19,8 @@ from benchrigor.session.stop_rules import agrees
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator, as_detector, detector_named
 from benchrigor.stats.readings.analysis import look, observed_of, report
 from benchrigor.stats.readings.asked_readings import Readings, Unit, next_check
-from benchrigor.stats.readings.inference_units import SINGLE, ByWork, unit_of, unit_of_rounds
+from benchrigor.stats.readings.inference_units import SINGLE, unit_of, unit_of_rounds
+from benchrigor.stats.readings.work_rounds import ByWork
 from benchrigor.stats.statistics.statistic import rough_figure, statistic_for
 from benchrigor.stats.wps.work_schedule import schedule_for
 from benchrigor.units import Direction, Quantity

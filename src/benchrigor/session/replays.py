@@ -44,7 +44,8 @@ from benchrigor.stats.changepoints.ruptures_adapter import detector_named
 from benchrigor.stats.phases.stable_phase import beyond_noise, find_stable_phase
 from benchrigor.stats.readings.analysis import report
 from benchrigor.stats.readings.asked_readings import Readings
-from benchrigor.stats.readings.inference_units import SUCCESSIVE, ByWork, unit_of
+from benchrigor.stats.readings.inference_units import SUCCESSIVE, unit_of
+from benchrigor.stats.readings.work_rounds import ByWork
 
 
 def recording_of(

@@ -26,7 +26,7 @@ from benchrigor.report.plots.drawing import (
 from benchrigor.report.plots.trace import Ruler
 from benchrigor.session.replays import recording_of
 from benchrigor.stats.readings.asked_readings import Readings, asked_half_width
-from benchrigor.stats.readings.inference_units import ByWork
+from benchrigor.stats.readings.work_rounds import ByWork
 from benchrigor.units import counted, percent, scale_for, shortened, show_value
 
 if TYPE_CHECKING:

@@ -5,29 +5,20 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
-from benchrigor.errors import NotEstimable
 from benchrigor.model import (
     Analysis,
     ChangePoints,
-    Code,
-    Disturbed,
-    Metric,
     Notice,
     Options,
-    Round,
     StablePhase,
-    WpsFit,
 )
 from benchrigor.model.analysis import Kind, PhaseLabel
 from benchrigor.model.notice import one_each
-from benchrigor.model.readings import Reason, Selection
 from benchrigor.model.series import Floats
-from benchrigor.settings import FEWEST_ROUNDS
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.phases.chosen_phase import choose_at_one_pace, few_in_order
 from benchrigor.stats.phases.rounds_cut import (
@@ -52,7 +43,6 @@ from benchrigor.stats.readings.analysis import (
     describe,
     estimate,
     needed_units,
-    notice_of,
     tell_of_modes,
 )
 from benchrigor.stats.readings.asked_readings import (
@@ -64,6 +54,7 @@ from benchrigor.stats.readings.asked_readings import (
     few_rounds,
     needed_for_share,
 )
+from benchrigor.stats.readings.work_rounds import ByWork, needed_rounds
 from benchrigor.stats.series.interval import (
     COMPLETE,
     LONG_RUN_VARIANCE,
@@ -71,13 +62,10 @@ from benchrigor.stats.series.interval import (
     MIN_FOR_VARIANCE,
     TRANSIENTS,
 )
-from benchrigor.stats.series.subsessions import MERGED, SUBSESSIONS, merge_subsessions
+from benchrigor.stats.series.subsessions import SUBSESSIONS, merge_subsessions
 from benchrigor.stats.series.undisturbed import (
-    LEAST_SHARE,
     Groups,
     choose_undisturbed,
-    groups_of,
-    hardly_any,
     hardly_any_of,
     together,
 )
@@ -89,9 +77,6 @@ from benchrigor.stats.statistics.statistic import (
     few_pieces,
     split_variance,
 )
-from benchrigor.stats.wps.lack_of_fit import diagnose_further
-from benchrigor.stats.wps.work_line import check_fit, fit_wps
-from benchrigor.stats.wps.work_schedule import WorkSchedule
 
 _OF_PRESETS = {
     "quick": MinEvidence(first_check=200, effective=50.0, fewest=MIN_FOR_AUTOCORRELATION),
@@ -249,7 +234,7 @@ class _Single(_Series):
 
     def needed(self, readings: Readings, analysis: Analysis, excess: float) -> float:
         """Predict the rounds that make the interval narrow, disturbed ones included."""
-        needed = _needed_rounds(readings, analysis, excess)
+        needed = needed_rounds(readings, analysis, excess)
         return needed * analysis.taken / analysis.n
 
 
@@ -408,7 +393,7 @@ class _Invocations(_Values):
 
     def needed(self, readings: Readings, analysis: Analysis, excess: float) -> float:
         """Predict the readings of as many rounds as make the interval narrow."""
-        needed = _needed_rounds(readings, analysis, excess)
+        needed = needed_rounds(readings, analysis, excess)
         return needed * analysis.taken / self.inferred(analysis)
 
     def complete(self, readings: Readings, analysis: Analysis) -> Analysis:
@@ -418,11 +403,6 @@ class _Invocations(_Values):
         if not is_level or len(analysis.fits) < 2:
             return analysis
         return replace(analysis, split=split_variance(analysis.fits))
-
-
-def _needed_rounds(readings: Readings, analysis: Analysis, excess: float) -> float:
-    assert analysis.estimate is not None  # noqa: S101  # for the type checker
-    return needed_units(readings, analysis, excess * few_rounds(analysis.estimate))
 
 
 def _cut_each(readings: Readings) -> tuple[StablePhase, ...]:
@@ -441,153 +421,6 @@ def _choose(
     if readings.options.method != LONG_RUN_VARIANCE or not readings.statistic.follows_pace:
         return phase
     return choose_at_one_pace(series, phase, search)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ByWork(Unit):
-    """One pair of work amount and duration per round: the speed is the slope of a line.
-
-    Parameters
-    ----------
-    schedule
-        Chooses the amounts, and the rounds that count; None of amounts that were chosen before.
-    reasons
-        Why rounds count or do not, shape (n,) of `Reason`; None if all do.
-    beyond
-        Indices of the rounds that test the line at larger amounts.
-    """
-
-    schedule: WorkSchedule | None = None
-    reasons: Any = None
-    beyond: tuple[int, ...] = ()
-    kind: Kind = Kind.WORK
-    is_line: bool = True
-    many: bool = False
-    is_foreseen: bool = False
-
-    def take(self, values: Floats) -> int:
-        """Pass amount and duration of a round to the schedule, which knows whether it counts."""
-        self._scheduled.tell(*values)
-        return 1
-
-    def units_of(self, _readings: int, _usable: int, _pieces: int) -> int:
-        """Return the rounds after the pilots that count."""
-        return self._scheduled.sample
-
-    def at_look(
-        self, series: Sequence[Floats], groups: Sequence[Groups], _options: Options
-    ) -> AtLook:
-        """Return amounts and durations, and which rounds count."""
-        schedule, (pairs,) = self._scheduled, series
-        unit = replace(self, reasons=schedule.reasons, beyond=schedule.beyond)
-        return AtLook(unit, tuple(pairs.reshape(-1, 2).T), groups, schedule.notices)
-
-    def latest(self, _rounds: list[Floats], _most: int, _statistic: Statistic) -> None:
-        """Return nothing: a line through few rounds is fitted after every round."""
-
-    @property
-    def _scheduled(self) -> WorkSchedule:
-        assert self.schedule is not None  # noqa: S101  # for the type checker: of a session
-        return self.schedule
-
-    def groups_of(self, finished: Round, _values: Floats, _metric: Metric) -> Groups:
-        """Return the round as one group."""
-        return groups_of(finished.delays, np.array([finished.duration_s]))
-
-    @property
-    def left_out(self) -> tuple[int, ...]:
-        """Indices of the rounds that do not count."""
-        return () if self.reasons is None else tuple(np.flatnonzero(self.reasons).tolist())
-
-    def leave_out(self, readings: Readings, by_series: Sequence[Groups]) -> Readings:
-        """Leave disturbed rounds out if enough others remain for a line; a group is a round."""
-        (rounds,) = by_series
-        counts = np.ones(rounds.sizes.size, dtype=bool)
-        counts[list(self.left_out)] = False
-        hit = rounds.are_hit & counts
-        left = np.flatnonzero(counts & ~hit)
-        if not hit.any():
-            return readings
-        if left.size < max(FEWEST_ROUNDS, LEAST_SHARE * counts.sum()):
-            notice = hardly_any(left.size, int(counts.sum()), rounds.lost, "round")
-            return replace(readings, notices=(*readings.notices, notice))
-        reasons = np.where(counts, 0, self.reasons if self.left_out else 0)
-        reasons[hit] = Reason.DISTURBED
-        beyond = tuple(index for index in self.beyond if not rounds.are_hit[index])
-        disturbed = Disturbed(
-            n=counts.size,
-            left_out=int(hit.sum()),
-            lost=rounds.lost,
-            stopped=rounds.stopped,
-            starts=left,
-            stops=left + 1,
-        )
-        unit = replace(self, reasons=reasons, beyond=beyond)
-        return replace(readings, unit=unit, disturbed=disturbed, whole=readings)
-
-    def estimate(self, readings: Readings) -> Analysis:
-        """Fit the line through work amount and duration of the rounds that count."""
-        (work, duration_s), options = self._count(readings), readings.options
-        n, left_out = readings.series[0].size, self.left_out
-        reasons = np.zeros(n, dtype=np.int8) if self.reasons is None else self.reasons
-        analysis = Analysis(
-            metric=readings.metric,
-            kind=self.kind,
-            n=n,
-            notices=readings.notices,
-            disturbed=readings.disturbed,
-            n_kept=work.size,
-            left_out=left_out,
-            selection=Selection.of(reasons, (reasons == Reason.KEPT).astype(np.int64)),
-        )
-        if work.size == 0:
-            none = Notice.of(Code.TOO_FEW_READINGS, "no round", n=0)
-            return replace(analysis, notices=(none, *analysis.notices))
-        try:
-            fit = fit_wps(
-                work,
-                duration_s,
-                confidence=options.confidence,
-                method=options.method,
-                autocorrelation_limit=options.autocorrelation_limit,
-                checks=False,
-            )
-        except NotEstimable as error:
-            return replace(analysis, notices=(*analysis.notices, notice_of(error)))
-        return self._with_fit(fit, readings, analysis)
-
-    def needed(self, readings: Readings, analysis: Analysis, excess: float) -> float:
-        """Predict the rounds that make the interval narrow; those left out are not repeated."""
-        rounds = _needed_rounds(readings, analysis, excess)
-        return rounds + analysis.n - self.inferred(analysis)
-
-    def complete(self, readings: Readings, analysis: Analysis) -> Analysis:
-        """Check whether duration is linear in work, which takes more time than the fit."""
-        if analysis.wps is None:
-            return analysis
-        (work, duration_s), options = self._count(readings), readings.options
-        fit = check_fit(analysis.wps, work, duration_s)
-        merged = duration_s - fit.overhead.value - fit.slope.value * work
-        if options.method == MERGED:
-            merged = duration_s / work
-        subsessions = merge_subsessions(merged, limit=options.autocorrelation_limit)
-        return replace(self._with_fit(fit, readings, analysis), subsessions=subsessions)
-
-    def shown(self, readings: Readings) -> Floats:
-        """Return the speeds of the rounds."""
-        work, duration_s = (values[readings.series[1] > 0.0] for values in readings.series)
-        speeds: Floats = work / duration_s
-        return speeds
-
-    def _count(self, readings: Readings) -> tuple[Floats, Floats]:
-        work, duration_s = (np.delete(values, list(self.left_out)) for values in readings.series)
-        return work, duration_s
-
-    def _with_fit(self, fit: WpsFit, readings: Readings, analysis: Analysis) -> Analysis:
-        beyond = (values[list(self.beyond)] for values in readings.series)
-        notices = (*fit.notices, *diagnose_further(fit, *beyond), *readings.notices)
-        speed = fit.speed and replace(fit.speed, notices=notices)
-        return replace(analysis, wps=fit, estimate=speed, notices=notices)
 
 
 SUCCESSIVE, SINGLE, PIECES, INVOCATIONS = _Successive(), _Single(), _Pieces(), _Invocations()
