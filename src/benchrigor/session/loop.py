@@ -161,8 +161,8 @@ def performer(
             raise
         except BaseException as error:
             end_copy(pid)
-            is_own = not isinstance(error, BlockingIOError)  # of a socket that has nothing to read
-            if is_own and (failure := used_up(error)) is not None:
+            is_waiting = isinstance(error, BlockingIOError)  # for a socket with nothing to read
+            if not is_waiting and (failure := used_up(error)) is not None:
                 raise failure from error
             raise failed(f"round {plan.index}: the workload", error) from error
         ran_ns = None if began is None else clock.now_ns() - began

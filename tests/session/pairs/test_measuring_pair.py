@@ -187,6 +187,31 @@ def test_progress_is_shown_after_each_round_with_the_ratio_so_far(clock: FakeClo
     assert rough[-1].low < 1.03 < rough[-1].high
 
 
+class BreakingJournal(Journal):
+    """A journal whose disk is full from some round on."""
+
+    left = 0
+
+    def append(self, run_id: str, finished: br.Round) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise errors.StoreFailed("no room")
+        super().append(run_id, finished)
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2, 3])
+def test_records_say_what_a_journal_that_broke_holds(kept: int, tmp_path: Path) -> None:
+    """Of both sides it holds a turn, or nothing."""
+    journal = BreakingJournal(tmp_path / "runs.sqlite")
+    journal.left = kept
+    with pytest.raises(errors.StoreFailed) as caught:
+        pair(FakeClock(), store=journal, budget_s=1e-1, target=1e-6)
+    stored = {str(run["run_id"]): run["rounds"] for run in Journal(journal.path).runs()}
+    told = {record.run_id: len(record.rounds) for record in caught.value.records.values()}
+    assert told == (stored if kept > 1 else {None: 0})
+    assert [*stored.values()] == [1, 1] * (kept > 1)
+
+
 def test_each_function_is_kept_as_a_run_that_names_the_other(
     clock: FakeClock, tmp_path: Path
 ) -> None:
