@@ -125,7 +125,7 @@ def shown(text: str, *words: str) -> str:
         found = run(*(word.replace("ID", run_id) for word in words))
         found.stderr_bytes = (found.stderr_bytes or b"").replace(run_id.encode(), b"RUN_ID")
     said = f"exit code {found.exit_code}\n{found.stdout}\n{found.stderr}"
-    return re.sub(r" {2,}", "  ", re.sub(r"\b\d[\d.]* [nµm]?s\b", "TIME", said))
+    return re.sub(r" {2,}", "  ", re.sub(r"\b\d[\d.,]* [nµm]?s\b", "TIME", said))
 
 
 def answered(answer: object, **options: Any) -> None:
