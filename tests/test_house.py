@@ -116,11 +116,12 @@ def test_the_core_imports_no_side_system() -> None:
 
 def test_a_report_composes_each_result_that_is_a_page() -> None:
     text = "\n".join(path.read_text(encoding="utf-8") for path in MODULES)
-    pages = re.findall(
-        r'^    _page = "(benchrigor[\w.]*re(?:port|sult)[\w.]*):(\w+)"$', text, re.MULTILINE
+    results = re.findall(
+        r"^class \w+\(.*\bReported\b(?:.*\n)*?    _(?:facts|page) = ", text, re.MULTILINE
     )
-    assert len(pages) == len(re.findall(r"^class \w+\(.*\bReported\b", text, re.MULTILINE)) > 5
-    assert all(callable(getattr(import_module(module), name)) for module, name in pages)
+    assert len(results) == len(re.findall(r"^class \w+\(.*\bReported\b", text, re.MULTILINE)) > 5
+    named = re.findall(r'^    _(?:facts|page)\b.* = "([\w.]+):(\w+)"$', text, re.MULTILINE)
+    assert all(callable(getattr(import_module(module), name)) for module, name in named)
 
 
 def assert_there_is(test: str) -> None:

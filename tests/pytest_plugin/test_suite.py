@@ -84,7 +84,7 @@ def test_columns_marks_and_options_are_explained_as_pytest_has_them(pytester):
             bench(time.sleep, 0.05)
     """)
     said = pytester.runpytest(*BARE, "--bench-budget=0.05").stdout.str()
-    assert re.search(r"^! .*\(--bench-budget\)", said, re.MULTILINE)
+    assert re.search(r"^  ! .*\(--bench-budget\)", said, re.MULTILINE)
     assert re.search(r"^#2: ", said, re.MULTILINE)
     assert "(--budget)" not in said
     assert not re.search(r"^just now: ", said, re.MULTILINE)

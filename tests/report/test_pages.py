@@ -13,9 +13,10 @@ import benchrigor as br
 from benchrigor.model import Analysis, Code, Notice, Options, RunRecord, StopReason, Verdict
 from benchrigor.model.analysis import Kind
 from benchrigor.report import explain, render
+from benchrigor.report.fact import page_of_facts
 from benchrigor.report.facts.comparison_facts import comparison_page
 from benchrigor.report.facts.run_facts import run_page
-from benchrigor.report.tables import tabulate
+from benchrigor.report.tables import facts_of_runs
 
 HOUSE_WORDS = ("full pace", "light", "floor", "pieces", "half-width", "stable phase", "invocation")
 
@@ -100,7 +101,9 @@ def test_after_the_target_is_reached_no_more_readings_are_needed(name: str) -> N
 @pytest.mark.parametrize("reason", StopReason)
 def test_whatever_the_name_and_the_ending_a_table_fits(reason: StopReason) -> None:
     for name in ("f", "test_of_many_words[and-some-more]", "x" * 200):
-        text = tabulate([ended(StopReason.SATISFIED, name="other"), ended(reason, name=name)])
+        text = page_of_facts(
+            facts_of_runs([ended(StopReason.SATISFIED, name="other"), ended(reason, name=name)])
+        )
         assert fits(text)
         assert name in "".join(text.splitlines())
 

@@ -26,7 +26,8 @@ from benchrigor.formats.readings import Columns, name_of
 from benchrigor.model import Options, RunRecord
 from benchrigor.report import explain as explanation
 from benchrigor.report import plot_trace
-from benchrigor.report.tables import tabulate
+from benchrigor.report.fact import page_of_facts
+from benchrigor.report.tables import facts_of_runs
 from benchrigor.session.measured_metrics import SPEED
 from benchrigor.session.replays import analyse_file, record_of_pairs
 
@@ -106,5 +107,5 @@ def _show_all(records: Sequence[RunRecord]) -> NoReturn:
     if shared.wants_json():
         print_json([summary(record) for record in records])
     else:
-        say(tabulate(records))
+        say(page_of_facts(facts_of_runs(records)))
     leave(max(map(code_for, records)))

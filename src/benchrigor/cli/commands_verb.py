@@ -29,16 +29,16 @@ from benchrigor.cli.tables import table_options
 from benchrigor.cli.targets import Chosen, command_target
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed
-from benchrigor.layout import Line, Part, page, wrapped
+from benchrigor.layout import Line, Part, page
 from benchrigor.model import Comparison, Metric, Notice, Options, RunRecord, Verdict
 from benchrigor.model.checks import refuse
 from benchrigor.model.comparison import Family
 from benchrigor.model.shell_words import words_of
 from benchrigor.model.text import no_number
 from benchrigor.report import render
-from benchrigor.report.fact import chosen, marked, warnings
+from benchrigor.report.fact import Depth, chosen, rows_of, told_by, warn, warnings
 from benchrigor.report.figures import figures_of_commands
-from benchrigor.report.tables import command_table
+from benchrigor.report.tables import facts_of_commands
 from benchrigor.safe_text import HIDDEN, Veiled, hide_secrets, hide_value
 from benchrigor.session.measuring import TIME
 from benchrigor.session.pairs.ranking import Ranking, compare_with, notices_of_ranking, rank_in_turn
@@ -376,7 +376,7 @@ def _tell(
         }
     }
     family, estimates, ratios = None, {}, {}
-    show = partial(command_table, spent=_CPU)
+    list_commands = partial(facts_of_commands, spent=_CPU)
     if given["baseline"] is not None and whole:
         baseline = list(records)[given["baseline"] - 1]
         ratios = compare_with(baseline, records, margin=given["margin"])
@@ -384,8 +384,9 @@ def _tell(
         estimates = {name: ratio.candidate for name, ratio in ratios.items()}
         estimates[baseline] = next(iter(ratios.values())).baseline
         notices = family.notices
-        lines = [*_answers(ratios, family.verdicts), *show(records, estimates)]
-        lines += ["", f"change from {baseline}", _show_family(family)]
+        shown = rows_of(list_commands(records, estimates), Depth.PAGE)
+        change = ["", f"change from {baseline}", _show_family(family)]
+        lines = [*_answers(ratios, family.verdicts), *shown, *change]
     else:
         ranking = Ranking()
         with suppress(NotEstimable):
@@ -398,9 +399,10 @@ def _tell(
         ordered = {name: records[name] for name in dict.fromkeys([*places, *records])}
         alike = (place.name for place in ranking.places if place.place == 1)
         undecided = dict.fromkeys(alike, Verdict.UNDECIDED)
-        lines = [*_answers(ratios, undecided), *show(ordered, estimates, places)]
-        if wants_details():
-            lines += [line for notice in notices for line in marked(notice)]
+        facts = list_commands(ordered, estimates, places)
+        facts += told_by((), notices)
+        depth = Depth.DETAILS if wants_details() else Depth.PAGE
+        lines = [*_answers(ratios, undecided), *rows_of(facts, depth)]
     lines += _show_detail(records, notices)
     print_result(
         lambda: page(lines),
@@ -434,7 +436,7 @@ def _show_detail(records: Mapping[str, RunRecord], notices: Sequence[Notice]) ->
             analysis = record.analysis()
             if analysis is not None and analysis.estimate is None and analysis.notices:
                 why = f"{record.name}: {no_number(analysis.notices)}"
-                yield from wrapped(why, "  ! ", style="yellow")
+                yield from rows_of([warn(why)], Depth.PAGE)
         return
     for record in records.values():
         yield ""

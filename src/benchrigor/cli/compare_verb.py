@@ -32,10 +32,9 @@ from benchrigor.model.codec import is_there
 from benchrigor.model.comparison import SuiteComparison
 from benchrigor.model.notice import is_of_modes
 from benchrigor.model.run import Provenance
-from benchrigor.report.fact import chosen, marked, warnings
-from benchrigor.report.facts.comparison_facts import comparison_page, family_page
+from benchrigor.report.fact import chosen, marked, page_of, warnings
+from benchrigor.report.facts.comparison_facts import comparison_page
 from benchrigor.report.figures import figures_of_pair, figures_of_ranking, figures_of_suites
-from benchrigor.report.tables import suite_page
 from benchrigor.session.pairs.compared_sides import label_of
 from benchrigor.session.pairs.run_comparison import compare_named, rank_runs
 from benchrigor.session.replays import is_bare
@@ -194,9 +193,9 @@ def _tell_suites(suites: SuiteComparison, fail_on: str | None) -> NoReturn:
     """Print the table of several files, and leave with the exit code of all verdicts."""
 
     def show() -> Page:
-        parts: list[Part] = [suite_page(suites)]
+        parts: list[Part] = [page_of(suites)]
         for file, family in suites.families.items() if wants_details() else ():
-            parts += ["", f"{file} against {suites.baseline}", family_page(family)]
+            parts += ["", f"{file} against {suites.baseline}", page_of(family)]
         for file, refused in suites.refused.items() if wants_details() else ():
             for name, notice in refused.items() if file not in suites.families else ():
                 parts += marked(notice, f"{name} in {file}: ")

@@ -125,14 +125,15 @@ def print_records(records: Mapping[str, RunRecord]) -> None:
         print_json({name: summary(record) for name, record in records.items()})
         return
     from benchrigor.report import render  # noqa: PLC0415  # not before the first call
-    from benchrigor.report.tables import tabulate  # noqa: PLC0415  # not before the first call
+    from benchrigor.report.fact import page_of_facts  # noqa: PLC0415  # likewise
+    from benchrigor.report.tables import facts_of_runs  # noqa: PLC0415  # not before the first call
 
     first, *others = records.values()
     parts: list[Part] = [_show_ratio(first, other) for other in others]
     if wants_details():
         parts += [part for record in records.values() for part in ("", render(record))]
     else:
-        parts.append(tabulate([*records.values()], in_turn=True))
+        parts.append(page_of_facts(facts_of_runs([*records.values()], in_turn=True)))
     kept = [record.run_id for record in records.values() if record.run_id]
     say(page(parts))
     if kept:

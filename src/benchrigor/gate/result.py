@@ -13,8 +13,8 @@ from benchrigor.model import Decision, Notice, StopReason, Verdict, codec
 from benchrigor.model.comparison import FAILING, WORST_FIRST, Family, NullArm
 from benchrigor.model.one_line import Reported
 from benchrigor.model.text import say_end
-from benchrigor.report.fact import marked
-from benchrigor.report.facts.comparison_facts import family_page, said_of_copies, said_of_family
+from benchrigor.report.fact import marked, page_of
+from benchrigor.report.facts.comparison_facts import said_of_copies, said_of_family
 from benchrigor.report.figures import Figure, Figures, markdown_of
 from benchrigor.units import first_few, many, show_duration
 
@@ -127,7 +127,7 @@ def gate_page(gate: Gate) -> Page:
     style = _STYLES.get(gate.verdict, "bold")
     parts: list[Part] = [Line(_sentence(gate), hanging=2, style=style)]
     parts += [Line(text, "  ✗ ", style="red") for text in _broken(gate)]
-    parts += [] if gate.family is None else [family_page(gate.family)]
+    parts += [] if gate.family is None else [page_of(gate.family)]
     for text in _said(gate):
         parts += wrapped(text, hanging=2)
     for notice in gate.notices:

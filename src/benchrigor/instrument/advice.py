@@ -156,7 +156,7 @@ class KernelPartition(Reported):
         Traffic between kernels on different nodes, and between all different kernels.
     """
 
-    _page = "benchrigor.instrument.probe_report:partition_page"
+    _facts = "benchrigor.instrument.probe_report:facts_of_nodes"
 
     nodes: tuple[NodeLoad, ...]
     even_s: float

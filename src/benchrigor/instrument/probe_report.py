@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from benchrigor.instrument.advice import BATCH_ABOVE, KernelPartition, NodeLoad
 from benchrigor.instrument.data import ProbeReading, ProbeReadings, ProbeRow
-from benchrigor.layout import Page, Part, page, table, wrapped
+from benchrigor.layout import Part, page, table
 from benchrigor.model.checks import refuse, wrong_share
-from benchrigor.report.fact import marked
+from benchrigor.report.fact import Depth, Fact, known, list_rows, rows_of, sentence, told_by
 from benchrigor.units import counted, first_few, percent, shortened, show_duration, show_value
 
 _WORK = ".work"
@@ -106,22 +106,27 @@ def render_probes(readings: ProbeReadings, *, batch_above: float = BATCH_ABOVE) 
     >>> render_probes(registry.read()).split()[:5]
     ['kernel', 'instances', 'dispatch', 'work', 'total']
     """
+    return page(rows_of(facts_of_probes(readings, batch_above=batch_above), Depth.PAGE))
+
+
+def facts_of_probes(readings: ProbeReadings, *, batch_above: float = BATCH_ABOVE) -> list[Fact]:
+    """Return a table of kernels, of their quantiles and deadlines, and the cost of probes."""
     rows = probe_table(readings, batch_above=batch_above)
     if not rows:
-        return "No probe has counted anything."
+        return [sentence("kernels", "No probe has counted anything.")]
     head = ("kernel", "instances", "dispatch", "work", "total", "share", "in dispatch", "probe")
-    lines = table([head, *map(_cells, rows)], "<>>>>>>>")
-    lines += _quantiles(readings.values())
-    lines += _deadlines(readings.values())
     cost_s = sum(row.own_cost_s * row.instances for row in rows)
-    elapsed = (
-        f"{percent(cost_s / readings.elapsed_s, digits=2)} of {show_duration(readings.elapsed_s)}"
-    )
-    lines += ["", *wrapped(f"Probes themselves took about {show_value(cost_s, 's')}, {elapsed}.")]
+    share, elapsed = percent(cost_s / readings.elapsed_s, digits=2), readings.elapsed_s
+    cost = f"{show_value(cost_s, 's')}, {share} of {show_duration(elapsed)}"
     rejected = sum(reading.rejected for reading in readings.values())
-    lines += wrapped(f"Rejected events: {counted(rejected)}.") if rejected else []
-    lines += [line for notice in readings.notices for line in marked(notice)]
-    return page(lines)
+    return known(
+        list_rows("kernels", table([head, *map(_cells, rows)], "<>>>>>>>")),
+        list_rows("quantiles", _quantiles(readings.values())),
+        list_rows("deadlines", _deadlines(readings.values())),
+        sentence("cost", f"Probes themselves took about {cost}."),
+        sentence("rejected", f"Rejected events: {counted(rejected)}." * bool(rejected)),
+        *told_by((), readings.notices, depth=Depth.PAGE),
+    )
 
 
 def _cells(row: ProbeRow) -> tuple[str, ...]:
@@ -157,19 +162,22 @@ def _deadlines(readings: Iterable[ProbeReading]) -> list[Part]:
     return ["", *table(rows, "<>>>")] if len(rows) > 1 else []
 
 
-def partition_page(partition: KernelPartition) -> Page:
-    """Return the busiest node, and below it one row per node."""
+def facts_of_nodes(partition: KernelPartition) -> list[Fact]:
+    """Return the busiest node, and a row per node."""
     busiest = max(partition.nodes, key=lambda node: node.load_s)
     cut = partition.traffic_cut / partition.traffic_total if partition.traffic_total else 0.0
     header = ("node", "speed", "load", "of work", "traffic", "kernels")
     kernels = (first_few(node.kernels, _LONGEST_LIST) or "-" for node in partition.nodes)
-    lines = wrapped(
+    imbalance = (
         f"{busiest.name} is busiest: {show_value(busiest.load_s, 's')}, "
         f"{percent(partition.imbalance)} above an even load; {percent(cut)} of the traffic "
         "crosses nodes"
     )
     rows = [(*_node_cells(node), text) for node, text in zip(partition.nodes, kernels, strict=True)]
-    return page([*lines, *table([header, *rows], "<>>>><")])
+    return [
+        sentence("busiest", imbalance),
+        list_rows("nodes", table([header, *rows], "<>>>><")),
+    ]
 
 
 def _node_cells(node: NodeLoad) -> tuple[str, ...]:

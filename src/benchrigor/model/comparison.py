@@ -103,6 +103,7 @@ class Comparison(Reported):
     the candidate is 3.1% higher than the baseline [2.0%, 4.2%]
     """
 
+    _facts = "benchrigor.report.facts.comparison_facts:facts_of_comparison"
     _page = "benchrigor.report.facts.comparison_facts:line_of_comparison"
     _sheet = "benchrigor.report.html.sheets:sheet_of_comparison"
 
@@ -166,7 +167,7 @@ class Family(Reported):
         (``math.inf``) if the ratios depend on each other, like the ratios of two sessions.
     """
 
-    _page = "benchrigor.report.facts.comparison_facts:family_page"
+    _facts = "benchrigor.report.facts.comparison_facts:facts_of_family"
     _sheet = "benchrigor.report.html.sheets:sheet_of_family"
 
     comparisons: Mapping[str, Comparison]
@@ -238,7 +239,7 @@ class SuiteComparison(Reported):
         By file and benchmark, the figures in the file if it has no raw readings.
     """
 
-    _page = "benchrigor.report.tables:suite_page"
+    _facts = "benchrigor.report.tables:facts_of_suites"
     _sheet = "benchrigor.report.html.sheets:sheet_of_suites"
 
     baseline: str

@@ -54,12 +54,14 @@ class OneLine:
 class Reported(OneLine):
     """A result whose text is a page.
 
-    Data know no layout: ``_page`` names the function of a report that composes it, as
-    "module:function", and `print` loads it.
+    Data know no layout: ``_facts`` names the function that lists what was found, as
+    "module:function", and `print` loads it. ``_page`` names another function that composes the
+    text, of a result whose text is a line.
     """
 
     __slots__ = ()
-    _page: ClassVar[str]
+    _facts: ClassVar[str]
+    _page: ClassVar[str] = "benchrigor.report.fact:page_of"
     _sheet = "benchrigor.report.html.sheets:sheet_of_page"
 
     def __str__(self) -> str:

@@ -66,7 +66,7 @@ class Plan(Reported):
         Notices on the pilot and on the plan.
     """
 
-    _page = "benchrigor.report.planning_text:plan_page"
+    _facts = "benchrigor.report.planning_text:facts_of_plan"
 
     pilot: Estimate
     counted_in: str
@@ -145,7 +145,7 @@ class TrackRecord(Reported):
         Tallies of the measured things, the worst first; empty if no names are known.
     """
 
-    _page = "benchrigor.report.planning_text:track_record_page"
+    _facts = "benchrigor.report.planning_text:facts_of_track_record"
 
     held: int
     pairs: int

@@ -171,6 +171,7 @@ class RunRecord(Reported):
         Indices of the rounds that lost too much and do not count (see `Options`).
     """
 
+    _facts = "benchrigor.report.facts.run_facts:facts_of_run"
     _page = "benchrigor.report.facts.number_facts:line_of"
     _sheet = "benchrigor.report.html.sheets:sheet_of_run"
 

@@ -21,7 +21,8 @@ from benchrigor.model.codec import is_there
 from benchrigor.model.comparison import FAILING, Family
 from benchrigor.pytest_plugin.marks import settings_of
 from benchrigor.pytest_plugin.revision import Revision, unmeasured
-from benchrigor.report.tables import tabulate
+from benchrigor.report.fact import page_of_facts
+from benchrigor.report.tables import facts_of_runs
 from benchrigor.session.pairs.run_comparison import compare_suite
 from benchrigor.stats.comparison.two_sample import family_of
 from benchrigor.storage import Journal
@@ -136,7 +137,9 @@ class Suite:
                 for label, (_, record) in members.items()
             ]
             groups, shown = zip(*grouped, strict=True)
-            lines.append(tabulate(shown, groups=groups, worded=_with_pytest_options))
+            lines.append(
+                page_of_facts(facts_of_runs(shown, groups=groups, worded=_with_pytest_options))
+            )
             if any(
                 record.decision and record.decision.reason is StopReason.SATISFIED
                 for record in shown

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchrigor.layout import WIDTH, Page, Part, Title, page, table, wrapped
+from benchrigor.layout import WIDTH, Title, page, table, wrapped
 from benchrigor.model.machine import State
 from benchrigor.model.notice import Finding, Fitness, verdict_of
+from benchrigor.report.fact import Depth, Fact, known, list_rows, rows_of, sentence
 from benchrigor.units import shortened, show_duration, show_value
 
 MARKS = {Fitness.UNFIT: "✗", Fitness.DOUBTFUL: "!", Fitness.OK: "✓", Fitness.UNKNOWN: "?"}
@@ -37,40 +38,49 @@ def render_findings(findings: Sequence[Finding], *, whole: bool = True) -> str:
       ! turbo  on
                → turn it off
     """
-    head = _HEADS[verdict_of(findings)]
-    shown = findings if whole else [finding for finding in findings if finding.verdict in _ASKING]
-    names = [shortened(finding.name, WIDTH // 2) for finding in shown]
-    label = max(map(len, names), default=0) + 2
-    lines: list[Part] = [Title(head)]
-    for verdict, mark in MARKS.items():
-        for finding, name in zip(shown, names, strict=True):
-            if finding.verdict is verdict:
-                lines += _lines(finding, f"  {mark} {name:<{label}}")
-    if rest := len(findings) - len(shown):
+    facts = facts_of_findings(findings)
+    lines = rows_of(facts, Depth.DETAILS if whole else Depth.PAGE)
+    rest = sum(fact.depth is Depth.DETAILS for fact in facts) * (not whole)
+    if rest:
         lines += wrapped(f"{rest} findings that ask for nothing: --details", "  ")
-    return page(lines)
+    return page([Title(_HEADS[verdict_of(findings)]), *lines])
 
 
-def _lines(finding: Finding, first: str) -> list[Part]:
-    lines = wrapped(finding.found, first)
-    if finding.advice:
-        code = f" [{finding.code}]" if finding.code else ""
-        before = " " * len(first) + "→ "
-        lines += wrapped(f"{finding.advice}{code}", before)
-    return lines
+def facts_of_findings(findings: Sequence[Finding]) -> list[Fact]:
+    """Return the findings, the worst first; a page has those that ask for something."""
+    return [
+        Fact(
+            finding.name,
+            Depth.PAGE if verdict in _ASKING else Depth.DETAILS,
+            f"{mark} {shortened(finding.name, WIDTH // 2 - 4)}",
+            finding.found,
+            finding,
+            rows=(("→", _advice_of(finding)),) if finding.advice else (),
+        )
+        for verdict, mark in MARKS.items()
+        for finding in findings
+        if finding.verdict is verdict
+    ]
 
 
-def state_page(state: State) -> Page:
-    """Return a table of samples, and below it the unknown ones by reason."""
+def _advice_of(finding: Finding) -> str:
+    return f"{finding.advice} [{finding.code}]" if finding.code else finding.advice
+
+
+def facts_of_state(state: State) -> list[Fact]:
+    """Return a table of samples, and the unknown ones by reason."""
     over = "" if state.span_s is None else f", rates over {show_duration(state.span_s)}"
     cost = show_value(sum(state.cost_s.values()), "s")
-    known = [(sample.name, sample.shown) for sample in state.samples if sample.value is not None]
+    present = [(sample.name, sample.shown) for sample in state.samples if sample.value is not None]
     missing: dict[str, list[str]] = {}
     for sample in state.samples:
         if sample.value is None:
             missing.setdefault(sample.reason, []).append(sample.name)
-    lines: list[Part] = [f"{type(state).__name__} at {state.at}{over}, read in {cost}"]
-    lines += table(known, "<>", has_names=False)
-    for reason, names in missing.items():
-        lines += wrapped(f"not known: {', '.join(names)}: {reason}", hanging=2)
-    return page(lines)
+    return known(
+        sentence("read", f"{type(state).__name__} at {state.at}{over}, read in {cost}"),
+        list_rows("samples", table(present, "<>", has_names=False)),
+        *(
+            sentence("missing", f"not known: {', '.join(names)}: {reason}")
+            for reason, names in missing.items()
+        ),
+    )

@@ -1,7 +1,7 @@
-"""Notices as lines: all with their codes, or the problem and the cure, in everyday words.
+"""Facts: a report is a list of facts, and shows them down to a depth.
 
-A Notice without advice asks the reader for no action. ``--details`` shows all Notices, with their
-figures.
+Of Notices a page shows the problem and the cure, in everyday words; ``--details`` shows all of them
+with their codes and figures. A Notice without advice asks the reader for no action.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ import enum
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 
 from benchrigor.codes import ALIKE
-from benchrigor.layout import Part, row, table, wrapped
+from benchrigor.layout import Page, Part, page, row, table, wrapped
 from benchrigor.model.comparison import Verdict
 from benchrigor.model.decision import StopReason
 from benchrigor.model.notice import Code, Notice, Severity, is_of_modes, one_each
-from benchrigor.model.one_line import OneLine
+from benchrigor.model.one_line import OneLine, Reported
 from benchrigor.model.run import RunRecord
 from benchrigor.safe_text import escaped
 from benchrigor.units import first_few, many
@@ -43,9 +44,14 @@ _TURNS = re.compile(r", or in turn \(benchrigor ab\)| To compare versions, measu
 
 def marked(notice: Notice, name: str = "", *, with_code: bool = True) -> list[Part]:
     """Return a Notice after the mark of its severity, and the name of its subject."""
-    mark, style = _MARKS[notice.severity]
     said = str(notice) if with_code else escaped(notice.sentence)
-    return wrapped(f"{name}{said}", f"  {mark} ", style=style)
+    return mark(f"{name}{said}", notice.severity)
+
+
+def mark(text: str, severity: Severity) -> list[Part]:
+    """Return a text after the mark of a severity."""
+    sign, style = _MARKS[severity]
+    return wrapped(text, f"  {sign} ", style=style)
 
 
 def marked_all(notices: Iterable[Notice], *, whole: bool) -> list[Part]:
@@ -88,21 +94,19 @@ def is_undisturbed(record: RunRecord) -> bool:
 def by_sentence(said: Iterable[tuple[str, str]], total: int) -> Iterator[str]:
     """Yield every sentence once, with the names of its subjects unless it concerns all."""
     concerned: dict[str, list[str]] = {}
-    for sentence, name in said:
-        concerned.setdefault(sentence, []).append(name)
-    for sentence, names in concerned.items():
+    for text, name in said:
+        concerned.setdefault(text, []).append(name)
+    for text, names in concerned.items():
         whose = "" if len(names) == total else f"{first_few(names, _SOME)}: "
-        yield f"{whose}{sentence}"
+        yield f"{whose}{text}"
 
 
 def warnings(
     chosen: Iterable[Notice], *, in_turn: bool = False, reason: StopReason | None = None
 ) -> list[Part]:
     """Return the lines of a page about its Notices; ``reason`` is why the run ended."""
-    sentences = dict.fromkeys(
-        sentence_of(notice, in_turn=in_turn, reason=reason) for notice in chosen
-    )
-    return [part for sentence in sentences for part in wrapped(sentence, "  ! ", style="yellow")]
+    said = dict.fromkeys(sentence_of(notice, in_turn=in_turn, reason=reason) for notice in chosen)
+    return [part for text in said for part in mark(text, Severity.WARNING)]
 
 
 def sentence_of(notice: Notice, *, in_turn: bool = False, reason: StopReason | None = None) -> str:
@@ -164,14 +168,17 @@ class Fact(OneLine):
         Of its row. Facts of one label in a row share it; one without a label starts at the margin.
         Steps have none.
     text
-        A short statement; of a step, one or two sentences. A fact without text is not known,
-        and left out.
+        A short statement; of a step, one or two sentences. A fact without text or table is not
+        known, and left out.
     value
-        The same as data: an Estimate, a number, or a Notice or Verdict, which is shown as such.
+        The same as data: an Estimate, a number, or a Notice, Verdict or Severity, which is shown
+        as such.
     rows
         What supports it, below it: pairs of a name and a figure, or rows of a table.
     codes
         Of the Notices that it replaces, so that a report does not repeat them.
+    table
+        In place of the text.
     """
 
     key: str
@@ -181,6 +188,52 @@ class Fact(OneLine):
     value: object = None
     rows: tuple[tuple[str, ...], ...] = ()
     codes: tuple[Code, ...] = ()
+    table: tuple[Part, ...] = ()
+
+
+def facts_of(result: Reported) -> list[Fact]:
+    """Return all that was found, in the order of its report; the class names the function.
+
+    Parameters
+    ----------
+    result
+        A run, a comparison, a family or suites of these, a plan, a state of the machine.
+
+    Examples
+    --------
+    >>> import benchrigor as br
+    >>> facts = facts_of(br.measure(dict, name="dict()", budget_s=0.05))
+    >>> facts[0].key  # the number in short, or that there is none
+    'short'
+    """
+    module, _, name = result._facts.partition(":")  # noqa: SLF001  # the protocol of results
+    facts: list[Fact] = getattr(import_module(module), name)(result)
+    return facts
+
+
+def page_of(result: Reported) -> Page:
+    """Return the page of a result."""
+    return page_of_facts(facts_of(result))
+
+
+def page_of_facts(facts: Iterable[Fact], depth: Depth = Depth.PAGE) -> Page:
+    """Return the rows of facts, down to a depth, as a page."""
+    return page(rows_of(facts, depth))
+
+
+def sentence(key: str, text: str) -> Fact:
+    """Return a fact of a page that is said in a sentence."""
+    return Fact(key, Depth.PAGE, "", text)
+
+
+def warn(text: str) -> Fact:
+    """Return a warning of a page, which names what it concerns."""
+    return Fact("warning", Depth.PAGE, "", text, Severity.WARNING)
+
+
+def list_rows(key: str, parts: Iterable[Part]) -> Fact:
+    """Return a fact of a page that is a table."""
+    return Fact(key, Depth.PAGE, "", "", table=tuple(parts))
 
 
 def step(key: str, text: str, *rows: tuple[str, ...]) -> Fact:
@@ -190,14 +243,19 @@ def step(key: str, text: str, *rows: tuple[str, ...]) -> Fact:
 
 def known(*facts: Fact) -> list[Fact]:
     """Keep the facts that say something."""
-    return [fact for fact in facts if fact.text]
+    return [fact for fact in facts if fact.text or fact.table]
 
 
-def told_by(facts: Iterable[Fact], notices: Iterable[Notice], label: str = "") -> list[Fact]:
+def told_by(
+    facts: Iterable[Fact],
+    notices: Iterable[Notice],
+    label: str = "",
+    depth: Depth = Depth.DETAILS,
+) -> list[Fact]:
     """Return the Notices as facts, but for those that other facts replace."""
     told = {code for fact in facts for code in fact.codes}
     return [
-        Fact("notice", Depth.DETAILS, label, str(notice), notice)
+        Fact("notice", depth, label, str(notice), notice)
         for notice in notices
         if notice.code not in told
     ]
@@ -212,13 +270,17 @@ def rows_of(facts: Iterable[Fact], depth: Depth, *, width: int = _LABEL) -> list
     for fact in shown:
         if isinstance(fact.value, Notice):
             lines += marked(fact.value, fact.label)
-            continue
-        codes = "".join(f" [{code}]" for code in fact.codes) * (depth >= Depth.DETAILS)
-        label = "" if fact.label == before else fact.label
-        style = _COLOURS.get(fact.value, "") if isinstance(fact.value, Verdict) else ""
-        lines += row(label, [f"{fact.text}{codes}"], width=width, style=style)
-        lines += _below(fact, " " * (width + 2))
-        before = fact.label
+        elif isinstance(fact.value, Severity):
+            lines += mark(fact.text, fact.value)
+        elif not fact.label:
+            lines += fact.table or wrapped(fact.text, hanging=2)
+        else:
+            codes = "".join(f" [{code}]" for code in fact.codes) * (depth >= Depth.DETAILS)
+            label = "" if fact.label == before else fact.label
+            style = _COLOURS.get(fact.value, "") if isinstance(fact.value, Verdict) else ""
+            lines += row(label, [f"{fact.text}{codes}"], width=width, style=style)
+            lines += _below(fact, " " * (width + 2))
+            before = fact.label
     return lines
 
 

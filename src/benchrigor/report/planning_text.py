@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from benchrigor.layout import Page, Part, page, table, wrapped
+from benchrigor.layout import Part, table
 from benchrigor.model.planning import Plan, Standing, TrackRecord
 from benchrigor.model.text import show_estimate
-from benchrigor.report.fact import Depth, Fact, rows_of, told_by
+from benchrigor.report.fact import Depth, Fact, known, list_rows, sentence, told_by
 from benchrigor.units import counted, many, percent, show_duration
 
 _NEARLY_CERTAIN = 0.999
@@ -13,19 +13,11 @@ _NEARLY_CERTAIN = 0.999
 _FEWEST_MISSES = 0.999
 
 
-def plan_page(plan: Plan) -> Page:
-    """Return the pilot of a plan, the size that it needs, and the cost of narrower intervals."""
+def facts_of_plan(plan: Plan) -> list[Fact]:
+    """Return the pilot of a plan, the size that its change takes, and the cost of intervals."""
     name = f"{plan.name}: " if plan.name else ""
     spent = "" if plan.pilot_seconds is None else f" in {show_duration(plan.pilot_seconds)}"
     pilot = f"{show_estimate(plan.pilot, plan.unit)} from {many(plan.pilot.n, plan.counted_in)}"
-    facts = facts_of_plan(plan)
-    rows = [*rows_of(facts, Depth.PAGE), *_price_list(plan)]
-    notices = rows_of(told_by(facts, plan.notices), Depth.DETAILS)
-    return page([*wrapped(f"{name}{pilot}{spent}"), *rows, *notices])
-
-
-def facts_of_plan(plan: Plan) -> list[Fact]:
-    """Return the change that a plan is to show, the size that takes, and the power of the pilot."""
     beyond = f" beyond a margin of {percent(plan.margin)}" if plan.margin else ""
     wanted = f"a change of {percent(plan.change)}{beyond} with power {percent(plan.power)}"
     needed = f"{many(plan.n, plan.counted_in)} a side"
@@ -38,11 +30,14 @@ def facts_of_plan(plan: Plan) -> list[Fact]:
         power = percent(plan.power_now)
     size = many(plan.pilot.n, plan.counted_in)
     now = f"{size} a side: power {power}, smallest change seen {percent(plan.change_now)}"
-    return [
+    return known(
+        sentence("pilot", f"{name}{pilot}{spent}"),
         Fact("change", Depth.PAGE, "to see", wanted, plan.change),
         Fact("size", Depth.PAGE, "takes", needed, plan.n),
-        Fact("pilot", Depth.PAGE, "so far", now, plan.power_now),
-    ]
+        Fact("power", Depth.PAGE, "so far", now, plan.power_now),
+        list_rows("prices", _price_list(plan)),
+        *told_by((), plan.notices, depth=Depth.PAGE),
+    )
 
 
 def _price_list(plan: Plan) -> list[Part]:
@@ -66,17 +61,17 @@ def _range(low: int, high: int) -> str:
     return f"({counted(low)} to {counted(high)})" if low < high else ""
 
 
-def track_record_page(record: TrackRecord) -> Page:
+def facts_of_track_record(record: TrackRecord) -> list[Fact]:
     """Say how many intervals held, and what that means."""
     where = "this machine" if record.host is None else record.host
     share = f"{record.share:.0%}"
     if share == "100%" and record.held < record.pairs:
         share = percent(record.share)
-    sentence = (
+    held = (
         f"on {where} your {percent(record.confidence, digits=10)} intervals held {share} of "
         f"{many(record.pairs, 'time')} [{record.low:.0%}, {record.high:.0%}]"
     )
-    return page([*wrapped(sentence), *wrapped(_meaning(record))])
+    return [sentence("held", held), sentence("meaning", _meaning(record))]
 
 
 def _meaning(record: TrackRecord) -> str:

@@ -1,4 +1,4 @@
-"""Commands that were measured in turn, one line per command."""
+"""Many numbers as tables: suites of benchmarks, and runs of a ranking, a file or of commands."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import replace
 
 from benchrigor.errors import BenchrigorError
-from benchrigor.layout import Page, Part, page, row, table, wrapped
-from benchrigor.model import Analysis, Estimate, Metric, RunRecord
+from benchrigor.layout import table
+from benchrigor.model import Estimate, Metric, RunRecord
 from benchrigor.model.comparison import SuiteComparison, Verdict, mean_change
 from benchrigor.model.notice import Code
 from benchrigor.model.run import FILE
@@ -21,104 +21,31 @@ from benchrigor.model.text import (
     show_plus_minus,
     show_short,
 )
-from benchrigor.report.fact import by_sentence, chosen, chosen_of_run, sentence_of
+from benchrigor.report.fact import (
+    Depth,
+    Fact,
+    by_sentence,
+    chosen,
+    chosen_of_run,
+    known,
+    list_rows,
+    sentence,
+    sentence_of,
+    warn,
+)
 from benchrigor.report.facts.number_facts import just_now, notes_on, show_number
 from benchrigor.stats.readings.asked_readings import asked_half_width
 from benchrigor.units import counted, first_few, many, percent, show_value
 
-_TIME = "time"
-_LISTED = 4  # commands that missed the target
-
-
-def command_table(
-    records: Mapping[str, RunRecord],
-    estimates: Mapping[str, Estimate | None],
-    places: Mapping[str, str] | None = None,
-    *,
-    spent: Sequence[Metric] = (),
-) -> list[Part]:
-    """Return headlines and measured times by command, and whether a target was reached.
-
-    Parameters
-    ----------
-    records
-        Of the commands by name; not empty.
-    estimates
-        The times that their ratios are of, None for those without a number.
-    places
-        Of a ranking; None to number the commands as they were given.
-    spent
-        Their processor times.
-    """
-    paced, first = _paced_times(records, estimates), next(iter(records.values()))
-    statistic = first.options.statistic
-    titles = [metric.name.removesuffix("_time") for metric in spent]
-    rows: list[tuple[str, ...]] = [
-        ("", "command", statistic, "just now", *titles, "memory", "failed")
-    ]
-    for index, (name, record) in enumerate(records.items(), start=1):
-        estimate, headline = estimates.get(name), ""
-        shown = "no number" if estimate is None else show_short(estimate, "s")
-        if name in paced:
-            now = just_now(paced[name])
-            headline = show_number(paced[name], "mean")
-            shown = show_value(now.value, "s") if now else ""
-        known = (record.estimate(metric.name) for metric in spent)
-        seconds = ["" if found is None else show_value(found.value, "s") for found in known]
-        memory = show_peak_memory(record.facts) if PEAK_MEMORY in record.facts else ""
-        failed = ""
-        if "failed_runs" in record.facts:
-            typical = show_value(float(record.facts["failed_time_s"] or 0.0), "s")
-            failed = f"{record.facts['failed_runs']} runs, after {typical}"
-        place = f"{index}." if places is None else places.get(name, "-")
-        rows.append((place, name, headline, shown, *seconds, memory, failed))
-    cells = [(f"{place} {name}".strip(), *others) for place, name, *others in rows]
-    corrected = statistic if any(line[2] and line[3] for line in rows[1:]) else ""
-    return [
-        *table(cells, "<" * len(cells[0])),
-        *_target(records, estimates),
-        *notes_on((cell for line in rows[1:] for cell in line[2:4]), corrected=corrected),
-    ]
-
-
-def _paced_times(
-    records: Mapping[str, RunRecord], estimates: Mapping[str, Estimate | None]
-) -> dict[str, Analysis]:
-    """Return the times of commands if all that have a number have one at full speed.
-
-    A command without it would seem slower than the others.
-    """
-    times = {
-        name: analysis
-        for name, record in records.items()
-        if estimates.get(name) and (analysis := record.analysis(_TIME)) is not None
-    }
-    return times if all(analysis.pace is not None for analysis in times.values()) else {}
-
-
-def _target(
-    records: Mapping[str, RunRecord], estimates: Mapping[str, Estimate | None]
-) -> list[Part]:
-    """Show the target for the intervals of times, and the commands that missed it."""
-    missed, wanted = list[str](), math.inf
-    for name, record in records.items():
-        analysis = record.analysis(_TIME)
-        if not estimates.get(name) or analysis is None or not (own := analysis.estimate):
-            continue
-        wanted = asked_half_width(own, analysis.metric, record.options) / abs(own.value)
-        if own.relative_half_width > wanted:
-            missed.append(f"{name} ({show_plus_minus(own.relative_half_width)})")
-    if wanted == math.inf:
-        return []
-    reached = f"missed by {first_few(missed, _LISTED)}" if missed else "reached"
-    return row("target", [f"{show_plus_minus(wanted)} of each time as it ran: {reached}"])
-
-
 _LISTED_FILES = 10  # names of benchmarks that a file lacks
+_MARK = "~"  # Before an observed median in place of an estimate
+_MOST_SENTENCES = 4
+_LISTED = 4  # commands that missed the target
+_TIME = "time"
 
 
-def suite_page(suites: SuiteComparison) -> Page:
-    """Return a table like pyperf's, and below it rules, missing benchmarks and warnings.
+def facts_of_suites(suites: SuiteComparison) -> list[Fact]:
+    """Return a table like pyperf's, the rules of verdicts, missing benchmarks and warnings.
 
     For two files, changes have intervals; more files leave no room for intervals.
     """
@@ -136,11 +63,12 @@ def suite_page(suites: SuiteComparison) -> Page:
             short = (", ".join((change.partition(" [")[0], verdict)) for change, verdict in cells)
             columns.append([file, *(cell.strip(", ") for cell in short), mean])
     rows = [*zip(*columns, strict=True)]
-    lines = table(rows if suites.families else rows[:-1], "<" * len(columns))
-    lines += [part for sentence in said_of(suites) for part in wrapped(sentence, hanging=2)]
-    for warning in warnings_of(suites):
-        lines += wrapped(warning, "! ", style="yellow")
-    return page(lines)
+    shown = table(rows if suites.families else rows[:-1], "<" * len(columns))
+    return known(
+        list_rows("benchmarks", shown),
+        *(sentence("rule", text) for text in said_of(suites)),
+        *map(warn, warnings_of(suites)),
+    )
 
 
 def said_of(suites: SuiteComparison) -> Iterator[str]:
@@ -222,18 +150,14 @@ def _warnings_of(suites: SuiteComparison) -> Iterator[tuple[str, str]]:
         yield from ((sentence, name) for sentence in dict.fromkeys(sentences))
 
 
-_MARK = "~"  # Before an observed median in place of an estimate
-_MOST_SENTENCES = 4
-
-
-def tabulate(
+def facts_of_runs(
     records: Sequence[RunRecord],
     *,
     places: Sequence[int] = (),
     groups: Sequence[str] = (),
     in_turn: bool = False,
     worded: Callable[[str], str] = str,
-) -> Page:
+) -> list[Fact]:
     """Return a table of runs: name, number, readings, and how the run ended.
 
     A column has the times as measured just now where they differ from those at full speed. Warnings
@@ -256,72 +180,91 @@ def tabulate(
     --------
     >>> import benchrigor as br
     >>> record = br.measure(dict, name="dict()", budget_s=0.05)
-    >>> print(tabulate([record]).splitlines()[0].split()[:2])
-    ['name', 'mean']
+    >>> facts_of_runs([record])[0].key
+    'runs'
     """
     statistics = {record.options.statistic for record in records}
     statistic = next(iter(statistics)) if len(statistics) == 1 else "estimate"
-    rows = [("name", statistic, "just now", "readings", "ended"), *map(_row, records)]
-    for index, place in enumerate(places, start=1):
-        rows[index] = (f"{place}. {rows[index][0]}", *rows[index][1:])
-    is_corrected = any(row[2] for row in rows[1:])
-    notes = notes_on((row[1] for row in rows), corrected=statistic * is_corrected)
-    if any(row[1].startswith(_MARK) for row in rows):
-        notes.append(f"{_MARK} observed median, no interval")
-    grouped = zip(rows, ("group", *(groups or [""] * len(records))), strict=True)
-    rows = [(name, group, *cells) for (name, *cells), group in grouped]
-    warnings = _warnings(records, worded, in_turn=in_turn)
-    return page([*table(rows, "<<<<><"), *notes, *warnings])
+    rows = [("name", "group", statistic, "just now", "readings", "ended")]
+    for index, record in enumerate(records):
+        place = f"{places[index]}. " if index < len(places) else ""
+        group = groups[index] if groups else ""
+        rows.append((f"{place}{record.name}", group, *_numbers(record), *_basis(record)))
+    is_marked = any(row[2].startswith(_MARK) for row in rows)
+    return known(
+        list_rows("runs", table(rows, "<<<<><")),
+        *_notes_on(rows[1:], statistic),
+        sentence("observed", f"{_MARK} observed median, no interval" * is_marked),
+        *map(warn, _warnings(records, worded, in_turn=in_turn)),
+    )
 
 
-def ranking_page(runs: Mapping[str, RunRecord]) -> Page:
+def _notes_on(rows: Sequence[Sequence[str]], statistic: str) -> list[Fact]:
+    """Explain the numbers of a table, of which the third column is at full speed."""
+    corrected = statistic if any(row[2] and row[3] for row in rows) else ""
+    notes = notes_on((cell for row in rows for cell in row[2:4]), corrected=corrected)
+    return [sentence("columns", note) for note in notes]
+
+
+def facts_of_ranking(runs: Mapping[str, RunRecord]) -> list[Fact]:
     """Return sentences on how much faster the best run is, and a table of runs, best first."""
     if not runs:
-        return page(["no runs"])
+        return [sentence("runs", "no runs")]
     from benchrigor.session.pairs.run_comparison import rank_runs  # noqa: PLC0415  # slow to load
 
-    known = {name: run for name, run in runs.items() if run.estimate() is not None}
+    numbered = {name: run for name, run in runs.items() if run.estimate() is not None}
     places = dict[str, int]()
     with suppress(BenchrigorError):  # runs that are not comparable have no order
-        ranked = rank_runs(known)[0] if known else ()
+        ranked = rank_runs(numbered)[0] if numbered else ()
         places = {one.name: one.place for one in ranked}
     others = [run for name, run in runs.items() if name not in places]
     ordered = [*(runs[name] for name in places), *others]
-    shown = tabulate(ordered, places=[*places.values()], in_turn=True)
-    return page([*_sentences(runs, [*places]), shown])
+    shown = facts_of_runs(ordered, places=[*places.values()], in_turn=True)
+    return [*_compare_best(runs, [*places]), *shown]
 
 
-def _sentences(runs: Mapping[str, RunRecord], ranked: Sequence[str]) -> Iterator[Part]:
+def _compare_best(runs: Mapping[str, RunRecord], ranked: Sequence[str]) -> Iterator[Fact]:
     """Say how much faster the best run is than the next ones."""
     from benchrigor.session.pairs.run_comparison import compare_runs  # noqa: PLC0415  # likewise
 
     for name in ranked[1 : 1 + _MOST_SENTENCES]:
         with suppress(BenchrigorError):
             found = replace(compare_runs(runs[name], runs[ranked[0]]), scope="")  # run in turn
-            yield from wrapped(str(found), hanging=2)
+            yield sentence("comparison", str(found))
 
 
-def _row(record: RunRecord) -> tuple[str, ...]:
+def _numbers(record: RunRecord) -> tuple[str, str]:
+    """Show the number of a run, or its readings in place of it, and what it was just now."""
+    analysis = record.analysis()
+    observed = None if analysis is None else analysis.observed
+    if analysis is not None and analysis.headline is not None:
+        now = just_now(analysis)
+        return show_number(analysis, "mean"), _show_figure(now, analysis.metric.unit)
+    if analysis is None or observed is None:
+        return "no number", ""
+    if record.options.statistic == "min":
+        return show_value(observed.least, analysis.metric.unit), ""
+    return f"{_MARK}{show_value(observed.median, analysis.metric.unit)}", ""
+
+
+def _show_figure(estimate: Estimate | None, unit: str) -> str:
+    return "" if estimate is None else show_value(estimate.value, unit)
+
+
+def _basis(record: RunRecord) -> tuple[str, str]:
+    """Show how many readings a number is of, and how the run ended."""
     analysis = record.analysis()
     is_recorded = record.subject.get("kind") == FILE and record.decision is None
     ending = "recorded" if is_recorded else say_end(record.decision)
-    observed = None if analysis is None else analysis.observed
-    if analysis is None or not (analysis.headline or observed):
-        return record.name, "no number", "", "", ending
-    unit = analysis.metric.unit
-    if analysis.headline is not None or observed is None:
-        now = just_now(analysis)
-        shown = "" if now is None else show_value(now.value, unit)
-        return record.name, show_number(analysis, "mean"), shown, counted(analysis.n), ending
-    if record.options.statistic == "min":
-        return record.name, show_value(observed.least, unit), "", counted(observed.n), ending
-    shown = f"{_MARK}{show_value(observed.median, unit)}"
-    return record.name, shown, "", counted(observed.n), ending
+    if analysis is None or not (analysis.headline or analysis.observed):
+        return "", ending
+    n = analysis.n if analysis.headline or not analysis.observed else analysis.observed.n
+    return counted(n), ending
 
 
 def _warnings(
     records: Sequence[RunRecord], worded: Callable[[str], str], *, in_turn: bool
-) -> list[Part]:
+) -> Iterator[str]:
     """Say once what weakens numbers, but for what their endings say, and which they are."""
     ends = (run.decision.reason if run.decision else None for run in records)
     said = (
@@ -330,5 +273,78 @@ def _warnings(
         for notice in chosen_of_run(run)
         if notice.code is not Code.NOT_CONVERGED
     )
-    sentences = by_sentence(said, len(records))
-    return [part for sentence in sentences for part in wrapped(sentence, "! ", style="yellow")]
+    return by_sentence(said, len(records))
+
+
+def facts_of_commands(
+    records: Mapping[str, RunRecord],
+    estimates: Mapping[str, Estimate | None],
+    places: Mapping[str, str] | None = None,
+    *,
+    spent: Sequence[Metric] = (),
+) -> list[Fact]:
+    """Return headlines and measured times by command, and whether a target was reached.
+
+    Parameters
+    ----------
+    records
+        Of the commands by name; not empty.
+    estimates
+        The times that their ratios are of, None for those without a number.
+    places
+        Of a ranking; None to number the commands as they were given.
+    spent
+        Their processor times.
+    """
+    is_paced = _are_paced(records, estimates)
+    statistic = next(iter(records.values())).options.statistic
+    titles = [metric.name.removesuffix("_time") for metric in spent]
+    rows: list[tuple[str, ...]] = [
+        ("command", "", statistic, "just now", *titles, "memory", "failed")
+    ]
+    for index, (name, record) in enumerate(records.items(), start=1):
+        estimate, numbers = estimates.get(name), ("", "no number")
+        if estimate is not None:
+            numbers = _numbers(record) if is_paced else ("", show_short(estimate, "s"))
+        seconds = [_show_figure(record.estimate(metric.name), "s") for metric in spent]
+        memory = show_peak_memory(record.facts) if PEAK_MEMORY in record.facts else ""
+        place = f"{index}." if places is None else places.get(name, "-")
+        rows.append((f"{place} {name}", "", *numbers, *seconds, memory, _failed(record)))
+    return known(
+        list_rows("commands", table(rows, "<" * len(rows[0]))),
+        Fact("target", Depth.PAGE, "target", _target(records, estimates)),
+        *_notes_on(rows[1:], statistic),
+    )
+
+
+def _failed(record: RunRecord) -> str:
+    """Say how many runs of a command failed."""
+    if "failed_runs" not in record.facts:
+        return ""
+    typical = show_value(float(record.facts["failed_time_s"] or 0.0), "s")
+    return f"{record.facts['failed_runs']} runs, after {typical}"
+
+
+def _are_paced(records: Mapping[str, RunRecord], estimates: Mapping[str, Estimate | None]) -> bool:
+    """Return whether all commands that have a number have one at full speed.
+
+    A command without it would seem slower than the others.
+    """
+    times = [record.analysis(_TIME) for name, record in records.items() if estimates.get(name)]
+    return all(analysis.pace is not None for analysis in times if analysis is not None)
+
+
+def _target(records: Mapping[str, RunRecord], estimates: Mapping[str, Estimate | None]) -> str:
+    """Show the target for the intervals of times, and the commands that missed it."""
+    missed, wanted = list[str](), math.inf
+    for name, record in records.items():
+        analysis = record.analysis(_TIME)
+        if not estimates.get(name) or analysis is None or not (own := analysis.estimate):
+            continue
+        wanted = asked_half_width(own, analysis.metric, record.options) / abs(own.value)
+        if own.relative_half_width > wanted:
+            missed.append(f"{name} ({show_plus_minus(own.relative_half_width)})")
+    if wanted == math.inf:
+        return ""
+    reached = f"missed by {first_few(missed, _LISTED)}" if missed else "reached"
+    return f"{show_plus_minus(wanted)} of each time as it ran: {reached}"

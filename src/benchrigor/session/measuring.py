@@ -346,7 +346,7 @@ class RunRecords(Reported, dict[str, RunRecord]):
     an estimate have no place, and stand in the order given.
     """
 
-    _page = "benchrigor.report.tables:ranking_page"
+    _facts = "benchrigor.report.tables:facts_of_ranking"
     _sheet = "benchrigor.report.html.sheets:sheet_of_ranking"
 
     def _line(self) -> str:

@@ -21,9 +21,10 @@ from benchrigor.model import (
     StopReason,
 )
 from benchrigor.report import explain, render
+from benchrigor.report.fact import page_of_facts
 from benchrigor.report.facts.reading_facts import explain_reading
 from benchrigor.report.facts.run_facts import run_page
-from benchrigor.report.tables import tabulate
+from benchrigor.report.tables import facts_of_runs
 from benchrigor.testing import FakeClock, StepWarmUp, SyntheticWorkload
 
 Draw = Callable[[int], np.ndarray]
@@ -188,26 +189,32 @@ CAUSES |= {
     "a page of five metrics": lambda: run_page(
         replace(few(1.0, 1.1), analyses=few(1.0, 1.1).analyses * 5)
     ),
-    "a table of endings": lambda: tabulate(
-        [ended(reason, name=f"{reason}") for reason in (*StopReason, None)]
+    "a table of endings": lambda: page_of_facts(
+        facts_of_runs([ended(reason, name=f"{reason}") for reason in (*StopReason, None)])
     ),
-    "a table of what has no number": lambda: tabulate(
-        [
-            ended(
-                StopReason.TIME_BUDGET,
-                Notice.of(Code.NOT_CONVERGED),
-                Notice.of(
-                    Code.HARDLY_UNDISTURBED, undisturbed=1, taken=9, noun_="reading", lost_=0.5
+    "a table of what has no number": lambda: page_of_facts(
+        facts_of_runs(
+            [
+                ended(
+                    StopReason.TIME_BUDGET,
+                    Notice.of(Code.NOT_CONVERGED),
+                    Notice.of(
+                        Code.HARDLY_UNDISTURBED, undisturbed=1, taken=9, noun_="reading", lost_=0.5
+                    ),
+                    Notice.of(Code.COARSE_CLOCK, "zeros", n=9),
+                    Notice.of(Code.NO_STABLE_PHASE, "levels"),
                 ),
-                Notice.of(Code.COARSE_CLOCK, "zeros", n=9),
-                Notice.of(Code.NO_STABLE_PHASE, "levels"),
-            ),
-            synthetic(),
-        ]
+                synthetic(),
+            ]
+        )
     ),
-    "a table of medians and means": lambda: tabulate(
-        [RECORDS["the median of averages"](), RECORDS["a rate"]()]
+    "a table of medians and means": lambda: page_of_facts(
+        facts_of_runs([RECORDS["the median of averages"](), RECORDS["a rate"]()])
     ),
-    "a table at full pace": lambda: tabulate([paced(), paced(references=False)]),
-    "a narrow table": lambda: tabulate([synthetic(), ended(StopReason.STOP_REQUESTED)]).at(40),
+    "a table at full pace": lambda: page_of_facts(
+        facts_of_runs([paced(), paced(references=False)])
+    ),
+    "a narrow table": lambda: page_of_facts(
+        facts_of_runs([synthetic(), ended(StopReason.STOP_REQUESTED)])
+    ).at(40),
 }

@@ -21,8 +21,9 @@ from benchrigor.model import Code, Comparison, Notice, RunRecord, Verdict
 from benchrigor.model.notice import Finding, Fitness
 from benchrigor.report import plot_trace, plot_work, render
 from benchrigor.report.doctor_text import render_findings
+from benchrigor.report.fact import Depth, rows_of
 from benchrigor.report.facts.comparison_facts import comparison_page
-from benchrigor.report.tables import command_table
+from benchrigor.report.tables import facts_of_commands
 from benchrigor.report.writers.formats import write_records
 from benchrigor.testing import FakeClock
 from benchrigor.units import Direction
@@ -125,7 +126,8 @@ def commands(references: bool = True, **options: object) -> str:
         name: replace(each, name=name, options=replace(each.options, **options))  # type: ignore[arg-type]
         for name, each in made.items()
     }
-    return page(command_table(named, {name: each.estimate() for name, each in named.items()}))
+    estimates = {name: record.estimate() for name, record in named.items()}
+    return page(rows_of(facts_of_commands(named, estimates), Depth.PAGE))
 
 
 def written(to: str, *names: str, metric: str | None = None) -> Iterator[str]:

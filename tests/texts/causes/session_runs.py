@@ -19,8 +19,9 @@ import benchrigor as br
 from benchrigor.model import Delays, Metric, Notice, Options, Round, RoundPlan, RunRecord
 from benchrigor.protocols import Recorder
 from benchrigor.report import explain, render
+from benchrigor.report.fact import page_of_facts
 from benchrigor.report.facts.run_facts import run_page
-from benchrigor.report.tables import tabulate
+from benchrigor.report.tables import facts_of_runs
 from benchrigor.session import Session
 from benchrigor.testing import FakeClock, FakeMeter, MemoryStore, SyntheticWorkload
 from benchrigor.units import Quantity
@@ -342,7 +343,7 @@ CAUSES: dict[str, Callable[[], object]] = {
     ),
     "one reading": lambda: [
         str(record := units(np.array([30.0]))),
-        tabulate([record]),
+        page_of_facts(facts_of_runs([record])),
         lines_with("~", explain(record)),
     ],
     "a candidate that leaks": lambda: str(

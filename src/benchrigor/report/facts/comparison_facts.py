@@ -5,12 +5,23 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from benchrigor.layout import WIDTH, Line, Page, Part, page, table, wrapped
+from benchrigor.layout import WIDTH, Line, Page, page, table
 from benchrigor.model import Code, Comparison, Decision, Estimate, Verdict
 from benchrigor.model.comparison import Family, NullArm, is_alone, mean_change
 from benchrigor.model.estimate import change_of, show_change
 from benchrigor.model.text import no_number, say_end, show_chance, show_estimate, within_sentence
-from benchrigor.report.fact import Depth, Fact, advice_on, chosen, known, marked, rows_of, told_by
+from benchrigor.report.fact import (
+    Depth,
+    Fact,
+    advice_on,
+    chosen,
+    known,
+    list_rows,
+    rows_of,
+    sentence,
+    told_by,
+    warn,
+)
 from benchrigor.safe_text import escaped
 from benchrigor.stats.figures_at_full_speed import AT_FULL_SPEED
 from benchrigor.units import (
@@ -200,8 +211,8 @@ def comparison_page(comparison: Comparison, *, whole: bool = False) -> Page:
     return page([head, *rows, *advice])
 
 
-def family_page(family: Family) -> Page:
-    """Return a table of comparisons, with the rules of their verdicts below it."""
+def facts_of_family(family: Family) -> list[Fact]:
+    """Return a table of comparisons, the rules of their verdicts, and why some have none."""
     rows = [("name", "change [interval]", "visible", "p adj.", "verdict")]
     files = {name.partition("::")[0] for name in family.comparisons}
     for name, comparison in family.comparisons.items():
@@ -211,7 +222,24 @@ def family_page(family: Family) -> Page:
         short = name.partition("::")[2] if len(files) == 1 else ""  # of pytest, in one file
         change, verdict = comparison.show_change(), family.verdicts[name]
         rows.append((short or name, change, least, chance, verdict))
-    return page([*table(rows, "<<>><"), *_footer(family)])
+    *mean, rule = said_of_family(family)
+    is_visible = any(least is not None for least in family.visible.values())
+    visible_means = "visible: the smallest change that would be called one in 4 of 5 cases"
+    chance_means = "p adj.: the chance of such a change by luck, adjusted for all rows"
+    notices = [notice for notice in family.notices if notice.code is not Code.NO_RATIO]
+    return known(
+        list_rows("comparisons", table(rows, "<<>><")),
+        sentence("geometric mean", "".join(mean)),
+        sentence("rule", rule),
+        sentence("visible", visible_means * is_visible),
+        sentence("p-value", chance_means),
+        *told_by((), notices, depth=Depth.PAGE),
+        *(
+            warn(f"{name}: {no_number(one.notices)}")
+            for name, one in family.comparisons.items()
+            if one.ratio is None
+        ),
+    )
 
 
 def said_of_family(family: Family) -> Iterator[str]:
@@ -300,18 +328,3 @@ def _more(comparison: Comparison) -> str:
         seconds = comparison.elapsed_s * comparison.required / comparison.ratio.n
         more += f" (about {show_duration(seconds)})"
     return more
-
-
-def _footer(family: Family) -> list[Part]:
-    lines: list[Part] = []
-    for said in said_of_family(family):
-        lines += wrapped(said, hanging=2)
-    if any(least is not None for least in family.visible.values()):
-        lines.append("visible: the smallest change that would be called one in 4 of 5 cases")
-    lines.append("p adj.: the chance of such a change by luck, adjusted for all rows")
-    for notice in family.notices:
-        lines += [] if notice.code is Code.NO_RATIO else marked(notice)
-    for name, one in family.comparisons.items():
-        if one.ratio is None:
-            lines += wrapped(f"{name}: {no_number(one.notices)}", "  ! ", style="yellow")
-    return lines

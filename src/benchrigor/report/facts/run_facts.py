@@ -12,6 +12,7 @@ from benchrigor.report.fact import (
     advice_on,
     chosen_of_run,
     deeper,
+    facts_of,
     known,
     rows_of,
     step,
@@ -27,21 +28,8 @@ from benchrigor.units import many, show_duration, show_value
 _MOST_METRICS = 3
 
 
-def facts_of(record: RunRecord) -> list[Fact]:
-    """Return all that was found in a run, in the order of its report.
-
-    Parameters
-    ----------
-    record
-        Of a finished or a running session.
-
-    Examples
-    --------
-    >>> import benchrigor as br
-    >>> facts = facts_of(br.measure(dict, name="dict()", budget_s=0.05))
-    >>> facts[0].key  # the number in short, or that there is none
-    'short'
-    """
+def facts_of_run(record: RunRecord) -> list[Fact]:
+    """Return all that was found in a run, in the order of its report."""
     several = len(record.analyses) > 1
     facts, notices = facts_of_line(record), list[Fact]()
     for index, analysis in enumerate(record.analyses):

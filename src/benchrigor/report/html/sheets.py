@@ -14,15 +14,14 @@ from benchrigor.model import Analysis, Comparison, RunRecord, Verdict
 from benchrigor.model.analysis import Kind
 from benchrigor.model.comparison import Family, SuiteComparison
 from benchrigor.model.run import Provenance
-from benchrigor.report.fact import Depth, Fact, known
+from benchrigor.report.fact import Depth, Fact, known, page_of, page_of_facts
 from benchrigor.report.facts.comparison_facts import (
     facts_of_comparison,
-    family_page,
     line_of_comparison,
 )
 from benchrigor.report.facts.machine_facts import facts_of_machine
 from benchrigor.report.facts.number_facts import label_of
-from benchrigor.report.facts.run_facts import facts_of
+from benchrigor.report.facts.run_facts import facts_of_run
 from benchrigor.report.html.sheet import BAD, DOUBTFUL, GOOD, Chapter, Picture, Sheet, filled
 from benchrigor.report.plots.forest_plot import plot_forest
 from benchrigor.report.plots.number_plots import (
@@ -31,7 +30,7 @@ from benchrigor.report.plots.number_plots import (
     plot_distribution,
 )
 from benchrigor.report.plots.trace_plot import plot_trace
-from benchrigor.report.tables import ranking_page, suite_page, tabulate
+from benchrigor.report.tables import facts_of_ranking, facts_of_runs
 from benchrigor.units import many, percent, show_duration
 
 TONES = {Verdict.BETTER: GOOD, Verdict.WORSE: BAD, Verdict.UNDECIDED: DOUBTFUL}
@@ -57,7 +56,7 @@ def sheet_of_run(record: RunRecord, *, pictures: int | None = None) -> Sheet:
         module, _, name = special.partition(":")
         made: Sheet = getattr(import_module(module), name)(record)
         return made
-    facts = facts_of(record)
+    facts = facts_of_run(record)
     machine = {fact.key for fact in facts_of_machine(record)}
     shown = [fact for fact in facts if fact.depth is not Depth.LINE and fact.key != "notice"]
     found = [fact for fact in shown if fact.depth is not Depth.EXPLAIN and fact.key not in machine]
@@ -103,7 +102,7 @@ def sheet_of_family(family: Family) -> Sheet:
         asked="Which of them differ, judged together?",
         answer=repr(family),
         tone=_tone_of(family.verdicts.values()),
-        chapters=[Chapter(heading="Comparisons", items=[family_page(family)])],
+        chapters=[Chapter(heading="Comparisons", items=[page_of(family)])],
         pictures=forest_of(family.comparisons, family.verdicts),
         notices=family.notices,
     )
@@ -118,7 +117,7 @@ def sheet_of_suites(suites: SuiteComparison) -> Sheet:
         asked=f"Which benchmarks of {others} differ from those of {suites.baseline}?",
         answer=repr(suites),
         tone=_tone_of(verdicts),
-        chapters=[Chapter(heading="Benchmarks", items=[suite_page(suites)])],
+        chapters=[Chapter(heading="Benchmarks", items=[page_of(suites)])],
         pictures=[
             replace(picture, title=f"{picture.title} in {file}")
             for file, family in suites.families.items()
@@ -133,7 +132,7 @@ def sheet_of_ranking(records: dict[str, RunRecord]) -> Sheet:
         name=many(len(records), "run"),
         asked="Which is the best?",
         answer=repr(records),
-        chapters=[Chapter(heading="Runs", items=[ranking_page(records)])],
+        chapters=[Chapter(heading="Runs", items=[page_of_facts(facts_of_ranking(records))])],
         members=[sheet_of_run(record) for record in records.values()],
     )
 
@@ -144,7 +143,7 @@ def sheet_of_runs(records: Sequence[RunRecord], name: str) -> Sheet:
         name=name,
         asked="What are their numbers?",
         answer=f"{many(len(records), 'benchmark')} of {name}",
-        chapters=[Chapter(heading="Benchmarks", items=[tabulate(records)])],
+        chapters=[Chapter(heading="Benchmarks", items=[page_of_facts(facts_of_runs(records))])],
         members=[sheet_of_run(record, pictures=1) for record in records],
     )
 
