@@ -185,7 +185,7 @@ def _fill(axes: Axes, heights: tuple[Any, Any, Floats], colors: str, name: str) 
     is_log = heights[2].max() > heights[2].min() * _WIDE
     norm = LogNorm() if is_log else None
     locator = LogLocator(subs=_ROUND, numticks=99) if is_log else MaxNLocator(8)
-    filled = axes.contourf(*heights, locator=locator, cmap=colors, norm=norm)
+    filled = axes.contourf(*heights, locator=locator, cmap=colors, norm=norm, extend="both")
     axes.contour(*heights, levels=filled.levels, colors="white", linewidths=0.4)
     bar = axes.figure.colorbar(filled, ax=axes, format=lambda level, _: f"{level:.4g}")
     bar.set_ticks([*filled.levels], minor=False)

@@ -39,6 +39,7 @@ _TRACE = (
     "and rounds that do not count are shaded."
 )
 _LONGEST = 400  # characters of an answer
+_MOST_DRAWN = 50  # benchmarks of a file: to draw more takes longer than readers wait
 _OF_KIND = {
     "choice": "benchrigor.workbench.sheets:sheet_of_stored_choice",
     "map": "benchrigor.workbench.sheets:sheet_of_stored_map",
@@ -139,12 +140,16 @@ def sheet_of_ranking(records: dict[str, RunRecord]) -> Sheet:
 
 def sheet_of_runs(records: Sequence[RunRecord], name: str) -> Sheet:
     """Return the sheet of the benchmarks of a file, each with its own."""
+    some = f", the first {_MOST_DRAWN} with pictures" * (len(records) > _MOST_DRAWN)
     return Sheet(
         name=name,
         asked="What are their numbers?",
-        answer=f"{many(len(records), 'benchmark')} of {name}",
+        answer=f"{many(len(records), 'benchmark')} of {name}{some}",
         chapters=[Chapter(heading="Benchmarks", items=[page_of_facts(facts_of_runs(records))])],
-        members=[sheet_of_run(record, pictures=1) for record in records],
+        members=[
+            sheet_of_run(record, pictures=int(index < _MOST_DRAWN))
+            for index, record in enumerate(records)
+        ],
     )
 
 
