@@ -1,6 +1,8 @@
 """The verbs that take files of other tools, of one benchmark or of several."""
 
+import html
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -202,3 +204,37 @@ def test_another_processor_or_system_is_another_machine(cli, tmp_path) -> None:
     assert cli("compare", "a", "b", "--same-machine").exit_code in {0, 3}
     for sides in (("a", "c"), ("a", "d"), ("4.json", "8.json")):
         assert cli("compare", *sides, "--same-machine").exit_code == 8
+
+
+def test_a_report_compares_files_and_holds_all_benchmarks(cli, suites) -> None:
+    """The answer, the changes as a picture, and a part for each file and benchmark."""
+    assert cli("report", "old.json", "new.json", "-o", "page.html").exit_code == 0
+    text = (suites / "page.html").read_text()
+    assert "1 better, 1 worse, 1 equivalent" in text
+    assert re.findall(r"<b>([^<]*)\.</b>", text)[0] == "Changes in new.json"
+    parts = [html.unescape(name) for name in re.findall(r"<summary><h2>([^<]*)</h2>", text)]
+    both = ["parse", "render", "load"]
+    assert parts == ["old.json", *both, "gone", "new.json", *both, "added"]
+    assert text.count("<svg") == 1 + 8
+    before = cli("report", "old.json", "-o", "page.html")
+    assert before.exit_code == 2
+    assert "--force" in before.stderr
+    assert cli("report", "old.json", "-o", "page.html", "--force").exit_code == 0
+
+
+def test_of_many_benchmarks_a_report_draws_the_first(cli, tmp_path) -> None:
+    write_suite(tmp_path / "many.json", 1, **{f"b{index}": 1.0 for index in range(52)})
+    assert cli("report", "many.json", "-o", "page.html").exit_code == 0
+    text = (tmp_path / "page.html").read_text()
+    assert "52 benchmarks of many.json, the first 50 with pictures" in text
+    assert text.count("<svg") == 50
+
+
+def test_a_report_says_why_sources_cannot_be_compared(cli, tmp_path) -> None:
+    for name, unit in (("one", "ms"), ("other", "B")):
+        told = {"name": name, "unit": unit, "values": [1.0, 2.0, 3.0, 2.5]}
+        (tmp_path / f"{name}.json").write_text(json.dumps(told))
+    assert cli("report", "one.json", "other.json", "-o", "page.html").exit_code == 0
+    text = (tmp_path / "page.html").read_text()
+    assert 'class="answer doubtful"' in text
+    assert "How do they compare?" in text
