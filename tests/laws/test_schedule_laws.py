@@ -21,7 +21,7 @@ NEW = Headway(elapsed_s=1.0, readings=10, last_readings=10, last_s=0.1, to_next_
 
 
 def alone(seed: int) -> Schedule:
-    return Alone(Options(), seed, None, None)
+    return Alone(Options(), seed, lambda _: None, None)
 
 
 def blocks(seed: int, *, by_round: bool = False) -> Schedule:

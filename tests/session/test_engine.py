@@ -38,7 +38,6 @@ from benchrigor.model import (
 from benchrigor.protocols import LastingWorkload, Recorder
 from benchrigor.session import Session, default_rules
 from benchrigor.session.engine import Engine
-from benchrigor.session.measured_metrics import MeasuredMetrics
 from benchrigor.session.schedules import next_readings
 from benchrigor.testing import FakeClock, MemoryStore
 
@@ -311,15 +310,14 @@ class Unread(list[np.ndarray]):
 
 @pytest.mark.parametrize("size", [0, 1, 40])
 def test_a_round_costs_the_same_after_any_number_of_others(size: int) -> None:
-    metrics = MeasuredMetrics(Options(), (Metric(name="time", unit="s"),), None)
+    engine = engine_of(Options(), (Metric(name="time", unit="s"),))
     values: dict[str, Any] = {"readings": {"time": 1.0}}
     if size:
         values = {"unit_readings": {"time": np.ones(size)}}
     for index in range(5):
         finished = Round(plan=RoundPlan(index=index), elapsed_ns=10**9, **values)
-        metrics.check(finished)
-        metrics.take(finished)
-        metrics.spend(finished, index + 1.0)
-        so_far = metrics.by_name["time"]
+        engine.goal.check(finished)
+        engine.goal.take(finished, engine)
+        so_far = engine.goal.by_name["time"]
         so_far.chunks = Unread(so_far.chunks) if index == 0 else so_far.chunks
         assert so_far.units == (index + 1) * max(size, 1)

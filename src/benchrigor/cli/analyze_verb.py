@@ -28,8 +28,8 @@ from benchrigor.report import explain as explanation
 from benchrigor.report import plot_trace
 from benchrigor.report.fact import page_of_facts
 from benchrigor.report.tables import facts_of_runs
-from benchrigor.session.measured_metrics import SPEED
 from benchrigor.session.replays import analyse_file, record_of_pairs
+from benchrigor.stats.readings.given_metrics import SPEED
 
 
 @click.command(

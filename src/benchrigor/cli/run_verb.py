@@ -38,8 +38,8 @@ from benchrigor.model import Metric, Options
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.codec import is_there
 from benchrigor.model.options import Work, check_work
-from benchrigor.session.measured_metrics import SPEED
 from benchrigor.session.measuring import pieces_for
+from benchrigor.stats.readings.given_metrics import SPEED
 from benchrigor.units import show_duration
 from benchrigor.workloads import Pick
 from benchrigor.workloads.named_functions import names_function

@@ -24,9 +24,9 @@ from benchrigor.model.checks import attempt, is_number, refuse, wrong_values
 from benchrigor.model.one_line import Reported
 from benchrigor.model.options import SHORTEST_PIECE_S, USUAL_TARGET
 from benchrigor.protocols import Clock, Store, Workload
-from benchrigor.session.measured_metrics import SPEED
 from benchrigor.session.schedules import Rotation, check_seed, seed_of
 from benchrigor.session.session import Session, meter_for
+from benchrigor.stats.readings.given_metrics import SPEED
 from benchrigor.units import Direction, many, show_duration
 from benchrigor.workloads import AmountWorkload, CallableWorkload
 from benchrigor.workloads.named_functions import awaits, takes_amount, wrong_function

@@ -13,22 +13,36 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import scipy
 
-from benchrigor.model import Analysis, Metric, Options, References, Round, StablePhase
+from benchrigor.errors import DetectorFailed
+from benchrigor.model import (
+    Analysis,
+    Code,
+    Metric,
+    Notice,
+    Options,
+    References,
+    Round,
+    StablePhase,
+    Width,
+)
 from benchrigor.model.machine import INTERPRETER
 from benchrigor.model.series import Floats
 from benchrigor.protocols import Detector
+from benchrigor.session.stop_rules import agrees
 from benchrigor.stats.phases.stable_phase import ReferencesAlong
+from benchrigor.stats.readings.analysis import look, observed_of, report
 from benchrigor.stats.readings.asked_readings import (
-    AtLook,
     Readings,
     Unit,
     join_series,
+    next_check,
     wanted_half_width,
 )
 from benchrigor.stats.readings.inference_units import unit_of
 from benchrigor.stats.series.interval import MIN_FOR_VARIANCE
 from benchrigor.stats.series.undisturbed import Groups, join_groups
 from benchrigor.stats.statistics.shares_and_quantiles import whole_of
+from benchrigor.stats.statistics.statistic import rough_figure, statistic_for
 from benchrigor.units import Quantity
 
 T = TypeVar("T")
@@ -94,9 +108,9 @@ class MetricReadings:
 
     metric: Metric
     unit: Unit  # that their rounds give; few readings may be taken for another
-    first_check: int
-    next_check: int
-    fewest: int  # units that may suffice where an end is forced
+    options: Options
+    detector: Detector | None
+    ended: bool  # whether no reading can follow
     is_forced: bool = False  # whether the budgets end before the second full look
     chunks: list[Floats] = field(default_factory=list)  # of rounds, later of series
     groups: list[Groups] = field(default_factory=list)  # the same
@@ -117,10 +131,13 @@ class MetricReadings:
     looked_at: int = 0  # units then
     pieces_over: int = 0  # that there are readings of
     agreed: bool = False  # whether it agrees with the one before
+    first_check: int = field(init=False)
+    next_check: int = field(init=False)
 
-    def add(
-        self, finished: Round, values: Floats, options: Options, detector: Detector | None
-    ) -> bool:
+    def __post_init__(self) -> None:
+        self.first_check, self.next_check = self.unit.first_looks(self.options)
+
+    def add(self, finished: Round, values: Floats) -> bool:
         """Add the readings of a round; return whether they can make an estimate.
 
         Raises
@@ -132,7 +149,9 @@ class MetricReadings:
         groups = self.unit.groups_of(finished, values, self.metric)
         # Rounds of one reading each so far are taken for single readings, and a longer one ends
         # that.
-        alone = Readings(series=(values,), unit=self.unit, options=options, detector=detector)
+        alone = Readings(
+            series=(values,), unit=self.unit, options=self.options, detector=self.detector
+        )
         cut = self.unit.cut_alone(alone, groups)
         usable = all(phase.n >= MIN_FOR_VARIANCE for phase in cut) and self.unit.is_usable(values)
         self.phases += cut
@@ -148,34 +167,111 @@ class MetricReadings:
         self.batch = max(self.batch, calls)
         return usable or self.is_single
 
-    def arranged(self, options: Options, detector: Detector | None, *, ended: bool) -> Readings:
-        """Return the readings so far, as they are analysed."""
-        unit, series, groups, notices = self._at_look(options)
-        is_one = len(series) == 1 and not self.is_single and self.metric.is_duration
+    def spend(self, spent: Sequence[tuple[float | None, float, float]]) -> None:
+        """Note whether the rest of the budgets is too small for two full looks.
+
+        ``spent`` is each budget, how much of it all rounds spent, and the last one. The pace is
+        taken from the last round, or from all so far if that is faster: a first call may take
+        longer than many others.
+        """
+        left = max(next_check(self.first_check) - self.units, 0)
+        self.is_forced = any(
+            used + left * min(used / max(self.units, 1), last / self.last_units) > most
+            for most, used, last in spent
+            if most is not None
+        )
+
+    def end_pieces(self, stop: int) -> None:
+        """Take all pieces before this one for over."""
+        self.pieces_over = len({piece for piece in self.series if piece < stop})
+
+    def end(self) -> None:
+        """Take the workload for over: analyse again, since the last readings may be a cool-down."""
+        self.ended, self.analysis, self.report = True, None, None
+
+    def arranged(self) -> Readings:
+        """Return the readings so far, as they are analysed: the rounds of each series joined."""
+        self.chunks = _by_series(self.series, self.chunks, join_series)
+        self.groups = _by_series(self.series, self.groups, join_groups)
+        self.series = [*dict.fromkeys(self.series)]
+        found = self.unit.at_look(self.chunks, self.groups, self.options)
+        is_one = len(found.series) == 1 and not self.is_single and self.metric.is_duration
         return Readings(
-            series=series,
-            unit=unit,
+            series=found.series,
+            unit=found.unit,
             metric=self.metric,
-            options=options,
+            options=self.options,
             phases=() if self.is_single else tuple(self.phases),
-            detector=detector,
+            detector=self.detector,
             weights=np.array(self.weights) if len(self.weights) == self.n else None,
             batch=self.batch,
             busy_s=self.busy_s if self.metric.is_duration else 0.0,
             is_forced=self.is_forced,
             references=references_along(self.timed) if is_one else None,
-            ended=ended,
-            notices=notices,
-        ).without_disturbed(groups)
+            ended=self.ended,
+            notices=found.notices,
+        ).without_disturbed(found.groups)
 
-    def _at_look(self, options: Options) -> AtLook:
-        """Join the rounds of each series, and return what a look takes them for."""
-        self.chunks = _by_series(self.series, self.chunks, join_series)
-        self.groups = _by_series(self.series, self.groups, join_groups)
-        self.series = [*dict.fromkeys(self.series)]
-        return self.unit.at_look(self.chunks, self.groups, options)
+    def look(self, *, fully: bool) -> int:
+        """Analyse the readings if there are new ones, and choose when to analyse them again.
 
-    def out_of_reach(self, options: Options, elapsed_s: float) -> float | None:
+        Not ``fully``, only a line through work and duration, which is shown after each round.
+        Return how many rounds have no phase with a variance, if none of enough has one.
+        """
+        rejected, is_new = 0, self.analysis is None or self.analysed < self.n
+        if is_new and (fully or self.unit.is_line):
+            found = self.analysis = look(self.arranged())
+            self.analysed, rounds = self.n, len(self.chunks)
+            if rounds >= self.first_check and unit_of(found).has_no_phase(found):
+                rejected = rounds
+        if fully and self.units >= self.next_check:
+            self.next_check = self.unit.next_look(self.units, self.first_check)
+        if fully and self.analysis is not self.looked:
+            self.agreed = self._agrees()
+            self.looked, self.looked_at = self.analysis, self.units
+        return rejected
+
+    def _agrees(self) -> bool:
+        """Whether two looks agree: both full, or both early at what does not move."""
+        if self.analysis is None or self.looked is None:
+            return False
+        known = self.analysis.estimate
+        if known is None or not agrees(known, self.looked.estimate):
+            return False
+        if self.unit.early_look is None or self.looked_at >= self.first_check:
+            return True
+        return not self.is_full and not self.unit.may_move(self.arranged(), known.n_effective)
+
+    def in_full(self) -> Analysis:
+        """Return the analysis for the record, made once, even if the detector fails."""
+        if self.report is None or self.reported < self.n:
+            fresh, self.reported = self.analysed == self.n, self.n
+            try:
+                self.report = report(self.arranged(), self.analysis if fresh else None)
+            except DetectorFailed as error:
+                self.report = self.described(Notice.of(Code.DETECTOR_FAILED, why_=str(error)))
+        return self.report
+
+    def described(self, why: Notice) -> Analysis:
+        """Describe readings that cannot be analysed."""
+        observed = observed_of(self.arranged())
+        return Analysis(
+            metric=self.metric, kind=self.unit.kind, n=self.n, notices=(why,), observed=observed
+        )
+
+    def rough_figure(self, most: int) -> Width | None:
+        """Return a rough figure of the last readings, or of the figures of restarted rounds.
+
+        Various work has none.
+        """
+        asked = statistic_for(self.options.statistic)
+        if (latest := self.unit.latest(self.chunks, most, asked)) is None:
+            return None
+        values, statistic = latest
+        figure = rough_figure(values, statistic=statistic, confidence=self.options.confidence)
+        return Width(metric=self.metric, estimate=figure)
+
+    def out_of_reach(self, elapsed_s: float) -> float | None:
         """Return the relative half-width that the budget allows if the target cannot be reached.
 
         Half-widths shrink with the root of the time. The target is out of reach if even the least
@@ -183,7 +279,7 @@ class MetricReadings:
         readings, or rounds, that the budget holds. It is infinite without an estimate, and None if
         the target can be reached, or if that is not known yet.
         """
-        units = self.units
+        units, options = self.units, self.options
         analysis = self.analysis or self.empty_analysis()
         is_soon = elapsed_s < (SINCE_S if units > 1 else FIRST_S)
         if is_soon or not units or not math.isfinite(options.budget_s):
@@ -223,11 +319,6 @@ class MetricReadings:
         """Units of inference so far: readings, or rounds that count."""
         return self.now.units_of(self.n, self.usable, self.pieces_over)
 
-    @property
-    def disturbed(self) -> int:
-        """How many of the units did not count in the last analysis because of delay."""
-        return 0 if self.analysis is None else self.now.disturbed_of(self.analysis)
-
     def empty_analysis(self) -> Analysis:
         """Return an analysis without a look."""
         return Analysis(metric=self.metric, kind=self.now.kind, n=self.n)
@@ -250,14 +341,12 @@ class MetricReadings:
     @property
     def is_missing(self) -> bool:
         """Whether too few of the units count for a look of its kind."""
-        may_be_few = self.is_early and self.is_forced and not self.is_single
-        least = self.fewest if may_be_few else self.first_check
-        return self.units - self.disturbed < least
-
-    @property
-    def check_after(self) -> int:
-        """Units at the look after one at those so far."""
-        return self.unit.next_look(self.units, self.first_check)
+        least, disturbed = self.first_check, 0
+        if self.is_early and self.is_forced and not self.is_single:
+            least = min(self.unit.evidence(self.options.preset).fewest, least)
+        if self.analysis is not None:
+            disturbed = self.now.disturbed_of(self.analysis)
+        return self.units - disturbed < least
 
     @property
     def to_next_check(self) -> int:

@@ -36,7 +36,6 @@ from benchrigor.model.series import Floats, as_series
 from benchrigor.protocols import Detector, StopRule
 from benchrigor.safe_text import hide_secrets
 from benchrigor.session.engine import Engine
-from benchrigor.session.measured_metrics import MeasuredMetrics
 from benchrigor.session.outcomes import without_readings
 from benchrigor.session.subject import Subject
 from benchrigor.stats.changepoints.detector import detect_changes
@@ -159,12 +158,12 @@ def _of_run(run: RunRecord, metric: str | None) -> Readings:
     taken = replace(options, detector="ranks")
     if any(notice.code is Code.THIS_PROCESS_ONLY for notice in record.session_notices):
         taken = replace(taken, rounds="continuous")  # nothing restarted them
-    measured = MeasuredMetrics(taken, record.metrics or None, None, recorded=ended)
+    subject = Subject(taken, record.metrics or None, recorded=ended)
     for round_ in record.counted_rounds:
-        measured.take(round_)
-    if (so_far := measured.by_name.get(asked.name)) is None:
+        subject.add(round_)
+    if (so_far := subject.by_name.get(asked.name)) is None:
         raise _without_readings(record, analysis)
-    return replace(measured.arranged(so_far), metric=asked, options=options, busy_s=0.0)
+    return replace(so_far.arranged(), metric=asked, options=options, busy_s=0.0)
 
 
 def _without_readings(record: RunRecord, analysis: Analysis) -> NotEstimable:
@@ -338,12 +337,12 @@ def _arrange(found: Result, _: Options | None = None) -> RunRecord:
     if isinstance(found, RunRecord):
         return ensure_analysed(found)
     options = _options_of(found, None)
-    measured = MeasuredMetrics(options, found.metrics, None, recorded=True)
+    subject = Subject(options, found.metrics, recorded=True)
     for round_ in found.rounds:
         with _naming(found.name):
-            measured.check(round_)
-        measured.take(round_)
-    known = {name: metric.empty_analysis() for name, metric in measured.by_name.items()}
+            subject.check(round_)
+        subject.add(round_)
+    known = {name: metric.empty_analysis() for name, metric in subject.by_name.items()}
     lacking = [without_readings(metric, found.rounds) for metric in found.metrics]
     if not found.rounds:
         lacking = [replace(analysis, notices=found.notices) for analysis in lacking]

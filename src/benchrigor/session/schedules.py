@@ -6,7 +6,7 @@ A schedule sees durations, counts and widths. A ratio that it saw could choose w
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from benchrigor.model.checks import checked
 from benchrigor.model.options import LATEST
 from benchrigor.settings import SETTINGS
 from benchrigor.stats.statistics.statistic import readings_per_invocation
-from benchrigor.stats.wps.work_schedule import NextWork, WorkSchedule, with_work
+from benchrigor.stats.wps.work_schedule import NextWork, with_work
 
 State = Mapping[str, Headway]  # of those under way, by name
 
@@ -56,14 +56,18 @@ class HookRaised(Exception):
 class Alone:
     """One subject, round after round.
 
-    ``amounts`` choose its work amounts, if they vary, and ``next_work`` may replace each.
+    ``amount`` gives its work in the time that is left, and ``next_work`` may replace it.
     """
 
     def __init__(
-        self, options: Options, seed: int, amounts: WorkSchedule | None, next_work: NextWork | None
+        self,
+        options: Options,
+        seed: int,
+        amount: Callable[[float], float | None],
+        next_work: NextWork | None,
     ) -> None:
         self.options = options
-        self._seed, self._amounts, self._next_work = seed, amounts, next_work
+        self._seed, self._amount, self._next_work = seed, amount, next_work
 
     def next(self, state: State) -> Turn:
         """Return the next round: its readings, work amount, seed and time limit.
@@ -89,11 +93,6 @@ class Alone:
             return Turn(order=(name,), plan=with_work(plan, self._next_work(plan)))
         except Exception as error:
             raise HookRaised from error
-
-    def _amount(self, left_s: float) -> float | None:
-        if self._amounts is not None:
-            return self._amounts.next(left_s)
-        return None if isinstance(self.options.work, tuple) else self.options.work
 
 
 def piece_after(piece: int, elapsed_s: float, reading_s: float, options: Options) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from benchrigor.errors import InvalidInput
 from benchrigor.model import (
     Analysis,
     Code,
@@ -25,7 +26,7 @@ from benchrigor.model.notice import leading
 from benchrigor.protocols import Detector, StopRule
 from benchrigor.safe_text import hide_secrets
 from benchrigor.session.engine import Engine
-from benchrigor.session.measured_metrics import MeasuredMetrics
+from benchrigor.session.metric_readings import MetricReadings
 from benchrigor.session.outcomes import (
     disagreement,
     no_readings,
@@ -45,8 +46,9 @@ from benchrigor.session.red_rounds import (
 )
 from benchrigor.session.schedules import Alone, piece_after
 from benchrigor.session.stop_rules import FEWEST_BLOCKS, LITTLE, SETTLED_S, default_rules
-from benchrigor.stats.changepoints.ruptures_adapter import Estimator
+from benchrigor.stats.changepoints.ruptures_adapter import Estimator, as_detector, detector_named
 from benchrigor.stats.readings.asked_readings import asked_half_width
+from benchrigor.stats.readings.given_metrics import given_metrics
 from benchrigor.stats.readings.inference_units import (
     SUCCESSIVE,
     share_of_width,
@@ -104,23 +106,30 @@ class Subject:
         self.name = hide_secrets(name)
         self.facts = dict(facts or {})
         self._rules = rules
-        self._recorded = recorded
-        self._measured = MeasuredMetrics(
-            self.options, metrics, detector, recorded=recorded, seed=seed
-        )
-        if self._measured.schedule is not None:
-            self._measured.schedule.tries_further = next_work is None
-        self.schedule = Alone(self.options, seed, self._measured.schedule, next_work)
+        given = as_detector(detector)
+        self._detector = given or detector_named(self.options.detector)
+        if given is not None and self.options.trim != "auto":
+            raise InvalidInput(
+                f"detector is given, expected None: trim is {self.options.trim!r}, and nothing is "
+                "looked for"
+            )
+        self.given = given_metrics(self.options, metrics, seed, tries_further=next_work is None)
+        self.by_name: dict[str, MetricReadings] = {}  # the metrics that readings came of
+        self.schedule = Alone(self.options, seed, self.given.amount, next_work)
         self.kept_levels: dict[str, list[tuple[float, float]]] = {}  # of the reference, before
         self.rounds: list[Round] = []
         self._piece = 0  # under way; their number when all are over
         self._red: dict[int, None] = {}
+        self._rejected = 0  # latest rounds in a row that allow no estimate
+        self._recorded = self._has_ended = recorded
 
     def restart_rounds(self) -> None:
         """Take every round for a fresh process, unless the options say otherwise."""
         if self.options.rounds == "auto":
             self.options = replace(self.options, rounds="restarted")
-            self._measured.options = self.schedule.options = self.options
+            self.given.options = self.schedule.options = self.options
+            for metric in self.by_name.values():
+                metric.options = self.options
 
     def headways(self, engine: Engine[Subject]) -> dict[str, Headway]:
         """Return what its schedule sees."""
@@ -129,7 +138,7 @@ class Subject:
     def headway(self, engine: Engine[Subject]) -> Headway:
         """Return what a schedule sees of it."""
         last = self.rounds[-1] if self.rounds else None
-        many = [metric for metric in self._measured.by_name.values() if metric.unit.many]
+        many = [metric for metric in self.by_name.values() if metric.unit.many]
         restarted = [metric for metric in many if metric.unit.restarted]
         splits = [metric.analysis.split for metric in restarted if metric.analysis is not None]
         return Headway(
@@ -156,17 +165,17 @@ class Subject:
     @property
     def _reading_s(self) -> float:
         """Minimum time of the next call of a function."""
-        if self._measured.schedule is not None:
-            return self._measured.schedule.shortest_round_s
-        last = self.rounds[-1] if self.rounds else None
-        one_process = any(metric.unit.one_process for metric in self._measured.by_name.values())
-        if last is None or not last.n_readings or not (one_process or last.cut):
-            return 0.0
-        return last.elapsed_ns / 1e9 / last.n_readings
+        units = [metric.unit for metric in self.by_name.values()]
+        return self.given.least_s(self.rounds[-1], units) if self.rounds else 0.0
+
+    @property
+    def _required(self) -> list[MetricReadings]:
+        return [metric for metric in self.by_name.values() if metric.metric.must_satisfy]
 
     def check(self, finished: Round) -> None:
         """Raise InvalidInput if metrics are unknown or readings impossible."""
-        self._measured.check(finished)
+        known = {name: metric.unit for name, metric in self.by_name.items()}
+        refuse(self.given.problems_of(finished, known))
 
     def take(self, finished: Round, engine: Engine[Subject]) -> None:
         """Add a round that was checked."""
@@ -175,37 +184,66 @@ class Subject:
             with_stops([*self.rounds, finished], restarted=restarted)[-1],
             self.rounds,
             compare_whole=restarted,
-            varies=self._measured.schedule is not None,
+            varies=self.given.varies,
         )
         self.rounds.append(finished)
         if is_left_out:
             self._red[finished.plan.index] = None
-            self._measured.rejected += 1
+            self._rejected += 1
         else:
-            self._measured.take(finished)
-        self._measured.spend(finished, engine.elapsed_s)
-        self._piece = piece_after(
-            finished.plan.piece, engine.elapsed_s, self._reading_s, self.options
-        )
-        self._measured.end_pieces(self._piece)
+            self.add(finished)
+        elapsed_s = engine.elapsed_s
+        self._piece = piece_after(finished.plan.piece, elapsed_s, self._reading_s, self.options)
+        readings = max((metric.n for metric in self.by_name.values()), default=0)
+        for metric in self.by_name.values():
+            metric.spend(
+                [
+                    (self.options.budget_s, elapsed_s, finished.elapsed_ns / 1e9),
+                    (self.options.budget_readings, readings, finished.n_readings),
+                    (self.options.max_rounds, len(metric.timed), 1),
+                ]
+            )
+            metric.end_pieces(self._piece)
+
+    def add(self, finished: Round) -> None:
+        """Add the readings of a round to their metrics."""
+        self.given.metrics = self.given.after(finished)
+        metrics, usable = {metric.name: metric for metric in self.given.metrics}, False
+        for name, so_far in self.by_name.items():
+            so_far.metric = metrics.get(name, so_far.metric)
+        for name, unit, values in self.given.readings_of(finished):
+            if name not in self.by_name:
+                self.by_name[name] = MetricReadings(
+                    metric=metrics[name],
+                    unit=unit,
+                    options=self.options,
+                    detector=self._detector,
+                    ended=self._has_ended,
+                )
+            usable |= self.by_name[name].add(finished, values)
+        if usable or not finished.cut:  # one that was cut may have had no time to give anything
+            self._rejected = 0 if usable else self._rejected + 1
 
     @property
     def is_due(self) -> bool:
         """Whether there are enough new readings; without rules only the end needs an analysis."""
-        return self._rules != () and self._measured.is_due
+        return self._rules != () and any(metric.is_due for metric in self.by_name.values())
 
     @property
     def is_early(self) -> bool:
-        """Whether there are too few readings for a full look."""
-        return self._measured.is_early
+        """Whether a metric that must be satisfied has too few readings for a full look."""
+        return any(metric.is_early for metric in self._required)
 
     def look(self, *, fully: bool) -> None:
         """Analyse the readings so far."""
-        self._measured.look(fully=fully)
+        for metric in self.by_name.values():
+            self._rejected = max(self._rejected, metric.look(fully=fully))
 
     def rough_figure(self, most: int) -> Width | None:
-        """Make a figure of the latest readings."""
-        return self._measured.rough_figure(most)
+        """Make a figure of the latest readings of the first metric that must be satisfied."""
+        required = (metric.name for metric in self.given.metrics if metric.must_satisfy)
+        first = self.by_name.get(next(required, ""))
+        return first.rough_figure(most) if first is not None and first.n else None
 
     @property
     def rules(self) -> Sequence[StopRule]:
@@ -227,55 +265,59 @@ class Subject:
 
     def state(self, engine: Engine[Subject]) -> dict[str, Any]:
         """Return the progress."""
-        metrics = self._measured.by_name.values()
-        foreseen = (each for each in metrics if each.metric.must_satisfy and each.unit.is_foreseen)
-        widths = [each.out_of_reach(self.options, engine.elapsed_s) for each in foreseen]
-        analyses = tuple(each.analysis for each in metrics if each.analysis is not None)
+        metrics, required = self.by_name.values(), self._required
+        foreseen = (metric for metric in required if metric.unit.is_foreseen)
+        widths = [metric.out_of_reach(engine.elapsed_s) for metric in foreseen]
+        analyses = tuple(metric.analysis for metric in metrics if metric.analysis is not None)
+        enough = {metric.metric.name for metric in metrics if not metric.is_missing}
         return {
             "readings": max((metric.n for metric in metrics), default=0),
             "rounds": len(self.rounds) - len(self._red),
-            "rejected_rounds": self._measured.rejected,
+            "rejected_rounds": self._rejected,
             "analyses": analyses,
             "widths": tuple(
                 _width_of(each, self.options) for each in analyses if each.metric.must_satisfy
             ),
-            "agreed": self._measured.agreed,
+            "agreed": all(metric.agreed for metric in required),
             "reading_s": self._reading_s,
             "kept": sum(metric.n for metric in metrics),
             "reachable": max((width for width in widths if width is not None), default=None),
-            "missing": self._measured.missing,
+            "missing": tuple(
+                metric.name
+                for metric in self.given.metrics
+                if metric.must_satisfy and metric.name not in enough
+            ),
             "name": self.name,
             "piece": self.rounds[-1].plan.piece if self.rounds else 0,
         }
 
     def result(self, engine: Engine[Subject]) -> RunRecord:
         """Return the record of all rounds so far."""
-        if engine.decision is not None and engine.decision.reason is StopReason.EXHAUSTED:
-            self._measured.end()  # the last readings may be a cool-down
-        reports = self._measured.reports()
+        is_exhausted = (
+            engine.decision is not None and engine.decision.reason is StopReason.EXHAUSTED
+        )
+        if is_exhausted and not self._has_ended:
+            self._has_ended = True
+            for metric in self.by_name.values():
+                metric.end()
+        reports = [metric.in_full() for metric in self.by_name.values() if metric.n]
         counted = self._counted_rounds()
         red = say_left_out(len(self._red), len(self.rounds))
         all_red = self._describe_red_rounds(red)
-        analyses = all_red or tuple(
-            self._flag(reports[metric.name], engine)
-            if metric.name in reports
-            else without_readings(metric, self.rounds)
-            for metric in self._measured.metrics
-        )
-        analyses = self._with_pace(analyses, counted)
+        analyses = self._with_pace(all_red or self._analyses(reports, engine), counted)
         delayed = None if self._recorded else measured_interference(counted or self.rounds)
         interference = check_light(delayed, analyses)
         return RunRecord(
             name=self.name,
             options=self.options,
-            metrics=self._measured.metrics or tuple(analysis.metric for analysis in analyses),
+            metrics=self.given.metrics or tuple(analysis.metric for analysis in analyses),
             seed=self.seed,
             rounds=tuple(self.rounds),
             analyses=analyses,
             decision=engine.decision,
             session_notices=(
                 *with_light(self._all_notices(engine), interference, self.rounds),
-                *disagreement(counted, tuple(reports.values())),
+                *disagreement(counted, reports),
                 *(() if all_red else red),
                 *report_stops(interference),
                 *(
@@ -287,6 +329,18 @@ class Subject:
             subject=self.facts,
             interference=interference,
             red_rounds=tuple(self._red),
+        )
+
+    def _analyses(
+        self, reports: Sequence[Analysis], engine: Engine[Subject]
+    ) -> tuple[Analysis, ...]:
+        """Return the analyses of all metrics, also of those without a reading."""
+        known = {analysis.metric.name: analysis for analysis in reports}
+        return tuple(
+            self._flag(known[metric.name], engine)
+            if metric.name in known
+            else without_readings(metric, self.rounds)
+            for metric in self.given.metrics
         )
 
     def _counted_rounds(self) -> tuple[Round, ...]:
@@ -310,8 +364,11 @@ class Subject:
         """Describe the readings of rounds that are all left out; empty if one counts."""
         if not self.rounds or len(self._red) < len(self.rounds):
             return ()
-        anew = MeasuredMetrics(self.options, self._measured.metrics or None, None, seed=self.seed)
-        return anew.describe_refusal(self.rounds, red[0])
+        anew = Subject(self.options, self.given.metrics or None, seed=self.seed)
+        for round_ in self.rounds:
+            anew.add(round_)
+        described = (metric.described(red[0]) for metric in anew.by_name.values())
+        return tuple(replace(analysis, n=0) for analysis in described)
 
     def _flag(self, analysis: Analysis, engine: Engine[Subject]) -> Analysis:
         """Warn of an estimate of one process only, or one that did not reach its target."""
@@ -339,7 +396,7 @@ class Subject:
             for notice in round_.notices
         }
         no_data = []
-        if engine.decision is not None and not self._measured.metrics and not self._red:
+        if engine.decision is not None and not self.given.metrics and not self._red:
             no_data.append(no_readings(self.rounds))
         return (*engine.notices, *of_rounds.values(), *no_data)
 
