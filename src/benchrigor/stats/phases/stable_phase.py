@@ -474,15 +474,15 @@ class Search:
             raise DetectorFailed(f"detector {self.detector!r}: {InvalidInput(wrong)}")
         return points
 
-    def phase_of(self, series: Floats, points: ChangePoints | None = None) -> StablePhase:
-        """Find the stable phase of one series to measure, by its change points if they are known.
+    def phase_of(self, series: Floats) -> StablePhase:
+        """Find the stable phase of one series to measure.
 
         Raises
         ------
         DetectorFailed
             When the detector fails.
         """
-        points = points or self.changes_in(series)
+        points = self.changes_in(series)
         if points is not None and takes_longest(self.detector):
             return longest_segment(series, points)
         return measured_phase(series, self, points)

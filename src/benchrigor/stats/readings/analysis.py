@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Analysis, Code, Estimate, Metric, Notice, Observed, StablePhase
-from benchrigor.model.analysis import LevelFit, PhaseReason
+from benchrigor.model.analysis import PhaseReason
 from benchrigor.model.notice import Figure, Severity, is_of_modes, one_each
 from benchrigor.stats.changepoints.detector import name_averaging
 from benchrigor.stats.multimodality import (
@@ -30,12 +30,7 @@ from benchrigor.stats.readings.asked_readings import (
     wanted_half_width,
 )
 from benchrigor.stats.series.interval import MIN_FOR_VARIANCE, all_zero
-from benchrigor.stats.statistics.statistic import (
-    MINIMUM,
-    Fitting,
-    Quantile,
-    Several,
-)
+from benchrigor.stats.statistics.statistic import MINIMUM, Quantile
 from benchrigor.units import Direction, Quantity, show_duration, show_value
 
 
@@ -103,54 +98,6 @@ def estimate_cut(readings: Readings) -> Analysis:
     if found.estimate is None:
         return found
     return _saying(found, (*found.estimate.notices, *_of_batches(readings)))
-
-
-def combine_one(readings: Readings, fitting: Fitting) -> Analysis:
-    """Estimate the statistic of a single series."""
-    (series,) = readings.kept
-    fits: tuple[LevelFit, ...] = ()
-    if series is None:
-        return readings.analysis()
-    try:
-        known, fits = readings.statistic.of_series(series, fitting, readings.kept_weights)
-        return readings.analysis(estimate=readings.number(known), fits=fits)
-    except NotEstimable as error:
-        return readings.analysis(fits=fits, notices=(notice_of(error),))
-
-
-def combine_several(readings: Readings, fitting: Fitting) -> Analysis:
-    """Estimate the statistic of each series, and combine their values."""
-    fits: list[LevelFit] = []
-    values: list[float | None] = []
-    refusals: list[Notice] = []
-    for series in readings.kept:
-        value = None
-        try:
-            if series is not None:
-                value, found = readings.statistic.of_each(series, fitting)
-                fits += found
-        except NotEstimable as error:
-            refusals.append(notice_of(error))
-        values.append(value)
-    each = readings.analysis(fits=tuple(fits), levels=tuple(values))
-    counted = [
-        (series, value)
-        for series, value in zip(readings.kept, values, strict=True)
-        if series is not None and value is not None
-    ]
-    if not counted:
-        return replace(each, notices=tuple(refusals[:1]))
-    several = Several(
-        series=[series for series, _ in counted],
-        values=[value for _, value in counted],
-        fits=each.fits,
-        fitting=fitting,
-        unit=readings.unit.kind.noun,
-    )
-    try:
-        return replace(each, estimate=readings.number(readings.statistic.of_several(several)))
-    except NotEstimable as error:
-        return replace(each, notices=(notice_of(error),))
 
 
 def rejected_notices(rejected: int, total: int) -> tuple[Notice, ...]:
@@ -237,10 +184,9 @@ def describe(readings: Readings, analysis: Analysis) -> Analysis:
     if analysis.estimate is None or not readings.statistic.follows_pace:
         return analysis
     best = 0.9 if readings.metric.direction is Direction.HIGHER else 0.1
-    typical, floor = (
-        estimate_cut(replace(readings, statistic=Quantile(q), phases=analysis.phases)).estimate
-        for q in (0.5, best)
-    )
+    cut = replace(readings, phases=analysis.phases)
+    typical = estimate_cut(replace(cut, statistic=Quantile(0.5))).estimate
+    floor = estimate_cut(replace(cut, statistic=Quantile(best))).estimate
     return replace(analysis, typical=typical, floor=floor)
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from benchrigor.errors import NotEstimable
 from benchrigor.model import (
     Analysis,
     ChangePoints,
@@ -16,7 +17,7 @@ from benchrigor.model import (
     Options,
     StablePhase,
 )
-from benchrigor.model.analysis import Kind, PhaseLabel
+from benchrigor.model.analysis import Kind, LevelFit, PhaseLabel
 from benchrigor.model.notice import one_each
 from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
@@ -34,15 +35,15 @@ from benchrigor.stats.phases.stability_rules import may_move
 from benchrigor.stats.phases.stable_phase import (
     STABLE_SHARE,
     Search,
+    measured_phase,
     moved_on,
     short_run,
 )
 from benchrigor.stats.readings.analysis import (
-    combine_one,
-    combine_several,
     describe,
     estimate,
     needed_units,
+    notice_of,
     tell_of_modes,
 )
 from benchrigor.stats.readings.asked_readings import (
@@ -73,6 +74,7 @@ from benchrigor.stats.statistics.statistic import (
     MEAN,
     MIN_PIECES,
     Fitting,
+    Several,
     Statistic,
     few_pieces,
     split_variance,
@@ -118,6 +120,7 @@ class _Series(_Values):
     """Readings in one series."""
 
     fewest: int  # in which change points are looked for
+    transients: tuple[float, ...] = ()  # that are fitted along with its level
 
     def inferred(self, analysis: Analysis) -> int:
         """Return the number of readings."""
@@ -147,6 +150,19 @@ class _Series(_Values):
             found = (_choose(rest, readings, alone, points and points.within(1, series.size)),)
         return (behind_cold(series, cold, found),)
 
+    def combine(self, readings: Readings) -> Analysis:
+        """Estimate the statistic of the series."""
+        (series,) = readings.kept
+        fits: tuple[LevelFit, ...] = ()
+        if series is None:
+            return readings.analysis()
+        try:
+            fitting, weights = readings.fitting(self.transients), readings.kept_weights
+            known, fits = readings.statistic.of_series(series, fitting, weights)
+            return readings.analysis(estimate=readings.number(known), fits=fits)
+        except NotEstimable as error:
+            return readings.analysis(fits=fits, notices=(notice_of(error),))
+
     def complete(self, readings: Readings, analysis: Analysis) -> Analysis:
         """Add median, floor, subsessions and modes."""
         (values,) = replace(readings, phases=analysis.phases).kept
@@ -166,7 +182,7 @@ class _Successive(_Series):
     """Readings that continue one series, many per round."""
 
     kind, many, one_process, early_look = Kind.UNIT_READINGS, True, True, 10
-    fewest = MIN_FOR_CHANGES
+    fewest, transients = MIN_FOR_CHANGES, COMPLETE
 
     def evidence(self, preset: str | None) -> MinEvidence:
         """Return the evidence that the preset asks for."""
@@ -195,10 +211,6 @@ class _Successive(_Series):
             for labels in [[part.label for part in phase.phases]]
         )
 
-    def combine(self, readings: Readings) -> Analysis:
-        """Estimate the statistic of the series."""
-        return combine_one(readings, readings.fitting(COMPLETE))
-
     def tell(self, readings: Readings) -> tuple[Notice, ...]:
         """Warn of a warm-up that few readings hide; of a running session, that its phase ended."""
         n = readings.series[0].size
@@ -223,14 +235,10 @@ class _Successive(_Series):
 
 
 class _Single(_Series):
-    """One reading per round."""
+    """One reading per round, each behind its own warm-up."""
 
     kind = Kind.READINGS
     fewest = MIN_FOR_AUTOCORRELATION
-
-    def combine(self, readings: Readings) -> Analysis:
-        """Estimate the statistic of the series; each round had its own warm-up."""
-        return combine_one(readings, readings.fitting(()))
 
     def needed(self, readings: Readings, analysis: Analysis, excess: float) -> float:
         """Predict the rounds that make the interval narrow, disturbed ones included."""
@@ -238,7 +246,45 @@ class _Single(_Series):
         return needed * analysis.taken / analysis.n
 
 
-class _Pieces(_Values):
+class _ManySeries(_Values):
+    """Readings in several series, of which each gives a value."""
+
+    def fitting(self, readings: Readings) -> Fitting:
+        """Return how the value of each series is found."""
+        raise NotImplementedError
+
+    def combine(self, readings: Readings) -> Analysis:
+        """Estimate the statistic of each series, and combine their values."""
+        fitting, statistic = self.fitting(readings), readings.statistic
+        fits, values = list[LevelFit](), list[float | None]()
+        counted, refusals = list[tuple[Floats, float]](), list[Notice]()
+        for series in readings.kept:
+            value = None
+            try:
+                if series is not None:
+                    value, found = statistic.of_each(series, fitting)
+                    fits += found
+                    counted.append((series, value))
+            except NotEstimable as error:
+                refusals.append(notice_of(error))
+            values.append(value)
+        each = readings.analysis(fits=tuple(fits), levels=tuple(values))
+        if not counted:
+            return replace(each, notices=tuple(refusals[:1]))
+        several = Several(
+            series=[series for series, _ in counted],
+            values=[value for _, value in counted],
+            fits=each.fits,
+            fitting=fitting,
+            unit=self.kind.noun,
+        )
+        try:
+            return replace(each, estimate=readings.number(statistic.of_several(several)))
+        except NotEstimable as error:
+            return replace(each, notices=(notice_of(error),))
+
+
+class _Pieces(_ManySeries):
     """Many readings per round, in parts of one run that may lie minutes apart."""
 
     kind, many, one_process, is_foreseen = Kind.PIECES, True, True, False
@@ -289,10 +335,9 @@ class _Pieces(_Values):
         found = SUCCESSIVE.cut(replace(readings, series=(first,)))
         return (first_piece(first, found), *map(whole_piece, others))
 
-    def combine(self, readings: Readings) -> Analysis:
-        """Combine the means or quantiles of the pieces."""
-        fitting = Fitting(confidence=readings.options.confidence, shortest=math.inf)
-        return combine_several(readings, fitting)
+    def fitting(self, readings: Readings) -> Fitting:
+        """Take the mean or quantile of each, and fit no level."""
+        return Fitting(confidence=readings.options.confidence, shortest=math.inf)
 
     def needed(self, _readings: Readings, _analysis: Analysis, _excess: float) -> None:
         """Predict nothing: pieces differ, however many readings they hold."""
@@ -302,7 +347,7 @@ class _Pieces(_Values):
         return describe(readings, analysis)
 
 
-class _Invocations(_Values):
+class _Invocations(_ManySeries):
     """Many readings per round, and every round has its own warm-up."""
 
     kind, many, restarted, early_look = Kind.INVOCATIONS, True, True, 4
@@ -379,17 +424,16 @@ class _Invocations(_Values):
         """Cut, fit and combine the readings; each level is in its fit."""
         return replace(estimate(readings), levels=())
 
-    def combine(self, readings: Readings) -> Analysis:
-        """Combine the levels or quantiles of the invocations.
+    def fitting(self, readings: Readings) -> Fitting:
+        """Fit a level to each, which is never merged into subsessions.
 
-        Several show their cool-down together; a single one may end in an unseen one. Their levels
-        are never merged into subsessions.
+        Several show their cool-down together; a single one may end in an unseen one.
         """
         fitting = readings.fitting(TRANSIENTS if len(readings.series) > 1 else COMPLETE)
         if fitting.method == SUBSESSIONS:
             transients = () if readings.statistic.q is None else fitting.transients
-            fitting = replace(fitting, method=LONG_RUN_VARIANCE, transients=transients)
-        return combine_several(readings, fitting)
+            return replace(fitting, method=LONG_RUN_VARIANCE, transients=transients)
+        return fitting
 
     def needed(self, readings: Readings, analysis: Analysis, excess: float) -> float:
         """Predict the readings of as many rounds as make the interval narrow."""
@@ -417,7 +461,7 @@ def _choose(
     series: Floats, readings: Readings, search: Search, points: ChangePoints | None = None
 ) -> StablePhase:
     """Choose the readings to measure; shares and subsessions have no average over time."""
-    phase = search.phase_of(series, points)
+    phase = measured_phase(series, search, points)
     if readings.options.method != LONG_RUN_VARIANCE or not readings.statistic.follows_pace:
         return phase
     return choose_at_one_pace(series, phase, search)
