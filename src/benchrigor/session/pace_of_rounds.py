@@ -15,9 +15,6 @@ from benchrigor.model.machine import COMMAND, COMMAND_CPU, COMMAND_REST, INTERPR
 from benchrigor.model.series import Floats
 from benchrigor.session.red_rounds import was_stopped
 from benchrigor.stats.figures_at_full_speed import (
-    AT_FULL_SPEED,
-    at_full_speed,
-    pieces_at_full_speed,
     reducible_share,
 )
 from benchrigor.stats.pace import (
@@ -31,12 +28,11 @@ from benchrigor.stats.pace import (
 )
 from benchrigor.stats.readings.inference_units import unit_of
 from benchrigor.stats.series.full_speed import fastest_level, full_speed
-from benchrigor.stats.series.interval import is_wide, scale
+from benchrigor.stats.series.interval import is_wide
 from benchrigor.stats.series.undisturbed import groups_of
-from benchrigor.stats.statistics.statistic import Statistic, reciprocal, statistic_for
+from benchrigor.stats.statistics.statistic import Statistic, statistic_for
 
 _MOST_WAITED = 0.005  # share of the time, up to which quantiles are as they would be without
-_MOST_OF_THEM = 0.75  # of the invocations: leaving out a few of them hardly matters
 _LEAST_WAIT = 0.1  # the share of starts that wait least show the own wait of a start
 _OF_COMMANDS = (COMMAND, COMMAND_CPU, COMMAND_REST)
 _LEAST_S = 1e-6  # the unit in which the kernel counts
@@ -94,12 +90,15 @@ def with_pace(
     pace = given(analysis, rounds, full_s, asked, sensitivity)
     if estimate is None or pace is None:
         return analysis
-    figure = _figure(analysis, estimate, pace, is_mean=asked.is_mean)
+    unit = unit_of(analysis)
+    figure = unit.at_full_speed(estimate, pace, is_mean=asked.is_mean)
     if figure is None or is_wide(figure):
         return replace(analysis, pace=pace)
     pace = replace(pace, reducible=reducible_share(figure, pace))
     if bounded:
-        figure = _not_beyond(figure, analysis)
+        disturbed = None if analysis.disturbed is None else analysis.disturbed.estimate
+        measured = [each.value for each in (estimate, disturbed) if each is not None]
+        figure = unit.not_beyond(figure, measured)
     if bounded and pace.of_command:
         figure = _not_below(_processor_time(rounds, asked), figure)
         pace = replace(pace, factor=min(figure.value / estimate.value, 1.0))
@@ -109,29 +108,6 @@ def with_pace(
         at_full_pace=figure,
         notices=(*analysis.notices, *figure.notices),
     )
-
-
-def _figure(
-    analysis: Analysis, estimate: Estimate, pace: Pace, *, is_mean: bool
-) -> Estimate | None:
-    """Return the estimate as it would be at full speed."""
-    if analysis.levels or (is_mean and pace.by_piece):
-        return pieces_at_full_speed(estimate, pace)
-    if analysis.wps is not None:  # a speed is the reciprocal of a time per work
-        speed = reciprocal(at_full_speed(reciprocal(estimate), pace))
-        return replace(speed, method=AT_FULL_SPEED)
-    return at_full_speed(estimate, pace, is_mean=is_mean)
-
-
-def _not_beyond(figure: Estimate, analysis: Analysis) -> Estimate:
-    """Return a figure at full speed; its interval is not wholly slower than the measured one."""
-    disturbed = None if analysis.disturbed is None else analysis.disturbed.estimate
-    values = [each.value for each in (analysis.estimate, disturbed) if each is not None]
-    if analysis.wps is not None:
-        slowest = max(values) / figure.high
-        return scale(figure, slowest) if slowest > 1.0 else figure
-    fastest = min(values) / figure.low if figure.low > 0.0 else 1.0
-    return scale(figure, fastest) if 0.0 < fastest < 1.0 else figure
 
 
 def _not_below(least: float, figure: Estimate) -> Estimate:
@@ -161,7 +137,8 @@ def _pace_of_readings(
     sensitivity: Sensitivity | None,
 ) -> Pace | None:
     """Return the pace that references in turn with readings show."""
-    is_paced = INTERPRETER in full_s and (analysis.metric.is_duration or analysis.wps)
+    unit = unit_of(analysis)
+    is_paced = INTERPRETER in full_s and unit.is_paced(analysis.metric)
     if analysis.estimate is None or not is_paced:
         return None
     segments = _segments(analysis, rounds)
@@ -169,21 +146,16 @@ def _pace_of_readings(
         return None
     if not statistic.is_mean and segments.waited > _MOST_WAITED:
         return None  # it is known only how much of a mean is waiting
-    several = unit_of(analysis).restarted
     pace = pace_of(
         segments,
         full_s[INTERPRETER],
         version=_version(rounds),
         statistic=statistic,
-        pieces=len(analysis.phases if several else analysis.levels) or 1,
-        processes=several,
+        pieces=unit.parts(analysis),
+        processes=unit.restarted,
         sensitivity=sensitivity,
     )
-    if pace is None or not (analysis.wps or not _tells_invocations(analysis, pace)):
-        return pace
-    # Segments hold durations relative to the line, or only some invocations have a level and may
-    # not represent the others: such a pace gives a factor alone.
-    return replace(pace, level=None, by_piece=())
+    return pace and unit.known_levels(pace, analysis)
 
 
 def _pace_of_commands(
@@ -245,15 +217,6 @@ def _switches(finished: Round) -> float:
     return math.inf if found is None else float(found)
 
 
-def _tells_invocations(analysis: Analysis, pace: Pace) -> bool:
-    """Return whether most invocations that count have a level at full pace; True of other runs."""
-    if not unit_of(analysis).restarted:
-        return True
-    told = zip(analysis.phases, pace.by_piece, strict=True) if pace.by_piece else ()
-    known = [level is not None for phase, level in told if phase.start is not None]
-    return sum(known) > 1 and sum(known) >= _MOST_OF_THEM * len(known)
-
-
 def _references(rounds: Sequence[Round], kind: str = INTERPRETER) -> Iterator[References]:
     for round_ in rounds:
         if round_.references is not None and kind in round_.references.seconds:
@@ -273,7 +236,7 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
     rows: list[Floats] = []
     kept = np.empty(0, dtype=np.int64) if analysis.disturbed is None else analysis.disturbed.indices
     last: float | None = None  # time of the reference before
-    of_rounds = [_values(analysis, round_) for round_ in rounds]
+    of_rounds = [unit.paced(round_, analysis) for round_ in rounds]
     are_stable = _are_stable(analysis, sum(values.size for values in of_rounds))
     for place, (round_, values) in enumerate(zip(rounds, of_rounds, strict=True)):
         references = next(_references([round_]), None)
@@ -323,22 +286,11 @@ def _spent(
 
     If hardly any are undisturbed, all readings of the round count, with their waiting.
     """
-    seconds = values * finished.calls_per_reading
-    if analysis.wps is not None:
-        seconds = np.array([finished.duration_s])
+    seconds = unit_of(analysis).seconds_of(finished, values)
     groups = groups_of(finished.delays, seconds)
     waited_s = np.repeat(groups.delay_s / groups.sizes, groups.sizes)
     hit = np.repeat(groups.are_hit, groups.sizes) & ~counts
     return seconds, waited_s, hit.astype(np.float64)
-
-
-def _values(analysis: Analysis, finished: Round) -> Floats:
-    """Return the readings of a round; of various work, its duration relative to the line."""
-    if (line := analysis.wps) is not None:
-        expected = line.overhead.value + line.slope.value * (finished.plan.work or 0.0)
-        return np.array([finished.duration_s / expected if expected > 0.0 else 0.0])
-    found = analysis.readings_of(finished)
-    return np.empty(0) if found is None else found
 
 
 def _are_stable(analysis: Analysis, n: int) -> npt.NDArray[np.bool_]:

@@ -18,24 +18,15 @@ from benchrigor.model.notice import Severity
 from benchrigor.model.series import Floats
 from benchrigor.stats.interference.grouping import MIN_IN_GROUP
 from benchrigor.stats.interference.one_run import light_of, probability_high
-from benchrigor.stats.series.undisturbed import STOPPED, rest_of, stops_in
+from benchrigor.stats.readings.asked_readings import Unit
+from benchrigor.stats.series.undisturbed import STOPPED, rest_of
 
 
-def with_stops(rounds: Sequence[Round], *, restarted: bool) -> tuple[Round, ...]:
-    """Add to the delays of rounds the time for which their process was stopped.
-
-    The groups of rounds in one process are compared with each other, and so are commands, which
-    have one group per round. Groups of other restarted rounds are compared within their round.
-    """
+def with_stops(rounds: Sequence[Round], unit: Unit) -> tuple[Round, ...]:
+    """Add to the delays of rounds the time for which their process was stopped."""
     if not rounds:
         return ()
-    gaps = [_gaps(round_) for round_ in rounds]
-    if restarted and any(rest_s.size > 1 for rest_s, _ in gaps):
-        stopped = [stops_in(*gap) for gap in gaps]
-    else:
-        rest_s, duration_s = (np.concatenate([[], *parts]) for parts in zip(*gaps, strict=True))
-        sizes = [rest.size for rest, _ in gaps]
-        stopped = np.split(stops_in(rest_s, duration_s), np.cumsum(sizes)[:-1])
+    stopped = unit.stops_of([_gaps(round_) for round_ in rounds])
     return tuple(
         _with_delay(finished, stopped_s) if stopped_s.any() else finished
         for finished, stopped_s in zip(rounds, stopped, strict=True)

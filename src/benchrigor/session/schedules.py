@@ -14,6 +14,7 @@ from benchrigor.model import Headway, Options, RoundPlan, Turn
 from benchrigor.model.checks import checked
 from benchrigor.model.options import LATEST
 from benchrigor.settings import SETTINGS
+from benchrigor.stats.readings.inference_units import unit_of_rounds
 from benchrigor.stats.statistics.statistic import readings_per_invocation
 from benchrigor.stats.wps.work_schedule import NextWork, with_work
 
@@ -187,7 +188,7 @@ def next_readings(headway: Headway, options: Options, *, least_invocations: int 
     most = _MOST_OF_A_ROUND
     if options.budget_readings is not None:
         most = max(1, min(most, options.budget_readings - headway.readings))
-    if options.rounds == "restarted":
+    if unit_of_rounds(options).restarted:
         return int(min(_of_an_invocation(headway, options, least_invocations), most))
     if headway.readings == 0:
         return 1

@@ -350,7 +350,7 @@ class Session:
         """
         if getattr(workload, "fresh_process", False):
             self.subject.restart_rounds()
-        fresh = self.options.rounds == "restarted"
+        fresh = self.subject.given.unit.restarted
         adapted = as_workload(workload, self._clock, fresh=fresh, meter=self._meter)
         _check_amounts(adapted, self.options)
         is_real = isinstance(self._clock, WallClock)  # simulated time shows no pace of a machine

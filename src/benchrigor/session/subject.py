@@ -179,11 +179,11 @@ class Subject:
 
     def take(self, finished: Round, engine: Engine[Subject]) -> None:
         """Add a round that was checked."""
-        restarted = self.options.rounds == "restarted"
+        unit = self.given.unit
         is_left_out = self.options.red_rounds == "repeat" and is_red(
-            with_stops([*self.rounds, finished], restarted=restarted)[-1],
+            with_stops([*self.rounds, finished], unit)[-1],
             self.rounds,
-            compare_whole=restarted,
+            compare_whole=unit.restarted,
             varies=self.given.varies,
         )
         self.rounds.append(finished)
@@ -350,7 +350,7 @@ class Subject:
             for round_ in self.rounds
             if round_.plan.index not in self._red and not (round_.cut and not round_.unit_readings)
         )
-        return with_stops(counted, restarted=self.options.rounds == "restarted")
+        return with_stops(counted, self.given.unit)
 
     def _with_pace(
         self, analyses: Sequence[Analysis], rounds: Sequence[Round]

@@ -54,7 +54,7 @@ from benchrigor.stats.readings.asked_readings import (
     needed_for_width,
     next_check,
 )
-from benchrigor.stats.readings.inference_units import SINGLE, SUCCESSIVE
+from benchrigor.stats.readings.inference_units import SINGLE, SUCCESSIVE, unit_of_rounds
 from benchrigor.stats.series.interval import MIN_FOR_VARIANCE, too_few
 from benchrigor.stats.series.undisturbed import Groups, choose_undisturbed, groups_of, join_groups
 from benchrigor.stats.statistics.statistic import latest, rough_figure
@@ -471,7 +471,7 @@ def compare_in_turn(
     """Compare both runs of a comparison pair by pair, as it did; ``asked`` as of `Ratio`."""
     own = baseline.options
     ratio = Ratio(
-        by_round=own.rounds == "restarted",
+        by_round=unit_of_rounds(own).restarted,
         statistic=statistic or own.statistic,
         disturbed=own.disturbed,
         detector=own.detector,

@@ -17,6 +17,7 @@ from benchrigor.model import (
     Metric,
     Notice,
     Options,
+    Pace,
     Round,
     StablePhase,
     Width,
@@ -24,6 +25,7 @@ from benchrigor.model import (
 from benchrigor.model.analysis import Kind, PhaseReason
 from benchrigor.model.series import LARGEST, Floats
 from benchrigor.stats.changepoints.ruptures_adapter import takes_longest
+from benchrigor.stats.figures_at_full_speed import at_full_speed
 from benchrigor.stats.phases.stable_phase import (
     STABLE_SHARE,
     FindChanges,
@@ -35,9 +37,10 @@ from benchrigor.stats.series.interval import (
     MIN_FOR_AUTOCORRELATION,
     MIN_FOR_VARIANCE,
     refuse_wide,
+    scale,
     student_t,
 )
-from benchrigor.stats.series.undisturbed import Groups, groups_of, join_groups
+from benchrigor.stats.series.undisturbed import Groups, groups_of, join_groups, stops_in
 from benchrigor.stats.statistics.shares_and_quantiles import are_outcomes, are_shares, whole_of
 from benchrigor.stats.statistics.statistic import MEAN, Fitting, Statistic, latest, statistic_for
 from benchrigor.units import Direction, Quantity
@@ -187,9 +190,23 @@ class Unit(Protocol):
     def groups_of(self, finished: Round, values: Floats, metric: Metric) -> Groups:
         """Return the groups of a round's readings."""
         if metric.is_duration:
-            return groups_of(finished.delays, values * finished.calls_per_reading)
+            return groups_of(finished.delays, self.seconds_of(finished, values))
         each_s = finished.duration_s / values.size
         return groups_of(finished.delays, np.full(values.size, each_s))
+
+    def seconds_of(self, finished: Round, values: Floats) -> Floats:
+        """Return how long the calls of each reading took."""
+        return values * finished.calls_per_reading
+
+    def stops_of(self, gaps: Sequence[tuple[Floats, Floats]]) -> Sequence[Floats]:
+        """Return for how long the process stood still in each group of each round.
+
+        ``gaps`` are the time of each group that is neither work nor delay, and its duration. Groups
+        of rounds in one process are compared with each other.
+        """
+        rest_s, duration_s = (np.concatenate([[], *parts]) for parts in zip(*gaps, strict=True))
+        sizes = [rest.size for rest, _ in gaps]
+        return np.split(stops_in(rest_s, duration_s), np.cumsum(sizes)[:-1])
 
     def series_of(self, _piece: int, _rounds: int) -> int:
         """Return the number of the series that a round of a piece is of, by their number."""
@@ -305,6 +322,32 @@ class Unit(Protocol):
     def shown(self, readings: Readings) -> Floats:
         """Return the readings as they are described without an estimate."""
         return np.concatenate(readings.series)
+
+    def is_paced(self, metric: Metric) -> bool:
+        """Whether a metric follows the pace of the machine."""
+        return metric.is_duration
+
+    def paced(self, finished: Round, analysis: Analysis) -> Floats:
+        """Return what follows the pace of the machine in a round: its readings."""
+        found = analysis.readings_of(finished)
+        return np.empty(0) if found is None else found
+
+    def parts(self, _analysis: Analysis) -> int:
+        """Return how many series have a pace of their own."""
+        return 1
+
+    def known_levels(self, pace: Pace, _analysis: Analysis) -> Pace:
+        """Return a pace without levels at full speed that are not those of the readings."""
+        return pace
+
+    def at_full_speed(self, estimate: Estimate, pace: Pace, *, is_mean: bool) -> Estimate | None:
+        """Return an estimate, measured at this pace, as it would be at full speed."""
+        return at_full_speed(estimate, pace, is_mean=is_mean)
+
+    def not_beyond(self, figure: Estimate, measured: Sequence[float]) -> Estimate:
+        """Return a figure at full speed, whose interval is not wholly slower than measured."""
+        fastest = min(measured) / figure.low if figure.low > 0.0 else 1.0
+        return scale(figure, fastest) if 0.0 < fastest < 1.0 else figure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -52,6 +52,11 @@ class GivenMetrics:
     def _lacks_required(self) -> bool:
         return not any(metric.must_satisfy for metric in self.metrics)
 
+    @property
+    def unit(self) -> Unit:
+        """How many readings of a round come."""
+        return unit_of_rounds(self.options)
+
     def amount(self, _left_s: float) -> float | None:
         """Return the work amount of the next round, in the time that is left."""
         return None if isinstance(self.options.work, tuple) else self.options.work
@@ -73,7 +78,7 @@ class GivenMetrics:
         return [*self._own_readings(finished)]
 
     def _own_readings(self, finished: Round) -> Iterator[tuple[str, Unit, Floats]]:
-        many = unit_of_rounds(self.options)
+        many = self.unit
         for name, values in finished.unit_readings.items():
             if not name.startswith(WARM_UP):
                 yield name, many, values

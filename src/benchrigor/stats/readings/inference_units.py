@@ -13,14 +13,17 @@ from benchrigor.errors import NotEstimable
 from benchrigor.model import (
     Analysis,
     ChangePoints,
+    Estimate,
     Notice,
     Options,
+    Pace,
     StablePhase,
 )
 from benchrigor.model.analysis import Kind, LevelFit, PhaseLabel
 from benchrigor.model.notice import one_each
 from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
+from benchrigor.stats.figures_at_full_speed import pieces_at_full_speed
 from benchrigor.stats.phases.chosen_phase import choose_at_one_pace, few_in_order
 from benchrigor.stats.phases.rounds_cut import (
     behind_cold,
@@ -68,6 +71,7 @@ from benchrigor.stats.series.undisturbed import (
     Groups,
     choose_undisturbed,
     hardly_any_of,
+    stops_in,
     together,
 )
 from benchrigor.stats.statistics.statistic import (
@@ -86,6 +90,7 @@ _OF_PRESETS = {
     "strict": MinEvidence(first_check=1000, effective=200.0, fewest=1000),
 }
 _RESTARTED = replace(BY_ROUND, fewest=6)  # show a warm-up that they share
+_MOST_OF_THEM = 0.75  # of the invocations: leaving out a few of them hardly matters
 _ROUNDS_SHOWN = 100  # of restarted rounds, in the figure that is shown before there is an estimate
 
 
@@ -339,6 +344,14 @@ class _Pieces(_ManySeries):
         """Take the mean or quantile of each, and fit no level."""
         return Fitting(confidence=readings.options.confidence, shortest=math.inf)
 
+    def parts(self, analysis: Analysis) -> int:
+        """Return the number of pieces."""
+        return len(analysis.levels)
+
+    def at_full_speed(self, estimate: Estimate, pace: Pace, *, is_mean: bool) -> Estimate | None:  # noqa: ARG002  # of all statistics alike
+        """Return the estimate from the levels of the pieces."""
+        return pieces_at_full_speed(estimate, pace)
+
     def needed(self, _readings: Readings, _analysis: Analysis, _excess: float) -> None:
         """Predict nothing: pieces differ, however many readings they hold."""
 
@@ -351,6 +364,30 @@ class _Invocations(_ManySeries):
     """Many readings per round, and every round has its own warm-up."""
 
     kind, many, restarted, early_look = Kind.INVOCATIONS, True, True, 4
+
+    def stops_of(self, gaps: Sequence[tuple[Floats, Floats]]) -> Sequence[Floats]:
+        """Compare groups within their round; commands have one, and are compared with others."""
+        if any(rest_s.size > 1 for rest_s, _ in gaps):
+            return [stops_in(*gap) for gap in gaps]
+        return super().stops_of(gaps)
+
+    def parts(self, analysis: Analysis) -> int:
+        """Return the number of rounds that were cut."""
+        return len(analysis.phases) or 1
+
+    def known_levels(self, pace: Pace, analysis: Analysis) -> Pace:
+        """Return a factor alone if few rounds have a level, which may not represent the others."""
+        told = zip(analysis.phases, pace.by_piece, strict=True) if pace.by_piece else ()
+        known = [level is not None for phase, level in told if phase.start is not None]
+        if sum(known) > 1 and sum(known) >= _MOST_OF_THEM * len(known):
+            return pace
+        return replace(pace, level=None, by_piece=())
+
+    def at_full_speed(self, estimate: Estimate, pace: Pace, *, is_mean: bool) -> Estimate | None:
+        """Return the estimate from the levels of the rounds, of a mean that has them."""
+        if is_mean and pace.by_piece:
+            return pieces_at_full_speed(estimate, pace)
+        return super().at_full_speed(estimate, pace, is_mean=is_mean)
 
     def units_of(self, _readings: int, usable: int, _pieces: int) -> int:
         """Return the usable rounds."""

@@ -13,9 +13,11 @@ from benchrigor.model import (
     Analysis,
     Code,
     Disturbed,
+    Estimate,
     Metric,
     Notice,
     Options,
+    Pace,
     Round,
     WpsFit,
 )
@@ -23,6 +25,7 @@ from benchrigor.model.analysis import Kind
 from benchrigor.model.readings import Reason, Selection
 from benchrigor.model.series import Floats
 from benchrigor.settings import FEWEST_ROUNDS
+from benchrigor.stats.figures_at_full_speed import AT_FULL_SPEED, at_full_speed
 from benchrigor.stats.readings.analysis import (
     needed_units,
     notice_of,
@@ -33,6 +36,7 @@ from benchrigor.stats.readings.asked_readings import (
     Unit,
     few_rounds,
 )
+from benchrigor.stats.series.interval import scale
 from benchrigor.stats.series.subsessions import MERGED, merge_subsessions
 from benchrigor.stats.series.undisturbed import (
     LEAST_SHARE,
@@ -40,9 +44,7 @@ from benchrigor.stats.series.undisturbed import (
     groups_of,
     hardly_any,
 )
-from benchrigor.stats.statistics.statistic import (
-    Statistic,
-)
+from benchrigor.stats.statistics.statistic import Statistic, reciprocal
 from benchrigor.stats.wps.lack_of_fit import diagnose_further
 from benchrigor.stats.wps.work_line import check_fit, fit_wps
 from benchrigor.stats.wps.work_schedule import WorkSchedule
@@ -101,9 +103,13 @@ class ByWork(Unit):
         assert self.schedule is not None  # noqa: S101  # for the type checker: of a session
         return self.schedule
 
-    def groups_of(self, finished: Round, _values: Floats, _metric: Metric) -> Groups:
+    def groups_of(self, finished: Round, values: Floats, _metric: Metric) -> Groups:
         """Return the round as one group."""
-        return groups_of(finished.delays, np.array([finished.duration_s]))
+        return groups_of(finished.delays, self.seconds_of(finished, values))
+
+    def seconds_of(self, finished: Round, _values: Floats) -> Floats:
+        """Return the duration of the round."""
+        return np.array([finished.duration_s])
 
     @property
     def left_out(self) -> tuple[int, ...]:
@@ -189,6 +195,31 @@ class ByWork(Unit):
         work, duration_s = (values[readings.series[1] > 0.0] for values in readings.series)
         speeds: Floats = work / duration_s
         return speeds
+
+    def is_paced(self, _metric: Metric) -> bool:
+        """Return True: a speed is of the durations of rounds."""
+        return True
+
+    def paced(self, finished: Round, analysis: Analysis) -> Floats:
+        """Return the duration of a round relative to the line."""
+        assert analysis.wps is not None  # noqa: S101  # for the type checker
+        overhead, slope = analysis.wps.overhead.value, analysis.wps.slope.value
+        expected = overhead + slope * (finished.plan.work or 0.0)
+        return np.array([finished.duration_s / expected if expected > 0.0 else 0.0])
+
+    def known_levels(self, pace: Pace, _analysis: Analysis) -> Pace:
+        """Return a pace that gives a factor alone: durations are relative to the line."""
+        return replace(pace, level=None, by_piece=())
+
+    def at_full_speed(self, estimate: Estimate, pace: Pace, *, is_mean: bool) -> Estimate:
+        """Return the reciprocal of the time per work at full speed."""
+        speed = reciprocal(at_full_speed(reciprocal(estimate), pace, is_mean=is_mean))
+        return replace(speed, method=AT_FULL_SPEED)
+
+    def not_beyond(self, figure: Estimate, measured: Sequence[float]) -> Estimate:
+        """Return a speed whose interval is not wholly below the measured one."""
+        slowest = max(measured) / figure.high
+        return scale(figure, slowest) if slowest > 1.0 else figure
 
     def _count(self, readings: Readings) -> tuple[Floats, Floats]:
         work, duration_s = (np.delete(values, list(self.left_out)) for values in readings.series)
