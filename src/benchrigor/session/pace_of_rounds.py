@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -85,8 +86,9 @@ def with_pace(
     """
     estimate = analysis.estimate
     is_command = analysis.kind is Kind.READINGS and analysis.metric.name == "time"
-    given = _pace_of_commands if is_command else _pace_of_readings
-    asked = statistic_for(statistic)
+    given, asked = _pace_of_readings, statistic_for(statistic)
+    if is_command:
+        given, rounds = _pace_of_commands, _in_stable_phase(analysis, rounds)
     pace = given(analysis, rounds, full_s, asked, sensitivity)
     if estimate is None or pace is None:
         return analysis
@@ -177,6 +179,12 @@ def _pace_of_commands(
         statistic=statistic,
         sensitivity=sensitivity,
     )
+
+
+def _in_stable_phase(analysis: Analysis, rounds: Sequence[Round]) -> Sequence[Round]:
+    """Return the rounds of one reading each that are in a stable phase."""
+    read = [round_ for round_ in rounds if analysis.metric.name in round_.readings]
+    return [*compress(read, _are_stable(analysis, len(read)))]
 
 
 def _invocations(rounds: Sequence[Round]) -> Invocations | None:

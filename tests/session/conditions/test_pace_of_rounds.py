@@ -261,6 +261,12 @@ def test_a_command_that_was_stopped_tells_nothing_of_the_pace() -> None:
     assert values[1] == pytest.approx(values[0], rel=0.002)
 
 
+def test_what_a_warm_up_of_commands_takes_is_no_part_of_the_headline() -> None:
+    record, without = run_of(slower=1.4, seed=2, warm_up=12), run_of(slower=1.4, seed=2)
+    assert record.analysis().phases[0].start == 12
+    assert record.headline().value == pytest.approx(without.headline().value, rel=0.02)
+
+
 # Headlines, beside a known level at full speed
 
 

@@ -21,12 +21,14 @@ def run_of(
     threads: int = 1,
     sleep_s: float = 0.0,
     stopped: int | None = None,
+    warm_up: int = 0,
     **options: Any,
 ) -> br.RunRecord:
     """Return a run of a command of 20 ms, on a machine so much slower than at full pace.
 
     Of several threads each runs for as long, at the same time. It sleeps as well, for ``sleep_s``;
-    the round ``stopped`` stood still for two seconds, in which the sleep went on.
+    the round ``stopped`` stood still for two seconds, in which the sleep went on. So many first
+    rounds, a ``warm_up``, took three times as long.
     """
     rng = np.random.default_rng(seed)
     given = br.Options(target=None, max_rounds=60, min_rounds=60, rounds="restarted", **options)
@@ -34,6 +36,7 @@ def run_of(
     engine.subject.kept_levels = {kind: [(seconds, 1.0)] for kind, seconds in FULL.items()}
     while (plan := engine.ask()) is not None:
         cpu_s, start_s = (slower * each * rng.normal(1.0, 0.03) for each in (0.02, 0.01))
+        cpu_s *= 3.0 if plan.index < warm_up else 1.0
         rests = rng.exponential(rest_s, 2) + 0.0002
         times = {COMMAND: start_s + rests[1], COMMAND_CPU: start_s, COMMAND_REST: rests[1]}
         timed = References(stops=[1], seconds={kind: [each] for kind, each in times.items()})

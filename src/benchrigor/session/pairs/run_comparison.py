@@ -27,6 +27,7 @@ from benchrigor.session.pairs.compared_sides import (
     sides_of_runs,
 )
 from benchrigor.session.pairs.ratio import compare_in_turn
+from benchrigor.session.red_rounds import with_stops
 from benchrigor.session.stored_runs import LikeRuns, StoredRuns, paced_by
 from benchrigor.stats.changepoints.ruptures_adapter import detector_named
 from benchrigor.stats.comparison.samples import asked_of, checked_asked, refuse_zeros
@@ -34,7 +35,7 @@ from benchrigor.stats.comparison.two_sample import compare_samples, family_of, r
 from benchrigor.stats.pace import Sensitivity, common_sensitivity
 from benchrigor.stats.readings.analysis import notice_of, observed_of
 from benchrigor.stats.readings.asked_readings import Readings
-from benchrigor.stats.readings.inference_units import SINGLE, SUCCESSIVE
+from benchrigor.stats.readings.inference_units import SINGLE, SUCCESSIVE, unit_of_rounds
 from benchrigor.storage import as_store
 from benchrigor.units import first_few, percent
 
@@ -288,7 +289,7 @@ def _at_one_pace(
         return [
             with_pace(
                 analysis,
-                run.counted_rounds,
+                with_stops(run.counted_rounds, unit_of_rounds(run.options)),
                 full_s,
                 statistic,
                 sensitivity=sensitivity,
