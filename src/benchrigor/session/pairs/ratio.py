@@ -50,6 +50,7 @@ from benchrigor.stats.phases.stable_phase import STABLE_SHARE, moved_on
 from benchrigor.stats.readings.analysis import notice_of
 from benchrigor.stats.readings.asked_readings import (
     Readings,
+    Unit,
     needed_for_share,
     needed_for_width,
     next_check,
@@ -84,82 +85,53 @@ class Look:
 
 
 class Pairs:
-    """Pairs of neighbouring readings, or of invocations: series, both cut in one way."""
+    """Pairs of neighbouring readings so far, and how their sides compare."""
 
-    def __init__(self, asked: Readings, margin: float, *, by_round: bool, disturbed: str) -> None:
-        self._asked, self._margin = asked, margin
-        self._by_round, self._disturbed = by_round, disturbed
+    unit: Unit = SUCCESSIVE  # of a series of pairs
+    ended = False  # whether the last ones may be a cool-down: if more could follow, none is
+    first = 1  # readings of the first turn, of each invocation
+
+    def __init__(self, asked: Readings, margin: float, *, disturbed: str) -> None:
+        self._asked, self._margin, self._disturbed = asked, margin, disturbed
         self._sides: tuple[list[Floats], list[Floats]] = ([], [])  # by round
-        self._groups: list[Groups] = []  # of readings
-        self._paces: list[list[float]] = []  # of the reference next to invocations
-        self.taken = 0
+        self._groups: list[Groups] = []
+        self.taken = self.readings = 0  # readings of either side, of both in invocations
+        self.invocations, self.invocation = 0, self.first  # readings that the next one takes
+        self.busy_s = 0.0  # time of the readings of invocations
+        self.by_turns = False  # whether the last two took theirs by turns
+        self.stopped = False  # whether some pair does not count, as a process was stopped
 
     def add(self, pair: Pair) -> None:
-        """Add two rounds; the delays of both count.
-
-        Invocations measured by turns share the same pace.
-        """
-        one, two = map(_series_of if self._by_round else values_of, pair)
+        """Add two rounds; the delays of both count."""
+        one, two = map(values_of, pair)
         self._sides[0].append(one)
         self._sides[1].append(two)
-        self.taken += 1 if self._by_round else one.size
-        if not self._by_round:
-            self._groups.append(groups_of(pair[0].delays, one + two))
-            return
-        paces = [one.references.seconds.get(INTERPRETER) for one in pair if one.references]
-        times = [float(np.median(pace)) for pace in paces if pace is not None]
-        if len(times) == len(pair) and not any(map(is_by_turns, pair)):
-            self._paces.append(times)
-
-    @property
-    def readings(self) -> int:
-        """How many readings there are: of both in invocations, else of either."""
-        sides = self._sides if self._by_round else self._sides[:1]
-        return sum(series.size for side in sides for series in side)
-
-    @property
-    def invocation(self) -> int:
-        """Readings that the next invocations take: few, unless the first ones still warm up."""
-        if not self._by_round:
-            return 1
-        if not self.taken:
-            return INVOCATION
-        first = [series for side in self._sides for series in side[:2]]
-        is_warming = all(
-            series.size <= _SHORT
-            or np.median(series[_SHORT // 2 : _SHORT])
-            > _WARMING * np.median(series[max(series.size // 2, _SHORT) :])
-            for series in first
-        )
-        return INVOCATION if is_warming else _SHORT
+        self._groups.append(groups_of(pair[0].delays, one + two))
+        self.taken += one.size
+        self.readings = self.taken
 
     def latest(self, n: int) -> tuple[Floats, Floats]:
         """Return up to ``n`` of the last pairs, the means of invocations."""
-        if not self._by_round:
-            one, two = (latest(side, n) for side in self._sides)
-        else:
-            one, two = (np.array([x.mean() for x in side[-n:]]) for side in self._sides)
+        one, two = (latest(side, n) for side in self._sides)
         return one, two
 
     def look(self) -> Look:
         """Compare the pairs so far."""
-        asked, margin, n, start, stop = self._asked, self._margin, self.taken, 0, self.taken
-        told: tuple[Notice, ...] = ()
+        baseline, candidate, told = self._undisturbed()
+        start = stop = 0
         try:
-            if self._by_round:
-                comparison = self._compare_invocations()
-            else:
-                baseline, candidate, told = self._undisturbed()
-                n, stop = baseline.size, 0
-                refuse_zeros((BASELINE, baseline), (CANDIDATE, candidate))
-                comparison, pairs = compare_pairs(baseline, candidate, asked, margin)
-                start, stop = pairs.start, pairs.stop
+            refuse_zeros((BASELINE, baseline), (CANDIDATE, candidate))
+            comparison, pairs = compare_pairs(baseline, candidate, self._asked, self._margin)
+            comparison = replace(comparison, notices=(*comparison.notices, *told))
+            start, stop = pairs.start, pairs.stop
         except NotEstimable as error:
-            refusal, told = (notice_of(error),), ()
-            undecided = Verdict.UNDECIDED
-            comparison = answer(asked, margin, unit="pair", verdict=undecided, notices=refusal)
-        comparison = replace(comparison, notices=(*comparison.notices, *told))
+            comparison = self._undecided(error)
+        n = baseline.size
         return Look(comparison=comparison, taken=self.taken, n=n, start=start, stop=stop)
+
+    def _undecided(self, why: NotEstimable) -> Comparison:
+        refusal, undecided = (notice_of(why),), Verdict.UNDECIDED
+        return answer(self._asked, self._margin, unit="pair", verdict=undecided, notices=refusal)
 
     def _undisturbed(self) -> tuple[Floats, Floats, tuple[Notice, ...]]:
         """Return the pairs of readings that count: both are undisturbed."""
@@ -177,7 +149,59 @@ class Pairs:
             notices += (Notice.of(Code.DISTURBED, "pairs", who_=who, all_=chosen.n, **figures),)
         return baseline[chosen.indices], candidate[chosen.indices], notices
 
-    def _compare_invocations(self) -> Comparison:
+
+class PairsOfInvocations(Pairs):
+    """Pairs of invocations: series, both cut in one way."""
+
+    unit, ended, first = SINGLE, True, INVOCATION
+
+    def __init__(self, asked: Readings, margin: float, *, disturbed: str) -> None:
+        super().__init__(asked, margin, disturbed=disturbed)
+        self._paces: list[list[float]] = []  # of the reference next to invocations
+
+    def add(self, pair: Pair) -> None:
+        """Add two invocations, unless one was stopped; those by turns share the same pace."""
+        self.busy_s += sum(float(values_of(one).sum()) * one.calls_per_reading for one in pair)
+        self.by_turns = any(bool(finished.facts.get("by_turns")) for finished in pair)
+        if any(map(was_stopped, pair)):
+            self.stopped = True
+            return
+        for side, finished in zip(self._sides, pair, strict=True):
+            side.append(_series_of(finished))
+            self.readings += side[-1].size
+        self.taken += 1
+        self.invocations += 2
+        self.invocation = self._next_size()
+        paces = [one.references.seconds.get(INTERPRETER) for one in pair if one.references]
+        times = [float(np.median(pace)) for pace in paces if pace is not None]
+        if len(times) == len(pair) and not self.by_turns:
+            self._paces.append(times)
+
+    def _next_size(self) -> int:
+        """Return few readings, unless the first invocations still warm up."""
+        first = [series for side in self._sides for series in side[:2]]
+        is_warming = all(
+            series.size <= _SHORT
+            or np.median(series[_SHORT // 2 : _SHORT])
+            > _WARMING * np.median(series[max(series.size // 2, _SHORT) :])
+            for series in first
+        )
+        return INVOCATION if is_warming else _SHORT
+
+    def latest(self, n: int) -> tuple[Floats, Floats]:
+        """Return the means of up to ``n`` of the last ones of either side."""
+        one, two = (np.array([series.mean() for series in side[-n:]]) for side in self._sides)
+        return one, two
+
+    def look(self) -> Look:
+        """Compare the invocations so far, which are cut one by one."""
+        try:
+            comparison = self._compare()
+        except NotEstimable as error:
+            comparison = self._undecided(error)
+        return Look(comparison=comparison, taken=self.taken, n=self.taken, start=0, stop=self.taken)
+
+    def _compare(self) -> Comparison:
         """Compare the invocations; a quantile of single readings is taken over all of them."""
         asked, margin = self._asked, self._margin
         if self.taken < MIN_FOR_VARIANCE:
@@ -211,11 +235,6 @@ class Pairs:
             for side in zip(self._sides, factors, strict=True)
         )
         return one, two
-
-
-def is_by_turns(finished: Round) -> bool:
-    """Return whether the processes of a pair took their readings by turns."""
-    return bool(finished.facts.get("by_turns"))
 
 
 def values_of(finished: Round) -> Floats:
@@ -293,19 +312,20 @@ class Ratio:
         self.command_line = ""  # measures both sides again; kept with both runs
         self.names: tuple[str, ...] = ()  # of both sides for people
         self.runs: tuple[str, ...] = ()  # ids of both sides where they are kept, from the end on
+        kind = PairsOfInvocations if by_round else Pairs
         self._asked = asked_of(
             checked.statistic,
             checked.confidence,
             way,
             trim=True,
             detector=detector_named(checked.detector),
-            ended=by_round,  # if more pairs could follow, none has cooled down
+            ended=kind.ended,
         )
         self.schedule = Blocks((BASELINE, CANDIDATE), checked, self.seed, by_round=by_round)
-        self._floor = (SINGLE if by_round else SUCCESSIVE).evidence(checked.preset)
+        self._floor = kind.unit.evidence(checked.preset)
         self.rules = default_rules(checked, calls=2)
-        self._so_far = Pairs(self._asked, margin, by_round=by_round, disturbed=checked.disturbed)
-        self._busy_s, self._by_turns, self._last = 0.0, False, (0, 0.0)
+        self._so_far = kind(self._asked, margin, disturbed=checked.disturbed)
+        self._last = (0, 0.0)
         self._next_check = self._floor.first_check
         self._latest: Look | None = None
         self._earlier: Estimate | None = None  # ratio of the last look
@@ -326,10 +346,10 @@ class Ratio:
             last_readings=last_readings,
             last_s=last_s,
             to_next_check=self._next_check - self.pairs,
-            invocations=2 * self.pairs if self.by_round else 0,
+            invocations=self._so_far.invocations,
             first_invocation=self._so_far.invocation,
-            busy_s=self._busy_s,
-            as_long_as_start=self._by_turns,
+            busy_s=self._so_far.busy_s,
+            as_long_as_start=self._so_far.by_turns,
         )
         return {self.name: headway}
 
@@ -338,19 +358,13 @@ class Ratio:
 
     def take(self, finished: Taken, engine: Engine[Any]) -> None:
         """Add the rounds of a turn, but no pair of which a process was stopped."""
-        before, told = self.pairs, [*finished.notices]
+        before = self.pairs
         for pair in finished.rounds:
-            if self.by_round:
-                self._busy_s += sum(
-                    float(values_of(one).sum()) * one.calls_per_reading for one in pair
-                )
-                self._by_turns = any(map(is_by_turns, pair))
-                if any(map(was_stopped, pair)):
-                    told.append(_STOPPED_PAIR)
-                    continue
             self._so_far.add(pair)
-        for notice in told:
+        for notice in finished.notices:
             engine.note(notice)
+        if self._so_far.stopped:
+            engine.note(_STOPPED_PAIR)
         self._last = self.pairs - before, finished.elapsed_ns / 1e9
 
     def result(self, engine: Engine[Any]) -> Comparison:
