@@ -42,10 +42,7 @@ from benchrigor.stats.comparison.samples import (
     answer,
     are_all_outcomes,
     are_positive,
-    asked_of,
     checked_asked,
-    comparable_statistic,
-    direction_named,
     independent,
     name_unit,
     of_shares,
@@ -68,7 +65,7 @@ from benchrigor.stats.readings.analysis import estimated
 from benchrigor.stats.readings.asked_readings import Readings
 from benchrigor.stats.series.interval import (
     StandardError,
-    check_confidence,
+    exponential,
     satterthwaite,
     student_t,
     t_interval,
@@ -351,7 +348,6 @@ def _unpairable(first: Sample, second: Sample) -> list[str]:
 
 
 _POWER = 0.8  # with which the smallest visible change is seen
-_OF_A_PAIR = ("baseline", "candidate", "paired")
 
 
 def family_of(
@@ -481,17 +477,21 @@ def rank(
     problems: list[str] = []
     if not isinstance(results, Mapping) or not results:
         problems.append(f"results is {short(results)}, expected a mapping of names to at least one")
-    attempt(problems, comparable_statistic, statistic)
-    attempt(problems, check_confidence, confidence)
-    way = attempt(problems, direction_named, direction)
     search = attempt(problems, detector_to_trim, detector, trim)
+    asked, _ = checked_asked(
+        problems,
+        statistic=statistic,
+        confidence=confidence,
+        direction=direction,
+        trim=bool(trim),
+        detector=search,
+    )
     samples = {
         name: attempt(problems, read_sample, each, f"results[{name!r}]")
         for name, each in (results.items() if isinstance(results, Mapping) else ())
     }
     refuse(problems)
     refuse_zeros(*((name, each) for name, each in samples.items() if each is not None))
-    asked = asked_of(statistic, float(confidence), trim=trim, detector=search)
     known = (sample for sample in samples.values() if sample is not None)
     if asked.statistic.q is None and are_all_outcomes(*known):
         asked = of_shares(asked)
@@ -503,7 +503,7 @@ def rank(
             symmetric = asked.statistic.q is None and name_unit(estimates[name]) != "round"
             symmetric &= not estimates[name].method.startswith(WILSON)
             values[name] = uncertain_value(estimates[name], symmetric=symmetric)
-    best_last = way is Direction.HIGHER
+    best_last = asked.metric.direction is Direction.HIGHER
     ordered = sorted(estimates.items(), key=lambda one: one[1].value, reverse=best_last)
 
     def p_value(first: str, name: str) -> float:
@@ -568,8 +568,4 @@ def _summarise(comparisons: Mapping[str, Comparison]) -> tuple[Estimate | None, 
         n_effective=float(len(kept)),
         method="geometric mean of ratios",
     )
-    value, low, high = (math.exp(bound) for bound in (log.value, log.low, log.high))
-    summary = replace(
-        log, value=value, low=low, high=high, standard_error=error * value, notices=notices
-    )
-    return summary, notices
+    return replace(exponential(log), notices=notices), notices

@@ -469,14 +469,9 @@ class Readings:
         )
 
     @property
-    def shares_cut(self) -> tuple[float, float] | None:
-        """The shares to cut at both ends, as the options ask; None to search for phases."""
-        return self.options.cut_shares
-
-    @property
     def is_searched(self) -> bool:
         """Whether stable phases are looked for, and nothing is cut by its place."""
-        return self.searched and self.shares_cut is None
+        return self.searched and self.options.cut_shares is None
 
     @property
     def search(self) -> Search:

@@ -141,7 +141,7 @@ class _Series(_Values):
 
     def cut(self, readings: Readings) -> tuple[StablePhase, ...]:
         """Cut the series as asked, or find its stable phase; none of fewer readings."""
-        if readings.shares_cut is not None or readings.takes_longest:
+        if readings.options.cut_shares is not None or readings.takes_longest:
             return _cut_each(readings)
         (series,), search, fewest = readings.series, readings.search, self.fewest
         points = search.changes_in(series) if series.size >= fewest else None
@@ -334,7 +334,7 @@ class _Pieces(_ManySeries):
 
     def cut(self, readings: Readings) -> tuple[StablePhase, ...]:
         """Cut pieces as asked, or take those after the first whole: the first had the warm-up."""
-        if readings.shares_cut is not None or readings.takes_longest:
+        if readings.options.cut_shares is not None or readings.takes_longest:
             return _cut_each(readings)
         first, *others = readings.series
         found = SUCCESSIVE.cut(replace(readings, series=(first,)))
@@ -451,7 +451,7 @@ class _Invocations(_ManySeries):
     def cut(self, readings: Readings) -> tuple[StablePhase, ...]:
         """Cut each as asked or by itself, or by their common cut."""
         search = replace(readings.search, goes_on=False)
-        if readings.shares_cut is not None or readings.detector is not None:
+        if readings.options.cut_shares is not None or readings.detector is not None:
             return _cut_each(readings)
         if len(readings.series) == 1:
             return (_choose(readings.series[0], readings, search),)
@@ -488,7 +488,7 @@ class _Invocations(_ManySeries):
 
 def _cut_each(readings: Readings) -> tuple[StablePhase, ...]:
     """Cut each series by these shares, or by the detector."""
-    shares = readings.shares_cut
+    shares = readings.options.cut_shares
     if shares is not None:
         return tuple(phase_by_shares(values, shares) for values in readings.series)
     return tuple(map(readings.search.phase_of, readings.series))
