@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import scipy
@@ -26,7 +26,7 @@ from benchrigor.model import (
     Width,
 )
 from benchrigor.model.machine import INTERPRETER
-from benchrigor.model.series import Floats
+from benchrigor.model.series import Floats, Ints
 from benchrigor.protocols import Detector
 from benchrigor.session.stop_rules import agrees
 from benchrigor.stats.phases.stable_phase import ReferencesAlong
@@ -65,43 +65,6 @@ _CHANCE = 0.01
 _UNDISTURBED = 0.9  # quantile of the shares: waiting for a processor only lowers them
 
 
-class Timed(NamedTuple):
-    """The references of a round, and how much of the readings between them was work."""
-
-    n: int  # readings of the round
-    references: References | None
-    busy: Floats  # share of the time between two references; empty if it was not measured
-
-
-def timed_round(values: Floats, references: References | None, calls: int) -> Timed:
-    """Take a round with readings of several calls each."""
-    busy = np.empty(0)
-    if references is not None and references.stops[-1] > values.size:
-        references = None  # they lie between other readings of the round
-    if references is not None and references.busy is not None:
-        starts = np.append(0, references.stops[:-1])
-        took_s = np.add.reduceat(values[: references.stops[-1]], starts) * calls
-        busy = references.busy / np.maximum(took_s, 1e-12)
-    return Timed(values.size, references, busy)
-
-
-def references_along(rounds: Sequence[Timed]) -> ReferencesAlong | None:
-    """Return the references of rounds by their places among all readings; None without any."""
-    found = [round_ for round_ in rounds if round_.references is not None]
-    begun = np.cumsum([0, *(round_.n for round_ in rounds)])
-    placed = [
-        (start + round_.references.stops, round_.references.seconds[INTERPRETER])
-        for start, round_ in zip(begun, rounds, strict=False)
-        if round_.references is not None and INTERPRETER in round_.references.seconds
-    ]
-    if not placed:
-        return None
-    stops, seconds = (np.concatenate(column) for column in zip(*placed, strict=True))
-    busy = np.concatenate([round_.busy for round_ in found])
-    share = float(np.quantile(busy, _UNDISTURBED)) if busy.size else 1.0
-    return ReferencesAlong(stops=stops, log_s=np.log(seconds), busy=min(share, 1.0))
-
-
 @dataclass(slots=True, kw_only=True)
 class MetricReadings:
     """The readings of one metric so far, round by round, and their latest analysis."""
@@ -115,7 +78,9 @@ class MetricReadings:
     chunks: list[Floats] = field(default_factory=list)  # of rounds, later of series
     groups: list[Groups] = field(default_factory=list)  # the same
     series: list[int] = field(default_factory=list)  # the same: their numbers
-    timed: list[Timed] = field(default_factory=list)  # by round
+    rounds: int = 0
+    placed: list[tuple[Ints, Floats]] = field(default_factory=list)  # references: where, seconds
+    busy: list[Floats] = field(default_factory=list)  # shares of the time between references
     weights: list[float] = field(default_factory=list)
     phases: list[StablePhase] = field(default_factory=list)  # of restarted rounds, by a detector
     n: int = 0
@@ -131,10 +96,12 @@ class MetricReadings:
     looked_at: int = 0  # units then
     pieces_over: int = 0  # that there are readings of
     agreed: bool = False  # whether it agrees with the one before
+    now: Unit = field(init=False)  # that the readings so far are taken for
     first_check: int = field(init=False)
     next_check: int = field(init=False)
 
     def __post_init__(self) -> None:
+        self.now = self.unit
         self.first_check, self.next_check = self.unit.first_looks(self.options)
 
     def add(self, finished: Round, values: Floats) -> bool:
@@ -157,15 +124,38 @@ class MetricReadings:
         self.phases += cut
         self.last_units = max(self.unit.take(values), 1)
         self.chunks.append(values)
+        self.now = self.unit.taken_for(self.chunks)
         self.groups.append(groups)
-        self.series.append(self.unit.series_of(finished.plan.piece, len(self.timed)))
-        self.timed.append(timed_round(values, finished.references, calls))
+        self.series.append(self.unit.series_of(finished.plan.piece, self.rounds))
+        self.rounds += 1
+        if finished.references is not None:
+            self._place(finished.references, values, calls)
         self.busy_s += float(values.sum()) * calls
         self.weights += weights_of(finished, self.metric)
         self.n += int(groups.sizes.sum())
         self.usable += usable
         self.batch = max(self.batch, calls)
         return usable or self.is_single
+
+    def _place(self, references: References, values: Floats, calls: int) -> None:
+        """Place the references of a round among all readings, if they lie between these."""
+        last = references.stops[-1]
+        if last > values.size:
+            return
+        if INTERPRETER in references.seconds:
+            self.placed.append((self.n + references.stops, references.seconds[INTERPRETER]))
+        if references.busy is not None:
+            starts = np.append(0, references.stops[:-1])
+            took_s = np.add.reduceat(values[:last], starts) * calls
+            self.busy.append(references.busy / np.maximum(took_s, 1e-12))
+
+    def _references(self) -> ReferencesAlong | None:
+        """Return the references along all readings; None without any."""
+        if not self.placed:
+            return None
+        stops, seconds = (np.concatenate(column) for column in zip(*self.placed, strict=True))
+        share = np.quantile(np.concatenate(self.busy), _UNDISTURBED) if self.busy else 1.0
+        return ReferencesAlong(stops=stops, log_s=np.log(seconds), busy=min(float(share), 1.0))
 
     def spend(self, spent: Sequence[tuple[float | None, float, float]]) -> None:
         """Note whether the rest of the budgets is too small for two full looks.
@@ -207,7 +197,7 @@ class MetricReadings:
             batch=self.batch,
             busy_s=self.busy_s if self.metric.is_duration else 0.0,
             is_forced=self.is_forced,
-            references=references_along(self.timed) if is_one else None,
+            references=self._references() if is_one else None,
             ended=self.ended,
             notices=found.notices,
         ).without_disturbed(found.groups)
@@ -303,11 +293,6 @@ class MetricReadings:
         if math.isinf(wanted) or least * at_end <= share * wanted:
             return None
         return at_end / whole_of(known)[0]
-
-    @property
-    def now(self) -> Unit:
-        """The unit that the readings so far are taken for."""
-        return self.unit.taken_for(self.chunks)
 
     @property
     def is_single(self) -> bool:

@@ -200,7 +200,7 @@ class Subject:
                 [
                     (self.options.budget_s, elapsed_s, finished.elapsed_ns / 1e9),
                     (self.options.budget_readings, readings, finished.n_readings),
-                    (self.options.max_rounds, len(metric.timed), 1),
+                    (self.options.max_rounds, metric.rounds, 1),
                 ]
             )
             metric.end_pieces(self._piece)

@@ -148,7 +148,7 @@ def _is_measured(phase: Phase, stable: StablePhase) -> bool:
 
 def _by_series(analysis: Analysis) -> str:
     """Say how pieces or rounds were cut: rounds all in the same way, or one by one."""
-    if analysis.kind is Kind.PIECES:
+    if analysis.phases[-1].reason is PhaseReason.WHOLE:
         return "at the start of pieces, where caches are cold"
     stable = [phase for phase in analysis.phases if phase.start is not None]
     starts = {phase.start for phase in stable}

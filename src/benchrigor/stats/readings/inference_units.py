@@ -178,9 +178,7 @@ class _Series(_Values):
         analysis = replace(analysis, subsessions=merge_subsessions(values, limit=limit))
         return tell_of_modes(readings, analysis) if analysis.estimate else analysis
 
-    def tell_of_modes(self, readings: Readings, analysis: Analysis) -> Analysis:
-        """Add the modes, and a Notice of several next to a mean."""
-        return tell_of_modes(readings, analysis)
+    tell_of_modes = staticmethod(tell_of_modes)
 
 
 class _Successive(_Series):
@@ -355,9 +353,7 @@ class _Pieces(_ManySeries):
     def needed(self, _readings: Readings, _analysis: Analysis, _excess: float) -> None:
         """Predict nothing: pieces differ, however many readings they hold."""
 
-    def complete(self, readings: Readings, analysis: Analysis) -> Analysis:
-        """Add median and floor."""
-        return describe(readings, analysis)
+    complete = staticmethod(describe)
 
 
 class _Invocations(_ManySeries):
