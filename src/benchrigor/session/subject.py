@@ -105,7 +105,9 @@ class Subject:
         self.seed = seed
         self.name = hide_secrets(name)
         self.facts = dict(facts or {})
-        self._rules = rules
+        if rules is None:
+            rules = default_rules(self.options, no_narrower=self._is_headline_final)
+        self.rules = rules  # that may end the session
         given = as_detector(detector)
         self._detector = given or detector_named(self.options.detector)
         if given is not None and self.options.trim != "auto":
@@ -227,7 +229,7 @@ class Subject:
     @property
     def is_due(self) -> bool:
         """Whether there are enough new readings; without rules only the end needs an analysis."""
-        return self._rules != () and any(metric.is_due for metric in self.by_name.values())
+        return self.rules != () and any(metric.is_due for metric in self.by_name.values())
 
     @property
     def is_early(self) -> bool:
@@ -244,13 +246,6 @@ class Subject:
         required = (metric.name for metric in self.given.metrics if metric.must_satisfy)
         first = self.by_name.get(next(required, ""))
         return first.rough_figure(most) if first is not None and first.n else None
-
-    @property
-    def rules(self) -> Sequence[StopRule]:
-        """The rules that may end the session."""
-        if self._rules is not None:
-            return self._rules
-        return default_rules(self.options, no_narrower=self._is_headline_final)
 
     def _is_headline_final(self, progress: Progress) -> bool:
         """Whether more readings would narrow no headline by a tenth."""
