@@ -178,7 +178,9 @@ class _Series(_Values):
         analysis = replace(analysis, subsessions=merge_subsessions(values, limit=limit))
         return tell_of_modes(readings, analysis) if analysis.estimate else analysis
 
-    tell_of_modes = staticmethod(tell_of_modes)
+    def tell_of_modes(self, readings: Readings, analysis: Analysis) -> Analysis:
+        """Add the modes, and a Notice of several next to a mean."""
+        return tell_of_modes(readings, analysis)
 
 
 class _Successive(_Series):
