@@ -134,20 +134,6 @@ def test_the_published_method_finds_the_phases_of_a_file(cli, phased, verb):
 
 
 @pytest.mark.parametrize(
-    ("shortest", "more", "indices"),
-    [(30, (), [30, 131]), (10, ("--min-segment", "10"), None), (20, ("--min-segment", "20"), None)],
-)
-def test_the_published_method_gives_its_known_answer(cli, series, shortest, more, indices):
-    path = series("known.csv", np.repeat([10, 30, 10], [shortest, 130, 30]))
-    words = ("changes", path, "--column", "time", "--detector", "edm", "--json")
-    found = json.loads(cli(*words, *more).stdout)["change_points"]["indices"]
-    assert found[0] == shortest
-    assert indices in (None, found)
-    if more:
-        assert json.loads(cli(*words).stdout)["change_points"]["indices"][0] >= 30
-
-
-@pytest.mark.parametrize(
     "words",
     ["timeit pass", "commands true", "ab own:f own:f", "ab --fresh own:f own:f", "run own:f"],
 )

@@ -160,18 +160,6 @@ def test_suites_name_the_file(cli, load):
     assert cli("compare", "good.result", "fail.result", "--filter", "home").exit_code == 8
 
 
-@pytest.mark.parametrize("verb", ["analyze", "explain", "plan", "changes"])
-def test_verbs_of_one_file_say_the_share(cli, told, load, verb):
-    load()
-    (record,) = br.read_results("some.result")
-    record.save("saved.json")
-    for source in ("some.result", "saved.json")[: 1 if verb == "analyze" else 2]:
-        assert "30% failed" in " ".join(cli(verb, source).stdout.split())
-    if verb in {"plan", "changes"}:
-        found = told(verb, "some.result")
-        assert "failed-runs" in codes_in(found.get("plan", found)["notices"])
-
-
 @pytest.mark.parametrize("to", ["pyperf", "csv", "bencher", "github"])
 def test_what_is_converted_says_it_and_errors_are_not_converted_to_what_cannot(cli, load, to):
     load()

@@ -28,13 +28,6 @@ def analysed(told, recording):
     return analyse
 
 
-@pytest.mark.parametrize("rate", ["0.1", "0.3", "123456789.123"])
-def test_analyze_says_equal_rates_as_they_stand_in_the_file(cli, rate):
-    result = cli("analyze", "--unit", "req/s", "--details", input=f"{rate}\n" * 40)
-    assert result.exit_code == 0
-    assert f" {rate}: the" in result.stdout
-
-
 @pytest.mark.parametrize(
     ("trim", "kept"), [("none", 1_000), ("10%", 800), ("10%:0", 900), ("0:0.05", 950)]
 )
@@ -42,20 +35,6 @@ def test_analyze_cuts_as_asked(analysed, trim, kept):
     found = analysed("--trim", trim)
     assert found["n_kept"] == kept
     assert "short-run" not in {each["code"] for each in found["notices"]}
-
-
-@pytest.mark.parametrize("detector", ["edm", "pelt"])
-def test_the_detector_can_be_chosen_by_name(analysed, told, recording, detector):
-    found = analysed("--detector", detector)["phases"][0]
-    changes = told("changes", recording, "--column", "time", "--detector", detector)
-    assert found["start"] == changes["start"] == pytest.approx(100, abs=3)
-
-
-@pytest.mark.parametrize(("target", "code"), [("1%", 0), ("0.5", 0), ("0.001%", 3)])
-def test_analyze_tells_by_its_exit_code_whether_the_target_was_reached(
-    cli, recording, target, code
-):
-    assert cli("analyze", recording, "--column", "time", "--target", target).exit_code == code
 
 
 def test_changes_fits_a_terminal_of_80_columns_and_loses_no_word(cli, strict):
@@ -68,13 +47,6 @@ def test_changes_fits_a_terminal_of_80_columns_and_loses_no_word(cli, strict):
     said = " ".join(result.stdout.split())
     assert f" {', '.join(f'{index:,}' for index in indices)} (of " in said
     assert said.endswith("[no-stable-phase]")
-
-
-def test_changes_ends_with_4_when_no_phase_is_stable(cli):
-    steps = np.random.default_rng(1).normal(np.repeat(np.arange(4.0) * 10, 50), 1.0)
-    result = cli("changes", "--json", input="\n".join(map(str, steps)))
-    assert result.exit_code == 4
-    assert [each["code"] for each in json.loads(result.stdout)["notices"]] == ["no-stable-phase"]
 
 
 def slow_start(*levels: tuple[float, int], seed: int = 1) -> str:
@@ -136,19 +108,6 @@ def test_rounds_of_which_half_cool_down_are_cut_one_by_one(told, series):
     changes = told("changes", *words)["rounds"]
     assert {each["stop"] for each in changes} == {each["stop"] for each in analysis["phases"]}
     assert estimate_invocations(rounds, trim=True).value == analysis["estimate"]["value"]
-
-
-def test_changes_of_rounds_shows_the_warm_up_that_they_share(told, series):
-    rng = np.random.default_rng(1)
-    rows = [
-        f"{name},{value}"
-        for name in "abcdef"
-        for value in np.repeat([2.0, 1.0], [40, 260]) * rng.normal(1.0, 0.02, 300)
-    ]
-    words = (series("rounds.csv", rows, "start,time"), "--column", "time", "--round", "start")
-    changes, (analysis,) = told("changes", *words)["rounds"], told("analyze", *words)["analyses"]
-    assert [each["phases"] for each in changes] == [each["phases"] for each in analysis["phases"]]
-    assert len({each["phases"][0]["stop"] for each in changes}) == 1
 
 
 def test_min_segment_calls_what_is_too_few(cli):

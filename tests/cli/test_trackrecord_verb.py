@@ -1,6 +1,5 @@
 """track-record and plan, and the pace of commands that were stored."""
 
-import math
 import platform
 from dataclasses import replace
 from functools import cache
@@ -51,17 +50,6 @@ def found(keep):
             )
 
     return put
-
-
-def test_runs_that_differ_by_more_than_they_claim_are_named_the_worst_first(cli, found, told):
-    far, near = 30.0 * math.sqrt(2.0), 0.5
-    for _ in range(6):
-        found("a long name " * 20, 20.0, 20.0 + far)
-        found("sort", 20.0, 20.0 + near)
-    (record,) = told("track-record")["track_records"]
-    assert [(each["held"], each["pairs"]) for each in record["by_name"]] == [(0, 6), (6, 6)]
-    assert record["share"] == 0.5
-    assert max(map(len, cli("track-record").stdout.splitlines())) <= 80
 
 
 def test_only_runs_of_a_name_and_of_one_machine_count_and_only_complete_ones(cli, found, told):
@@ -152,9 +140,3 @@ def test_each_place_tells_the_pace_that_the_figures_have(cli, run_ids, told):
     assert f"{100 * share:.1f}% of it" in words(compared.stdout)
     assert words(compared.stdout).count("at full") == 2
     assert "10 ms" in words(explained.stdout)  # the start of the interpreter
-
-
-def test_a_busy_and_an_idle_machine_give_no_difference(run_ids, told):
-    comparison = told("compare", *run_ids)["comparison"]
-    assert comparison["verdict"] in ("undecided", "equivalent")
-    assert comparison["ratio"]["low"] <= 1.0 <= comparison["ratio"]["high"]
