@@ -22,7 +22,7 @@ import scipy
 
 from benchrigor.model import Code, Notice
 from benchrigor.model.analysis import PhaseReason
-from benchrigor.model.series import Floats, Ints
+from benchrigor.model.series import Floats
 from benchrigor.stats.changepoints.variance_inflation import doubled_ranks
 from benchrigor.stats.series.interval import MIN_FOR_AUTOCORRELATION, TRANSIENTS, transient_basis
 from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance
@@ -276,11 +276,15 @@ def steps_beyond_noise(series: Floats, places: Sequence[int]) -> tuple[tuple[int
         counts = np.diff(borders)
         if m < MIN_FOR_AUTOCORRELATION or counts.min() == 0 or counts.size >= m:
             break
-        p_values, inflation = _step_p_values(ranks, borders[:-1], counts)
-        p_values[[place in clear for place in left]] = 0.0
-        weakest = int(np.argmax(p_values))
-        if p_values[weakest] < _LEVEL and len(left) <= _MAX_STEPS:
-            break
+        levels = np.add.reduceat(ranks, borders[:-1]) / counts
+        steps = np.abs(np.diff(levels)) / np.sqrt(1.0 / counts[1:] + 1.0 / counts[:-1])
+        weakest = int(np.argmin(steps))  # whatever the noise around the levels
+        if len(left) <= _MAX_STEPS:
+            p_values, inflation = _step_p_values(steps, ranks, np.repeat(levels, counts))
+            p_values[[place in clear for place in left]] = 0.0
+            weakest = int(np.argmax(p_values))
+            if p_values[weakest] < _LEVEL:
+                break
         left = left[:weakest] + left[weakest + 1 :]
     return left, inflation
 
@@ -296,22 +300,17 @@ def _clear_steps(series: Floats, places: tuple[int, ...]) -> set[int]:
     }
 
 
-def _step_p_values(ranks: Floats, starts: Ints, counts: Ints) -> tuple[Floats, float]:
-    """Return the p-value of each step between these levels; also the variance inflation."""
-    levels = np.add.reduceat(ranks, starts) / counts
-    residuals = ranks - np.repeat(levels, counts)
+def _step_p_values(steps: Floats, ranks: Floats, levels: Floats) -> tuple[Floats, float]:
+    """Return the p-value of each step between levels along ranks; also the variance inflation."""
+    residuals = ranks - levels
     square = float(residuals @ residuals)
-    steps, shares = np.abs(np.diff(levels)), 1.0 / counts[1:] + 1.0 / counts[:-1]
     if square <= _ROUNDING * float(ranks @ ranks):
         # Without noise every step is certain; the smallest one is still the least significant.
-        weight = steps * np.sqrt(1.0 / shares)
-        return _LEVEL * 0.5 * weight.min() / weight, 1.0
-    noise = long_run_variance(residuals, fitted=counts.size)
-    white = square / (ranks.size - counts.size)
+        return _LEVEL * 0.5 * steps.min() / steps, 1.0
+    noise = long_run_variance(residuals, fitted=steps.size + 1)
+    white = square / (ranks.size - steps.size - 1)
     inflation = max(1.0, noise.largest / white)
-    tails = scipy.special.stdtr(
-        noise.freedom_of_order, -steps / np.sqrt(white * inflation * shares)
-    )
+    tails = scipy.special.stdtr(noise.freedom_of_order, -steps / np.sqrt(white * inflation))
     return np.asarray(2.0 * tails), inflation
 
 

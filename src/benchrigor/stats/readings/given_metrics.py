@@ -70,14 +70,11 @@ class GivenMetrics:
         """Return the metrics; without names, the first round with readings names them."""
         if self._named or set(self.metrics) - {SPEED}:
             return self.metrics
-        names = dict.fromkeys(name for name, _, _ in self._own_readings(finished))
+        names = dict.fromkeys(name for name, _, _ in GivenMetrics.readings_of(self, finished))
         return tuple(Metric(name=name, unit="s" if name == "time" else "") for name in names)
 
-    def readings_of(self, finished: Round) -> list[tuple[str, Unit, Floats]]:
+    def readings_of(self, finished: Round) -> Iterator[tuple[str, Unit, Floats]]:
         """Return name, unit and values of all readings of a round."""
-        return [*self._own_readings(finished)]
-
-    def _own_readings(self, finished: Round) -> Iterator[tuple[str, Unit, Floats]]:
         many = self.unit
         for name, values in finished.unit_readings.items():
             if not name.startswith(WARM_UP):
@@ -92,7 +89,6 @@ class GivenMetrics:
         both = finished.unit_readings.keys() & finished.readings.keys()
         problems = [f"{where}: {name!r} is given both ways, expected one" for name in both]
         metrics = {metric.name: metric for metric in self.after(finished)}
-        problems += self._problems_of_work(finished, metrics, where)
         for name, unit, values in self.readings_of(finished):
             before = known.get(name, unit)
             if name not in metrics:
@@ -106,11 +102,6 @@ class GivenMetrics:
             else:
                 problems += _bad_values(metrics[name], values, where)
         return problems
-
-    def _problems_of_work(
-        self, _finished: Round, _metrics: Mapping[str, Metric], _where: str
-    ) -> list[str]:
-        return []
 
 
 class MetricsByWork(GivenMetrics):
@@ -153,19 +144,17 @@ class MetricsByWork(GivenMetrics):
             return (SPEED, *metrics)
         return (SPEED, *(replace(metric, must_satisfy=False) for metric in metrics))
 
-    def readings_of(self, finished: Round) -> list[tuple[str, Unit, Floats]]:
+    def readings_of(self, finished: Round) -> Iterator[tuple[str, Unit, Floats]]:
         """Return work amount and duration of a round that was not cut, and its own readings."""
-        own = super().readings_of(finished)
-        if finished.cut:
-            return own
-        pair = np.array([finished.plan.work or 0.0, finished.duration_s])
-        return [(SPEED.name, self._unit, pair), *own]
+        if not finished.cut:
+            pair = np.array([finished.plan.work or 0.0, finished.duration_s])
+            yield SPEED.name, self._unit, pair
+        yield from super().readings_of(finished)
 
-    def _problems_of_work(
-        self, finished: Round, metrics: Mapping[str, Metric], where: str
-    ) -> list[str]:
-        """Name the problems with the work amount or the duration of a round."""
-        problems, statistic = list[str](), self.options.statistic
+    def problems_of(self, finished: Round, known: Mapping[str, Unit]) -> list[str]:
+        """Return all problems, also with the work amount or the duration of a round."""
+        where, statistic = f"round {finished.plan.index}", self.options.statistic
+        problems = super().problems_of(finished, known)
         if SPEED.name in finished.readings or SPEED.name in finished.unit_readings:
             problems.append(
                 f"{where}: a reading is called {SPEED.name!r}, which work and duration give: "
@@ -177,7 +166,8 @@ class MetricsByWork(GivenMetrics):
             problems.append(
                 f"{where}: the duration is {finished.duration_s!r} s, expected 0 or more"
             )
-        if self._schedule.sample and metrics[SPEED.name].must_satisfy and statistic != "mean":
+        speed = next(one for one in self.after(finished) if one.name == SPEED.name)
+        if self._schedule.sample and speed.must_satisfy and statistic != "mean":
             problems.append(f"statistic is {statistic!r}, expected 'mean': a speed has no other")
         return problems
 
