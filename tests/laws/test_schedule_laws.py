@@ -26,7 +26,7 @@ def alone(seed: int) -> Schedule:
 
 def blocks(seed: int, *, by_round: bool = False) -> Schedule:
     options = Options(rounds="restarted") if by_round else Options()
-    return Blocks(NAMES[:2], options, seed, by_round=by_round)
+    return Blocks(NAMES[:2], options, seed)
 
 
 def processes(seed: int) -> Schedule:

@@ -113,14 +113,12 @@ class Blocks:
     """Two subjects in blocks, one-other-other-one or the reverse.
 
     Both kinds are equally frequent and shuffled, so drift that both sides share cancels within a
-    block. A turn of readings has many blocks, and a turn of processes, ``by_round``, one.
+    block. A turn of readings has many blocks, and a turn of restarted rounds one.
     """
 
-    def __init__(
-        self, names: Sequence[str], options: Options, seed: int, *, by_round: bool
-    ) -> None:
-        self._names, self._options = names, options
-        self._seed, self._by_round = seed, by_round
+    def __init__(self, names: Sequence[str], options: Options, seed: int) -> None:
+        self._names, self._options, self._seed = names, options, seed
+        self._by_round = unit_of_rounds(options).restarted
 
     def next(self, state: State) -> Turn:
         """Return the next blocks: how many pairs, or how many readings per process."""

@@ -172,6 +172,18 @@ def test_two_that_are_told_apart_by_the_test_may_have_intervals_that_overlap() -
     assert [each.place for each in rank({"a": first, "b": second})] == [1, 2]
 
 
+def test_a_rate_is_ranked_by_the_readings_that_a_comparison_of_it_keeps():
+    """A first rate above all others is fast, and no cold start, as a first time would be."""
+    rng = np.random.default_rng(5)
+    one, two = ([3.0 * level, *rng.normal(level, 0.01, 15)] for level in (1.0, 1.2))
+    compared = compare(one, two, direction="higher", trim=True)
+    ranked = rank({"one": one, "two": two}, direction="higher", trim=True)
+    assert {each.name: each.estimate.value for each in ranked} == {
+        "one": compared.baseline.value,
+        "two": compared.candidate.value,
+    }
+
+
 def test_two_results_are_ranked_as_they_are_compared() -> None:
     rng = np.random.default_rng(10)
     for _ in range(50):

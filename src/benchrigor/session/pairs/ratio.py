@@ -321,7 +321,7 @@ class Ratio:
             detector=detector_named(checked.detector),
             ended=kind.ended,
         )
-        self.schedule = Blocks((BASELINE, CANDIDATE), checked, self.seed, by_round=by_round)
+        self.schedule = Blocks((BASELINE, CANDIDATE), checked, self.seed)
         self._floor = kind.unit.evidence(checked.preset)
         self.rules = default_rules(checked, calls=2)
         self._so_far = kind(self._asked, margin, disturbed=checked.disturbed)
