@@ -8,18 +8,16 @@ from __future__ import annotations
 import json
 import math
 import os
-import queue
-import subprocess
+import select
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
+from subprocess import PIPE
 from typing import IO, Any, Protocol
 
-from benchrigor.errors import InvalidInput, MissingExtra
+from benchrigor.errors import InvalidInput, MissingExtra, WorkloadFailed
 from benchrigor.model import codec
 from benchrigor.model.series import short
 from benchrigor.safe_text import escaped
@@ -35,11 +33,13 @@ from benchrigor.workbench.pool.on_host import (
     Outcome,
     call_function,
 )
+from benchrigor.workloads.processes.command_line import CommandLine
+from benchrigor.workloads.processes.running import Running
 
 MODULE = ("-m", "benchrigor.workbench.pool.on_host")
 _END = 500  # last characters of the output of a lost process
 _LOOK_S = 1.0  # between two checks whether an outcome is still wanted
-_FULL_S = 1e-3  # for a process to read from its full input
+_MOST_READ = 65_536  # bytes at once
 _GRACE_S = 10.0  # for an unwanted process to end
 RESOURCE = "host"  # a worker has one of it, and a job needs one
 _ANSWER_S = 10.0  # for the scheduler
@@ -113,100 +113,89 @@ def run_job(argv: Sequence[str], job: Job, *, is_wanted: Callable[[], bool]) -> 
 
     The process ends when its outcome is not wanted any more.
     """
-    how: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    how |= {"encoding": "utf-8", "errors": "replace", "start_new_session": True}
+    ours, its = os.pipe()
+    with open(ours, "rb", buffering=0) as said:  # noqa: PTH123  # it has no path
+        try:
+            running = CommandLine(argv).start(argv, name=argv[0], stdin=PIPE, stdout=its)
+        except WorkloadFailed as error:
+            return Outcome(kind=LOST, failure=str(error))
+        finally:
+            os.close(its)
+        with running:
+            line, why = b"", ""
+            try:
+                line = _await_outcome(running, said, job, is_wanted)
+            except TimeoutError as error:
+                why = f" {error}"
+            finally:
+                code = running.stop(grace_s=_GRACE_S)  # it may have closed its output, and go on
+            end = escaped(running.said().decode(errors="replace").strip()[-_END:])
     try:
-        process = subprocess.Popen(argv, **how)  # noqa: S603  # the command is the user's own
-    except OSError as error:
-        return Outcome(kind=LOST, failure=f"{argv[0]} cannot be started: {error}")
-    lines: queue.Queue[str] = queue.Queue()
-    ends: deque[str] = deque(maxlen=20)
-    readers = [
-        threading.Thread(target=_read_lines, args=to, daemon=True)
-        for to in ((process.stdout, lines.put), (process.stderr, ends.append))
-    ]
-    for reader in readers:
-        reader.start()
-    try:
-        line = _await_words(lines, is_wanted, job.limit_s)
-        if line == BEGUN:  # now the job arrives at once
-            words = json.dumps(codec.encode(replace(job, asked_s=time.monotonic())))
-            to = (process.stdin, f"{words}\n".encode())
-            threading.Thread(target=_write, args=to, daemon=True).start()
-            line = _await_words(lines, is_wanted, job.limit_s)
         if line:
             return _outcome_of(line)
-        _end(process)  # it may have closed its output, and go on
-        readers[1].join(_GRACE_S)
-        said = escaped("".join(ends).strip()[-_END:]) or "nothing was said"
-        ended = f"the process ended with {process.returncode}: {said}"
-        return Outcome(kind=LOST, failure=f"{job.host}: {ended}")
-    except TimeoutError as error:
-        return Outcome(kind=LOST, failure=f"{job.host} {error}")
     except ValueError as error:
-        return Outcome(kind=LOST, failure=f"{job.host} sent no outcome: {error}")
-    finally:
-        _end(process)
-        for reader in readers:  # they close the pipes
-            reader.join(_LOOK_S)
+        why = f" sent no outcome: {error}"
+    why = why or f": the process ended with {code}: {end or 'nothing was said'}"
+    return Outcome(kind=LOST, failure=f"{job.host}{why}")
 
 
-def _write(stdin: Any, rest: bytes) -> None:
-    """Write to a process that may not read, until its input is closed, which never has to wait."""
-    with suppress(OSError, ValueError):  # the process has ended, or is to end
-        os.set_blocking(stdin.fileno(), False)
-        while rest:
-            written = stdin.buffer.raw.write(rest)
-            if written is None:
-                time.sleep(_FULL_S)
-            else:
-                rest = rest[written:]
+def _await_outcome(
+    running: Running, said: IO[bytes], job: Job, is_wanted: Callable[[], bool]
+) -> bytes:
+    """Send a job to a process that has begun, and return its next line but signs of life.
+
+    If it has ended, that is the rest of what it said. It need not read its input.
+    """
+    limit_s = math.inf if job.limit_s is None else job.limit_s
+    until_s, stale_s = time.monotonic() + limit_s, time.monotonic() + STALE_S
+    stdin: Any = running.process.stdin
+    os.set_blocking(stdin.fileno(), False)
+    unsent, text = None, b""
+    poll = select.poll()
+    poll.register(said, select.POLLIN)
+    while (now_s := time.monotonic()) < min(stale_s, until_s):
+        if not is_wanted():
+            raise TimeoutError("is not waited for any more")
+        for file, _ in poll.poll(1e3 * min(_LOOK_S, until_s - now_s)):
+            if unsent and file == stdin.fileno():
+                unsent = _send(unsent, file, poll)
+                continue
+            if not (more := os.read(file, _MOST_READ)):
+                return text
+            *lines, text = (text + more).split(b"\n")
+            for line in lines:
+                stale_s = time.monotonic() + STALE_S
+                if line == BEGUN and unsent is None:  # now the job arrives at once
+                    asked = replace(job, asked_s=time.monotonic())
+                    unsent, until_s = _line_of(asked), asked.asked_s + limit_s
+                    poll.register(stdin, select.POLLOUT)
+                elif line:
+                    return line
+    if stale_s < until_s:
+        raise TimeoutError(f"gave no sign of life for {STALE_S:g} s")
+    raise TimeoutError(f"did not end within {show_duration(limit_s)}")
 
 
-def _outcome_of(line: str) -> Outcome:
+def _line_of(job: Job) -> bytes:
+    return f"{json.dumps(codec.encode(job))}\n".encode()
+
+
+def _send(unsent: bytes, file: int, poll: select.poll) -> bytes:
+    """Write what fits into a pipe, and return the rest; nothing if its reader has gone."""
+    try:
+        rest = unsent[os.write(file, unsent) :]
+    except BrokenPipeError:
+        rest = b""
+    if not rest:
+        poll.unregister(file)
+    return rest
+
+
+def _outcome_of(line: bytes) -> Outcome:
     outcome = codec.decode(Outcome, json.loads(line))
     if outcome.kind not in KINDS:
         raise ValueError(f"its kind is {short(outcome.kind)}")
     return outcome
-
-
-def _await_words(
-    lines: queue.Queue[str], is_wanted: Callable[[], bool], limit_s: float | None
-) -> str:
-    """Wait for a line other than a sign of life; return "" if the process has ended."""
-    until_s = math.inf if limit_s is None else time.monotonic() + limit_s
-    stale_s = time.monotonic() + STALE_S
-    while (now_s := time.monotonic()) < min(stale_s, until_s):
-        if not is_wanted():
-            raise TimeoutError("is not waited for any more")
-        with suppress(queue.Empty):
-            line = lines.get(timeout=min(_LOOK_S, until_s - now_s))
-            if line != "\n":
-                return line
-            stale_s = time.monotonic() + STALE_S
-    if stale_s < until_s:
-        raise TimeoutError(f"gave no sign of life for {STALE_S:g} s")
-    raise TimeoutError(f"did not end within {show_duration(limit_s or 0.0)}")
-
-
-def _read_lines(said: IO[str], take: Callable[[str], object]) -> None:
-    with suppress(OSError), said:
-        for line in said:
-            take(line)
-    take("")
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """End a process: closing its input first makes it end its own children."""
-    with suppress(OSError):
-        if process.stdin is not None:
-            process.stdin.close()
-    try:
-        process.wait(_GRACE_S)
-    except subprocess.TimeoutExpired:
-        with suppress(OSError):
-            os.killpg(process.pid, 9)
-        process.wait()
 
 
 class DaskExecutor:

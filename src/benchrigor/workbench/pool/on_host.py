@@ -45,7 +45,7 @@ except ImportError:  # Windows
 
 KINDS = ("done", "failed", "refused", "lost", "busy", "late")
 DONE, FAILED, REFUSED, LOST, BUSY, LATE = KINDS
-BEGUN = "begun\n"  # the first line of output
+BEGUN = b"begun"  # the first line of output
 FREE = "benchrigor.workbench.pool.on_host:free"
 HOLD = "benchrigor.workbench.pool.on_host:hold"
 _FOREIGN = 0.5  # processors that others may use during a job
@@ -347,7 +347,7 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # the output of the job is not its outcome
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background of a shell
-    print(BEGUN, end="", file=out, flush=True)
+    print(BEGUN.decode(), file=out, flush=True)
     first, came_s = sys.stdin.read(1), time.monotonic()  # the rest of a long job takes a while
     asked = json.loads(first + sys.stdin.readline())
     try:

@@ -226,6 +226,9 @@ class Running:
     ----------
     argv, name
         Program and arguments, and what errors call them.
+    stdin
+        What it reads. With PIPE it ends with its input, which is closed where others are asked to
+        end, and so by the end of this process.
     stdout, stderr
         Where it prints to. PIPE has it kept: all of stdout, the end of stderr. STDOUT has stdout
         kept with stderr.
@@ -260,6 +263,7 @@ class Running:
         self._described: dict[str, Any] = {"name": name, "argv": argv, "accept_exit": accept_exit}
         printed = self._open_outputs(stdout, stderr)
         self._clock, self._grace_s = clock or WallClock(), grace_s
+        self._ends_with_input = stdin == PIPE
         self._cut = self._flooded = False
         self._asked_s = self._overran_s = None
         self._over, self._started = threading.Event(), threading.Event()
@@ -308,7 +312,8 @@ class Running:
         """Start the command, which the kernel kills if this process ends without doing so."""
         # The caller's own command, without a shell.
         self.process = subprocess.Popen(argv, start_new_session=True, **given)  # noqa: S603
-        kinship.kill_when_closed(self._lifeline[0], -self.process.pid)
+        if not self._ends_with_input:
+            kinship.kill_when_closed(self._lifeline[0], -self.process.pid)
 
     def __enter__(self) -> Self:
         return self
@@ -321,6 +326,8 @@ class Running:
         self._end(grace_s=0.0)
         self._end_watch()
         self._close_outputs()
+        if self.process.stdin is not None:
+            self.process.stdin.close()
 
     def wait(self, meter: DelayMeter | None = None) -> Ended:
         """Wait until the process has ended by itself, or is made to, and then end its session."""
@@ -430,10 +437,13 @@ class Running:
         return True in [output.is_flooded() for output in self._outputs.values()]
 
     def ask_to_end(self) -> None:
-        """Send SIGTERM to the session, once."""
+        """Send SIGTERM to the session, or close its input, once."""
         if self._asked_s is None:
             self._asked_s = time.monotonic()
-            self._signal(signal.SIGTERM)
+            if self.process.stdin is not None:
+                self.process.stdin.close()
+            else:
+                self._signal(signal.SIGTERM)
 
     def _end(self, *, grace_s: float) -> None:
         """Return when no process of the session is left: asked to end, killed after the grace."""
@@ -521,14 +531,16 @@ _running: set[Running] = set()
 
 
 def _sessions() -> list[int]:
-    return [group.process.pid for group in _running if hasattr(group, "process")]
+    # A copy: other threads start commands meanwhile.
+    return [group.process.pid for group in [*_running] if hasattr(group, "process")]
 
 
 @atexit.register
 def end_all() -> None:
-    """Kill all running commands if this process ends without waiting for them."""
+    """Kill the running commands that do not end with their input, if nobody waits for them."""
     for group in [*_running]:
-        group._end(grace_s=0.0)  # noqa: SLF001
+        if not group._ends_with_input:  # noqa: SLF001
+            group._end(grace_s=0.0)  # noqa: SLF001
 
 
 def _unstartable(name: str, argv: Sequence[str], error: OSError) -> WorkloadFailed:
