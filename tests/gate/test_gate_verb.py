@@ -219,6 +219,17 @@ def test_an_installed_copy_that_both_sides_would_measure_is_refused(
     assert git(repository, "worktree", "list").count("\n") == 1
 
 
+def test_a_build_that_hangs_is_ended(
+    cli: Any, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(repository)
+    monkeypatch.setattr("benchrigor.workloads.worktrees.SETUP_S", 1.0)
+    words = ("--rev", "HEAD~1", "--rev", "HEAD", "--build", "sleep 600")
+    result = cli("gate", *words, "--", "cat", "out")
+    assert result.exit_code == 5
+    assert "longer than 1 s and was killed, expected its end by then" in result.stderr
+
+
 def test_a_build_that_fails_says_so(
     cli: Any, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

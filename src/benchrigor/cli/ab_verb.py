@@ -56,7 +56,7 @@ from benchrigor.workloads.worktrees import Checkout, is_changed, worktrees
     help="Twice: one function or command in two revisions of the repository here, checked out for "
     "a while in folders of their own.",
 )
-@click.option("--build", metavar="COMMAND", help="Run in each revision first.")
+@click.option("--build", metavar="COMMAND", help="Run in each revision first, up to an hour.")
 @shared.shell_option
 @shared.process_options
 @shared.setting("margin")

@@ -51,7 +51,7 @@ _SUMMARY = "GITHUB_STEP_SUMMARY"
     metavar="PROGRAM",
     help="Twice: the old and the new interpreter of Python, for the code here.",
 )
-@click.option("--build", metavar="COMMAND", help="Run in each revision first.")
+@click.option("--build", metavar="COMMAND", help="Run in each revision first, up to an hour.")
 @click.option(
     "--results",
     metavar="FILE",

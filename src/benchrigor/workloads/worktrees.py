@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from subprocess import STDOUT
+from subprocess import PIPE, STDOUT
 from tempfile import gettempdir, mkdtemp
 
 from benchrigor.errors import InvalidInput
 from benchrigor.safe_text import hide_secrets
-from benchrigor.workloads.processes.command_line import CommandLine
+from benchrigor.workloads.processes.command_line import SETUP_S, CommandLine
 from benchrigor.workloads.processes.own_signals import hold_interrupts
-from benchrigor.workloads.processes.running import shown
+from benchrigor.workloads.processes.running import Ended, shown
 
 try:
     import fcntl
@@ -169,22 +168,19 @@ class _GitFailed(InvalidInput):
     """A command of git failed; the message has its output."""
 
 
-def _git(*words: str, cwd: Path | None = None) -> str:
+def _git(*words: str, cwd: Path) -> str:
     """Return the output of a command of git; InvalidInput says why it failed."""
-    try:
-        done = subprocess.run(  # noqa: S603  # git, without a shell
-            ["git", *words],  # noqa: S607  # by its place in the path, as users run it
-            cwd=cwd,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    except FileNotFoundError:
-        raise InvalidInput("revisions need git, which is missing") from None
-    if done.returncode:
-        reason = hide_secrets(done.stderr.strip().removeprefix("fatal: "))
-        raise _GitFailed(f"git {words[0]} {words[-1]}: {reason}")
-    return done.stdout.strip()
+    if shutil.which("git") is None:
+        raise InvalidInput("revisions need git, which is missing")
+    argv, name = ["git", *words], f"git {words[0]} {words[-1]}"
+    with CommandLine(argv, cwd=cwd).start(argv, stdout=PIPE, timeout_s=SETUP_S) as running:
+        ended = running.wait()
+        if ended.limit_s:
+            raise InvalidInput(f"{name} {_too_long(ended)}")
+        if ended.failure:
+            said = hide_secrets(ended.said.decode(errors="replace").strip())
+            raise _GitFailed(f"{name}: {said.removeprefix('fatal: ')}")
+        return running.printed.read().decode().strip()
 
 
 def _unlock(place: Path, top: Path) -> None:
@@ -195,6 +191,10 @@ def _unlock(place: Path, top: Path) -> None:
 def _build(build: Sequence[str], place: Path, revision: str) -> None:
     """Run a command in a revision; if it fails, the error has the end of its output."""
     name = f"--build {shown(build)} in revision {revision}"
-    ended = CommandLine(build, cwd=place).run(build, name=name, stdout=STDOUT)
+    ended = CommandLine(build, cwd=place).run(build, name=name, stdout=STDOUT, timeout_s=SETUP_S)
     if ended.failure:
-        raise ended.error()
+        raise ended.error(_too_long(ended) if ended.limit_s else None)
+
+
+def _too_long(ended: Ended) -> str:
+    return f"{ended.failure}, expected its end by then: does it hang? Run it there by hand"

@@ -22,7 +22,7 @@ _LONGEST_GRACE_S = 3600.0
 _WORK = "{work}"
 PLACES = ("setup", "prepare", "conclude", "cleanup")
 LONGEST_S = {"cleanup": 60.0}  # of those that no round limits
-_SETUP_S = 3600.0  # a build takes long, and not for ever
+SETUP_S = 3600.0  # a build takes long, and not for ever
 _LAST_S = 0.5  # for what concludes a round that took all of its time, and the grace after it
 setting_up: list[str] = []  # while a setup runs: no round is under way that could be finished
 
@@ -181,7 +181,7 @@ def run_hook(
 
     WorkloadFailed when it fails, HookLate when it takes longer than is left of the round.
     """
-    limit_s = LONGEST_S.get(place, _SETUP_S) if seconds is None else seconds
+    limit_s = LONGEST_S.get(place, SETUP_S) if seconds is None else seconds
     ended = line.run(
         argv, name=f"{place} {shown(argv)}", clock=clock, timeout_s=limit_s, accept_exit=(0,)
     )
