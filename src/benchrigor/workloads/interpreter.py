@@ -333,7 +333,7 @@ class InterpreterWorkload:
         """Return facts and arrays of an answer; raise what went wrong."""
         if told is None:
             how = ended.failure or f"exited with code {ended.code}"
-            raise ended.error(f"{how} before it passed its readings")
+            raise ended.error(f"{how}, before it passed its readings")
         if "refused" in told[0]:
             raise InvalidInput(told[0]["refused"])
         if "failed" in told[0]:
