@@ -1,6 +1,8 @@
 """What an error looks like, for people and for programs, and what is left of the run."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -135,6 +137,11 @@ SPOILING = {
         "no memory is left",
         {5},
     ),
+    "limits its memory to some libraries": (
+        "time.sleep(0.002); resource.setrlimit(resource.RLIMIT_AS, (2 * 10**8, 2**28))",
+        "no memory is left",
+        {5},
+    ),
 }
 
 
@@ -149,6 +156,16 @@ def test_a_function_that_spoils_its_process_makes_no_traceback_of_ours(
     assert done.returncode in codes, done.stderr
     assert "Traceback" not in done.stderr
     assert said in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such limit")
+def test_a_limit_of_memory_below_what_libraries_take_is_named(store):
+    words = "run", "--in-process", "platform:python_version"
+    argv = ["sh", "-c", 'ulimit -v 200000; exec "$0" -m benchrigor "$@"', sys.executable, *words]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60.0, check=False)
+    assert done.returncode == 5
+    assert "ulimit -v" in done.stderr
+    assert not store.exists()
 
 
 def test_a_fresh_function_that_raises_shows_its_own_frames_alone(module, alone):

@@ -17,9 +17,10 @@ from typing import Any
 import click
 
 from benchrigor.cli.verb_help import SIDE_SYSTEMS, TASKS, VERBS, HelpContext
-from benchrigor.errors import BenchrigorError, InvalidInput, used_up
+from benchrigor.errors import BenchrigorError, InvalidInput, WorkloadFailed, check_room, used_up
 
-_FAILED = 6  # `exits.ExitCode.STORE_FAILED`, which loads the model
+# `exits.ExitCode.WORKLOAD_FAILED` and `STORE_FAILED`, which load the model
+_USED_UP, _FAILED = 5, 6
 
 
 class CannotWrite(Exception):
@@ -160,6 +161,11 @@ class Verbs(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb; report an error in one paragraph, or as JSON, instead of a traceback."""
+        try:
+            check_room()
+        except WorkloadFailed as error:  # there is none for what reports errors, either
+            click.echo(f"benchrigor: {error}", err=True)
+            ctx.exit(_USED_UP)
         try:
             return super().invoke(ctx)
         except (BenchrigorError, KeyboardInterrupt, click.UsageError) as error:

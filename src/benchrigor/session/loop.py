@@ -18,6 +18,7 @@ from benchrigor.errors import (
     DetectorFailed,
     InvalidInput,
     WorkloadFailed,
+    check_room,
     failed,
     used_up,
 )
@@ -88,6 +89,7 @@ def drive(
             )
         finished = finish(now - since)
         since = now
+        check_room()
         # Helper threads of numpy would keep a processor busy for a tenth of a second of the next.
         with _BLAS.limit(limits=1, user_api="blas"):
             tell(finished)
