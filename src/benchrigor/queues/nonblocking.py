@@ -11,7 +11,7 @@ import copy
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -43,9 +43,7 @@ from benchrigor.stats.series.interval import student_t
 _SOUGHT, _SOUGHT_EACH = 128, 50
 _MOST_SOUGHT = 2048
 _SELDOM = 4  # a new window may decide again after this multiple of the periods that decided
-_PIECE = 256  # most joined periods that are worked off together
-_BLOCKS = 16  # of these, whose periods are kept one by one
-_LATER = 4096  # joined periods after which nothing is decided where their number is fixed
+_CHUNK = 4096  # most joined periods that are worked off together: they fit into a cache
 _TRIED = 400  # joined periods after which it decides again, if the rate is in doubt
 # Relative deviation from the period wanted from which on a realised one does not count.
 _WIDTH = 0.01
@@ -83,7 +81,7 @@ class NonBlocking:
         self._rate = partial(quantile_rate, asked=asked)
         self._widening = asked.guards and asked.period_s is None
         # Rates that have converged; computed on request, since most are never read.
-        self._rates: deque[Callable[[], ServiceRate]] = deque(maxlen=most)
+        self._rates: deque[ServiceRate | Callable[[], ServiceRate]] = deque(maxlen=most)
         self._waiting = empty()
         self._number, self._sought = 0 if self._widening else 1, _SOUGHT
         self._since, self._tried, self._final = 0.0, 0, False
@@ -100,6 +98,9 @@ class NonBlocking:
 
     def rates(self) -> list[ServiceRate]:
         """Return the rates of all convergences; last one that has not converged, if it differs."""
+        for number, rate in enumerate(self._rates):
+            if not isinstance(rate, ServiceRate):
+                self._rates[number] = rate()
         ended = copy.copy(self)
         ended._rates = self._rates.copy()  # noqa: SLF001  # its own class
         ended._kept = [*self._kept]  # noqa: SLF001
@@ -109,7 +110,7 @@ class NonBlocking:
         """Return the rates as if no more periods came; that changes it, and a copy is asked."""
         self._final = True
         self.add(empty())
-        rates = [rate() for rate in self._rates]
+        rates = [rate if isinstance(rate, ServiceRate) else rate() for rate in self._rates]
         current = self._current()
         if current is not None and (not rates or has_moved(rates[-1], current)):
             rates.append(current)
@@ -127,7 +128,8 @@ class NonBlocking:
         if not self._number and not self._seek():
             return False
         number = self._number
-        whole = min(self._waiting.size // number, self._patience - self._tried, _PIECE)
+        most = self._patience - self._tried if self._widening else _CHUNK
+        whole = min(self._waiting.size // number, most)
         if not whole:
             return False
         used = self._collect(join_evenly(self._waiting[: whole * number], number))
@@ -150,74 +152,111 @@ class NonBlocking:
         number = min(wide, _MOST)
         period_s = float(np.sort(sought["period_s"])[sought.size // 2]) * number
         if self._reason is not None or period_s != self._period_s:
-            self._end_window()  # without a rate
+            self._end_window()
         self._number, self._reason, self._period_s = number, None, period_s
         self._since, self._tried = 0.0, 0
         return True
 
     def _collect(self, periods: PeriodTable) -> int:
-        """Take periods, up to the one with which the rate converges; return how many it took."""
+        """Take periods until another number of them should be joined; return how many it took."""
         free = periods["unblocked"] > 0.0
         if self._period_s is not None and self._reason is None:
             free &= np.abs(periods["period_s"] / self._period_s - 1.0) <= _WIDTH
-        places = np.flatnonzero(free)
+        places, before = np.flatnonzero(free), self._counts.size
         counts = np.concatenate([self._counts, periods["served"][places]])
-        quantiles = window_quantiles(counts, normalised=self._guards).tolist()
-        self._mean, last = add_quantiles(self._mean, quantiles, relative=self._guards)
-        if last is not None:
-            counts = counts[: last + QUANTILE_COUNTS]
-            places = places[: counts.size - self._counts.size]
-            periods = periods[: places[-1] + 1]
-        self._counts = counts[1 - QUANTILE_COUNTS :]
-        self._keep(periods, places)
-        self._tried += periods.size
-        if last is not None:
-            self._converge()
+        # Ends of the periods that count, and of the last one; what there was of the window by then.
+        after = np.concatenate([[0], places + 1, [periods.size]])
+        unblocked = np.append(0.0, np.cumsum(periods["unblocked"]))[after]
+        used = np.minimum(np.arange(after.size), places.size)
+        items = np.append(0.0, np.cumsum(counts[before:]))[used]
+        sums = np.vstack([after, unblocked, used, items]) + self._sums[:, np.newaxis]
+        ends, base = self._ends_of_windows(counts, sums)
+        ended = ends[-1][0] if ends else 0
+        last = -1 if self._number else ended
+        stop, number = int(after[last]), int(used[last])
+        self._close_windows(periods[:stop], places[:number], ends)
+        first = before + ended if ends else 0
+        self._counts = counts[first : before + number][1 - QUANTILE_COUNTS :]
+        self._sums = sums[:, last] - base
+        self._tried = int(self._sums[0]) if ends else self._tried + stop
         if self._tried >= self._patience:
             self._tried = 0
             if self._widening and self._doubt(self._sums) is not None:
                 self._number = 0
-        return periods.size
+        return stop
 
-    def _keep(self, periods: PeriodTable, places: npt.NDArray[np.int64]) -> None:
-        """Add periods to the window; those at some places count."""
-        counting = rows_of(periods, places)
-        unblocked = periods["unblocked"].sum()
-        items = counting["served"].sum()
-        self._sums = self._sums + np.array([periods.size, unblocked, places.size, items])
-        self._seen = join(stack(self._seen, periods))
+    def _ends_of_windows(
+        self, counts: Floats, sums: Floats
+    ) -> tuple[list[tuple[int, QuantileMean]], Floats]:
+        """Return after how many counting periods windows converge, and the sums by the last one.
+
+        A window whose rate is in doubt goes on. ``sums`` are periods, unblocked ones, counting ones
+        and items of these, by the number of counting ones.
+        """
+        quantiles = window_quantiles(counts, normalised=self._guards).tolist()
+        ends, base, start = [], np.zeros(len(sums)), 0
+        while self._number:
+            self._mean, last = add_quantiles(
+                self._mean, quantiles, relative=self._guards, start=start
+            )
+            if last is None:
+                break
+            used = last + QUANTILE_COUNTS - self._counts.size
+            window = sums[:, used] - base
+            if self._guards and self._doubt(window) is not None:
+                self._mean, start = self._mean._replace(steady=0), last + 1
+                continue
+            ends.append((used, self._mean))
+            # The next window shares no count with this one.
+            self._mean, start, base = QuantileMean(), last + QUANTILE_COUNTS, sums[:, used]
+            self._pass(float(window[0]))
+        return ends, base
+
+    def _close_windows(
+        self,
+        periods: PeriodTable,
+        places: npt.NDArray[np.int64],
+        ends: Sequence[tuple[int, QuantileMean]],
+    ) -> None:
+        """Add up the windows that end in these periods, and the beginning of the next."""
+        # The earlier sums come before the first period, an empty one after the last.
+        starts = [0, *(int(places[used - 1]) + 2 for used, _ in ends)]
+        seen = join(stack(self._seen, periods, empty(1)), np.array(starts))
+        before = sum(block.size for block in self._kept)
         if places.size:
-            self._kept.append(counting)
-        if len(self._kept) >= _BLOCKS:
-            self._kept = [self._all_kept()]
+            self._kept.append(rows_of(periods, places))
+        # Pooling takes as long as the rest of a short chunk.
+        if ends or before + places.size >= _CHUNK:
+            kept = self._pool([before + used for used, _ in ends])
+            for number, (_, quantiles) in enumerate(ends):
+                window = (rows[number : number + 1] for rows in (seen, kept))  # few: they stay
+                self._rates.append(
+                    partial(self._rate, quantiles, *window, began_s=self._began_s, reason=None)
+                )
+                self._began_s += float(seen["period_s"][number])
+            self._kept = [kept[-1:]]
+        self._seen = seen[-1:]
 
-    def _all_kept(self) -> PeriodTable:
-        return pool(stack(*self._kept))
-
-    def _converge(self) -> None:
-        """End the window with a rate, unless that is in doubt: then more periods decide."""
-        if self._guards and self._doubt(self._sums) is not None:
-            self._mean = self._mean._replace(steady=0)
-            return
-        found = self._mean, self._seen, self._all_kept()
-        self._rates.append(cache(partial(self._rate, *found, began_s=self._began_s, reason=None)))
-        self._tried = 0
-        self._end_window()
+    def _pool(self, starts: Sequence[int]) -> PeriodTable:
+        """Pool the counting periods of the windows that have ended, and of the one under way."""
+        return pool(stack(*self._kept, empty(1)), np.array([0, *starts]))
 
     def _end_window(self) -> None:
-        """End the window; decide again, after enough periods, how many are joined."""
+        """End the window without a rate."""
         self._began_s += float(self._seen["period_s"][0])
-        self._since += float(self._seen["periods"][0]) * self._number
+        self._pass(float(self._seen["periods"][0]))
+        self._restart()
+
+    def _pass(self, periods: float) -> None:
+        """Decide again, once enough periods have passed, how many of them are joined."""
+        self._since += periods * self._number
         if self._widening and self._since >= _SELDOM * self._sought:
             self._sought = max(_SOUGHT, _SOUGHT_EACH * self._number)
             self._number = 0
-        self._restart()
 
     @property
     def _patience(self) -> int:
         """Joined periods after which others may do better."""
-        if not self._widening:
-            return _LATER
         return _MOST_SOUGHT if self._reason is not None else _TRIED
 
     def _doubt(self, sums: Floats) -> RateReason | None:
@@ -240,9 +279,10 @@ class NonBlocking:
         if not self._sums[0]:
             if not self._waiting.size:
                 return None
-            self._keep(self._waiting, np.zeros(0, dtype=np.int64))
+            self._seen = join(self._waiting)
+            self._sums = np.array([*self._seen[["periods", "unblocked"]][0], 0.0, 0.0])
         reason = self._doubt(self._sums) or RateReason.NOT_CONVERGED
-        found = self._mean, self._seen, self._all_kept()
+        found = self._mean, self._seen, self._pool([])
         return self._rate(*found, began_s=self._began_s, reason=reason)
 
 
@@ -318,9 +358,9 @@ def window_quantiles(counts: Floats, *, normalised: bool) -> Floats:
 
 
 def add_quantiles(
-    before: QuantileMean, quantiles: Sequence[float], *, relative: bool
+    before: QuantileMean, quantiles: Sequence[float], *, relative: bool, start: int = 0
 ) -> tuple[QuantileMean, int | None]:
-    """Add quantiles to the running mean; return it, and the index of the one it converged with.
+    """Add quantiles from the ``start`` on to a running mean; return it, and where it converged.
 
     Converged: the curvature (equation 4) of the standard error of the mean was within the tolerance
     for 16 quantiles in a row. The tolerance is in items, as published, or ``relative`` to the mean.
@@ -331,7 +371,8 @@ def add_quantiles(
     older, old = (math.inf, math.inf, *errors)[-2:]  # fewer than three are not steady
     fixed, share = (0.0, _RELATIVE / _CURVATURE) if relative else (_CONVERGED / _CURVATURE, 0.0)
     sqrt = math.sqrt
-    for place, quantile in enumerate(quantiles):
+    for place in range(start, len(quantiles)):
+        quantile = quantiles[place]
         off = quantile - mean
         n += 1
         mean += off / n

@@ -165,6 +165,8 @@ def pool(table: PeriodTable, starts: Ints = _ALL) -> PeriodTable:
 
 def _sums(table: PeriodTable, starts: Ints) -> PeriodTable:
     """Return the sums of groups of rows; beginnings and servers are of the first row of each."""
+    if starts.size == table.size:  # as reduceat would, in a twentieth of its time
+        return stack(table)
     sums = _as_table(np.add.reduceat(_numbers(table), starts, axis=0), table)
     for name in ("start_s", "servers"):
         sums[name] = table[name][starts]
