@@ -39,7 +39,7 @@ from benchrigor.machine.run_delay import RunDelay
 from benchrigor.model import RoundPlan
 from benchrigor.stats.series.undisturbed import groups_of
 from benchrigor.workloads import CallableWorkload, InterpreterWorkload, RoundRecorder
-from benchrigor.workloads.interpreter import INHERITED
+from benchrigor.workloads.processes.command_line import INHERITED
 from benchrigor.workloads.worktrees import worktrees
 from shared.running import Run, Script
 

@@ -142,10 +142,10 @@ def _check(words: Sequence[str], given: dict[str, Any]) -> None:
     for text in (*words, given["build"] or ""):
         words_of(text, by_shell=given["shell"])
     if False in kinds:
-        wrong = shared.flags_given(given, "fresh", "python", "inherit_env", "cpus", "batch")
+        wrong = shared.flags_given(given, "fresh", *shared.FRESH, "batch")
         refuse(f"{flag} is for functions" for flag in wrong)
     elif not (given["fresh"] or given["python"] or given["rev"]):
-        wrong = shared.flags_given(given, "inherit_env", "cpus", "timeout_s")
+        wrong = shared.flags_given(given, *shared.OF_PROCESSES, "timeout_s")
         refuse(f"{flag} goes with --fresh" for flag in wrong)
 
 

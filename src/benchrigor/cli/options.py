@@ -133,7 +133,8 @@ shell_option = click.option(
 )
 
 _LAST_CPU = 65_535  # more than any machine has
-FRESH = ("python", "inherit_env", "cpus")  # parameters of `fresh_options`
+OF_PROCESSES = ("inherit_env", "cpus")  # parameters of `process_options`
+FRESH = ("python", *OF_PROCESSES)  # of `fresh_options`
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -73,7 +73,7 @@ def interpreter_target(
     target: str, given: Mapping[str, Any], *, python: str | None, **own: Any
 ) -> InterpreterWorkload:
     """Make a workload of a function in fresh interpreters, by the options that are given."""
-    own |= {name: given[name] for name in ("inherit_env", "cpus", "timeout_s")}
+    own |= {name: given[name] for name in (*shared.OF_PROCESSES, "timeout_s")}
     gc = given["gc"] or "on"
     return InterpreterWorkload(target, python=python, inner=given["batch"], gc=gc, **own)
 

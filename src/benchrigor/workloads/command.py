@@ -13,7 +13,7 @@ from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, Self, Unpack
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from benchrigor.workloads.processes.command_line import (
     CommandHooks,
     CommandLine,
     HookLate,
+    Where,
     before_rounds,
 )
 from benchrigor.workloads.processes.picking import OutputSearch, Pick, read_picks, wrong_picks
@@ -43,8 +44,9 @@ from benchrigor.workloads.recorder import RoundRecorder
 VERSION = 1  # of the reference: every change of it changes the times
 _TIME = "time"
 _WARM_UP = RoundPlan(index=1)  # belongs to no session; index 0 has one more run for its memory
-_DESCRIBED = ("argv", "accept_exit", "cwd", "env", "timeout_s")
+_DESCRIBED = ("argv", "accept_exit", "timeout_s")
 _ADDED = (
+    *Where.__annotations__,
     *("grace_s", "hooks", "stdin", "stdout", "ignore_failure", "cpu_times", "memory", "warm_up"),
 )
 _SEARCH_NS = 1_000_000_000  # for the search of the output after the budget
@@ -76,10 +78,6 @@ class CommandWorkload:
         Exit codes of successful runs; -N if signal N may kill the command.
     timeout_s
         A command that runs longer is killed with its group; None for no limit.
-    cwd
-        Directory to run it in; None for the current one.
-    env
-        Variables added to this process's environment, and part of the description.
     hooks
         Commands that run untimed, as arguments by name: "setup" and "cleanup" once around all
         rounds, "prepare" and "conclude" around every run. When the seconds of a plan are up, a
@@ -105,6 +103,9 @@ class CommandWorkload:
     meter
         Measures how long the command and its descendants waited for processors; None for no
         measurement.
+    **where
+        ``cwd``, the directory to run it in; None for the current one. ``env``, variables added to
+        this process's environment, and part of the description.
 
     Raises
     ------
@@ -137,8 +138,6 @@ class CommandWorkload:
         picks: Sequence[Pick] = (),
         accept_exit: Collection[int] = (0,),
         timeout_s: float | None = None,
-        cwd: str | os.PathLike[str] | None = None,
-        env: Mapping[str, str] | None = None,
         grace_s: float = GRACE_S,
         hooks: Mapping[str, Sequence[str]] | None = None,
         stdin: str | os.PathLike[str] | None = None,
@@ -149,8 +148,9 @@ class CommandWorkload:
         warm_up: int = 0,
         clock: Clock,
         meter: DelayMeter | None = None,
+        **where: Unpack[Where],
     ) -> None:
-        self._line = CommandLine(argv, accept_exit=accept_exit, cwd=cwd, env=env, grace_s=grace_s)
+        self._line = CommandLine(argv, accept_exit=accept_exit, grace_s=grace_s, **where)
         in_time = timeout_s is None or 0 < timeout_s <= threading.TIMEOUT_MAX
         limit = "seconds, more than 0, or None for no limit"
         wrong = wrong_values([("timeout_s", timeout_s, in_time, limit)])
@@ -200,8 +200,7 @@ class CommandWorkload:
             "picks": [str(pick) for pick in self._picks if not pick.unit_readings],
             "unit_picks": [str(pick) for pick in self._picks if pick.unit_readings],
             "accept_exit": sorted(self._line.accept_exit),
-            "cwd": str(self._line.cwd),
-            "env": self._line.env,
+            **self._line.where,
             "grace_s": self._line.grace_s,
             "timeout_s": self._timeout_s,
             # An option that is not given is left out: so were options that did not exist yet.

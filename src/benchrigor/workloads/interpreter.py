@@ -16,7 +16,7 @@ from contextlib import ExitStack, closing, contextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from types import MethodType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 
@@ -29,25 +29,15 @@ from benchrigor.model.series import Floats
 from benchrigor.protocols import Recorder
 from benchrigor.workloads.named_functions import hash_in, import_name, locate
 from benchrigor.workloads.processes import worker
-from benchrigor.workloads.processes.command_line import GRACE_S
-from benchrigor.workloads.processes.running import (
-    Ended,
-    OutputFile,
-    Running,
-    missing_for_processes,
-)
+from benchrigor.workloads.processes.command_line import CommandLine, Where
+from benchrigor.workloads.processes.running import Ended, OutputFile
 from benchrigor.workloads.recorder import Segments
 from benchrigor.workloads.timing import Stopwatch, misfits
 
-INHERITED = (
-    *("HOME", "LANG", "LANGUAGE", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "PYTHONPATH", "TEMP"),
-    *("TMP", "TMPDIR", "TZ", "USER", "VIRTUAL_ENV"),
-)
-_INHERITED_PARTS = ("LC_", "_NUM_THREADS")  # the beginning of a name, and the end of one
 _FIRST_START_S = 1.0
 _FIRST_SHARE = 0.015  # of the time, for readings of the first round, which shows their cost
 _OF_TASK = ("target", "inner", "gc", "cpus", "inside")
-_DESCRIBED = (*_OF_TASK, "python", "cwd", "env", "inherit_env", "timeout_s")
+_DESCRIBED = (*_OF_TASK, "python", *Where.__annotations__, "timeout_s")
 # A script is compiled at every start, which takes more than half of it; this reads the cached code.
 # The current folder, "", is not in the path: a math.py in it must not replace the module.
 _START = """
@@ -82,12 +72,6 @@ class InterpreterWorkload:
         are timed.
     python
         The interpreter; None for the one that runs this.
-    cwd
-        Folder that it runs in and imports from first; None for the current one.
-    env
-        Its variables in addition to `INHERITED`, the locale's and ``*_NUM_THREADS``.
-    inherit_env
-        Names of further variables that it inherits from this process.
     cpus
         Processors that it may run on, by number; None for all of this process.
     inner, gc
@@ -101,6 +85,10 @@ class InterpreterWorkload:
     path
         Folders that it imports from first; None for ``cwd``, and for this process's own if the
         target is a function.
+    **where
+        ``cwd``, the folder that it runs in and imports from first; None for the current one.
+        ``env``, its variables in addition to `INHERITED`, the locale's and ``*_NUM_THREADS``.
+        ``inherit_env``, names of further variables that it inherits from this process.
 
     Raises
     ------
@@ -131,9 +119,6 @@ class InterpreterWorkload:
         target: str | Callable[..., object],
         *,
         python: str | os.PathLike[str] | None = None,
-        cwd: str | os.PathLike[str] | None = None,
-        env: Mapping[str, str] | None = None,
-        inherit_env: Collection[str] = (),
         cpus: Collection[int] | None = None,
         inner: int | None = None,
         gc: str = "on",
@@ -142,12 +127,12 @@ class InterpreterWorkload:
         kwargs: Mapping[str, Any] | None = None,
         inside: str | os.PathLike[str] | None = None,
         path: Sequence[str] | None = None,
+        **where: Unpack[Where],
     ) -> None:
         target, args, kwargs = _unbound(target, args, kwargs or {})
         named_so = not isinstance(target, str) or all(target.partition(":"))
         in_time = timeout_s is None or 0 < timeout_s <= threading.TIMEOUT_MAX
         refuse(
-            missing_for_processes(),
             misfits(inner=inner, gc=gc),
             wrong_values(
                 [
@@ -157,9 +142,12 @@ class InterpreterWorkload:
                 ]
             ),
         )
+        program = _program(python)
+        argv = [program, "-X", "faulthandler", "-c", _START, worker.__file__]
+        started: Where = {"inherit_env": (), **where}
+        self._line = CommandLine(argv, **started)
         # A function object was found by the path of this process; a name is looked up again.
-        folder = str(Path(cwd or ".").absolute())
-        own = [folder] if isinstance(target, str) else filter(None, sys.path)
+        own = [str(self._line.cwd)] if isinstance(target, str) else filter(None, sys.path)
         self._path = [*(path or own)]
         self._given = _pickle(args, kwargs) if args or kwargs else None
         self._described: dict[str, Any] = {
@@ -169,10 +157,8 @@ class InterpreterWorkload:
             "gc": gc,
             "cpus": None if cpus is None else sorted(cpus),
             "inside": None if inside is None else str(Path(inside).absolute()),
-            "python": _program(python),
-            "cwd": folder,
-            "env": dict(env or {}),
-            "inherit_env": [*inherit_env],
+            "python": program,
+            **self._line.where,
             "timeout_s": timeout_s,
         }
         self._started = ExitStack()
@@ -270,18 +256,15 @@ class InterpreterWorkload:
         if limit_s is not None:
             limit_s *= 1 + len(shared)
         with OutputFile() as answer:
-            program = self._described["python"]
-            arguments = [worker.__file__, str(answer.fileno()), ascii(task)]
-            running = Running(
-                [program, "-X", "faulthandler", "-c", _START, *arguments],
+            running = self._line.start(
+                [*self._line.argv, ascii(task)],
                 name=f"{self.name}: the fresh interpreter",
-                cwd=Path(self._described["cwd"]),
-                env=self._environment(plan.seed or 0),
+                env=_drawn(plan.seed or 0),
+                stdout=answer.fileno(),
                 clock=self._clock,
                 timeout_s=limit_s,
                 seconds=None if plan.seconds is None else LATEST * plan.seconds + late_s,
-                grace_s=GRACE_S,
-                pass_fds=(answer.fileno(), *shared),
+                pass_fds=shared,
             )
 
             def answer_of() -> _Answer:
@@ -312,23 +295,6 @@ class InterpreterWorkload:
             task["longest_ns"] = _FIRST_SHARE * plan.seconds * 1e9
         return task
 
-    def _environment(self, seed: int) -> dict[str, str]:
-        """Return the variables of a round."""
-        names = {*INHERITED, *self._described["inherit_env"]}
-        kept = {
-            name: value
-            for name, value in os.environ.items()
-            if name in names
-            or name.startswith(_INHERITED_PARTS[0])
-            or name.endswith(_INHERITED_PARTS[1])
-        }
-        rng = np.random.default_rng(seed)
-        drawn = {
-            "PYTHONHASHSEED": str(rng.integers(2**32)),
-            "BENCHRIGOR_PADDING": "=" * int(rng.integers(_PADDING)),
-        }
-        return {**kept, **drawn, **self._described["env"]}
-
     def _understood(self, told: _Told | None, ended: Ended) -> _Told:
         """Return facts and arrays of an answer; raise what went wrong."""
         if told is None:
@@ -351,6 +317,15 @@ class InterpreterWorkload:
         self._stopwatch.report(recorder, (readings_s * inner * 1e9).astype(np.int64).tolist())
         for name, fact in facts.items():
             recorder.fact(name, fact)
+
+
+def _drawn(seed: int) -> dict[str, str]:
+    """Return the variables that differ from round to round."""
+    rng = np.random.default_rng(seed)
+    return {
+        "PYTHONHASHSEED": str(rng.integers(2**32)),
+        "BENCHRIGOR_PADDING": "=" * int(rng.integers(_PADDING)),
+    }
 
 
 def _unbound(
@@ -407,7 +382,8 @@ def _are_free(cpus: Collection[int] | None) -> bool:
 def _decode(answer: OutputFile) -> _Told | None:
     """Return facts and arrays of what an interpreter answered; None unless that is whole."""
     answer.file.seek(0)
-    head, body = answer.file.readline(), answer.file.read()
+    said = answer.file.read().partition(worker.MARK)[2]  # what starts it may print before
+    head, _, body = said.partition(b"\n")
     try:
         header = ast.literal_eval(head.decode())
         facts, sizes = header["facts"], dict(header["arrays"])

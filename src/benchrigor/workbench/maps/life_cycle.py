@@ -13,7 +13,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from subprocess import STDOUT
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from benchrigor.clocks import WallClock
@@ -321,7 +321,7 @@ class Server:
             end=tuple(last_lines(ended.said, argv)),
         )
 
-    def _start_process(self, name: str, argv: Sequence[str], **limits: float) -> Running:
+    def _start_process(self, name: str, argv: Sequence[str], **limits: Any) -> Running:
         line = CommandLine(argv, cwd=self._cwd)
         try:
             return line.start(argv, name=f"{name} {shown(argv)}", stdout=STDOUT, **limits)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import RoundPlan
@@ -27,6 +27,26 @@ _LAST_S = 0.5  # for what concludes a round that took all of its time, and the g
 setting_up: list[str] = []  # while a setup runs: no round is under way that could be finished
 
 
+# What fresh interpreters inherit, besides names with these beginnings and ends.
+INHERITED = (
+    *("HOME", "LANG", "LANGUAGE", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "PYTHONPATH", "TEMP"),
+    *("TMP", "TMPDIR", "TZ", "USER", "VIRTUAL_ENV"),
+)
+_INHERITED_FIRST, _INHERITED_LAST = "LC_", "_NUM_THREADS"
+
+
+class Where(TypedDict, total=False):
+    """Where processes run; `CommandLine` starts them so, and workloads are described by it.
+
+    ``cwd`` is their folder, None for the current one; ``env`` are variables added to those that
+    they inherit: of this process all, or with ``inherit_env`` these names and `INHERITED`.
+    """
+
+    cwd: str | os.PathLike[str] | None
+    env: Mapping[str, str] | None
+    inherit_env: Collection[str] | None
+
+
 class CommandLine:
     """A command that can be started for a plan. Parameters are as of `CommandWorkload`.
 
@@ -38,9 +58,8 @@ class CommandLine:
         argv: Sequence[str | os.PathLike[str]],
         *,
         accept_exit: Collection[int] = (0,),
-        cwd: str | os.PathLike[str] | None = None,
-        env: Mapping[str, str] | None = None,
         grace_s: float = GRACE_S,
+        **where: Unpack[Where],
     ) -> None:
         self.argv = checked_argv(argv)
         codes = tuple(accept_exit) if isinstance(accept_exit, Collection) else ()
@@ -56,7 +75,11 @@ class CommandLine:
             ),
         )
         self.grace_s, self.accept_exit = grace_s, frozenset(codes)
-        self.cwd, self.env = Path(cwd or ".").absolute(), dict(env or {})
+        self.cwd = Path(where.get("cwd") or ".").absolute()
+        self.env, inherited = dict(where.get("env") or {}), where.get("inherit_env")
+        self.where: Where = {"cwd": str(self.cwd), "env": self.env}
+        if inherited is not None:
+            self.where["inherit_env"] = [*inherited]
 
     def argv_for(self, plan: RoundPlan) -> list[str]:
         """Return the arguments with the plan's work amount in its places."""
@@ -72,14 +95,32 @@ class CommandLine:
         amount = str(int(plan.work) if float(plan.work).is_integer() else float(plan.work))
         return [argument.replace(_WORK, amount) for argument in self.argv]
 
-    def start(self, argv: Sequence[str], *, name: str | None = None, **given: Any) -> Running:
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        name: str | None = None,
+        env: Mapping[str, str] | None = None,
+        **given: Any,
+    ) -> Running:
         """Start it; WorkloadFailed when it cannot be started.
 
-        ``given`` are further parameters of `Running`.
+        ``env`` are variables of this start alone, ``given`` further parameters of `Running`.
         """
         own: dict[str, Any] = {"grace_s": self.grace_s, "accept_exit": self.accept_exit}
-        env = {**os.environ, **self.env}
+        env = {**self._inherited(), **(env or {}), **self.env}
         return Running(argv, name=name or shown(argv), cwd=self.cwd, env=env, **own | given)
+
+    def _inherited(self) -> Mapping[str, str]:
+        if (wanted := self.where.get("inherit_env")) is None:
+            return os.environ
+        return {
+            name: value
+            for name, value in os.environ.items()
+            if name in {*INHERITED, *wanted}
+            or name.startswith(_INHERITED_FIRST)
+            or name.endswith(_INHERITED_LAST)
+        }
 
     def run(self, argv: Sequence[str], meter: DelayMeter | None = None, **given: Any) -> Ended:
         """Start it, and wait for its end."""

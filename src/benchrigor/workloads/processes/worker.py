@@ -650,6 +650,7 @@ def _cpu_ns() -> int:
 EXIT_S = 2.0  # for exit handlers of the target; after it the program ends with this code:
 EXIT_TOOK_LONG = 124
 _MOST_WORDS = 2_000  # of the message of an error
+MARK = b"\0answer\n"  # before the results
 _COROUTINE, _GENERATOR, _ASYNC_GENERATOR = 0x80, 0x20, 0x200  # flags of code, see `inspect`
 
 
@@ -657,12 +658,14 @@ class Refused(Exception):
     """The target cannot be timed; the sentence says why."""
 
 
-def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
-    """Measure as the task says, and write the results to the descriptor."""
+def main(entered_ns: int, task: dict[str, Any]) -> None:
+    """Measure as the task says, and write the results to stdout, which the target does not get."""
+    descriptor, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
     turns = Turns(task["turns"], time.perf_counter_ns) if task["turns"] else None
-    for inherited in (descriptor, *(task["turns"] or ())[:1]):
-        os.set_inheritable(inherited, False)  # processes of the target must not keep it open
     if turns is not None:
+        os.set_inheritable(task["turns"][0], False)  # processes of the target must not keep it open
         os.register_at_fork(after_in_child=turns.leave)
     pid = os.getpid()
     facts: dict[str, Any] = {"startup_s": (entered_ns - task["began_ns"]) / 1e9}
@@ -698,7 +701,7 @@ def _answer(descriptor: int, facts: dict[str, Any], arrays: dict[str, array[floa
     except OSError:
         raise SystemExit("the measured code closed the descriptors of its process") from None
     with answer as pipe:
-        pipe.write(ascii({"facts": facts, "arrays": sizes}).encode() + b"\n")
+        pipe.write(MARK + ascii({"facts": facts, "arrays": sizes}).encode() + b"\n")
         for values in arrays.values():
             pipe.write(values.tobytes())
 
@@ -903,4 +906,4 @@ def _peak_memory() -> int | None:
 
 if __name__ == "__main__":
     # What started this wrote it, as a literal; to import json would be half of the start.
-    main(time.perf_counter_ns(), int(sys.argv[1]), eval(sys.argv[2]))  # noqa: S307
+    main(time.perf_counter_ns(), eval(sys.argv[1]))  # noqa: S307
