@@ -1,14 +1,16 @@
-"""The clock of the system, its resolution, and the cost of reading it."""
+"""The clock of the system and the cost of reading it; processors and room of this process."""
 
 from __future__ import annotations
 
+import mmap
 import os
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from itertools import pairwise, repeat, starmap
 
-from benchrigor.errors import ClockFailed
+from benchrigor.errors import ClockFailed, WorkloadFailed
 from benchrigor.protocols import Clock
 
 try:
@@ -21,6 +23,7 @@ _READS_PER_BATCH = 1_000
 MOST_BATCHES = 10_000
 _COST_BATCHES = 16
 _PAIRS_PER_BATCH = 64
+_LIBRARY = 48 * 2**20  # bytes of addresses for each processor and two more; measured: 41, 79 once
 
 
 class WallClock:
@@ -100,3 +103,22 @@ def processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def check_room() -> None:
+    """Raise WorkloadFailed without room for libraries of numpy and scipy that are yet to be loaded.
+
+    That of numpy would end the process, that of scipy would try again for ever.
+    """
+    to_load = {"numpy", "scipy.special"} - {*sys.modules}
+    if not to_load or not sys.platform.startswith("linux"):  # others have no such limit
+        return
+    room = len(to_load) * (min(processors(), 64) + 2) * _LIBRARY  # they have 64 threads at most
+    try:
+        mmap.mmap(-1, room, prot=mmap.PROT_READ).close()
+    except OSError:
+        raise WorkloadFailed(
+            f"no memory is left for numpy and scipy: found less than {room >> 20} MB of addresses, "
+            "expected as much for their libraries: raise the limit (ulimit -v), or have the "
+            "measured code not lower it"
+        ) from None

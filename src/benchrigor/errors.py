@@ -21,9 +21,6 @@ record of the rounds that were finished before it, as ``error.record``.
 from __future__ import annotations
 
 import errno
-import mmap
-import os
-import sys
 from typing import TYPE_CHECKING
 
 from benchrigor.safe_text import page
@@ -147,29 +144,6 @@ def used_up(error: BaseException) -> WorkloadFailed | None:
     if is_full or (isinstance(error, ImportError) and "map segment" in str(error)):
         why = "no memory is left: the measured code may keep much of it, or limit it"
     return WorkloadFailed(why) if why else None
-
-
-_LIBRARY = 48 * 2**20  # bytes of addresses for each processor and two more; measured: 41, 79 once
-
-
-def check_room() -> None:
-    """Raise WorkloadFailed without room for libraries of numpy and scipy that are yet to be loaded.
-
-    That of numpy would end the process, that of scipy would try again for ever.
-    """
-    to_load = {"numpy", "scipy.special"} - {*sys.modules}
-    if not to_load or not hasattr(os, "sched_getaffinity"):  # other systems have no such limit
-        return
-    threads = min(len(os.sched_getaffinity(0)), 64)  # that such a library has at most
-    room = len(to_load) * (threads + 2) * _LIBRARY
-    try:
-        mmap.mmap(-1, room, prot=mmap.PROT_READ).close()
-    except OSError:
-        raise WorkloadFailed(
-            f"no memory is left for numpy and scipy: found less than {room >> 20} MB of addresses, "
-            "expected as much for their libraries: raise the limit (ulimit -v), or have the "
-            "measured code not lower it"
-        ) from None
 
 
 class WorkTooShort(BenchrigorError):

@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from benchrigor.cli.verb_help import SIDE_SYSTEMS, TASKS, VERBS, HelpContext
-from benchrigor.errors import BenchrigorError, InvalidInput, WorkloadFailed, check_room, used_up
+from benchrigor.errors import BenchrigorError, InvalidInput, WorkloadFailed, used_up
 
 # `exits.ExitCode.WORKLOAD_FAILED` and `STORE_FAILED`, which load the model
 _USED_UP, _FAILED = 5, 6
@@ -161,6 +161,8 @@ class Verbs(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb; report an error in one paragraph, or as JSON, instead of a traceback."""
+        from benchrigor.clocks import check_room  # noqa: PLC0415  # help does not load it
+
         try:
             check_room()
         except WorkloadFailed as error:  # there is none for what reports errors, either

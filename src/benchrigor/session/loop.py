@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-from benchrigor.clocks import WallClock
+from benchrigor.clocks import WallClock, check_room
 from benchrigor.errors import (
     BenchrigorError,
     ClockFailed,
     DetectorFailed,
     InvalidInput,
     WorkloadFailed,
-    check_room,
     failed,
     used_up,
 )

@@ -46,16 +46,16 @@ def sleepers(seconds: str) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    "script",
+    ("script", "seconds"),
     [
-        "set -m; sleep 601.1 & sleep 0.01",  # a group of its own in the same session
-        "sleep 601.1 & sleep 0.01",
-        "(sleep 601.1 &) > /dev/null 2>&1",
+        ("set -m; sleep 601.1 & sleep 0.01", "601.1"),  # a group of its own in the same session
+        ("sleep 601.4 & sleep 0.01", "601.4"),
+        ("(sleep 601.5 &) > /dev/null 2>&1", "601.5"),
     ],
 )
-def test_what_stays_in_the_session_is_ended_and_said(script: str) -> None:
+def test_what_stays_in_the_session_is_ended_and_said(script: str, seconds: str) -> None:
     assert told(measured(script), Code.LEFT_RUNNING)
-    assert sleepers("601.1") == []
+    assert sleepers(seconds) == []
 
 
 @pytest.mark.parametrize("script", ["timeout 700 sleep 602.2; true", "set -m; sleep 602.2 & wait"])
