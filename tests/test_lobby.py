@@ -55,9 +55,9 @@ DOORS: dict[Callable[..., object], str] = {
     br.measure_pair: "baseline candidate setup teardown store progress began clock",
     br.compare_runs: "baseline candidate metric direction paired store",
     br.plan: "known change power half_widths metric",
-    br.CommandWorkload: "argv picks accept_exit cwd env grace_s hooks stdin stdout ignore_failure "
+    br.CommandWorkload: "argv picks accept_exit where grace_s hooks stdin stdout ignore_failure "
     "cpu_times memory warm_up clock meter",
-    br.InterpreterWorkload: "target args kwargs python cwd env inherit_env cpus inside path inner",
+    br.InterpreterWorkload: "target args kwargs python where cpus inside path inner",
 }
 OF_THE_FIXTURE = {
     "__call__": "func args kwargs",
