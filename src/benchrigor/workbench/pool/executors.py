@@ -121,7 +121,8 @@ def run_job(argv: Sequence[str], job: Job, *, is_wanted: Callable[[], bool]) -> 
             return Outcome(kind=LOST, failure=str(error))
         finally:
             os.close(its)
-        with running:
+        stdin: Any = running.process.stdin
+        with running, stdin:
             line, why = b"", ""
             try:
                 line = _await_outcome(running, said, job, is_wanted)

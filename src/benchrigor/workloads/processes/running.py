@@ -263,7 +263,6 @@ class Running:
         self._described: dict[str, Any] = {"name": name, "argv": argv, "accept_exit": accept_exit}
         printed = self._open_outputs(stdout, stderr)
         self._clock, self._grace_s = clock or WallClock(), grace_s
-        self._ends_with_input = stdin == PIPE
         self._cut = self._flooded = False
         self._asked_s = self._overran_s = None
         self._over, self._started = threading.Event(), threading.Event()
@@ -312,7 +311,7 @@ class Running:
         """Start the command, which the kernel kills if this process ends without doing so."""
         # The caller's own command, without a shell.
         self.process = subprocess.Popen(argv, start_new_session=True, **given)  # noqa: S603
-        if not self._ends_with_input:
+        if self.process.stdin is None:
             kinship.kill_when_closed(self._lifeline[0], -self.process.pid)
 
     def __enter__(self) -> Self:
@@ -326,8 +325,6 @@ class Running:
         self._end(grace_s=0.0)
         self._end_watch()
         self._close_outputs()
-        if self.process.stdin is not None:
-            self.process.stdin.close()
 
     def wait(self, meter: DelayMeter | None = None) -> Ended:
         """Wait until the process has ended by itself, or is made to, and then end its session."""
@@ -539,7 +536,7 @@ def _sessions() -> list[int]:
 def end_all() -> None:
     """Kill the running commands that do not end with their input, if nobody waits for them."""
     for group in [*_running]:
-        if not group._ends_with_input:  # noqa: SLF001
+        if hasattr(group, "process") and group.process.stdin is None:
             group._end(grace_s=0.0)  # noqa: SLF001
 
 
