@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -184,11 +184,9 @@ class MetricReadings:
         self.chunks = _by_series(self.series, self.chunks, join_series)
         self.groups = _by_series(self.series, self.groups, join_groups)
         self.series = [*dict.fromkeys(self.series)]
-        found = self.unit.at_look(self.chunks, self.groups, self.options)
-        is_one = len(found.series) == 1 and not self.is_single and self.metric.is_duration
-        return Readings(
-            series=found.series,
-            unit=found.unit,
+        whole = Readings(
+            series=tuple(self.chunks),
+            unit=self.unit,
             metric=self.metric,
             options=self.options,
             phases=() if self.is_single else tuple(self.phases),
@@ -197,10 +195,12 @@ class MetricReadings:
             batch=self.batch,
             busy_s=self.busy_s if self.metric.is_duration else 0.0,
             is_forced=self.is_forced,
-            references=self._references() if is_one else None,
             ended=self.ended,
-            notices=found.notices,
-        ).without_disturbed(found.groups)
+        )
+        readings, groups = self.unit.at_look(whole, self.groups)
+        if len(readings.series) == 1 and not self.is_single and self.metric.is_duration:
+            readings = replace(readings, references=self._references())
+        return readings.without_disturbed(groups)
 
     def look(self, *, fully: bool) -> int:
         """Analyse the readings if there are new ones, and choose when to analyse them again.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -143,18 +143,7 @@ _AS_THEY_ARE = {PhaseReason.SLOW_NOISE, PhaseReason.LONGEST_SEGMENT}
 BY_ROUND = MinEvidence(first_check=10, effective=2.0, fewest=10)
 
 
-class AtLook(NamedTuple):
-    """What a look takes readings for: their unit, and their series with the groups of each."""
-
-    unit: Unit
-    series: tuple[Floats, ...]
-    groups: Sequence[Groups]
-    notices: tuple[Notice, ...] = ()
-
-    def as_one(self, unit: Unit) -> AtLook:
-        """Return them as a single series of another unit."""
-        whole = join_series(self.series)
-        return self._replace(unit=unit, series=(whole,), groups=[join_groups(self.groups)])
+AtLook = tuple["Readings", Sequence[Groups]]
 
 
 def join_series(parts: Sequence[Floats]) -> Floats:
@@ -248,11 +237,9 @@ class Unit(Protocol):
         """Return the unit that the series so far are taken for."""
         return self
 
-    def at_look(
-        self, series: Sequence[Floats], groups: Sequence[Groups], _options: Options
-    ) -> AtLook:
-        """Return what a look takes the series for."""
-        return AtLook(self, tuple(series), groups)
+    def at_look(self, readings: Readings, groups: Sequence[Groups]) -> AtLook:
+        """Return the readings with the groups of each series, as a look takes them."""
+        return readings, groups
 
     def may_move(self, _readings: Readings, _n_effective: float) -> bool:
         """Whether few readings climb or fall: not known of rounds."""
@@ -489,6 +476,10 @@ class Readings:
     def takes_longest(self) -> bool:
         """Whether the longest segment of each series counts whole, as published."""
         return takes_longest(self.detector)
+
+    def as_one(self, unit: Unit, groups: Sequence[Groups]) -> AtLook:
+        """Return them as a single series of another unit, with its groups."""
+        return replace(self, unit=unit, series=(join_series(self.series),)), [join_groups(groups)]
 
     def stated(self) -> Readings:
         """Return them with the statistic that the options and the readings make."""

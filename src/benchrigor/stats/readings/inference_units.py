@@ -322,15 +322,13 @@ class _Pieces(_ManySeries):
         """Return no end: a piece ends by its time."""
         return sys.maxsize
 
-    def at_look(
-        self, series: Sequence[Floats], groups: Sequence[Groups], options: Options
-    ) -> AtLook:
+    def at_look(self, readings: Readings, groups: Sequence[Groups]) -> AtLook:
         """Return a single series where too few pieces make an interval."""
-        found = super().at_look(series, groups, options)
-        if len(series) >= self.first_looks(options)[1]:
-            return found
-        notices = (few_pieces(len(series), options.pieces),)
-        return found.as_one(SUCCESSIVE)._replace(notices=notices)
+        told, options = len(readings.series), readings.options
+        if told >= self.first_looks(options)[1]:
+            return readings, groups
+        notices = (few_pieces(told, options.pieces),)
+        return replace(readings, notices=notices).as_one(SUCCESSIVE, groups)
 
     def cut(self, readings: Readings) -> tuple[StablePhase, ...]:
         """Cut pieces as asked, or take those after the first whole: the first had the warm-up."""
@@ -403,12 +401,10 @@ class _Invocations(_ManySeries):
         """Whether no phase of any round has a variance."""
         return not any(phase.n >= MIN_FOR_VARIANCE for phase in analysis.phases)
 
-    def at_look(
-        self, series: Sequence[Floats], groups: Sequence[Groups], options: Options
-    ) -> AtLook:
+    def at_look(self, readings: Readings, groups: Sequence[Groups]) -> AtLook:
         """Return a single series if each round gave one reading."""
-        found, unit = super().at_look(series, groups, options), self.taken_for(series)
-        return found if unit is self else found.as_one(unit)
+        unit = self.taken_for(readings.series)
+        return (readings, groups) if unit is self else readings.as_one(unit, groups)
 
     def series_of(self, _piece: int, rounds: int) -> int:
         """Return the number of the round."""

@@ -16,7 +16,6 @@ from benchrigor.model import (
     Estimate,
     Metric,
     Notice,
-    Options,
     Pace,
     Round,
     WpsFit,
@@ -87,13 +86,12 @@ class ByWork(Unit):
         """Return the rounds after the pilots that count."""
         return self._scheduled.sample
 
-    def at_look(
-        self, series: Sequence[Floats], groups: Sequence[Groups], _options: Options
-    ) -> AtLook:
+    def at_look(self, readings: Readings, groups: Sequence[Groups]) -> AtLook:
         """Return amounts and durations, and which rounds count."""
-        schedule, (pairs,) = self._scheduled, series
+        schedule, (pairs,) = self._scheduled, readings.series
         unit = replace(self, reasons=schedule.reasons, beyond=schedule.beyond)
-        return AtLook(unit, tuple(pairs.reshape(-1, 2).T), groups, schedule.notices)
+        columns = tuple(pairs.reshape(-1, 2).T)
+        return replace(readings, unit=unit, series=columns, notices=schedule.notices), groups
 
     def latest(self, _rounds: list[Floats], _most: int, _statistic: Statistic) -> None:
         """Return nothing: a line through few rounds is fitted after every round."""
