@@ -91,15 +91,3 @@ def test_it_ends_and_never_answers_a_period_that_was_not_kept(
     last = [each for each in seen if each[0] == result.period_s]
     good = [abs(s - 1.0) <= 0.005 * (1 + 1e-9) and not (b and unblocked) for _, s, b, _ in last]
     assert any(all(good[at : at + k]) for at in range(len(good) - k + 1))
-
-
-def test_blocking_at_a_stable_width_ends_the_search_for_wider_ones_wait_more() -> None:
-    asked = []
-
-    def machine(period_s: float) -> tuple[float, bool, float]:
-        asked.append(period_s)
-        return period_s, True, 5
-
-    calibrated(PeriodCalibrator(tries=20), machine)
-    assert set(asked) == {0.001}
-    assert len(asked) == 20

@@ -75,11 +75,6 @@ def test_where_more_is_better_the_floor_is_the_ninetieth_percentile() -> None:
     assert analysis.floor.value == pytest.approx(1.9, abs=0.03)
 
 
-@pytest.mark.parametrize(("statistic", "noted"), [("mean", True), ("median", False)])
-def test_modes_are_noted_beside_a_mean_and_not_beside_a_median(statistic: str, noted: bool) -> None:
-    assert (Code.SEVERAL_MODES in codes(measured(bimodal(), statistic=statistic))) is noted
-
-
 def warming_up(n: int) -> np.ndarray:
     """Return a warm-up of a tenth, which detection finds."""
     levels = np.where(np.arange(n) < n // 10, 2.0, 1.0)

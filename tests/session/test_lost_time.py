@@ -57,18 +57,6 @@ def test_a_run_that_nobody_disturbs_is_green(clock: FakeClock, meter: FakeMeter)
     assert Code.DISTURBED not in codes(record)
 
 
-def test_what_is_measured_is_taken_from_the_readings_before_anything_is_estimated(
-    clock: FakeClock, meter: FakeMeter
-) -> None:
-    record = measured(clock, meter, lambda calls: meter.lose(10 * MS * (calls % 10 == 0)))
-    found = light_of(record)
-    assert found.measured_percent == pytest.approx(100 * 10 / 50, abs=0.5)
-    assert found.percent < 0.1
-    assert found.delays == {"run queue": pytest.approx(found.measured_percent)}
-    assert found.light == "red"
-    assert codes(record).count(Code.DISTURBED) == 1
-
-
 def test_a_warm_up_is_no_interference(clock: FakeClock, meter: FakeMeter) -> None:
     record = measured(clock, meter, lambda calls: clock.advance(20 * MS * (calls < 100)))
     assert light_of(record).total_percent < 0.5
@@ -94,17 +82,6 @@ def repeating(**options: Any) -> Engine[Subject]:
     return engine_of(Options(red_rounds="repeat", target=1e-6, **options), seed=1)
 
 
-def test_rounds_that_start_anew_are_compared_as_wholes() -> None:
-    rng = np.random.default_rng(20261206)
-
-    def give(plan: RoundPlan) -> Mapping[str, Any]:
-        values = (1.0 + np.exp(-np.arange(60) / 3.0)) * rng.normal(0.01, 0.0001, 60)
-        values *= 1.5 if plan.index == 9 else 1.0
-        return {"elapsed_ns": round(1e9 * values.sum()), "unit_readings": {"time": values}}
-
-    assert told(repeating(rounds="restarted", max_rounds=12), give).red_rounds == (9,)
-
-
 def test_a_program_that_has_changed_for_good_is_not_left_out_for_good() -> None:
     levels, rng = iter([0.004] * 1000 + [0.006] * 9000), np.random.default_rng(20261206)
     draw = lambda n: rng.normal(1.0, 0.01, n) * np.fromiter(levels, float, n)  # noqa: E731
@@ -116,19 +93,6 @@ def test_a_host_that_is_never_quiet_ends_the_session(clock: FakeClock, meter: Fa
     record = measured(clock, meter, lambda _: meter.lose(4 * MS), red_rounds="repeat")
     assert reason(record) is StopReason.TOO_MANY_REJECTED
     assert record.red_rounds == tuple(range(100))
-
-
-def test_where_every_round_is_red_the_light_is_red_and_nothing_is_claimed(
-    clock: FakeClock, meter: FakeMeter
-) -> None:
-    strike = lambda _: meter.lose(4 * MS)  # noqa: E731  # as short as its use
-    record = measured(clock, meter, strike, red_rounds="repeat", max_rounds=6)
-    assert record.estimate() is None
-    assert light_of(record).light == "red"
-    assert light_of(record).measured_percent == pytest.approx(50.0, abs=1.0)
-    (said,) = (each for each in record.notices if each.code is Code.RED_ROUNDS)
-    assert said.severity == "refusal"
-    assert not {Code.DISTURBED, Code.NO_DATA} & {*codes(record)}
 
 
 @pytest.mark.skipif(
@@ -161,14 +125,6 @@ def lost_by_programs(name: str = "lat", printed: float = 9.5, **delays: Any) -> 
             "delays": given,
         },
     )
-
-
-@pytest.mark.parametrize("name", ["lat", "time"])
-def test_the_light_is_that_of_the_wall_time_whatever_was_printed(name: str) -> None:
-    found = light_of(lost_by_programs(name, seconds={"run queue": [0.5]}))
-    assert found.duration_s == pytest.approx(12 * 1.09)
-    assert found.total_percent == pytest.approx(100 * 0.5 / 1.09)
-    assert (found.light, found.known_percent, found.n) == ("red", 100.0, 12)
 
 
 @pytest.mark.parametrize(
@@ -261,18 +217,6 @@ def left_out(record: br.RunRecord) -> Disturbed:
     (disturbed, *_) = (each.disturbed for each in record.analyses)
     assert disturbed is not None
     return disturbed
-
-
-def test_the_number_is_that_of_undisturbed_readings_and_what_all_give_stands_beside_it() -> None:
-    record = session()
-    found, disturbed, analysis = number(record), left_out(record), record.analyses[0]
-    assert disturbed.estimate is not None
-    assert found.low <= TRUTH_S <= found.high
-    assert found.value == pytest.approx(TRUTH_S, rel=0.01)
-    assert disturbed.estimate.value == pytest.approx(record.readings().mean(), rel=0.02)
-    assert disturbed.n == analysis.taken == record.readings().size
-    assert analysis.n == record.counted().size < record.readings().size
-    assert disturbed.lost == pytest.approx(0.44, abs=0.03)
 
 
 def test_kept_readings_all_count_as_if_nothing_had_been_measured() -> None:

@@ -31,25 +31,6 @@ def test_setup_and_teardown_are_not_timed(clock: FakeClock) -> None:
     assert calls[:4] == ["setup", "teardown", "setup", "teardown"]
 
 
-def test_setup_and_teardown_do_not_slow_the_speed(clock: FakeClock) -> None:
-    calls, rng = [], np.random.default_rng(5)
-
-    def job(amount: float) -> None:
-        clock.advance(round((0.3 + amount / 1000.0) * rng.normal(1.0, 0.01) * 1e9))
-
-    record = br.measure(
-        job,
-        work=(0, 10_000),
-        setup=lambda: (calls.append("setup"), clock.advance(10**10)),
-        teardown=lambda: (calls.append("teardown"), clock.advance(10**10)),
-        budget_s=math.inf,
-        clock=clock,
-        seed=1,
-    )
-    assert number(record).value == pytest.approx(1000.0, rel=0.02)
-    assert calls == ["setup", "teardown"] * len(record.rounds)
-
-
 async def _coroutine(amount: float = 0.0) -> None:
     """Do nothing, when it is awaited."""
 

@@ -101,15 +101,6 @@ def test_progress_names_who_is_under_way():
     assert seen == {"first", "second"}
 
 
-@pytest.mark.parametrize(
-    ("budget_s", "pieces"), [(10.0, 6), (1.2, 6), (1.0, 5), (0.5, 4), (0.12, 2), (0.06, 1)]
-)
-def test_short_budgets_have_fewer_pieces(clock, budget_s, pieces):
-    functions = {name: lambda: clock.advance(2_000_000) for name in "ab"}
-    records = br.measure_many(functions, budget_s=budget_s, target=1e-9, seed=1, clock=clock)
-    assert len({each.plan.piece for each in records["a"].rounds}) == pieces
-
-
 # The dict of runs, and its text
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 from simulated.series import persistent
-from tests.session.telling import codes, following, number, steady, told, units
+from tests.session.telling import following, number, steady, told, units
 
 import benchrigor as br
 from benchrigor.errors import NotEstimable
@@ -17,23 +17,6 @@ from benchrigor.model import Code, Metric, RunRecord, Verdict
 from benchrigor.session import plan
 from benchrigor.testing import FakeClock, StepWarmUp, SyntheticWorkload
 from benchrigor.units import Quantity
-
-
-def rounds_of(
-    metric: Metric,
-    readings: Sequence[float],
-    *,
-    seconds: Sequence[float],
-) -> br.RunRecord:
-    """Pass one reading a round, with the time that it took."""
-    options = br.Options(target=1e-9, max_rounds=len(readings), budget_s=60.0)
-    return told(
-        br.Session(options, (metric,), seed=1),
-        lambda plan: {
-            "elapsed_ns": round(1e9 * seconds[plan.index]),
-            "readings": {metric.name: readings[plan.index]},
-        },
-    )
 
 
 def units_of(metric: Metric, values: np.ndarray, **options: Any) -> br.RunRecord:
@@ -44,13 +27,6 @@ def units_of(metric: Metric, values: np.ndarray, **options: Any) -> br.RunRecord
 
 
 RATE, OK = Metric(name="rate", unit="req/s"), Metric(name="ok", kind=Quantity.SHARE)
-
-
-def test_a_rate_is_total_work_over_total_time() -> None:
-    equal_work = rounds_of(RATE, [100.0, 300.0] * 10, seconds=[3.0, 1.0] * 10)
-    assert number(equal_work).value == pytest.approx(150.0)
-    equal_time = rounds_of(RATE, [100.0, 300.0] * 10, seconds=[1.0] * 20)
-    assert number(equal_time).value == pytest.approx(200.0)
 
 
 def test_a_rate_of_0_has_no_harmonic_mean() -> None:
@@ -78,13 +54,6 @@ def test_shares_are_compared_as_shares() -> None:
         assert comparison.ratio.low < 0.9 / 0.99 < comparison.ratio.high
 
 
-def test_without_a_direction_a_change_is_only_different() -> None:
-    metric = Metric(name="score", unit="points")
-    sides = [units_of(metric, steady(5, level, 0.01)(600)) for level in (1.0, 1.2)]
-    assert br.compare_runs(*sides).verdict is Verdict.DIFFERENT
-    assert br.compare_runs(*sides, direction="higher").verdict is Verdict.BETTER
-
-
 @cache
 def pilot(**given: object) -> RunRecord:
     clock = FakeClock()
@@ -102,14 +71,6 @@ def pilot(**given: object) -> RunRecord:
     return br.Session(options, seed=1, clock=clock, name="synthetic").run(workload)
 
 
-def test_an_invocation_pays_for_its_own_warm_up() -> None:
-    found = plan(pilot(rounds="restarted"), change=0.02)
-    assert found.counted_in == "invocation"
-    assert found.seconds == pytest.approx(
-        found.n * pilot(rounds="restarted").elapsed_s / found.pilot.n
-    )
-
-
 def test_no_price_is_below_what_the_run_itself_would_look_at() -> None:
     series = plan(pilot(), half_widths=(0.5,)).prices[0].n
     estimate = number(pilot())
@@ -117,11 +78,6 @@ def test_no_price_is_below_what_the_run_itself_would_look_at() -> None:
     assert series * estimate.n_effective / estimate.n >= 100 * (1.0 - 1e-9)
     assert plan(pilot(rounds="restarted"), half_widths=(0.5,)).prices[0].n == 15
     assert plan(pilot(preset="quick"), half_widths=(0.5,)).prices[0].n < 750
-
-
-def test_one_process_does_not_speak_for_others() -> None:
-    assert plan(pilot()).notices[0].code is Code.THIS_PROCESS_ONLY
-    assert Code.THIS_PROCESS_ONLY not in codes(plan(pilot(rounds="restarted")))
 
 
 @pytest.mark.parametrize(

@@ -16,16 +16,6 @@ from tests.session.telling import codes, engine_of, number, steady, tell, told, 
 
 import benchrigor as br
 from benchrigor.model import Code, Delays, Options, References, RunRecord, StopReason
-from benchrigor.report import explain
-
-
-def test_the_figure_at_full_pace_stands_beside_the_time_measured_here():
-    record = paced.told(1)
-    here, full = record.estimate(), record.at_full_pace()
-    assert here.value > 1.15 * TRUE_S
-    assert full.low < TRUE_S < full.high
-    assert record.at_full_pace("time") == full
-    assert record.analysis().pace.mean == pytest.approx(math.exp(-0.5 * SLOW), rel=0.05)
 
 
 def test_plain_numbers_for_each_reading_are_references_and_delays_too():
@@ -77,16 +67,6 @@ def test_without_references_and_of_other_metrics_there_is_none():
     assert other.at_full_pace() is None
     with pytest.raises(br.InvalidInput):
         other.at_full_pace("unknown")
-
-
-def test_runs_at_other_paces_are_compared_at_full_pace():
-    slow, fast = paced.told(1, slow_share=0.9), paced.told(2, slow_share=0.1)
-    comparison = br.compare_runs(slow, fast)
-    assert comparison.verdict is not br.Verdict.BETTER
-    assert comparison.ratio.low < 1.0 < comparison.ratio.high
-    assert Code.THIS_PROCESS_ONLY not in codes(comparison)
-    worse = paced.told(3, slow_share=0.1, level_s=1.2 * TRUE_S)
-    assert br.compare_runs(slow, worse).verdict is br.Verdict.WORSE
 
 
 def measured(kept: Path, content: str | None = None) -> br.RunRecord:
@@ -141,16 +121,6 @@ def restarted(without_references=0, slow_end=0):
     return told(br.Session(options, seed=1), give)
 
 
-def test_each_invocation_tells_its_level_at_full_pace_without_its_warm_up():
-    record = restarted()
-    analysis, full = record.analysis(), record.at_full_pace()
-    assert record.estimate().value > 1.1 * TRUE_S
-    assert full.value == pytest.approx(TRUE_S, rel=0.02)
-    assert full.low < TRUE_S < full.high
-    assert full.n == len(analysis.pace.by_piece) == 10
-    assert max(analysis.pace.by_piece) < 1.06 * TRUE_S
-
-
 def test_what_a_cool_down_of_invocations_takes_is_no_part_of_the_headline():
     record = restarted(slow_end=400)
     assert {phase.stop for phase in record.analysis().phases} == {1_600}
@@ -173,67 +143,7 @@ def test_what_is_cut_of_pieces_as_asked_is_no_part_of_the_headline():
     assert record.headline().value == pytest.approx(TRUE_S, rel=0.02)
 
 
-def test_most_invocations_tell_the_level_and_fewer_a_factor_alone():
-    assert restarted(2).at_full_pace().n == 8
-    analysis = restarted(3).analysis()
-    assert analysis.pace.level is None
-    assert analysis.pace.by_piece == ()
-    assert analysis.at_full_pace.value == pytest.approx(TRUE_S, rel=0.05)
-
-
-def napping(*, rest_s, is_busy_known=True):
-    """Return a run of readings that also sleep, the same at any pace."""
-    rng = np.random.default_rng(3)
-
-    def give(plan):
-        finished = paced_round(plan, rng, slow_share=0.5)
-        work = finished.unit_readings["time"]
-        starts = np.append(0, finished.references.stops[:-1])
-        busy = np.add.reduceat(work, starts) if is_busy_known else None
-        return replace(
-            finished,
-            elapsed_ns=int(1e9 * (work + rest_s).sum()),
-            unit_readings={"time": work + rest_s},
-            references=replace(finished.references, busy=busy),
-        )
-
-    return told(br.Session(br.Options(target=1e-4, max_rounds=4), seed=1), give)
-
-
-@pytest.mark.parametrize("rest_s", [1e-5, 1e-4, 1e-2])
-def test_what_a_reading_slept_is_as_long_at_full_pace(rest_s):
-    record = napping(rest_s=rest_s)
-    full, true_s = record.at_full_pace(), TRUE_S + rest_s
-    assert full.low < true_s < full.high
-    assert full.value == pytest.approx(true_s, rel=0.04 * TRUE_S / true_s)
-    assert record.estimate().value > full.value
-    told_so = "slept" in explain(record)
-    assert told_so == (record.analysis().pace.busy < 0.98)
-
-
-def test_a_round_that_does_not_tell_its_processor_time_counts_as_work():
-    assert napping(rest_s=0.0, is_busy_known=False).analysis().pace.busy == 1.0
-
-
 # Runs of commands
-
-
-def test_the_time_at_full_pace_stands_beside_that_measured() -> None:
-    record = run_of(slower=1.4, seed=2)
-    measured, at_full = record.estimate(), record.at_full_pace()
-    assert measured is not None
-    assert at_full is not None
-    assert measured.value == pytest.approx(0.0302, rel=0.05)
-    assert at_full.low < 0.0202 < at_full.high
-    assert record.analyses[0].pace.mean == pytest.approx(1 / 1.4, rel=0.03)
-    again = br.RunRecord.from_dict(record.to_dict())
-    assert again.at_full_pace() == at_full
-
-
-def test_runs_of_a_fast_and_a_slow_machine_are_not_called_different() -> None:
-    comparison = br.compare_runs(run_of(slower=1.1, seed=3), run_of(slower=1.5, seed=4))
-    assert comparison.verdict in (br.Verdict.UNDECIDED, br.Verdict.EQUIVALENT)
-    assert comparison.ratio.value == pytest.approx(1.0, abs=0.1)
 
 
 def test_commands_of_several_threads_are_compared_as_measured() -> None:
@@ -302,14 +212,6 @@ def waiting(made, waits):
     )
 
 
-def test_on_a_machine_with_one_speed_the_headline_is_what_was_measured():
-    for kept in ({}, KEPT):
-        record = run(1, kept=kept)
-        assert record.headline().value == pytest.approx(record.estimate().value, rel=0.005)
-        assert record.headline() == record.at_full_pace()
-        assert 0.03 < record.headline().relative_half_width < 0.07
-
-
 def test_a_run_that_was_slow_throughout_is_moved_to_the_full_speed_of_those_before():
     record = run(1, slow_share=1.0)
     assert record.estimate().value > 1.4 * TRUE_S
@@ -326,16 +228,6 @@ def test_the_headline_is_never_above_just_now_by_more_than_its_half_width(faster
     headline, measured = record.headline(), record.estimate()
     assert headline.value - measured.value <= headline.half_width
     assert headline.low <= measured.value
-
-
-def test_on_a_busy_machine_it_is_corrected_by_the_pace():
-    record = run(1, slow_share=0.7, delay=0.3)
-    assert record.estimate().value > 1.2 * TRUE_S
-    headline = record.headline()
-    assert headline.value == pytest.approx(TRUE_S, rel=0.02)
-    assert headline.low < TRUE_S < headline.high
-    assert headline.relative_half_width < 0.08
-    assert record.headline("time") == headline
 
 
 def told_until_it_ends(slow_share, **options):
@@ -359,12 +251,6 @@ def test_a_session_ends_when_more_readings_would_hardly_narrow_the_headline():
 
 def test_a_target_that_is_met_comes_first():
     assert told_until_it_ends(0.0, target=0.02).decision.satisfied
-
-
-def test_what_sleeps_is_not_corrected():
-    record = run(1, slow_share=0.7, delay=0.3, slept_s=100 * TRUE_S, busy=0.01)
-    assert record.headline().value == pytest.approx(record.estimate().value, rel=0.01)
-    assert record.headline().relative_half_width < 0.015
 
 
 def of_steps(followed):

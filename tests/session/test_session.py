@@ -58,22 +58,6 @@ def test_what_a_workload_raises_loses_no_finished_round(
     assert store.load(record.run_id).to_dict() == record.to_dict()
 
 
-@pytest.mark.parametrize(
-    ("hook", "rounds"), [("before_round", 2), ("after_round", 3), ("progress", 3)]
-)
-def test_a_failing_hook_ends_the_session_cleanly(hook: str, rounds: int) -> None:
-    calls = []
-
-    def failing(argument: object) -> None:
-        calls.append(argument)
-        if len(calls) == 3:
-            raise RuntimeError
-
-    options: dict[str, Any] = {hook: failing}
-    record = Session(seed=1, **options).run(Counting())
-    assert (reason(record), len(record.rounds)) == (StopReason.HOOK_FAILED, rounds)
-
-
 def test_a_stop_requested_by_a_hook_finishes_the_round() -> None:
     session: Session
 

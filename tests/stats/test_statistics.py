@@ -26,14 +26,6 @@ def measured(statistic):
     return session.run(SyntheticWorkload(mean=1e-3, seed=1, clock=clock))
 
 
-def test_a_session_measures_a_trimmed_mean():
-    record = measured("trimmed 25%")
-    estimate = record.estimate()
-    assert estimate.method.endswith("trimmed")
-    values = record.readings()[record.selection().counts > 0]
-    assert estimate.low < scipy_stats.trim_mean(values, 0.25) < estimate.high
-
-
 def test_a_minimum_is_shown_and_has_no_interval():
     record = measured("min")
     assert record.estimate() is None

@@ -68,23 +68,6 @@ def test_as_published_other_periods_do_not_count(wanted: str) -> None:
     assert (found.rates[-1].periods, found.rates[-1].used) == (400, 399)
 
 
-def test_each_end_is_estimated_by_itself_and_one_may_be_chosen() -> None:
-    ends = {"parse": simulated(500, rate=900.0), "index": simulated(500, rate=400.0, seed=2)}
-    lines = ["t_s,end,items,blocked_s\n", "0,parse,0,0\n", "0,index,0,0\n", "25,once,1,0\n"]
-    for number in range(500):
-        for name, (items, blocked_s) in ends.items():
-            at_s = 0.05 * (number + 1)
-            lines.append(f"{at_s:.6f},{name},{items[number]:.0f},{blocked_s[number]:.9f}\n")
-    parse, index, once = ends_of(lines)
-    assert (parse.name, index.name, once.name, once.rates) == ("parse", "index", "once", ())
-    for each, truth in ((parse, 900.0), (index, 400.0)):
-        assert each.rates[-1].estimate is not None
-        assert each.rates[-1].estimate.value == pytest.approx(truth, rel=0.03)
-        assert each.throughput(0.0, 25.0)[0] == pytest.approx(0.7 * truth, rel=0.05)
-    (chosen,) = ends_of(lines, end="index")
-    assert chosen.rates == index.rates
-
-
 def drawn(n: int, servers: int = 1) -> dict[str, Any]:
     """Draw periods, and how long a stage waited in them."""
     rng = np.random.default_rng(1)

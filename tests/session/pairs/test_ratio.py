@@ -1,7 +1,7 @@
 """The order of pairs, and when a comparison of them ends, with which ratio."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -119,22 +119,6 @@ def test_a_second_look_outside_the_first_interval_lets_a_comparison_go_on() -> N
     again = comparing(target=0.05, seed=1)
     told(again, *noisy(3, cv=0.02))
     assert again.goal.pairs == 750
-
-
-@pytest.mark.parametrize(
-    ("options", "least", "most"),
-    [
-        ({"margin": 0.04}, 0.005, 0.02),
-        ({"margin": 0.01}, 0.0025, 0.005),
-        ({"margin": 0.0}, 0.0025, 0.005),
-        ({"margin": 0.01, "target": 0.02}, 0.005, 0.02),
-    ],
-)
-def test_half_the_margin_is_the_width_wanted(
-    options: Mapping[str, Any], least: float, most: float
-) -> None:
-    found = told(comparing(seed=1, **options), *noisy(7, cv=0.15))
-    assert least < ratio_of(found).half_width <= most
 
 
 def test_a_few_dear_pairs_carry_their_warnings() -> None:

@@ -133,17 +133,6 @@ def test_few_pairs_have_the_roots_of_fieller(factor: float) -> None:
     assert found.p_value == pytest.approx(scipy_stats.ttest_rel(one, two).pvalue)
 
 
-def test_common_drift_does_not_open_the_interval() -> None:
-    drift = 1.0 + 0.3 * np.sin(np.arange(1000) / 50.0)
-    rng = np.random.default_rng(1)
-    one, two = (drift * factor + rng.normal(0.0, 0.02, 1000) for factor in (1.0, 1.03))
-    for trim in (True, False):
-        found = compare(one, two, paired=True, trim=trim)
-        assert found.ratio is not None
-        assert found.ratio.half_width < 0.005
-        assert found.verdict is Verdict.WORSE
-
-
 def value_of(value: float, error: float, df: float = 9.0) -> Estimate:
     reach = float(scipy_stats.t.ppf(0.975, df)) * error
     known = {"standard_error": error, "degrees_of_freedom": df}

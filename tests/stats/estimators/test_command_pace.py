@@ -82,11 +82,6 @@ def test_intervals_hold_the_time_at_full_pace_on_machines_of_any_pace(cpu_s: flo
     assert hits >= scipy.stats.binom.ppf(0.001, runs, 0.95)
 
 
-def test_what_a_command_does_beside_running_counts() -> None:
-    found = measured(np.random.default_rng(3), cpu_s=0.002, idle_s=0.1, slower=1.5)
-    assert at_full(found).value == pytest.approx(0.1022, rel=0.02)
-
-
 def test_a_sleep_is_not_shorter_for_the_neighbours_of_few_starts() -> None:
     """The kernel may count a part of a sleep as delay; of starts four are few to tell the least."""
     rest = np.full(45, 0.0506)
@@ -122,20 +117,6 @@ def test_a_quantile_is_that_of_commands_that_sleep_for_various_times() -> None:
     pace = command_pace(found, FULL, 1.0, version=1, statistic=statistic_for("p90"))
     assert pace is not None
     assert pace.factor == pytest.approx(0.093, rel=0.05)
-
-
-def test_few_starts_tell_no_pace() -> None:
-    few = measured(np.random.default_rng(7), cpu_s=0.02, starts=3)
-    assert command_pace(few, FULL, 1.0, version=1) is None
-
-
-@pytest.mark.parametrize("idle_s", [0.2, 0.02])
-def test_what_is_not_known_of_the_pace_concerns_processor_time_only(idle_s: float) -> None:
-    """A command that sleeps is known as well as its sleep is, whatever the machine's pace."""
-    found = measured(np.random.default_rng(21), cpu_s=0.002, idle_s=idle_s, unseen_s=1e-4)
-    estimate = at_full(found)
-    assert estimate.low < 0.0022 + idle_s < estimate.high
-    assert estimate.high - estimate.low < 0.003
 
 
 # --- The width of headlines, with a known spread between runs, and how levels follow full speed.

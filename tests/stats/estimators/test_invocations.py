@@ -37,13 +37,6 @@ def test_no_shift_stays_that_the_interval_does_not_bear() -> None:
     assert abs(found.value - 1.0) < 0.0007
 
 
-def test_one_restless_invocation_of_many_counts_as_it_is() -> None:
-    rng = np.random.default_rng(6)
-    steady = [rng.normal(1.0, 0.05, 300) for _ in range(9)]
-    restless = np.repeat([1.0, 2.0, 3.0], 100) + rng.normal(0.0, 0.01, 300)
-    assert estimate_invocations([*steady, restless], trim=True).n == 10
-
-
 def test_what_is_refused_is_refused_each_time() -> None:
     refusals = set[str]()
     for _ in range(2):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from simulated.estimates import within
 
-from benchrigor.model import Code, Estimate
+from benchrigor.model import Estimate
 from benchrigor.stats.figures_at_full_speed import at_full_speed, pieces_at_full_speed
 from benchrigor.stats.pace import (
     Segments,
@@ -75,14 +75,6 @@ def test_intervals_of_six_long_readings_hold_the_level():
     assert sum(each.low <= 1e-4 <= each.high for each in found) >= 54
 
 
-def test_work_that_the_interpreter_does_not_limit_is_told():
-    given = segments(1, sensitivity=0.1)
-    pace = pace_of(given, FULL_S, version=1)
-    found = at_full_speed(estimate_of(given), pace)
-    assert [each.code for each in found.notices] == [Code.REFERENCE_UNLIKE]
-    assert pace.between == pytest.approx(0.04, rel=1e-3)
-
-
 def slower_throughout(given: Segments, by: float, sensitivity: float = 0.88) -> Segments:
     """Return segments on a machine that is slower all the time."""
     return replace(
@@ -91,24 +83,6 @@ def slower_throughout(given: Segments, by: float, sensitivity: float = 0.88) -> 
         before=by * given.before,
         after=by * given.after,
     )
-
-
-def test_what_the_fastest_moments_are_from_full_speed_by_counts_by_the_difference_of_two():
-    """That both runs were slow by as much makes neither faster than the other."""
-    alike, apart = (
-        [slower_throughout(segments(seed), by) for seed, by in zip((1, 2), slower, strict=True)]
-        for slower in ((1.4, 1.4), (1.4, 1.0))
-    )
-    errors = []
-    for runs in (alike, apart):
-        alone = [pace_of(each, FULL_S, version=1) for each in runs]
-        shared = common_sensitivity(*alone)
-        both = [pace_of(each, FULL_S, version=1, sensitivity=shared) for each in runs]
-        errors.append(math.hypot(*(each.between for each in both)))
-        assert errors[-1] <= 1.05 * math.hypot(*(each.between for each in alone))
-    assert errors[0] == pytest.approx(math.sqrt(2.0) * 0.02, rel=0.15)
-    way = min(each.to_full_sd for each in alone) * math.log(1.4)
-    assert errors[1] == pytest.approx(math.hypot(errors[0], way), rel=0.1)
 
 
 def test_runs_of_unlike_work_do_not():
@@ -138,20 +112,6 @@ def resting(given: Segments, rest_s: float) -> Segments:
     level = given.level + rest_s
     busy = given.level * given.busy / level
     return replace(given, level=level, busy=busy, duration_s=5.0 * level)
-
-
-def test_a_quantile_is_corrected_by_the_share_of_work_near_it():
-    """Each fifth reading waits ten times as long as the others work."""
-    work = segments(1, slow_share=0.5)
-    waits = np.arange(work.level.size) % 5 == 0
-    level = np.where(waits, 1e-3, work.level)
-    given = replace(work, level=level, busy=np.where(waits, 0.01, 1.0))
-    asked = map(statistic_for, ("median", "p95", "mean"))
-    median, high, mean = (pace_of(given, FULL_S, version=1, statistic=each) for each in asked)
-    assert median.busy == pytest.approx(1.0)
-    assert median.factor < 0.85
-    assert high.factor == pytest.approx(1.0, abs=0.01)
-    assert median.factor < mean.factor < high.factor
 
 
 def test_a_common_sensitivity_is_that_of_whole_readings():

@@ -110,15 +110,6 @@ def test_failures_mirror_successes_within_0_and_1(n: int, share: float, confiden
     assert (mirrored.low, mirrored.high) == pytest.approx((1.0 - found.high, 1.0 - found.low))
 
 
-def test_a_series_of_independent_outcomes_is_judged_like_counts() -> None:
-    outcomes = np.random.default_rng(50).random(2000) < 0.3
-    found = estimate_proportion(outcomes)
-    counted = estimate_proportion(int(outcomes.sum()), 2000)
-    assert found.value == pytest.approx(counted.value)
-    assert found.half_width == pytest.approx(counted.half_width, rel=0.15)
-    assert found.notices == ()
-
-
 def test_a_short_series_has_students_t_in_wilsons_interval() -> None:
     found = estimate_proportion([1, 0, 1, 1, 0, 1, 0, 1, 1, 0, 1, 0])
     t = scipy_stats.t.ppf(0.975, 11)

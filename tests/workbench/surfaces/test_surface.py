@@ -60,14 +60,6 @@ def surface() -> Any:
     return mapped(of=GRID[::2] + GRID[1::4], seed=1)
 
 
-def test_a_prediction_holds_the_truth_between_levels(surface: Any) -> None:
-    for point in ({"threads": 3, "fs": "ext4"}, BEST):
-        found = surface.predict(point)
-        assert found.low < rate_of(point) < found.high
-        assert found.relative_half_width < 0.35
-        assert found.degrees_of_freedom == math.inf
-
-
 @pytest.mark.parametrize("wrong", [{"threads": 64}, {"fs": "zfs"}, {"threads": "2"}, {"fs": 1}])
 def test_a_point_of_no_map_is_refused(surface: Any, wrong: Any) -> None:
     for point in ({**BEST, **wrong}, wrong, {**BEST, "disks": 2}):
