@@ -68,7 +68,7 @@ def speed(run: Run) -> None:
     run.say(f"Ten times 100,000: {growth:.1f} x, {run.bar('growth', growth, '<=', 13.0)}")
 
 
-def is_alarmed(seed: int, row: int, noise: str, n: int, number: int) -> bool:
+def raises_alarm(seed: int, row: int, noise: str, n: int, number: int) -> bool:
     """Whether a series without change is said to change."""
     rng = np.random.default_rng([seed, ALARMS, row, number])
     return bool(detect_changes(NOISES[noise](rng, n)).indices)
@@ -81,12 +81,12 @@ def alarms(run: Run) -> None:
     run.heading("noise", *(f"n = {n:,}" for n in lengths), "pooled", "bar")
     for row, noise in enumerate(NOISES):
         cells = [
-            tally(run.repeated(partial(is_alarmed, run.seed, 3 * row + at, noise, n), runs))
+            tally(run.repeated(partial(raises_alarm, run.seed, 3 * row + at, noise, n), runs))
             for at, n in enumerate(lengths)
         ]
         judged = cells[1:] if noise == "AR(1) 0.9" else cells
         pooled = cells[0]._replace(
-            hits=sum(each.hits for each in judged), trials=sum(each.trials for each in judged)
+            hits=sum(row.hits for row in judged), trials=sum(row.trials for row in judged)
         )
         most = {"AR(1) 0.5": 0.05, "AR(1) 0.9": 0.10}.get(noise, 0.02)
         verdict = run.judged(f"alarms, {noise}", Bar(0.0, most), pooled)
@@ -108,7 +108,7 @@ class Score(NamedTuple):
     """Of the mean of the stable phase, against the mean of the readings truly stable."""
 
 
-def scored(seed: int, row: int, noise: str, number: int) -> Score:
+def score_of(seed: int, row: int, noise: str, number: int) -> Score:
     """Score `detect_changes` on one series of `STEPS` under noise."""
     rng = np.random.default_rng([seed, ACCURACY, row, number])
     series = STEPS + NOISES[noise](rng, STEPS.size)
@@ -143,11 +143,11 @@ def accuracy(run: Run) -> None:
     """Print F1, covering, stable phases and the error of their means."""
     run.heading("noise", "F1, covering", "bar", "stable phase", "bar", "median error", "bar")
     for row, (noise, (least, most)) in enumerate(SCORED.items()):
-        found = run.repeated(partial(scored, run.seed, row, noise), run.runs(500, 60))
-        f1, covered = (float(np.mean([each[i] for each in found])) for i in (0, 1))
+        found = run.repeated(partial(score_of, run.seed, row, noise), run.runs(500, 60))
+        f1, covered = (float(np.mean([score[i] for score in found])) for i in (0, 1))
         refuses = noise == "AR(1) 0.9"
-        stable = tally(each.is_stable or (refuses and each.is_refused) for each in found)
-        error = float(np.quantile([each.error for each in found], 0.5, method="inverted_cdf"))
+        stable = tally(score.is_stable or (refuses and score.is_refused) for score in found)
+        error = float(np.quantile([score.error for score in found], 0.5, method="inverted_cdf"))
         run.row(
             *(noise, f"{f1:.3f}, {covered:.3f}"),
             run.bar(f"F1 and covering, {noise}", min(f1, covered), ">=", least - 0.02 * run.quick),
@@ -165,7 +165,7 @@ def accuracy(run: Run) -> None:
 CLIMBS = [*product(STAIRCASES, ("normal", "lognormal"))]
 
 
-def climbed(seed: int, row: int, steps: int, number: int) -> int:
+def count_steps(seed: int, row: int, steps: int, number: int) -> int:
     """Return how many of the steps of 1,000 readings are found within 10."""
     rng = np.random.default_rng([seed, MANY, row, number])
     levels, noise = CLIMBS[row]
@@ -173,7 +173,7 @@ def climbed(seed: int, row: int, steps: int, number: int) -> int:
     return matched(detect_changes(series).indices, range(1_000, series.size, 1_000), 10)
 
 
-def is_parted(seed: int, row: int, noise: str, number: int) -> bool:
+def finds_both_shifts(seed: int, row: int, noise: str, number: int) -> bool:
     """Whether two shifts are found within 10."""
     series, true = two_shifts(np.random.default_rng([seed, MANY, 40 + row, number]), noise)
     return matched(detect_changes(series).indices, true, 10) == 2
@@ -185,7 +185,10 @@ def many(run: Run) -> None:
     steps, runs = (150, 2) if run.quick else (1_000, 10)
     run.heading("steps", "found within 10", "bar")
     for row, (levels, noise) in enumerate(CLIMBS):
-        hits, trials = sum(run.repeated(partial(climbed, run.seed, row, steps), runs)), steps - 1
+        hits, trials = (
+            sum(run.repeated(partial(count_steps, run.seed, row, steps), runs)),
+            steps - 1,
+        )
         highest = wilson(hits, runs * trials)[1]
         share = hits / (runs * trials)
         verdict = run.verdict(f"steps {levels}, {noise}", share, ">= 0.95", met=highest >= 0.95)
@@ -205,7 +208,7 @@ def many(run: Run) -> None:
         (
             (
                 f"two shifts, {noise}",
-                partial(is_parted, run.seed, row, noise),
+                partial(finds_both_shifts, run.seed, row, noise),
                 Bar(0.95) if row < 3 else None,
             )
             for row, noise in enumerate(noises)

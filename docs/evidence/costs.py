@@ -62,7 +62,7 @@ def by_hand() -> list[int]:
     return readings
 
 
-def recorded() -> None:
+def record_afresh() -> None:
     """Do the same with a fresh workload, first call and judging of the clock included."""
     plan, recorder = RoundPlan(index=0, readings=READINGS), RoundRecorder()
     CallableWorkload(empty, clock=WallClock(), inner=1).run(plan, recorder)
@@ -88,15 +88,15 @@ def added_ns(calls: int = 2_000) -> float:
     return float(1e9 * (np.median(readings_s) - np.median(by_hand_s)))
 
 
-ROWS = [{"id": each, "name": str(each) * 3, "tags": [each] * 5} for each in range(60)]
-NUMBERS = [random.Random(each).random() for each in range(2_000)]
+ROWS = [{"id": key, "name": str(key) * 3, "tags": [key] * 5} for key in range(60)]
+NUMBERS = [random.Random(index).random() for index in range(2_000)]
 TEXT = " ".join(map(str, NUMBERS))
 WORK: dict[str, Callable[[], object]] = {
     "json dumps": lambda: json.dumps(ROWS),
     "sort": lambda: sorted(NUMBERS),
     "re": lambda: re.findall(r"\d+\.(\d)7", TEXT),
-    "dict": lambda: {each: each * 2 for each in range(1_000)},
-    "format": lambda: [f"{each:05d} {each / 3:.3f}" for each in range(300)],
+    "dict": lambda: {index: index * 2 for index in range(1_000)},
+    "format": lambda: [f"{index:05d} {index / 3:.3f}" for index in range(300)],
     "zlib": lambda: zlib.compress(TEXT.encode()),
     "copy 200 KB": lambda: bytes(200_000)[1:],
 }
@@ -126,7 +126,7 @@ def with_reference(name: str, pairs: int, rng: random.Random) -> float:
             kept = values[~np.repeat(groups.are_hit, groups.sizes)]
             means[is_on] = float(kept.mean()) if kept.size else math.nan
         ratios.append(math.log(means[True] / means[False]))
-    kept = np.sort([each for each in ratios[3:] if math.isfinite(each)])
+    kept = np.sort([ratio for ratio in ratios[3:] if math.isfinite(ratio)])
     cut = len(kept) // 10
     return float(kept[cut : len(kept) - cut].mean())
 
@@ -134,7 +134,7 @@ def with_reference(name: str, pairs: int, rng: random.Random) -> float:
 @script.section("What recording and the reference do to readings", seed=20270307)
 def readings(run: Run) -> None:
     """Print recording over a loop by hand, and readings with the reference over without."""
-    both = [(spent_s(by_hand), spent_s(recorded)) for _ in range(9)]
+    both = [(spent_s(by_hand), spent_s(record_afresh)) for _ in range(9)]
     hand, workload = map(min, zip(*both, strict=True))
     run.say(
         f"over by hand: {workload / hand:.2f}, {run.bar('recording', workload / hand, '<=', 1.3)}"
@@ -180,7 +180,7 @@ def starts(run: Run) -> None:
             argv = [sys.executable, *words]
             return partial(subprocess.run, argv, cwd=place, capture_output=True, check=False)
 
-        def started(target: str, *, paced: bool = False) -> Callable[[], object]:
+        def start_of(target: str, *, paced: bool = False) -> Callable[[], object]:
             workload = InterpreterWorkload(f"test_job:{target}", cwd=place)
             if paced:
                 workload.take_turns()
@@ -201,12 +201,12 @@ def starts(run: Run) -> None:
             "--help": python(*verb, "--help"),
             "numpy, click, psutil": python("-c", "import numpy, click, psutil"),
             "run to the first call": python(*verb, "run", "--no-store", "test_job:first"),
-            "a fresh interpreter": started("nothing"),
-            "one with the reference": started("nothing", paced=True),
+            "a fresh interpreter": start_of("nothing"),
+            "one with the reference": start_of("nothing", paced=True),
         }
         found = [[spent_ms(call) for call in calls.values()] for _ in range(run.runs(20, 5))]
         least, middle = np.min(found, axis=0), np.median(found, axis=0).round(1)
-        spent, taken = (dict(zip(calls, each, strict=True)) for each in (least[:, 0], middle))
+        spent, taken = (dict(zip(calls, times, strict=True)) for times in (least[:, 0], middle))
         slack = 2.0 if run.quick else 1.0
         for name, base, most in (
             ("import benchrigor", "bare", 5.0),
@@ -226,7 +226,7 @@ def starts(run: Run) -> None:
             run.say(f"times {cpu:.2f} and {ratio:.2f}: {run.bar(name, ratio, '<=', slack * most)}")
         code = f"import sys, benchrigor.pytest_plugin; print(*{{*{HEAVY}}} & {{*sys.modules}})"
         loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
-        started("told")()
+        start_of("told")()
         loaded += {*HEAVY, "benchrigor"} & {*(Path(place) / "loaded").read_text().split()}
     run.say(f"heavy: {loaded}, {run.bar('heavy modules', len(loaded), '==', 0)}")
 
@@ -296,14 +296,14 @@ def beside(run: Run) -> None:
                     for turn, took_s in enumerate(found):
                         for side in (0, 1) if turn % 2 else (1, 0):
                             took_s[side] = sides[side](what)
-                    found = found[3:]  # the first ones load what all need
+                    found = found[3:]  # the first ones load modules that all need
                     middle = np.median(found, axis=0) * 1e3
                     drawn = run.rng(idle).integers(len(found), size=(1_000, len(found)))
                     again = np.median(found[drawn], axis=1)
                     low, high = np.quantile(again[:, 1] / again[:, 0], [0.025, 0.975])
                     ratio = middle[1] / middle[0]
                     verdict = run.bar(f"{what} beside {idle}", low, "<=", 1.0)
-                    figures = (*middle.round(2), *(f"{each:.3f}" for each in (ratio, low, high)))
+                    figures = (*middle.round(2), *(f"{end:.3f}" for end in (ratio, low, high)))
                     run.row(what, idle, *figures, verdict)
 
 
@@ -324,7 +324,7 @@ def tell(run: Run) -> None:
             session.result()
             share = (time.perf_counter() - start) / 30.0
             most = 0.06 if run.quick else 0.02
-            if n > 400:  # the first one loads what all need
+            if n > 400:  # the first one loads modules that all need
                 run.say(f"{n:,}: {share:.2%}, {run.bar(f'inside, {n:,}', share, '<=', most)}")
 
 
@@ -415,7 +415,7 @@ def forms(probe: Probe) -> dict[str, Callable[[], object]]:  # noqa: C901  # wri
         for _ in repeat(None, EVENTS):
             pass
 
-    def called() -> None:
+    def call_empty() -> None:
         for _ in repeat(None, EVENTS):
             empty()
 
@@ -423,7 +423,7 @@ def forms(probe: Probe) -> dict[str, Callable[[], object]]:  # noqa: C901  # wri
         for _ in repeat(None, EVENTS):
             probe.stop(probe.start())
 
-    def held() -> None:
+    def enter_probe() -> None:
         for _ in repeat(None, EVENTS):
             with probe:
                 pass
@@ -433,12 +433,12 @@ def forms(probe: Probe) -> dict[str, Callable[[], object]]:  # noqa: C901  # wri
             with probe.again():
                 pass
 
-    def wrapped() -> None:
+    def call_decorated() -> None:
         for _ in repeat(None, EVENTS):
             decorated()
 
-    loops = (bare, nothing, called, token, held, again, wrapped)
-    return {each.__name__: each for each in loops}
+    loops = (bare, nothing, call_empty, token, enter_probe, again, call_decorated)
+    return {loop.__name__: loop for loop in loops}
 
 
 @script.section("What an event of a probe costs, and adds to programs", seed=20330511)
@@ -487,9 +487,9 @@ def exact(run: Run) -> None:
             probe.stop(probe.start())
 
     workers = [threading.Thread(target=count) for _ in range(8)]
-    for each in workers:
-        each.start()
-    while any(each.is_alive() for each in workers):
+    for worker in workers:
+        worker.start()
+    while any(worker.is_alive() for worker in workers):
         counted += reader.since_last()["event"].count
         time.sleep(0.001)
     counted += reader.since_last()["event"].count

@@ -64,12 +64,12 @@ def records_of(text: str) -> list[RunRecord]:
         return br.read_results(path)
 
 
-def counted(record: RunRecord) -> list[float]:
+def readings_that_count(record: RunRecord) -> list[float]:
     """Return the readings that count by the table, or all without a number."""
     head, *rows = csv.reader(io.StringIO(write_records([record], "csv").text))
-    name, value, kept = (head.index(each) for each in ("metric", "value", "kept"))
-    main = [each for each in rows if each[name] == record.metrics[0].name]
-    found = [float(each[value]) for each in main if each[kept] == "yes"]
+    name, value, kept = (head.index(name) for name in ("metric", "value", "kept"))
+    main = [row for row in rows if row[name] == record.metrics[0].name]
+    found = [float(row[value]) for row in main if row[kept] == "yes"]
     return found if record.estimate() else record.readings().tolist()
 
 
@@ -107,7 +107,7 @@ def round_trip(run: Run) -> None:
         furthest = 0.0
         for record in records:
             (benchmark,) = pyperf.BenchmarkSuite.loads(write_records([record], "pyperf").text)
-            factor, kept = in_base_unit(record.metrics[0].unit)[1], counted(record)
+            factor, kept = in_base_unit(record.metrics[0].unit)[1], readings_that_count(record)
             mean = factor * math.fsum(kept) / len(kept)
             furthest = max(furthest, abs(benchmark.mean() / mean - 1.0))
         verdict = run.bar(f"round trip of {title}", furthest, "<=", 1e-12)
@@ -121,7 +121,7 @@ def is_deserved(path: Path, record: RunRecord, code: Code) -> bool:
         Code.NO_RAW_READINGS: not record.rounds,
         Code.TOO_FEW_READINGS: size < 2,
         Code.FAILED_RUNS: path.name in WITH_FAILURES,
-        Code.CONSTANT: len({str(each.unit_readings) for each in record.rounds}) == 1,
+        Code.CONSTANT: len({str(done.unit_readings) for done in record.rounds}) == 1,
     }.get(code, code in FEW and (size < 100 or len(record.rounds) in range(2, 10)))
 
 
@@ -290,19 +290,19 @@ def fault_of(seed: int, index: int) -> str | None:
     """Read a damaged file by the library or the command line; return how it fails, if it does."""
     name, files = mutant(seed, index)
     with tempfile.TemporaryDirectory() as folder:
-        for each, raw in [
+        for file, raw in [
             *files.items(),
             *((f"whole/{n}", r) for n, r in sample_files()[name].items()),
         ]:
-            path = Path(folder, each)
+            path = Path(folder, file)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(raw)
         damaged, whole = str(Path(folder, name)), str(Path(folder, "whole", name))
         doors: tuple[Callable[[], None], ...] = (
             lambda: read_or_refused(damaged),
-            lambda: called("analyze", damaged),
-            lambda: called("compare", whole, damaged),
-            lambda: called("analyze", damaged, "--json"),
+            lambda: call_verb("analyze", damaged),
+            lambda: call_verb("compare", whole, damaged),
+            lambda: call_verb("analyze", damaged, "--json"),
         )
         try:
             with within(30.0), warnings.catch_warnings():
@@ -322,7 +322,7 @@ def read_or_refused(path: str) -> None:
             raise AssertionError("an error without a message") from error
 
 
-def called(*words: str) -> None:
+def call_verb(*words: str) -> None:
     """Call the command line, which ends with an exit code of its own."""
     ran = click.testing.CliRunner().invoke(command_line, words)
     if ran.exception is not None and not isinstance(ran.exception, SystemExit):

@@ -40,7 +40,7 @@ GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
 
 
 class Drawn:
-    """A suite of simulated benchmarks: noise between processes, costs, ten of which are slower."""
+    """A suite of simulated benchmarks, ten of them slower: noise between processes, and costs."""
 
     def __init__(self, rng: np.random.Generator, count: int) -> None:
         self.rng, self.names = rng, [f"test_{index}" for index in range(count)]
@@ -114,14 +114,17 @@ def time_until_known(seed: int, count: int, choose: Callable[..., Sequence[str]]
 
 @script.section("A race: its time to narrow intervals, and its verdicts", seed=SEED)
 def race(run: Run) -> None:
-    """Print them beside equal blocks and equal times, of 200 tests of which ten are 5 % slower."""
+    """Print them next to equal blocks and equal times, for 200 tests, ten of them 5 % slower."""
     count, seeds = (60, 2) if run.quick else (200, run.runs(5, 2))
     run.heading("seed", "race, h", "blocks", "times", "found", "false of all found")
     found = discoveries = false = planted = 0
     ratios = []
     for index in range(seeds):
         seed = run.seed + index
-        taken = [time_until_known(seed, count, each) for each in (None, equal_blocks, equal_times)]
+        taken = [
+            time_until_known(seed, count, schedule)
+            for schedule in (None, equal_blocks, equal_times)
+        ]
         suite = Drawn(np.random.default_rng([seed, 1]), count)
         engine = Engine(Ratios(margin=MARGIN, budget_s=40.0 * taken[0], seed=seed))
         while (turn := engine.ask()) is not None:
@@ -131,8 +134,10 @@ def race(run: Run) -> None:
         hits = {name for name in called & suite.slower if verdicts[name] == Verdict.WORSE}
         found, planted = found + len(hits), planted + len(suite.slower)
         discoveries, false = discoveries + len(called), false + len(called - hits)
-        ratios.append([taken[0] / each for each in taken[1:]])
-        run.row(seed, *(round(each / 3600, 2) for each in taken), len(hits), len(called - hits))
+        ratios.append([taken[0] / spent_s for spent_s in taken[1:]])
+        run.row(
+            seed, *(round(spent_s / 3600, 2) for spent_s in taken), len(hits), len(called - hits)
+        )
     of_blocks, of_times = np.max(ratios, axis=0).tolist()
     run.say(f"worst of equal blocks {of_blocks:.2f}: {run.bar('of blocks', of_blocks, '<=', 0.25)}")
     run.say(f"worst of equal times {of_times:.2f}: {run.bar('of times', of_times, '<=', 0.33)}")
@@ -214,20 +219,20 @@ def calls_of(gate: Any) -> dict[str, Verdict]:
     """Return the changes that a gate calls, if its copies held."""
     if gate.is_advisory:
         return {}
-    return {name: each for name, each in gate.family.verdicts.items() if each in CHANGES}
+    return {name: verdict for name, verdict in gate.family.verdicts.items() if verdict in CHANGES}
 
 
 @script.section("The same code: false changes", seed=SEED + 10)
 def same(run: Run) -> None:
-    """Print how many gates of twelve benchmarks call anything, idle and beside a neighbour."""
+    """Print how many gates of twelve benchmarks call anything, idle and next to a neighbour."""
     times = run.runs(40, 1)
     run.heading("machine", "gates", "call a change", "advisory", "spread", "visible change")
     for bursts in (False, True):
         files = {"test_suite__py": SUITE}
         with project(WORK.format(500), WORK.format(500), **files), neighbour(bursts=bursts):
             found = [pytest_gate(60.0, run.seed + index) for index in range(times)]
-        wrong = sum(bool(calls_of(each)) for each in found)
-        advisory = sum(each.is_advisory for each in found)
+        wrong = sum(bool(calls_of(gate)) for gate in found)
+        advisory = sum(gate.is_advisory for gate in found)
         spread, visible = (
             f"{np.median([getattr(each.null, name) for each in found]):.3f}"
             for name in ("ratio_spread", "visible_change")
@@ -281,7 +286,7 @@ def tools(run: Run) -> None:
             sources = Sources(words=words, revisions=("HEAD~1", "HEAD"))
             gate = measure_gate(sources, results=results, budget_s=90.0, seed=run.seed)
         judged = gate.family.verdicts if gate.family else {}
-        verdicts = {name: str(each) for name, each in judged.items()}
+        verdicts = {name: str(verdict) for name, verdict in judged.items()}
         run.row(tool, json.dumps(verdicts))
         worse = [*verdicts.values()].count("worse")
         run.say(f"{tool}: {run.bar(tool, worse, '==', 1)}")
@@ -311,7 +316,7 @@ PUBLIC: Any = (  # repository, version, tests, file, before which line a loop is
 
 @script.section("Public suites of pytest-benchmark, as they are", seed=SEED + 40)
 def public(run: Run) -> None:
-    """Print what is called where nothing differs, and where one function has a loop more."""
+    """Print the verdicts where no function differs, and where one has a loop more."""
     run.heading("suite", "loop", "verdicts", "copies held", "visible change")
     for repository, version, tests, *planted in PUBLIC:
         for is_planted in (False, True):

@@ -98,11 +98,11 @@ class Program:
         """
         n = classes.size
         duration_s = np.take(self.duration_s, classes)
-        features = {name: np.take(each, classes) for name, each in self.computation.items()}
+        features = {name: np.take(column, classes) for name, column in self.computation.items()}
         if self.even:
             factor = (self.duration_s[-1] / self.duration_s[0]) ** rng.random(n)
             duration_s = self.duration_s[0] * factor
-            features = {name: each[0] * factor for name, each in self.computation.items()}
+            features = {name: column[0] * factor for name, column in self.computation.items()}
         clean_s = duration_s * self.time_noise(rng, n) * slower
         struck = rng.choice(n, max(1, round(hit * n)), replace=False)
         mean_s = level / (1.0 - level) * float(clean_s.sum()) / struck.size
@@ -113,10 +113,10 @@ class Program:
         profile = SegmentProfile(
             duration_s=wall_s,
             computation={
-                name: each * (1.0 + self.feature_noise * rng.standard_normal(n))
-                for name, each in features.items()
+                name: column * (1.0 + self.feature_noise * rng.standard_normal(n))
+                for name, column in features.items()
             },
-            nominal={name: np.take(each, classes) for name, each in self.nominal.items()},
+            nominal={name: np.take(column, classes) for name, column in self.nominal.items()},
         )
         return Ran(profile, clean_s)
 
@@ -124,16 +124,16 @@ class Program:
 def as_computed(*sizes: float, unit_s: float = 0.012, even: bool = False) -> Program:
     """Return classes that last as long as they compute."""
     return Program(
-        duration_s=tuple(unit_s * each for each in sizes),
-        computation={"instructions": tuple(1e6 * each for each in sizes)},
+        duration_s=tuple(unit_s * size for size in sizes),
+        computation={"instructions": tuple(1e6 * size for size in sizes)},
         even=even,
     )
 
 
 def at_high_rate(program: Program, rate: float) -> Program:
-    """Return the program with a number of segments a second, whose times have heavy tails."""
+    """Return the program with a number of segments a second, and heavy tails of their times."""
     scale = 1.0 / (rate * math.fsum(program.duration_s) / len(program.duration_s))
-    duration_s = tuple(scale * each for each in program.duration_s)
+    duration_s = tuple(scale * duration_s for duration_s in program.duration_s)
     noise: Callable[[Rng, int], Floats] = lambda rng, n: np.maximum(  # noqa: E731
         1.0 + 0.02 * rng.standard_t(2.0, n), 0.5
     )
@@ -156,7 +156,7 @@ INSIDE = {
     "three decades": as_computed(*np.geomspace(1.0, 1000.0, 8).tolist(), unit_s=0.0002),
     "unequal classes": replace(ONE, shares=(0.02, 0.9, 0.07, 0.01)),
 }
-"""Programs of which the estimate should be right."""
+"""Programs with an estimate that should be right."""
 OUTSIDE = {
     "30 % hit": ONE,
     "45 % hit": ONE,
@@ -178,7 +178,7 @@ OUTSIDE = {
         contended=True,
     ),
 }
-"""Programs, and runs of them, of which it may be wrong, and should say so."""
+"""Programs, and runs of them, for which it may be wrong, and should say so."""
 
 
 def accuracy(truth_percent: float, percent: float) -> float:
@@ -199,15 +199,15 @@ def outcome(ran: Ran) -> Outcome:
     durations, features = ran.profile.duration_s, ran.profile.computation
     binned = {name: quantise(values, 256) for name, values in features.items()}
     found, other = (
-        estimate_interference(durations, each, nominal=ran.profile.nominal)
-        for each in (features, binned)
+        estimate_interference(durations, program, nominal=ran.profile.nominal)
+        for program in (features, binned)
     )
     return Outcome(
         accuracy(ran.percent, found.percent),
         accuracy(ran.percent, other.percent),
         any(
-            each.severity is not Severity.NOTE or each.code is Code.PROCESSOR_TIME
-            for each in found.notices
+            notice.severity is not Severity.NOTE or notice.code is Code.PROCESSOR_TIME
+            for notice in found.notices
         ),
     )
 
@@ -227,7 +227,7 @@ def run_inside(key: Sequence[int], rates: Sequence[int | None], runs: int, numbe
 
 
 def quantile_bar(run: Run, name: str, share: float, least: float, values: Sequence[float]) -> str:
-    """Judge a quantile, whose standard error is from the order statistics one deviation off."""
+    """Judge a quantile; its standard error is from the order statistics one deviation off."""
     one = math.sqrt(share * (1.0 - share) / len(values))
     low, found, high = np.quantile(values, [max(share - one, 0.0), share, min(share + one, 1.0)])
     figure = float(found + run.z * (high - low) / 2.0)
@@ -242,15 +242,15 @@ def inside(run: Run) -> None:
     key = (run.seed, INSIDE_RUNS, 31)
     found = run.repeated(partial(run_inside, key, (None,), runs), runs)
     for name, values in (
-        ("accuracy", [each.accuracy for each in found]),
-        ("accuracy, 256 bins", [each.in_bins for each in found]),
+        ("accuracy", [case.accuracy for case in found]),
+        ("accuracy, 256 bins", [case.in_bins for case in found]),
     ):
         run.say(quantile_bar(run, name, 0.5, 0.99, values))
         run.say(quantile_bar(run, name, 0.05, 0.97, values))
-    run.share("with a Notice", Bar(0.0, 0.05), [each.is_noted for each in found])
+    run.share("with a Notice", Bar(0.0, 0.05), [case.is_noted for case in found])
     key = (run.seed, HIGH_RATE, 11)
     found = run.repeated(partial(run_inside, key, (300, 700), runs), runs)
-    values = [each.accuracy for each in found]
+    values = [case.accuracy for case in found]
     run.say(quantile_bar(run, "short segments, heavy tails", 0.05, 0.93, values))
 
 
@@ -294,22 +294,22 @@ def run_outside(seed: int, name: str, runs: int, number: int) -> Outcome:
 
 @script.section("Outside the conditions", seed=SEED)
 def outside(run: Run) -> None:
-    """Print how often a Notice stands next to an estimate whose accuracy is below .9."""
+    """Print how often a Notice stands next to an estimate with an accuracy below .9."""
     runs = run.runs(200, 50)
     run.heading("program", "median accuracy", "with a Notice", "off", "noted where off", "bar")
     for name in OUTSIDE:
         found = run.repeated(partial(run_outside, run.seed, name, runs), runs)
-        off = tally(each.is_noted for each in found if each.accuracy < 0.9)
-        median = float(np.median([each.accuracy for each in found]))
+        off = tally(case.is_noted for case in found if case.accuracy < 0.9)
+        median = float(np.median([case.accuracy for case in found]))
         verdict = run.judged(f"{name}, noted", Bar(0.95), off) if off.trials else "none off"
-        noted = sum(each.is_noted for each in found) / runs
+        noted = sum(case.is_noted for case in found) / runs
         run.row(name, f"{median:.3f}", f"{noted:.3f}", off.trials, off.hits, verdict)
 
 
 COMPOSED = ("one feature", "nominal splits", "unequal classes")
 
 
-def composed(
+def compose(
     seed: int, name: str, runs: int, disturbed: bool, number: int
 ) -> tuple[Interval, float]:
     """Run a program several times, and put one undisturbed profile together."""
@@ -327,7 +327,7 @@ def composed(
         )
         for level in levels.tolist()
     ]
-    found = composite_profile([each.profile for each in ran]).duration
+    found = composite_profile([case.profile for case in ran]).duration
     truth = float(np.array(program.duration_s)[classes].sum())
     held = of(found, truth)
     assert held is not None
@@ -345,8 +345,8 @@ def composite(run: Run) -> None:
         else rows
     )
     for row in rows:
-        found = run.repeated(partial(composed, run.seed, *row), run.runs(3_000, 40))
-        held, bias = tally(each for each, _ in found), float(np.mean([off for _, off in found]))
+        found = run.repeated(partial(compose, run.seed, *row), run.runs(3_000, 40))
+        held, bias = tally(error for error, _ in found), float(np.mean([off for _, off in found]))
         verdict = run.bar(f"{row}, bias", abs(bias), "<=", 0.005)
         run.row(*row, held, run.judged(f"{row}", Bar(0.92), held), f"{bias:+.2%}", verdict)
 
@@ -357,8 +357,8 @@ def composite(run: Run) -> None:
 def busy(loops: int) -> int:
     """Compute for a while."""
     total = 0
-    for each in range(loops):
-        total += each * each
+    for index in range(loops):
+        total += index * index
     return total
 
 
@@ -384,11 +384,11 @@ def overhead(run: Run) -> None:
         order = np.tile([0, 1], calls)[run.rng(OVERHEAD, 2 + number, rate).permutation(2 * calls)]
         walls: tuple[list[float], list[float]] = ([], [])
         with segments() as recorder:
-            for each in order.tolist():
+            for index in order.tolist():
                 start = time.perf_counter()
-                with recorder.segment("loop") if each else nullcontext():
+                with recorder.segment("loop") if index else nullcontext():
                     work(times)
-                walls[each].append(time.perf_counter() - start)
+                walls[index].append(time.perf_counter() - start)
         adds = float(np.median(walls[1]) / np.median(walls[0])) - 1.0
         run.row(name, rate, f"{adds:+.2%}", run.bar(f"{name} at {rate}, calls", adds, "<=", most))
 

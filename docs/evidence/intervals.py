@@ -2,7 +2,7 @@
 
     OPENBLAS_NUM_THREADS=1 python docs/evidence/intervals.py [--quick] [--seed N] [--only a,b]
 
-Every draw is default_rng([seed, section, row, repetition]), of processes whose truth is known.
+Every draw is default_rng([seed, section, row, repetition]), of processes with a known truth.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ HELD = Bar(0.92)
 CHANGES = (Verdict.BETTER, Verdict.WORSE)
 
 
-def attempted(
+def interval_of(
     estimate: Callable[..., br.Estimate],
     values: object,
     *given: float,
@@ -88,7 +88,7 @@ def of_mean(
     """Return the interval of the mean of one series."""
     rng, process = np.random.default_rng([seed, section, ROWS[name], repetition]), ZOO[name]
     series = process.draw(rng, N)
-    return attempted(estimate_mean, series, truth=process.mean, confidence=confidence, trim=trim)
+    return interval_of(estimate_mean, series, truth=process.mean, confidence=confidence, trim=trim)
 
 
 @script.section("The mean of 1,000 readings", seed=SEED)
@@ -167,8 +167,8 @@ def small(run: Run) -> None:
         elif name.startswith("AR(1)"):
             bars = {0.95: Bar(0.94)} if n >= 100 else {}
         verdicts = [
-            run.judged(f"{name}, n = {n}, at {level}", bars[level], each)
-            for level, each in zip(MARGINS, ours, strict=True)
+            run.judged(f"{name}, n = {n}, at {level}", bars[level], verdict)
+            for level, verdict in zip(MARGINS, ours, strict=True)
             if level in bars
         ]
         missed = [verdict for verdict in verdicts if verdict.endswith("MISSED")]
@@ -186,7 +186,7 @@ def of_quantile(seed: int, name: str, q: float, repetition: int) -> Interval | N
     process = ZOO[name]
     assert process.quantile is not None
     series = process.draw(np.random.default_rng([seed, QUANTILES, ROWS[name], repetition]), N)
-    return attempted(estimate_quantile, series, q, truth=process.quantile(q))
+    return interval_of(estimate_quantile, series, q, truth=process.quantile(q))
 
 
 @script.section("Quantiles of 1,000 readings", seed=SEED)
@@ -214,14 +214,14 @@ COUNT, READINGS = 10, 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A program whose starts differ.
+    """A program with starts that differ.
 
     Parameters
     ----------
     spread
         Standard deviation of the starts' levels, over the mean.
     phi
-        Autocorrelation of a start's readings, of which the coefficient of variation is ``cv``.
+        Autocorrelation of a start's readings; their coefficient of variation is ``cv``.
     slow
         By how much one start in four is slower.
     warm_up
@@ -263,7 +263,7 @@ def of_starts(seed: int, name: str, trim: bool, repetition: int) -> Interval | N
     """Return the interval over one set of starts."""
     numbers = [seed, INVOCATIONS, list(PROGRAMS).index(name), repetition]
     starts = PROGRAMS[name].draw(np.random.default_rng(numbers), COUNT, READINGS)
-    return attempted(estimate_invocations, starts, truth=PROGRAMS[name].mean, trim=trim)
+    return interval_of(estimate_invocations, starts, truth=PROGRAMS[name].mean, trim=trim)
 
 
 @script.section("Ten starts of 200 readings", seed=SEED)
@@ -299,10 +299,10 @@ def said(seed: int, design: Design, wanted: tuple[Verdict, ...], repetition: int
     """Draw one pair and compare it."""
     rng = np.random.default_rng([seed, design.section, design.number, repetition])
     if design.section == SINGLE:
-        baseline, candidate = ([each] for each in design.program.draw(rng, 2, 1_000))
+        baseline, candidate = ([values] for values in design.program.draw(rng, 2, 1_000))
     else:
-        baseline, candidate = (design.program.draw(rng, each, READINGS) for each in design.counts)
-    sides = baseline, [design.ratio * each for each in candidate]
+        baseline, candidate = (design.program.draw(rng, count, READINGS) for count in design.counts)
+    sides = baseline, [design.ratio * values for values in candidate]
     if design.section == SINGLE:
         sides = sides[0][0], sides[1][0]  # type: ignore[assignment]
     with suppress(br.NotEstimable):
@@ -337,13 +337,14 @@ def comparisons(run: Run) -> None:
     }
     rows = [
         (
-            f"same code called a change: {'one series' if each.section == SINGLE else each.counts}"
-            f", spread {each.program.spread:.0%}, AR(1) {each.program.phi}, {each.statistic}, "
-            f"margin {each.margin:.0%}",
-            partial(said, run.seed, each, CHANGES),
+            f"same code called a change: "
+            f"{'one series' if design.section == SINGLE else design.counts}, "
+            f"spread {design.program.spread:.0%}, AR(1) {design.program.phi}, "
+            f"{design.statistic}, margin {design.margin:.0%}",
+            partial(said, run.seed, design, CHANGES),
             Bar(0.0, 0.05),
         )
-        for each in designs
+        for design in designs
     ]
     rows += [
         (name, partial(said, run.seed, design, (wanted,)), Bar(0.90))
@@ -380,7 +381,7 @@ def phases(run: Run) -> None:
     run.heading("warm-up", "cool-downs", "held", "bar", "bias", "bar")
     for shape, share in product(("step", "decay"), (0.0, 0.5, 1.0)):
         found = run.repeated(partial(own_phases, run.seed, shape, share), run.runs(200, 40))
-        held, bias = tally(each for each, _ in found), float(np.nanmean([off for _, off in found]))
+        held, bias = tally(hit for hit, _ in found), float(np.nanmean([off for _, off in found]))
         name = f"{shape}, {share:.0%}"
         verdict = run.bar(f"{name}, bias", abs(bias), "<=", 0.002)
         run.row(shape, f"{share:.0%}", held, run.judged(name, HELD, held), f"{bias:+.2%}", verdict)
@@ -426,7 +427,7 @@ def of_pairs(seed: int, n: int, row: int, repetition: int) -> tuple[bool, bool, 
 
 @script.section("Pairs, 12% of whose readings are slow", seed=20340417)
 def paired(run: Run) -> None:
-    """Print false verdicts and what is wrong; over the rows of a size false ones have the bar."""
+    """Print false verdicts and other errors; over the rows of a size false ones have the bar."""
     runs = run.runs(400, 15)
     chance = MOST_FALSE + 3.0 * math.sqrt(MOST_FALSE * (1.0 - MOST_FALSE) / runs)
     run.heading("pairs", "slow by, both of a pair", "worse", "better", "bar", "amiss", "bar")
@@ -450,7 +451,7 @@ HIT_GROUPS, STRETCH = 1_500, 50
 
 
 class Hit(NamedTuple):
-    """What is simulated: hits per group, and the readings."""
+    """The simulation: hits per group, and the readings."""
 
     hits: float
     bursts: bool
@@ -470,8 +471,8 @@ class Hit(NamedTuple):
 
 
 HIT_ROWS = [
-    Hit(hits, bursts, *each)
-    for hits, bursts, each in product(
+    Hit(hits, bursts, *design)
+    for hits, bursts, design in product(
         (0.3, 1.5),
         (False, True),
         [
@@ -540,7 +541,7 @@ def undisturbed(run: Run) -> None:
         cells, verdicts = [], []
         for name, (most, _) in STATISTICS.items():
             truth = 1.0 if name == "mean" else float(np.quantile(whole, int(name[1:]) / 100))
-            value, low, high = np.array([each[name] for each, _ in found]).T
+            value, low, high = np.array([hit[name] for hit, _ in found]).T
             bias, error = (
                 np.nanmean(value) / truth - 1.0,
                 np.nanstd(value) / truth / math.sqrt(runs),
@@ -551,7 +552,7 @@ def undisturbed(run: Run) -> None:
                 label = f"{name} of {tuple(row)}"
                 verdicts.append(run.bar(f"bias of {label}", abs(bias), "<=", most + 2.0 * error))
                 verdicts.append(run.judged(f"coverage of {label}", Bar(0.93), held))
-        missed = [each for each in verdicts if each.endswith("MISSED")]
+        missed = [verdict for verdict in verdicts if verdict.endswith("MISSED")]
         run.row(row.hits, row[1:], *cells, f"{noted:.2f}", "; ".join(missed) or "none missed")
 
 
@@ -611,7 +612,9 @@ def sequential(run: Run) -> None:
     quick = ("iid normal", "AR(1) 0.9", "lognormal 1", "iid, exp", "AR(1) 0.9, exp")
     rows = [(name, SEQUENTIAL, "mean") for name in (quick if run.quick else ZOO)]
     names = quick[:2] if run.quick else (*quick[:3], "bimodal iid", "bimodal switching")
-    rows += [(name, BY_QUANTILE, each) for name, each in product(names, ("median", "p10"))]
+    rows += [
+        (name, BY_QUANTILE, statistic) for name, statistic in product(names, ("median", "p10"))
+    ]
     queues = () if run.quick else ("M/M/1 at 0.8", "M/M/1 from empty")
     run.shares(
         [
@@ -681,7 +684,7 @@ def sessions(run: Run) -> None:
         if run.quick and (process != "AR(1) 0.5" or number > 2 or block > 1):
             continue
         found = run.repeated(partial(warm_session, process, warm_up, block), run.runs(600, 60))
-        held, ratio = tally(each for each, _ in found), float(np.nanmedian([r for _, r in found]))
+        held, ratio = tally(hit for hit, _ in found), float(np.nanmedian([r for _, r in found]))
         cells: list[object] = ["beyond", f"{ratio:.2f}", "beyond"]
         if number <= 2:
             name = f"{process}, {warm_up}, block {block}"
@@ -699,7 +702,7 @@ START_S, READING_S = 0.03, 1e-4  # where a start has a price, as for an interpre
 
 
 def of_rounds(seed: int, kind: str, name: str, repetition: int) -> Interval | None:
-    """Run a session whose rounds are starts of a program, or one reading each."""
+    """Run a session: its rounds are starts of a program, or one reading each."""
     number = list(SINGLES if kind == "one reading" else PROGRAMS).index(name)
     offset = {"restarted": 0, "priced": 60, "one reading": 40}[kind]
     rng = np.random.default_rng([seed, ROUNDS, offset + number, repetition])
@@ -726,7 +729,7 @@ def of_rounds(seed: int, kind: str, name: str, repetition: int) -> Interval | No
 
 @script.section("Sessions of several rounds, that stop at 2%", seed=SEED)
 def rounds(run: Run) -> None:
-    """Print coverage by kind of rounds; what was never drawn, and what is slow, has no bar."""
+    """Print coverage by kind of rounds; kinds that were never drawn, or are slow, have no bar."""
     rows = [*product(("restarted", "priced"), PROGRAMS), *product(("one reading",), SINGLES)]
     if run.quick:
         rows = [("restarted", "level and warm-up"), ("one reading", "iid normal")]
@@ -837,8 +840,8 @@ def of_command(
         with path.open("w", newline="") as file:
             rows = csv.writer(file)
             rows.writerow(["start", "u"])
-            for each in record.rounds:
-                rows.writerows([each.plan.index, repr(u)] for u in each.unit_readings["u"].tolist())
+            for done in record.rounds:
+                rows.writerows([done.plan.index, repr(u)] for u in done.unit_readings["u"].tolist())
         by_file = analysed([str(path), "--column=u", "--round=start", "--unit=ms"])
     one, two = record.estimate(), by_file
     if one is None or two is None:
@@ -852,7 +855,7 @@ def commands(run: Run) -> None:
     run.heading("warm-up", "units, rounds", "held", "bar", "files equal")
     for number, (shape, size) in enumerate(product(SHAPES, ((50, 30), (300, 20), (1_000, 10)))):
         found = run.repeated(partial(of_command, run.seed, number, shape, size), run.runs(200, 40))
-        held, name = tally(each for each, _ in found), f"{shape}, {size}"
+        held, name = tally(hit for hit, _ in found), f"{shape}, {size}"
         equal = float(np.mean([same for _, same in found]))
         verdict = run.judged(name, HELD, held)
         run.row(shape, size, held, verdict, run.bar(f"{name}: file", equal, "==", 1.0))
@@ -882,7 +885,7 @@ def of_outcomes(
 def of_counts(
     seed: int, number: int, case: tuple[float, float, int], repetition: int
 ) -> Interval | None:
-    """Run a session whose rounds count successes of trials; shares of rounds may differ."""
+    """Run a session with rounds that count successes of trials; shares of rounds may differ."""
     share, spread, most = case
     rng = np.random.default_rng([seed, COUNTS, number, repetition])
 
@@ -945,8 +948,8 @@ def outer_levels(rng: Rng, n: int, *, falls: bool) -> Floats:
     return series[::-1] if falls else series
 
 
-def phased(rng: Rng) -> Floats:
-    """Draw a trace whose level of 1 holds 55 to 90 % of it."""
+def draw_phases(rng: Rng) -> Floats:
+    """Draw a trace with a level of 1 in 55 to 90 % of it."""
     n = int(np.exp(rng.uniform(np.log(240), np.log(2_400))))
     rest = n - int(rng.uniform(0.55, 0.90) * n)
     share = (0.0, 1.0, rng.uniform(0.2, 0.8))[int(rng.integers(3))]
@@ -1006,7 +1009,9 @@ DOORS = (by_statistics, by_file, by_generator, by_pipe, by_round)
 
 def of_trace(seed: int, number: int) -> tuple[float, float, bool] | None:
     """Return how far an entry point is off, how wide its interval is, and whether it holds."""
-    estimate = DOORS[number % len(DOORS)](1e-3 * phased(np.random.default_rng([seed, 1, number])))
+    estimate = DOORS[number % len(DOORS)](
+        1e-3 * draw_phases(np.random.default_rng([seed, 1, number]))
+    )
     if estimate is None:
         return None
     held = estimate.low <= 1e-3 <= estimate.high
@@ -1017,10 +1022,10 @@ def of_trace(seed: int, number: int) -> tuple[float, float, bool] | None:
 def traces(run: Run) -> None:
     """Print how often the number is the level that holds most readings."""
     found = run.repeated(partial(of_trace, run.seed), run.runs(600, 60))
-    near = [None if each is None else each[0] <= NEAR for each in found]
+    near = [None if record is None else record[0] <= NEAR for record in found]
     run.share("within 1.5 %", Bar(0.95), near)
-    run.share("held", Bar(0.93, 0.97), [each and each[2] for each in found])
-    width = float(np.median([each[1] for each in found if each is not None]))
+    run.share("held", Bar(0.93, 0.97), [record and record[2] for record in found])
+    width = float(np.median([record[1] for record in found if record is not None]))
     run.say(f"median half-width {width:.2%}: {run.bar('half-width', width, '<=', 0.025)}")
 
 
@@ -1052,7 +1057,7 @@ def persistent(rng: Rng) -> Floats:
 
 
 def falls_back(rng: Rng) -> Floats:
-    """Return a start-up whose compiler falls back once."""
+    """Return a start-up with a compiler that falls back once."""
     return np.repeat([2.0, 1.0, 2.0, 1.0], [50, 50, 50, 850]) * noise_of(rng, 1_000, 0.02, 0.0)
 
 

@@ -1,4 +1,4 @@
-"""What runs and comparisons are worth on a machine whose pace changes, and how soon they are over.
+"""What runs and comparisons are worth on a machine of changing pace, and how soon they are over.
 
     python docs/evidence/machines.py [--quick] [--seed N] [--only light,threads]
 
@@ -45,7 +45,7 @@ CONDITIONS: dict[str, Callable[[], AbstractContextManager[object]]] = {
     "two hogs": partial(cpu_hog, 2),
     "bursts": partial(cpu_hog, 2, bursts_s=(0.2, 5.0)),
 }
-ROWS = [{"id": each, "name": str(each) * 3, "tags": [each] * 5} for each in range(5)]
+ROWS = [{"id": index, "name": str(index) * 3, "tags": [index] * 5} for index in range(5)]
 NUMBERS = [random.Random(1).random() for _ in range(400)]
 BLOCK = bytes(range(256)) * 64
 
@@ -53,8 +53,8 @@ BLOCK = bytes(range(256)) * 64
 def loop() -> int:
     """Compute by byte code."""
     total = 0
-    for each in range(300):
-        total += each * each % 7
+    for index in range(300):
+        total += index * index % 7
     return total
 
 
@@ -64,7 +64,7 @@ FUNCTIONS: dict[str, Callable[[], object]] = {
     "dumps": lambda: json.dumps(ROWS),
     "sorted": lambda: sorted(NUMBERS),
     "sha256": lambda: hashlib.sha256(BLOCK).digest(),
-    "objects": lambda: [[each] for each in range(500)],
+    "objects": lambda: [[index] for index in range(500)],
     "copy 4 MB": lambda: bytearray(4_000_000)[:],
     "sleep 2 ms": lambda: time.sleep(0.002),
 }
@@ -76,15 +76,15 @@ def default_run(name: str, path: Path) -> None:
 
 
 def longer(record: br.RunRecord, by: float) -> br.RunRecord:
-    """Return a run whose readings took longer by a factor, at the same references."""
+    """Return a run with readings that took longer by a factor, at the same references."""
     rounds = tuple(
-        replace(each, unit_readings={n: by * values for n, values in each.unit_readings.items()})
-        for each in record.rounds
+        replace(done, unit_readings={n: by * values for n, values in done.unit_readings.items()})
+        for done in record.rounds
     )
     return replace(record, rounds=rounds)
 
 
-def recorded(
+def record_runs(
     run: Run, names: Sequence[str], folder: Path
 ) -> tuple[dict[str, list[br.RunRecord]], float]:
     """Return default runs by function, over all conditions in random order, and the longest."""
@@ -113,17 +113,17 @@ def defaults(run: Run) -> None:
     run.heading("function", "runs", "held", "median half-width", "sd between runs")
     every, widths, spreads = list[bool](), list[float](), list[float]()
     with tempfile.TemporaryDirectory() as place:
-        found, longest = recorded(run, names, Path(place))
+        found, longest = record_runs(run, names, Path(place))
         for name, records in found.items():
             known = [each for record in records if (each := record.estimate()) is not None]
-            values = np.array([each.value for each in known])
+            values = np.array([record.value for record in known])
             held = [
-                each.low <= float(np.median(np.delete(values, at))) <= each.high
-                for at, each in enumerate(known)
+                record.low <= float(np.median(np.delete(values, at))) <= record.high
+                for at, record in enumerate(known)
             ] + [False] * (len(records) - len(known))
-            width = statistics.median(each.relative_half_width for each in known)
+            width = statistics.median(record.relative_half_width for record in known)
             spreads.append(float(values.std(ddof=1) / values.mean()))
-            every, widths = every + held, widths + [each.relative_half_width for each in known]
+            every, widths = every + held, widths + [record.relative_half_width for record in known]
             shown = f"{sum(held)} of {len(records)}"
             run.row(name, len(records), shown, f"{width:.1%}", f"{spreads[-1]:.1%}")
         pairs = [pair for records in found.values() for pair in combinations(records, 2)]
@@ -134,9 +134,10 @@ def defaults(run: Run) -> None:
     run.say(f"median half-width {run.bar('half-width', statistics.median(widths), '<=', 0.07)}")
     run.say(f"sd between runs {run.bar('sd', statistics.median(spreads), '<=', 0.04)}")
     run.say(f"longest {longest:.1f} s, start included: {run.bar('longest', longest, '<=', 13.0)}")
-    differ = [each in (br.Verdict.BETTER, br.Verdict.WORSE) for each in same]
+    differ = [verdict in (br.Verdict.BETTER, br.Verdict.WORSE) for verdict in same]
     run.share("stored, same code different", Bar(0.0, 0.02), differ)
-    run.share("stored, 1.2 times the work found", Bar(0.75), [each == "worse" for each in more])
+    slower = [verdict == "worse" for verdict in more]
+    run.share("stored, 1.2 times the work found", Bar(0.75), slower)
 
 
 JOB = """
@@ -182,7 +183,7 @@ def comparisons(run: Run) -> None:
                 done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
                 told.append(json.loads(done.stdout)["comparison"]["verdict"])
             hits = tally(
-                each in (("worse", "better") if what == "same" else ("worse",)) for each in told
+                line in (("worse", "better") if what == "same" else ("worse",)) for line in told
             )
             bar = {"same": Bar(0.0, 0.05), "5 % more": Bar(0.9), "twice": Bar(0.98)}[what]
             run.say(f"{what}: {hits}, {run.judged(what, bar, hits)}")
@@ -225,9 +226,9 @@ def hogs(n: int) -> Iterator[None]:
         time.sleep(0.2)
         yield
     finally:
-        for each in running:
-            each.kill()
-            each.wait()
+        for process in running:
+            process.kill()
+            process.wait()
 
 
 @script.section(
@@ -240,7 +241,7 @@ def light(run: Run) -> None:
     for n, (kind, code) in product((0, 2) if run.quick else (0, 1, 2, 4), SPINNING.items()):
         workload = CommandWorkload(
             [sys.executable, "-S", "-c", code],
-            picks=[Pick.parse(each, unit_readings=True) for each in picks],
+            picks=[Pick.parse(pick, unit_readings=True) for pick in picks],
             clock=WallClock(),
             meter=RunDelay(),
         )
@@ -259,7 +260,7 @@ def light(run: Run) -> None:
 
 
 IGNORES = "trap '' TERM; while :; do sleep 0.05; done"
-# What it does, how, whether it must be killed.
+# Its work, how it does it, and whether it must be killed.
 ENDLESS = (
     ("prints", "i=0; while :; do i=$((i + 1)); echo u $i; sleep 0.02; done", False),
     ("sleeps", "exec sleep 600", False),

@@ -43,7 +43,7 @@ SEED, CHOICES = 20380412, 20391127
 ERROR = 0.025  # relative standard deviation of a measured peak
 Rng = np.random.Generator
 
-# --- file servers whose peak is known in each configuration
+# --- file servers with a known peak in each configuration
 
 DAEMONS = (1, 2, 4, 8, 16, 32, 64, 100)
 SMALL = Space([Factor("disks", levels=[1, 2, 3, 4]), Factor("nfsds", levels=DAEMONS, scale="log2")])
@@ -121,7 +121,7 @@ def measure(points: Mapping[int, Point], peaks: Floats, rng: Rng) -> list[Measur
 def spread(space: Space, n: int, rng: Rng) -> list[int]:
     """Choose points of the grid that lie far apart: the best of ten greedy choices."""
     grid, best, most = space.grid(), list[int](), (-1.0, 0.0)
-    apart = np.array([space.distances(grid, each) for each in grid])
+    apart = np.array([space.distances(grid, point) for point in grid])
     for _ in range(10):
         chosen = [int(rng.integers(len(apart)))]
         while len(chosen) < n:
@@ -153,10 +153,13 @@ def mapped(seed: int, kind: str, n: int, number: int) -> Mapped:
         (found,) = measure({grid.index(sample.point): sample.point}, peaks, rng)
         planner.tell(sample, found.estimates)
     surface: Surface = planner.result()
-    measured = {space.key(each.sample.point) for each in surface.samples}
+    measured = {space.key(sample.sample.point) for sample in surface.samples}
     left = [at for at, point in enumerate(grid) if space.key(point) not in measured]
     predicted = [surface.predict(grid[at]) for at in left]
-    held = [each.low <= peaks[at] <= each.high for each, at in zip(predicted, left, strict=True)]
+    held = [
+        prediction.low <= peaks[at] <= prediction.high
+        for prediction, at in zip(predicted, left, strict=True)
+    ]
     best = surface.best()
     lost = 1.0 - float(peaks[grid.index(best.point)] / peaks.max())
     error = float(np.mean(np.abs(np.exp(surface.predictions(grid)[0]) / peaks - 1.0)))
@@ -182,7 +185,7 @@ def print_maps(run: Run, kinds: Sequence[str], full: int, quick: int) -> None:
             found = run.repeated(partial(mapped, run.seed, kind, n), run.runs(full, quick))
             every += found
             twelve += found if n == 12 or kind == "moved" else []
-            name, errors = f"{kind}, {n}", [each.error for each in found]
+            name, errors = f"{kind}, {n}", [outcome.error for outcome in found]
             shown = f"{np.mean(errors):.4f}"
             if kind in KINDS[:4]:
                 shown = mean_in(run, f"error, {name}", errors, 0.0, 0.05 if n == 8 else 0.035)
@@ -191,8 +194,8 @@ def print_maps(run: Run, kinds: Sequence[str], full: int, quick: int) -> None:
                 kind, n, shown, mean_in(run, f"held, {name}", [e.held for e in found], low, 1.0)
             )
     run.say(f"\nheld, all: {mean_in(run, 'held, all', [each.held for each in every], 0.92, 0.98)}")
-    run.share("regret of 5 % at most", Bar(0.90), [each.regret <= 0.05 for each in twelve])
-    run.share("regret held", Bar(0.92), [each.is_regret_held for each in twelve])
+    run.share("regret of 5 % at most", Bar(0.90), [outcome.regret <= 0.05 for outcome in twelve])
+    run.share("regret held", Bar(0.92), [outcome.is_regret_held for outcome in twelve])
 
 
 @script.section("Maps that choose their samples: errors, coverage, regret", seed=SEED)
@@ -230,7 +233,7 @@ def cost(run: Run) -> None:
     policies = [("adaptive", True), ("binsearch", True), ("binsearch", False), ("linear", False)]
     most, runs = (8, 1) if run.quick else (99, run.runs(3, 1))
     for kind in kinds:
-        trials = [partial(hours, run.seed, kind, *each, most) for each in policies]
+        trials = [partial(hours, run.seed, kind, *policy, most) for policy in policies]
         spent = [float(np.mean(run.repeated(t, runs))) for t in trials[: 2 if run.quick else 4]]
         run.say(f"{kind}: hours {', '.join(f'{each:.1f}' for each in spent)}")
         run.say(f"adaptive of binsearch: {run.bar(kind, spent[0] / spent[1], '<=', 0.25)}")
@@ -287,7 +290,9 @@ def real(run: Run) -> None:
 
         def trials() -> dict[str, int]:
             runs = Journal(store).runs()
-            return {each["run_id"]: each["rounds"] for each in runs if "of map" in each["name"]}
+            return {
+                record["run_id"]: record["rounds"] for record in runs if "of map" in record["name"]
+            }
 
         argv = [*benchrigor, "map", str(file), "--store", str(store)]
         with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.DEVNULL) as running:
@@ -295,20 +300,22 @@ def real(run: Run) -> None:
             running.send_signal(signal.SIGKILL)
         time.sleep(1.0)  # for the server to be gone
         before = trials()
-        whole = next(each for each in Journal(store).runs() if "of map" not in each["name"])
+        whole = next(stored for stored in Journal(store).runs() if "of map" not in stored["name"])
         argv = [*benchrigor, "resume", whole["run_id"], "--json", "--store", str(store)]
         done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
         told: dict[str, Any] = json.loads(done.stdout)
         after = trials()
-    repeated = sum(after[each] < n for each, n in before.items())
+    repeated = sum(after[run_id] < n for run_id, n in before.items())
     run.say(f"trials repeated: {run.bar('repeated', repeated, '==', 0)}")
-    lost = sum(not each["estimates"] for each in told["samples"])
+    lost = sum(not sample["estimates"] for sample in told["samples"])
     run.say(f"samples without a number: {run.bar('lost samples', lost, '==', 0)}")
-    measured = [each["sample"]["point"] for each in told["samples"]]
+    measured = [sample["sample"]["point"] for sample in told["samples"]]
     off = [0.0]
-    for each in told["responses"]["peak"]["predictions"]:
-        point = each["point"]
-        error = each["estimate"]["value"] / true_peak(int(point["workers"]), point["page"]) - 1.0
+    for prediction in told["responses"]["peak"]["predictions"]:
+        point = prediction["point"]
+        error = (
+            prediction["estimate"]["value"] / true_peak(int(point["workers"]), point["page"]) - 1.0
+        )
         run.say(f"{point}, {'measured' if point in measured else 'left out'}: {error:+.1%}")
         off += [] if point in measured else [abs(error)]
     run.say(f"left out, most off: {run.bar('left out', max(off), '<=', 0.15)}")
@@ -362,8 +369,8 @@ def chosen_of(seed: int, number: int) -> tuple[bool, float]:
 def choice(run: Run) -> None:
     """Print how often it is near the best mean, and its cost over measuring all as often."""
     found = run.repeated(partial(chosen_of, run.seed), run.runs(200, 20))
-    spent = float(np.mean([each for _, each in found]))
-    run.share("within 2 %", Bar(0.95), [each for each, _ in found])
+    spent = float(np.mean([cost for _, cost in found]))
+    run.share("within 2 %", Bar(0.95), [held for held, _ in found])
     run.say(f"mean cost {spent:.2f}, {run.bar('cost', spent, '<=', 0.5)}")
 
 
@@ -456,7 +463,9 @@ def pool(run: Run) -> None:
 
     with Pool(FakeExecutor(names[:10], instead=last), owner="a") as pool:
         begun_s = time.monotonic()
-        for job in [pool.submit("builtins:dict", {"seconds": float(each)}) for each in seconds]:
+        for job in [
+            pool.submit("builtins:dict", {"seconds": float(trial_s)}) for trial_s in seconds
+        ]:
             job.result()
         ratio = (time.monotonic() - begun_s) / (float(seconds.sum()) / 10)
     most = 1.5 if run.quick else 1.2

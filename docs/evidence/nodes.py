@@ -1,4 +1,4 @@
-"""What it takes to watch 200 nodes, some of which hang and some of which lie.
+"""The cost of watching 200 nodes: some hang, and some lie.
 
     python docs/evidence/nodes.py [--quick]
 
@@ -37,8 +37,8 @@ def probe_of(url: str) -> str:
 def count(probes: list[Probe]) -> None:
     """Let each probe have events in every part that a hub gets."""
     while True:
-        for each in [*probes]:
-            each.stop(each.start())
+        for probe in [*probes]:
+            probe.stop(probe.start())
         time.sleep(0.1)
 
 
@@ -80,8 +80,8 @@ async def pretend(pipe: Connection, urls: list[str], hanging: int, lying: int) -
         await asyncio.gather(copy(reader, far_writer), copy(far_reader, writer))
 
     kinds = [hang] * hanging + [pass_on] * lying
-    servers = [await asyncio.start_server(each, "127.0.0.1", 0) for each in kinds]
-    others = [f"http://127.0.0.1:{each.sockets[0].getsockname()[1]}" for each in servers]
+    servers = [await asyncio.start_server(kind, "127.0.0.1", 0) for kind in kinds]
+    others = [f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}" for server in servers]
     pipe.send([*urls, *others])
     with contextlib.suppress(EOFError):
         await asyncio.to_thread(pipe.recv)
@@ -123,9 +123,9 @@ def cycles(run: Run) -> None:
             views = hub.pull()
             times.append(time.monotonic() - start_s)
             wrong += sum(
-                probe_of(each.address) not in each.report.probes for each in views if each.report
+                probe_of(view.address) not in view.report.probes for view in views if view.report
             )
-            well.append(sum(each.condition is NodeCondition.WELL for each in views))
+            well.append(sum(view.condition is NodeCondition.WELL for view in views))
         share = (time.process_time() - used_s) / (time.monotonic() - began_s)
     verdict = "none" if run.quick else run.bar("greatest cycle", max(times), "<=", 1.0)
     run.say(f"a cycle takes {median(times):.3f} s, at most {max(times):.3f} s, {verdict}")

@@ -54,7 +54,7 @@ def found_of(peak: br.PeakRate, truth: float) -> Found:
 
 
 def one(seed: int, kind: int, number: int) -> Found:
-    """Search with a server of a kind, of which the first are shapes, the others anomalies."""
+    """Search with a server of a kind: the first kinds are shapes, the others anomalies."""
     rng = np.random.default_rng([seed, kind, number])
     if kind < len(SHAPES):
         server = server_of(SHAPES[kind], rng)
@@ -65,7 +65,7 @@ def one(seed: int, kind: int, number: int) -> Found:
 
 def mean_cost(found: Sequence[Found]) -> float:
     """Return the geometric mean of the costs."""
-    return math.exp(float(np.mean([math.log(each.cost_s) for each in found])))
+    return math.exp(float(np.mean([math.log(outcome.cost_s) for outcome in found])))
 
 
 @script.section("Servers of eight shapes: error, coverage, cost", seed=SEED)
@@ -76,14 +76,14 @@ def shapes(run: Run) -> None:
     for kind, shape in enumerate(SHAPES):
         found = run.repeated(partial(one, run.seed, kind), run.runs(50, 10))
         every += found
-        errors = np.abs([each.error for each in found])
-        near, held = np.mean(errors <= 0.05), np.mean([each.held for each in found])
+        errors = np.abs([outcome.error for outcome in found])
+        near, held = np.mean(errors <= 0.05), np.mean([outcome.held for outcome in found])
         cost = f"{mean_cost(found):.0f} s"
         run.row(shape, cost, f"{np.nanmedian(errors):.3f}", f"{near:.2f}", f"{held:.2f}")
     for name, bar, hits in (
-        ("within 5 %", Bar(0.95), [abs(each.error) <= 0.05 for each in every]),
-        ("within 10 %", Bar(0.98), [abs(each.error) <= 0.10 for each in every]),
-        ("intervals hold the peak", Bar(0.92, 0.98), [each.held for each in every]),
+        ("within 5 %", Bar(0.95), [abs(outcome.error) <= 0.05 for outcome in every]),
+        ("within 10 %", Bar(0.98), [abs(outcome.error) <= 0.10 for outcome in every]),
+        ("intervals hold the peak", Bar(0.92, 0.98), [outcome.held for outcome in every]),
     ):
         run.share(name, bar, hits)
 
@@ -96,17 +96,17 @@ def anomalies(run: Run) -> None:
         found = run.repeated(partial(one, run.seed, len(SHAPES) + number), run.runs(100, 10))
         bounds_only = ("saturated-at-lowest", "not-saturated")
         silent = tally(
-            (abs(each.error) > 0.10 or each.status in bounds_only) and not each.warned
-            for each in found
+            (abs(outcome.error) > 0.10 or outcome.status in bounds_only) and not outcome.warned
+            for outcome in found
         )
         statuses = ", ".join(f"{n} {name}" for name, n in Counter(f.status for f in found).items())
-        near = np.mean([abs(each.error) <= 0.10 for each in found])
+        near = np.mean([abs(outcome.error) <= 0.10 for outcome in found])
         verdict = run.judged(f"wrong without a word: {what}", Bar(0.0, 0.05), silent)
         run.row(what, statuses, f"{near:.2f}", silent, verdict)
 
 
-def bounded(seed: int, response_s: float, number: int) -> str:
-    """Return the status of a search with a server whose response does not depend on the load."""
+def status_without_response(seed: int, response_s: float, number: int) -> str:
+    """Return the status of a search with a server that responds the same at any load."""
     rng = np.random.default_rng([seed, 99, number])
     found = PeakSearch(threshold_s=0.04, setup_s=20.0, max_load=rng.uniform(300.0, 30_000.0))
     while (trial := found.ask()) is not None:
@@ -119,7 +119,9 @@ def bounded(seed: int, response_s: float, number: int) -> str:
 def bounds(run: Run) -> None:
     """Print how often searches say that no load saturates, or that all do."""
     for response_s, status in ((0.01, "not-saturated"), (0.1, "saturated-at-lowest")):
-        told = run.repeated(partial(bounded, run.seed, response_s), run.runs(50, 10))
+        told = run.repeated(
+            partial(status_without_response, run.seed, response_s), run.runs(50, 10)
+        )
         share = told.count(status) / len(told)
         run.say(f"{status}: {share:.3f}, {run.bar(status, share, '==', 1.0)}")
 
@@ -197,12 +199,15 @@ def rivals(run: Run) -> None:
     wide, narrow = (cost("linear", width=s) / cost("binsearch", width=s) for s in (0.20, 0.02))
     for name, values in (
         ("policies", [*costs.values(), cost("seeded binsearch")]),
-        ("accuracy", [cost("binsearch", accuracy=each) for each in (0.05, 0.1, 0.2)]),
-        ("confidence", [cost("binsearch", confidence=each) for each in (0.99, 0.95, 0.8)]),
+        ("accuracy", [cost("binsearch", accuracy=accuracy) for accuracy in (0.05, 0.1, 0.2)]),
+        (
+            "confidence",
+            [cost("binsearch", confidence=confidence) for confidence in (0.99, 0.95, 0.8)],
+        ),
         ("linear over binsearch, by width", [wide, narrow]),
     ):
         met = all(a > b for a, b in pairwise(values))
-        shown = " > ".join(f"{each:,.4g}" for each in values)
+        shown = " > ".join(f"{value:,.4g}" for value in values)
         run.say(f"{name}: {run.verdict(f'ordering by {name}', values, shown, met=met)}")
 
 
@@ -231,7 +236,7 @@ def nginx() -> Iterator[str]:
         yield url
 
 
-def searched(kind: str, seed: int) -> br.PeakRate:
+def search_server(kind: str, seed: int) -> br.PeakRate:
     """Search with a real server for three minutes."""
     with (nginx if kind == "nginx" else queue_server)() as url:
         limits = [br.Limit(metric="mean", at_most=LIMIT_S)]
@@ -249,13 +254,16 @@ def real(run: Run) -> None:
         if kind == "nginx" and shutil.which("nginx") is None:
             continue
         seeds = [
-            int(np.random.SeedSequence([run.seed, number, each]).generate_state(1)[0])
-            for each in range(run.runs(40, 2) // (6 if number else 1))
+            int(np.random.SeedSequence([run.seed, number, seed]).generate_state(1)[0])
+            for seed in range(run.runs(40, 2) // (6 if number else 1))
         ]
         with ProcessPoolExecutor(6) as pool:
-            peaks = pool.map(partial(searched, kind), seeds)
-            found = [found_of(each, truth) for each in peaks]
-        held, most = tally(each.held for each in found), max(abs(each.error) for each in found)
+            peaks = pool.map(partial(search_server, kind), seeds)
+            found = [found_of(peak, truth) for peak in peaks]
+        held, most = (
+            tally(outcome.held for outcome in found),
+            max(abs(outcome.error) for outcome in found),
+        )
         run.say(f"{kind}, peak {truth:.1f}: most off {run.bar(f'{kind}, error', most, '<=', 0.08)}")
         run.say(f"intervals hold: {held}, {run.judged(f'{kind}, intervals', Bar(0.92), held)}")
 

@@ -49,7 +49,7 @@ def cells(run: Run, least: float = 0.0) -> list[tuple[str, Cell]]:
     """Return the rows of a section, by their names."""
     loads = [load for load in ((0.2, 0.9) if run.quick else LOADS) if load >= least]
     found = product(("exponential", "deterministic"), (False, True), loads)
-    return [(f"{each[0]}, {'noisy' if each[1] else 'clean'}, {each[2]:g}", each) for each in found]
+    return [(f"{case[0]}, {'noisy' if case[1] else 'clean'}, {case[2]:g}", case) for case in found]
 
 
 def stage_of(cell: Cell, **changes: float) -> SyntheticStage:
@@ -94,11 +94,12 @@ def busy(run: Run) -> None:
     for number, (name, cell) in enumerate(cells(run)):
         trial = partial(watched, (run.seed, BUSY, number), cell, "busy-time")
         last = [
-            each[-1] if each else (np.inf, None) for each in run.repeated(trial, run.runs(100, 12))
+            rates[-1] if rates else (np.inf, None)
+            for rates in run.repeated(trial, run.runs(100, 12))
         ]
         errors = np.array([error for error, _ in last])
-        held = tally(each for _, each in last)
-        every += [each for _, each in last]
+        held = tally(rate for _, rate in last)
+        every += [rate for _, rate in last]
         near = float(np.mean(errors <= 0.05))
         bar = None if cell[:2] == ("deterministic", False) else Bar(0.90, 0.99)
         run.row(
@@ -117,8 +118,8 @@ def quantile(run: Run) -> None:
     for number, (name, cell) in enumerate(cells(run)):
         trial = partial(watched, (run.seed, QUANTILE, number), cell, "quantile")
         found = run.repeated(trial, run.runs(100, 12))
-        errors = [error for each in found for error, _ in each]
-        without = [not each for each in found]
+        errors = [error for rate in found for error, _ in rate]
+        without = [not rate for rate in found]
         if cell[2] >= 0.8:
             near += [error <= 0.10 for error in errors]
             refused += without
@@ -131,7 +132,7 @@ def quantile(run: Run) -> None:
     run.say(f"most off at any load: {run.bar('quantile, wild', wild, '<=', 0.20)}")
 
 
-def halved(key: tuple[int, ...], cell: Cell, number: int) -> bool:
+def finds_both_rates(key: tuple[int, ...], cell: Cell, number: int) -> bool:
     """Whether both rates of a run that halves are found, the second when 5 % have passed since."""
     stage, rng = stage_of(cell, later=0.5), np.random.default_rng([*key, number])
     seen = stage.watch(ITEMS, period_s=PERIOD_S, rng=rng)
@@ -159,7 +160,7 @@ def steady(key: tuple[int, ...], kind: tuple[str, float, float], load: float, nu
 def phases(run: Run) -> None:
     """Print whether both rates are found, and false phases of service that wanders slowly."""
     rows = [
-        (f"found: {name}", partial(halved, (run.seed, PHASES, number), cell), Bar(0.95))
+        (f"found: {name}", partial(finds_both_rates, (run.seed, PHASES, number), cell), Bar(0.95))
         for number, (name, cell) in enumerate(cells(run, 0.5))
     ]
     loads = (0.9,) if run.quick else (0.5, 0.9, 0.99)
@@ -186,9 +187,9 @@ def taps(run: Run) -> None:
     costs: dict[str, list[list[float]]] = {"put": [], "get": []}
     for _ in range(run.runs(400, 60)):
         turn = {name: [0.0, 0.0] for name in costs}
-        for each in rng.permutation(2).tolist():
-            turn["put"][each] = timed(partial(sources[each].put, 1))
-            turn["get"][each] = timed(sources[each].get)
+        for way in rng.permutation(2).tolist():
+            turn["put"][way] = timed(partial(sources[way].put, 1))
+            turn["get"][way] = timed(sources[way].get)
         for name, pair in turn.items():
             costs[name].append(pair)
     for name, pairs in costs.items():
@@ -225,9 +226,9 @@ def partition_of(graph: KernelGraph) -> KernelPartition:
     times, traffic, speeds = graph
     rows, columns = np.nonzero(np.triu(traffic))
     return partition_kernels(
-        {f"{index}": float(each) for index, each in enumerate(times)},
+        {f"{index}": float(time_s) for index, time_s in enumerate(times)},
         {(f"{i}", f"{j}"): float(traffic[i, j]) for i, j in zip(rows, columns, strict=True)},
-        {f"{index}": float(each) for index, each in enumerate(speeds)},
+        {f"{index}": float(speed) for index, speed in enumerate(speeds)},
         tolerance=0.05,
     )
 

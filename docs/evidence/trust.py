@@ -76,9 +76,9 @@ def show(
     """Print sums by what stands before the slash of a name, and why trials failed."""
     run.heading("of", "trials", *columns, "bar")
     for kind in dict.fromkeys(name.partition("/")[0] for name in found):
-        rows = [each for name, each in found.items() if name.partition("/")[0] == kind]
-        sums = {column: sum(each.get(column, 0) for each in rows) for column in columns}
-        figure = sum(sums[each] for each in faults)
+        rows = [count for name, count in found.items() if name.partition("/")[0] == kind]
+        sums = {column: sum(row.get(column, 0) for row in rows) for column in columns}
+        figure = sum(sums[fault] for fault in faults)
         run.row(kind, len(rows), *sums.values(), run.bar(f"faults of {kind}", figure, "==", 0))
     for name, trial in found.items():
         if trial["why"]:
@@ -130,7 +130,7 @@ MARK = "BENCHRIGOR_TRUST_MARK"
 
 
 def start(argv: Sequence[str], folder: Path, store: Path) -> Started:
-    """Start a process in a folder, whose output goes to files there."""
+    """Start a process in a folder; its output goes to files there."""
     mark = uuid.uuid4().hex
     given = {"XDG_DATA_HOME": str(folder), MARK: mark, "BENCHRIGOR_STORE": str(store)}
     with (folder / "stdout").open("w") as stdout, (folder / "stderr").open("w") as stderr:
@@ -204,7 +204,7 @@ VICTIMS = ("itself", "a child", "all")
 LIMIT_S = 30.0
 
 
-def killed(seed: int, name: str) -> Trial:
+def kill_mode(seed: int, name: str) -> Trial:
     """Start a mode, kill it, one of its processes or all, and return what became of its rounds."""
     mode, _, index = name.partition("/")
     # One number is that of streams, which are no more.
@@ -251,7 +251,7 @@ def rounds_kept(folder: Path, store: Path) -> Trial:
             run_id = listed["run_id"]
             try:
                 record = journal.load(run_id)
-                stored.update(f"{run_id} {each.plan.index}" for each in record.rounds)
+                stored.update(f"{run_id} {done.plan.index}" for done in record.rounds)
                 if record.subject.get("kind") != PEAK:
                     Session.resume(journal, run_id)
             except BenchrigorError as error:
@@ -270,7 +270,7 @@ def kills(run: Run) -> None:
     """Print runs that were lost, stored twice, or could not be taken up again."""
     names = [f"{mode}/{n}" for n in range(run.runs(1_000 // len(MODES), 1)) for mode in MODES]
     faults = ("lost", "twice", "not taken up", "left running")
-    show(run, trials(run, names, partial(killed, run.seed)), ("rounds", *faults), faults)
+    show(run, trials(run, names, partial(kill_mode, run.seed)), ("rounds", *faults), faults)
 
 
 # --- stores that are damaged
@@ -314,7 +314,7 @@ def told_by(path: Path) -> dict[str, Any]:
         return told | {r["run_id"]: codec.encode(journal.load(r["run_id"])) for r in listed}
 
 
-def damaged(whole: bytes, seed: int, name: str) -> bytes:
+def damage_store(whole: bytes, seed: int, name: str) -> bytes:
     """Damage the bytes of a store."""
     kind, _, index = name.partition("/")
     rng = np.random.default_rng([seed, DAMAGES.index(kind), int(index)])
@@ -335,7 +335,7 @@ def damaged(whole: bytes, seed: int, name: str) -> bytes:
     return bytes(data)
 
 
-def compared(told: Mapping[str, Any], path: Path) -> Trial:
+def compare_damaged(told: Mapping[str, Any], path: Path) -> Trial:
     """Return how much of a damaged store is the same, is refused, or differs without an error."""
     found, why = Counter[str](), ""
     listed: list[dict[str, Any]] | None = None
@@ -373,10 +373,10 @@ def damage(run: Run) -> None:
 
         def carry_out(name: str) -> Trial:
             path = folder / f"{name.replace('/', ' ')}.sqlite"
-            path.write_bytes(damaged(whole, run.seed, name))
-            found = compared(told, path)
-            for each in folder.glob(f"{path.name}*"):
-                each.unlink()
+            path.write_bytes(damage_store(whole, run.seed, name))
+            found = compare_damaged(told, path)
+            for file in folder.glob(f"{path.name}*"):
+                file.unlink()
             return found
 
         faults = ("silently different", "tracebacks")
@@ -484,7 +484,7 @@ def table(rng: random.Random) -> str:
 
 @cache
 def record() -> dict[str, Any]:
-    """Return a record as plain data, whose values are changed at random."""
+    """Return a record as plain data, with values changed at random."""
     session = br.Session(br.Options(budget_readings=200), seed=1, name="synthetic")
     rng = np.random.default_rng(1)
     while (plan := session.ask()) is not None:
@@ -515,7 +515,7 @@ def changed_record(rng: random.Random) -> Any:
 
 
 def encoded(written: str) -> bytes:
-    """Return bytes, some of which are not UTF-8."""
+    """Return bytes; some are not UTF-8."""
     return written.encode("utf-8", "replace" if "\ud800" in written else "surrogateescape")
 
 
@@ -577,8 +577,8 @@ def of_records(rng: random.Random) -> Input:
 
 
 def of_verbs(rng: random.Random) -> Input:
-    """Call a verb with files and options at random, of which many make sense."""
-    name = rng.choice([each for each in VERBS if each not in LEFT_OUT])
+    """Call a verb with files and options at random; many make sense."""
+    name = rng.choice([verb for verb in VERBS if verb not in LEFT_OUT])
     verb = command_line.get_command(click.Context(command_line), name)
     assert verb is not None
     contents = [rng.choice((table, lambda own: in_json(own, document(own))))(rng) for _ in range(3)]
@@ -586,9 +586,9 @@ def of_verbs(rng: random.Random) -> Input:
         contents[0] = in_json(rng, changed_record(rng))
     words: list[str] = [name]
     options = [
-        each
-        for each in verb.params
-        if isinstance(each, click.Option) and not WAITING & {*each.opts}
+        parameter
+        for parameter in verb.params
+        if isinstance(parameter, click.Option) and not WAITING & {*parameter.opts}
     ]
     for option in rng.sample(options, min(len(options), rng.choice((0, 0, 1, 1, 2, 4)))):
         words.append(rng.choice(option.opts))
@@ -603,7 +603,7 @@ def of_verbs(rng: random.Random) -> Input:
     files = [rng.choice(("file0", "file1", "file2")) for _ in range(rng.choice((1, 1, 2, 3)))]
     words += ABSENT.get(name, files if rng.random() < 0.95 else (text(rng),))
     # No word of a process has NUL or half a character.
-    words = [each.lstrip("/").replace("\x00", "").replace("\ud800", "") for each in words]
+    words = [word.lstrip("/").replace("\x00", "").replace("\ud800", "") for word in words]
 
     def call() -> None:
         for number, content in enumerate(contents):
@@ -676,7 +676,7 @@ FEW_SIGNALS = ("run/SIGHUP", "deaf/SIGQUIT", "peak/SIGTERM", "ab revisions/SIGIN
 
 @script.section("Signals, in every mode that measures", seed=SEED)
 def signals(run: Run) -> None:
-    """Print what is left after signals: processes, files, worktrees. Modes are the tests'."""
+    """Print the leftovers of signals: processes, files, worktrees. Modes are the tests'."""
     sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "simulations"))
     signalled = import_module("signalled")
 

@@ -65,7 +65,7 @@ def normal(rng: np.random.Generator, n: int) -> Floats:
     return rng.standard_normal(n)
 
 
-def skewed(rng: np.random.Generator, n: int) -> Floats:
+def draw_skewed(rng: np.random.Generator, n: int) -> Floats:
     """Return lognormal noise about 0, of variance 4.7."""
     return rng.lognormal(0.0, 1.0, n) - math.exp(0.5)
 
@@ -98,7 +98,7 @@ def fanning(_case: Case, _index: int, work_s: float, draw: float) -> float:
 NOISES: dict[str, tuple[Draw, Callable[[Case, int, float, float], float]]] = {
     "additive": (normal, added),
     "multiplicative": (normal, in_proportion),
-    "skewed": (skewed, added),
+    "skewed": (draw_skewed, added),
     "AR(1) 0.7 additive": (persistent, added),
     "AR(1) 0.7 multiplicative": (persistent, in_proportion),
     "drifting overhead": (normal, drifting),
@@ -153,8 +153,8 @@ def session(
     counts = np.ones(len(record.rounds), dtype=bool)
     counts[list(analysis.left_out)] = False
     return Ran(
-        np.array([float(each.plan.work or 0.0) for each in record.rounds])[counts],
-        np.array([each.duration_s for each in record.rounds])[counts],
+        np.array([float(done.plan.work or 0.0) for done in record.rounds])[counts],
+        np.array([done.duration_s for done in record.rounds])[counts],
         analysis,
         record.decision is not None and record.decision.reason == "satisfied",
     )
@@ -217,13 +217,13 @@ def coverage(run: Run) -> None:
         if (case, noise) not in quick if run.quick else row == PAIRS.index(NO_DRIFT):
             continue
         found = run.repeated(partial(outcome, run.seed, row), run.runs(600, 30))
-        label, held = f"{case}, {noise}", tally(each.speed for each in found)
+        label, held = f"{case}, {noise}", tally(session.speed for session in found)
         both = [(o.speed.half_width, o.plain.half_width) for o in found if o.speed and o.plain]
         ours, theirs = np.mean(both, axis=0)
-        wider, off = float(ours / theirs), np.array([each.off for each in found])
+        wider, off = float(ours / theirs), np.array([session.off for session in found])
         off = off[np.isfinite(off)]
         least = abs(float(off.mean())) - run.z * float(off.std(ddof=1)) / math.sqrt(off.size)
-        bent = tally(each.is_bent for each in found)
+        bent = tally(session.is_bent for session in found)
         width = run.bar(f"{label}, width", wider, "<=", 1.2) if noise == "additive" else "none"
         biased = case != "no overhead" and noise != "drifting overhead"
         straight = noise in ("additive", "multiplicative")
@@ -239,7 +239,9 @@ def coverage(run: Run) -> None:
 STOPS = (("overhead 5 %", 0.05), ("overhead 20 %", 0.05), ("overhead 5 %", 0.02))
 
 
-def stopped(seed: int, noise: str, stop: int, repetition: int) -> tuple[Interval | None, bool]:
+def run_to_target(
+    seed: int, noise: str, stop: int, repetition: int
+) -> tuple[Interval | None, bool]:
     """Run one session to its target."""
     (case, target), number = STOPS[stop], list(NOISES).index(noise)
     rng = np.random.default_rng([seed, SEQUENTIAL, number + len(NOISES) * stop, repetition])
@@ -254,8 +256,8 @@ def sequential(run: Run) -> None:
     noises = ("AR(1) 0.7 additive",) if run.quick else NOISES
     for (stop, (case, target)), noise in product(enumerate(STOPS[: 1 if run.quick else 3]), noises):
         runs = run.runs(200 if target == 0.02 else 600, 30)
-        found = run.repeated(partial(stopped, run.seed, noise, stop), runs)
-        ended = [each for each, satisfied in found if satisfied]
+        found = run.repeated(partial(run_to_target, run.seed, noise, stop), runs)
+        ended = [session for session, satisfied in found if satisfied]
         held, name = tally(ended or [False]), f"{case}, {target:.0%}"
         verdict = run.judged(f"{name}, {noise}", HELD, held)
         run.row(name, noise, f"{len(ended)} of {runs}", held, verdict)
@@ -337,10 +339,10 @@ def write_text(rng: np.random.Generator, path: Path) -> None:
     with path.open("wb") as file:
         while file.tell() < TEXT:
             drawn = rng.choice(len(words), 200_000, p=shares / shares.sum())
-            file.write(b"".join(words[each] for each in drawn.tolist()))
+            file.write(b"".join(words[index] for index in drawn.tolist()))
 
 
-def compared(workload: CommandWorkload) -> float:
+def compare_speeds(workload: CommandWorkload) -> float:
     """Run a session with direct runs of two amounts in between; return the ratio of both speeds."""
     short, direct = TEXT // 8, list[float]()
 
@@ -352,7 +354,7 @@ def compared(workload: CommandWorkload) -> float:
     def turn(finished: br.Round) -> None:
         if finished.plan.index % 4 == 3:
             first = -1 if len(direct) % 2 else 1  # neither of them always follows the other
-            taken = [seconds(each) for each in (short, TEXT)[::first]][::first]
+            taken = [seconds(text) for text in (short, TEXT)[::first]][::first]
             direct.append(taken[1] - taken[0])
 
     limits = {"target": 1e-12, "budget_s": math.inf, "max_rounds": 48}
@@ -369,7 +371,7 @@ def real(run: Run) -> None:
         write_text(run.rng(REAL), path)
         argv = ["sh", "-c", f"head -c {{work}} {path} | gzip -c > /dev/null"]
         workload = CommandWorkload(argv, clock=WallClock())
-        off = [compared(workload) - 1.0 for _ in range(run.runs(5, 1))]
+        off = [compare_speeds(workload) - 1.0 for _ in range(run.runs(5, 1))]
     run.say(f"off by {', '.join(f'{each:+.1%}' for each in off)}")
     run.say(f"in the mean: {run.bar('real, gzip', abs(float(np.mean(off))), '<=', 0.03)}")
 

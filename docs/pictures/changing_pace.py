@@ -56,9 +56,9 @@ def record() -> None:
         at_s.append(time.monotonic() - began_s + WINDOW_S / 2.0)
         runs.append(br.measure(dump, target=1e-6, budget_s=WINDOW_S))
     paces = [each.pace for run in runs if (each := run.analysis()) is not None and each.pace]
-    full_s = min(each.full_s["interpreter"] for each in paces)
-    weights = np.array([each.sensitivity_sd**-2 for each in paces])
-    mean = float(np.average([each.sensitivity for each in paces], weights=weights))
+    full_s = min(pace.full_s["interpreter"] for pace in paces)
+    weights = np.array([pace.sensitivity_sd**-2 for pace in paces])
+    mean = float(np.average([pace.sensitivity for pace in paces], weights=weights))
     common = Sensitivity(mean, float(weights.sum() ** -0.5), mean, 0.0)
     windows = [outline(at, run, full_s, common) for at, run in zip(at_s, runs, strict=True)]
     kept = {"full_s": full_s, "sensitivity": common, "windows": [*filter(None, windows)]}
@@ -86,14 +86,18 @@ def outline(
         "at_s": round(at_s, 2),
         "pace": [alone.pace.mean, alone.pace.slowest, alone.pace.fastest],
         "sensitivity": [alone.pace.sensitivity, alone.pace.sensitivity_sd],
-        **{name: [each.value, each.low, each.high] for name, each in numbers.items() if each},
+        **{
+            name: [number.value, number.low, number.high]
+            for name, number in numbers.items()
+            if number
+        },
     }
 
 
 def draw(kept: dict[str, Any]) -> Figure:
     """Draw the time of each window as measured and at full pace, over the pace of the machine."""
     windows = kept["windows"]
-    minutes = np.array([each["at_s"] for each in windows]) / 60.0
+    minutes = np.array([window["at_s"] for window in windows]) / 60.0
     figure = Figure(figsize=(8.0, 4.6), dpi=150, facecolor="white", layout="constrained")
     times, paces = figure.subplots(2, 1, sharex=True, height_ratios=(2.2, 1.0))
     least, most = column(windows, "at_full_pace").min(), column(windows, "time").max()
@@ -111,7 +115,7 @@ def draw(kept: dict[str, Any]) -> Figure:
     paces.set_yticks([0, 50, 100])
     paces.axhline(100.0, color=NUMBER, linewidth=0.8)
     beside(paces, "full pace", 100.0 / 105.0, va="center", color=NUMBER)
-    low, high = (percent(each / 100.0, digits=2) for each in (mean.min(), mean.max()))
+    low, high = (percent(end / 100.0, digits=2) for end in (mean.min(), mean.max()))
     beside(paces, f"pace: {low} to\n{high} of it", mean.mean() / 105.0, va="center", color=INK)
     name_axes(paces, "minutes", "pace (%)")
     title = f"json.dumps, {len(windows)} windows of {WINDOW_S:g} s"
@@ -133,7 +137,7 @@ def draw_times(axes: Axes, minutes: Floats, times: Floats, words: str, color: st
 
 def column(windows: list[dict[str, Any]], name: str) -> Floats:
     """Return the numbers of all windows under a name, shape (windows, 3)."""
-    return np.array([each[name] for each in windows])
+    return np.array([window[name] for window in windows])
 
 
 def main() -> None:

@@ -116,7 +116,7 @@ def by_pyperf(folder: Path, python: str) -> Compared:
             f"work.{name}()",
         )
         runs = json.loads(path.read_text(encoding="utf-8"))["benchmarks"][0]["runs"]
-        means[name] = statistics.mean(value for each in runs for value in each.get("values", ()))
+        means[name] = statistics.mean(value for run in runs for value in run.get("values", ()))
     shown = run(folder, python, "-m", "pyperf", "compare_to", "old.json", "new.json")
     return Compared(means["new"] / means["old"] - 1.0, called="not significant" not in shown)
 
@@ -217,12 +217,16 @@ def cells(rows: list[dict[str, Any]]) -> list[str]:
     same, slower = (
         [row for row in rows if row["case"] == case and row["called"] is not None] for case in MORE
     )
-    bounded = [(row, each) for row, each in zip(rows, true, strict=True) if row["low"] is not None]
+    bounded = [
+        (row, truth) for row, truth in zip(rows, true, strict=True) if row["low"] is not None
+    ]
     return [
         share([row["called"] for row in same], "no verdict"),
         share([row["called"] and row["change"] > 0.0 for row in slower], "no verdict"),
-        share([abs(row["change"] - each) < NEAR for row, each in zip(rows, true, strict=True)], ""),
-        share([row["low"] <= each <= row["high"] for row, each in bounded], "no interval"),
+        share(
+            [abs(row["change"] - truth) < NEAR for row, truth in zip(rows, true, strict=True)], ""
+        ),
+        share([row["low"] <= truth <= row["high"] for row, truth in bounded], "no interval"),
         f"{statistics.median(row['took_s'] for row in rows):.0f} s",
     ]
 

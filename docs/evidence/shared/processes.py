@@ -36,7 +36,7 @@ class Group(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """A process whose truth is known.
+    """A process with a known truth.
 
     Parameters
     ----------

@@ -123,13 +123,18 @@ class Tally(NamedTuple):
 
 def tally(found: Iterable[Interval | bool | None]) -> Tally:
     """Count intervals, or whether something was so; None is a trial without a number."""
-    every = [each if isinstance(each, Interval | None) else Interval(each) for each in found]
-    known = [each for each in every if each is not None]
+    every = [
+        interval if isinstance(interval, Interval | None) else Interval(interval)
+        for interval in found
+    ]
+    known = [interval for interval in every if interval is not None]
     return Tally(
-        hits=sum(each.holds for each in known),
+        hits=sum(interval.holds for interval in known),
         refused=len(every) - len(known),
         trials=len(every),
-        half_width=math.fsum(each.half_width for each in known) / len(known) if known else math.nan,
+        half_width=math.fsum(interval.half_width for interval in known) / len(known)
+        if known
+        else math.nan,
     )
 
 
@@ -162,7 +167,7 @@ class Run:
     def repeated(self, run: Callable[[int], Result], runs: int) -> list[Result]:
         """Return the results of run 0, 1, ... , from as many processes as there are jobs."""
         if self.jobs == 1:
-            return [run(each) for each in range(runs)]
+            return [run(number) for number in range(runs)]
         self._pool = self._pool or ProcessPoolExecutor(self.jobs)
         return list(self._pool.map(run, range(runs), chunksize=max(1, runs // (8 * self.jobs))))
 
@@ -251,12 +256,12 @@ class Script:
         parser.add_argument("--repetitions", type=int, help="of every row, instead of the usual")
         parser.add_argument("--jobs", type=int, default=2, help="processes")
         options = parser.parse_args()
-        usual = [name for name, each in self.sections.items() if each[2] or not options.quick]
+        usual = [name for name, section in self.sections.items() if section[2] or not options.quick]
         names = options.only.split(",") if options.only else usual
         if unknown := [name for name in names if name not in self.sections]:
             parser.error(f"{unknown[0]!r}, expected some of {', '.join(self.sections)}")
         print(describe())
-        missed = [each for name in names for each in self._carry_out(name, options)]
+        missed = [bar for name in names for bar in self._carry_out(name, options)]
         print(f"\n{len(missed)} bars missed{''.join(f'{chr(10)}* {each}' for each in missed)}")
         return 1 if options.quick and missed else 0
 
@@ -275,11 +280,11 @@ class Script:
         run.say(f"\n{name}: {time.perf_counter() - start:.0f} s")
         if not options.quick:
             _keep(name, title, run)
-        return [each["bar"] for each in run.bars if not each["met"]]
+        return [bar["bar"] for bar in run.bars if not bar["met"]]
 
 
 def _keep(name: str, title: str, run: Run) -> None:
-    """Add a line with what a section found to the results of its script, in place of an earlier."""
+    """Add the findings of a section to the results of its script, in place of an earlier line."""
     script = Path(sys.argv[0])
     path = RESULTS / f"{script.stem}.jsonl"
     its = {"section": name, "seed": run.seed}

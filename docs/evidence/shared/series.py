@@ -74,7 +74,7 @@ STAIRCASES: dict[str, Callable[[Rng, int], Floats]] = {
     "walking": lambda rng, steps: np.cumsum(_jumps(rng, steps)),
     "independent": _apart,
 }
-"""Levels of which each is 2 or more from the one before."""
+"""Levels, each 2 or more from the one before."""
 
 
 def _jumps(rng: Rng, count: int) -> Floats:

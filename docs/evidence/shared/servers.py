@@ -1,8 +1,8 @@
-"""Simulated servers whose peak is known: what each answers to a load, for a number of seconds.
+"""Simulated servers with a known peak: what each answers to a load, for a number of seconds.
 
-Mean responses follow a curve, with noise of trials that goes with 1/sqrt of their duration: that of
-the response itself, and that of the capacity, which matters more the nearer a server is to it. One
-kind simulates each request instead (Lindley's recursion), so that its noise is that of a queue.
+Mean responses follow a curve, with noise of trials that goes with 1/sqrt of their duration: noise
+of the response itself, and of the capacity, which matters more the nearer a server is to it. One
+kind simulates each request instead (Lindley's recursion), so that it is as noisy as a queue.
 """
 
 from __future__ import annotations
