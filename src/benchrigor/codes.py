@@ -3,7 +3,7 @@
 Each code is a text: the code itself, sentences after marks, and advice after ``>``. The marks
 are ``·`` for a note, ``!`` for a warning, and ``✗`` for a refusal. In brackets stands the case that
 a sentence is for, unless it is the usual one; a sentence without words has those before it. Figures
-stand in braces, as `benchrigor.model.notice` formats them: those whose names end with ``_`` are
+stand in braces, as `benchrigor.model.notice` formats them: those with names that end in ``_`` are
 shown only, and the others are kept as evidence too.
 """
 

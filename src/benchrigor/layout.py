@@ -63,7 +63,7 @@ class Title:
     text: str
 
 
-Part = str | Line | Table | Title  # a str is a line whose further lines begin below its first word
+Part = str | Line | Table | Title  # a str is a line; further lines begin below its first word
 
 
 class Page(str):
@@ -87,7 +87,7 @@ class Page(str):
 
 
 def page(parts: Iterable[Part]) -> Page:
-    """Make a page of parts, some of which may be pages."""
+    """Make a page of parts, which may be pages."""
     flat: list[Part] = []
     for part in parts:
         flat += part.parts if isinstance(part, Page) else [part]
@@ -144,7 +144,7 @@ def _laid_out(parts: Sequence[Part], width: int, *, coloured: bool = False) -> s
         width=width,
         height=1,  # else it asks the terminal
         force_terminal=coloured,
-        force_jupyter=False,  # else a notebook shows each line beside the text
+        force_jupyter=False,  # else a notebook shows each line next to the text
         color_system="standard" if coloured else None,
         highlight=False,
         markup=False,

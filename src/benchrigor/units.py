@@ -253,7 +253,7 @@ ROUNDING = 1e-14  # relative difference that floating point arithmetic makes of 
 def digits_for(half_width: float, typical: float) -> int:
     """Count the decimals that show two significant digits of the half-width.
 
-    An interval whose width is zero, or nothing but rounding errors, shows four significant digits
+    An interval of zero width, or of rounding errors alone, shows four significant digits
     of the value, or fewer if the rest are zeros.
     """
     if half_width > ROUNDING * abs(typical) and math.isfinite(half_width):

@@ -9,9 +9,8 @@ from scipy import stats
 from tests.gate.suites import TIME, SimulatedSuite, gate_of
 
 from benchrigor.gate import Block, Pass, Ratios
-from benchrigor.gate.result import markdown_figures
+from benchrigor.gate.result import summary_of
 from benchrigor.model import StopReason, Verdict
-from benchrigor.report.figures import markdown_of
 from benchrigor.session.engine import Engine
 
 QUIET = {f"test_{index}": 0.005 for index in range(8)}
@@ -187,20 +186,20 @@ def test_markdown_fits_into_a_summary_and_begins_with_the_verdict(count: int) ->
     old = passed(**names)
     worst = [*names][-1]
     found = told(old, passed(**{**names, worst: 1.2})).result()
-    text = markdown_of(markdown_figures(found))
+    text = summary_of(found)
     assert len(text) < 65_536
     assert text.startswith("**HEAD against main: WORSE; 1 worse, ")
     first = next(line for line in text.splitlines() if line.startswith("| tests"))
     assert f"-{count - 1}" in first
     assert "<b>" not in text
-    assert ("more benchmarks, none worse" in text) is (count > 600)
+    assert ("more rows: --csv" in text) is (count > 600)
 
 
 def test_markdown_fits_if_nothing_of_a_large_suite_can_be_compared() -> None:
     names = [f"tests/test_many.py::test[{'x' * 60}-{index}]" for index in range(3_000)]
     broken = replace(passed(), failed=dict.fromkeys(names, "boom"))
     found = told(passed(**dict.fromkeys(names, 0.0)), broken).result()
-    text = markdown_of(markdown_figures(found))
+    text = summary_of(found)
     assert len(text) < 65_536
     assert "and 2990 more like these" in text
 

@@ -13,9 +13,7 @@ import benchrigor as br
 from benchrigor.model import Analysis, Code, Notice, Options, RunRecord, StopReason, Verdict
 from benchrigor.model.analysis import Kind
 from benchrigor.report import explain, render
-from benchrigor.report.fact import page_of_facts
-from benchrigor.report.facts.comparison_facts import comparison_page
-from benchrigor.report.facts.run_facts import run_page
+from benchrigor.report.fact import page_of, page_of_facts
 from benchrigor.report.tables import facts_of_runs
 
 HOUSE_WORDS = ("full pace", "light", "floor", "pieces", "half-width", "stable phase", "invocation")
@@ -36,7 +34,7 @@ def rows_of(text: str) -> list[str]:
 
 
 def test_a_page_begins_with_the_line_and_has_at_most_eight_rows(run: RunRecord) -> None:
-    text = run_page(run)
+    text = page_of(run)
     line = " ".join(str(run).partition("no number: ")[0].split())  # the reason has a row
     assert " ".join(text.split()).startswith(line)
     assert len(str(run)) <= 100
@@ -95,7 +93,7 @@ def test_after_the_target_is_reached_no_more_readings_are_needed(name: str) -> N
     assert estimate is not None
     narrow = replace(estimate, low=0.9999 * estimate.value, high=1.0001 * estimate.value)
     record = replace(record, analyses=(replace(analysis, required=required, estimate=narrow),))
-    assert "needed" not in render(record) + run_page(record)
+    assert "needed" not in render(record) + page_of(record)
 
 
 @pytest.mark.parametrize("reason", StopReason)
@@ -117,7 +115,7 @@ def test_the_page_of_a_comparison_is_one_page(verdict: Verdict) -> None:
         if severity != "refusal"
     )
     found = compared(verdict, *notices, names=("old" * 40, "new" * 40))
-    text = comparison_page(found)
+    text = page_of(found)
     assert text.startswith(("newnewnew", "oldoldold"))  # of two lines
     assert len(rows_of(text)) <= 8
     assert str(verdict) in text

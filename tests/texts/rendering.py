@@ -96,8 +96,8 @@ def _lines(found: Any) -> Iterator[str]:
     elif isinstance(found, str):
         yield found
     elif isinstance(found, Iterable):
-        for each in found:
-            yield from _lines(each)
+        for item in found:
+            yield from _lines(item)
     else:
         yield str(found)
 
@@ -106,7 +106,7 @@ def _lines(found: Any) -> Iterator[str]:
 def _scratch() -> Iterator[None]:
     """Work in a folder of its own, at 80 columns, without colours and stored runs."""
     before, folder = {**os.environ}, Path.cwd()
-    handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     with tempfile.TemporaryDirectory(prefix="scratch-") as scratch:
         own = {"COLUMNS": "80", "NO_COLOR": "1", "XDG_DATA_HOME": scratch}
         os.environ.update(own, BENCHRIGOR_STORE=f"{scratch}/runs.sqlite")
@@ -134,7 +134,7 @@ def sections(page: str) -> dict[str, str]:
 
 def write(page: str, texts: Mapping[str, str]) -> None:
     """Write the texts of a page."""
-    parts = [f"# Texts: {page.replace('_', ' ')}", *(_section(*each) for each in texts.items())]
+    parts = [f"# Texts: {page.replace('_', ' ')}", *(_section(*text) for text in texts.items())]
     (PAGES / f"{page}.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
@@ -169,7 +169,7 @@ def _notices_in(item: Any) -> Iterator[Notice]:
     elif isinstance(item, Mapping):
         yield from _notices_in(list(item.values()))
     elif isinstance(item, tuple | list):
-        for each in item:
-            yield from _notices_in(each)
+        for part in item:
+            yield from _notices_in(part)
     elif hasattr(item, "__dataclass_fields__"):
         yield from _notices_in([getattr(item, name) for name in item.__dataclass_fields__])

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 TESTS = Path(__file__).parents[1]
-sys.path[:0] = [str(each) for each in (TESTS.parent, TESTS / "golden", TESTS / "simulations")]
+sys.path[:0] = [str(folder) for folder in (TESTS.parent, TESTS / "golden", TESTS / "simulations")]
 
 
 @click.command

@@ -23,7 +23,7 @@ def test_a_page_shows_no_text_without_a_cause(page: str) -> None:
 def test_every_code_of_a_notice_is_on_a_page() -> None:
     """As itself, or after its sentence on a page of the command line."""
     shown = " ".join(text for page in SHOWN.values() for text in page.values())
-    assert [each for each in Code if f"{each} (" not in shown and f"[{each}]" not in shown] == []
+    assert [code for code in Code if f"{code} (" not in shown and f"[{code}]" not in shown] == []
 
 
 @pytest.mark.parametrize("case", sorted({title.split(": ")[1] for title in SHOWN["notices"]}))

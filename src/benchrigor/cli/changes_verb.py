@@ -16,11 +16,11 @@ from benchrigor.cli.tables import plot_option, wants_picture, write_picture
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.formats.readings import Columns, name_of
-from benchrigor.layout import Part, page, wrapped
+from benchrigor.layout import wrapped
 from benchrigor.model import Notice, Options, RunRecord, StablePhase, codec
 from benchrigor.model.text import false_alarms
 from benchrigor.report import plot_trace
-from benchrigor.report.fact import marked_all
+from benchrigor.report.fact import Fact, list_rows, noticed, sentence
 from benchrigor.report.facts.reading_facts import phase_table
 from benchrigor.session.replays import record_with_changes
 from benchrigor.units import counted, many
@@ -89,29 +89,29 @@ def changes(
             "rounds": [{"round": label, **codec.encode(phase)} for label, phase in named],
             "notices": codec.encode(record.notices),
         }
-    print_result(lambda: page(_report(record, rounds.labels)), **fields)
+    print_result(facts=lambda: [*_facts_of(record, rounds.labels)], **fields)
     title = click.format_filename(record.name, shorten=True)
     write_picture(lambda: plot_trace(replace(record, name=title)))
     leave(code_for(record))
 
 
-def _report(record: RunRecord, labels: Sequence[str]) -> Iterator[Part]:
+def _facts_of(record: RunRecord, labels: Sequence[str]) -> Iterator[Fact]:
+    """Yield the change points and phases of each round, and what to know about them."""
     (analysis,), shown = record.analyses, list[Notice]()
     for label, stable in zip_longest(labels, analysis.phases):
         if label is not None:
-            yield f"round {label}"
-        yield from _phases(stable, analysis.metric.unit)
+            yield sentence("round", f"round {label}")
+        yield from _facts_of_phases(stable, analysis.metric.unit)
         shown += stable.notices
-    rest = [notice for notice in record.notices if notice not in shown]
-    yield from marked_all(rest, whole=shared.wants_details())
+    yield from noticed(notice for notice in record.notices if notice not in shown)
 
 
-def _phases(stable: StablePhase, unit: str) -> list[Part]:
+def _facts_of_phases(stable: StablePhase, unit: str) -> list[Fact]:
     points = stable.change_points
     where = ", ".join(counted(index) for index in points.indices) or "none"
     size = many(points.n, "reading")
+    text = f"{where} (of {size}, {false_alarms(points.level)})"
     return [
-        *wrapped(f"{where} (of {size}, {false_alarms(points.level)})", "change points: "),
-        *phase_table(stable, unit),
-        *marked_all(stable.notices, whole=shared.wants_details()),
+        list_rows("changes", [*wrapped(text, "change points: "), *phase_table(stable, unit)]),
+        *noticed(stable.notices),
     ]

@@ -10,11 +10,9 @@ import math
 import re
 import shutil
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from decimal import Decimal
-from functools import partial
 from typing import Any, NamedTuple
 
 import click
@@ -24,20 +22,17 @@ from benchrigor.cli.compare_verb import fail_on_option
 from benchrigor.cli.driving import driven_in_turn
 from benchrigor.cli.exits import code_for, code_of_family, leave
 from benchrigor.cli.options import wants_details
-from benchrigor.cli.output import print_result, summary
+from benchrigor.cli.output import print_result, shown_depth, summary
 from benchrigor.cli.tables import table_options
 from benchrigor.cli.targets import Chosen, command_target
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed
-from benchrigor.layout import Line, Part, page
-from benchrigor.model import Comparison, Metric, Notice, Options, RunRecord, Verdict
+from benchrigor.layout import Page, page
+from benchrigor.model import Metric, Options, RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.model.comparison import Family
 from benchrigor.model.shell_words import words_of
-from benchrigor.model.text import no_number
-from benchrigor.report import render
-from benchrigor.report.fact import Depth, chosen, rows_of, told_by, warn, warnings
-from benchrigor.report.figures import figures_of_commands
+from benchrigor.report.fact import Depth, page_of, page_of_facts
 from benchrigor.report.tables import facts_of_commands
 from benchrigor.safe_text import HIDDEN, Veiled, hide_secrets, hide_value
 from benchrigor.session.measuring import TIME
@@ -118,7 +113,6 @@ _PLACE = re.compile(r"(?<!\$)\{(\w+)\}")
 _CPU = tuple(
     Metric(name=name, unit="s", must_satisfy=False) for name in ("user_time", "system_time")
 )
-_MOST_SENTENCES = 4
 
 
 class _Command(NamedTuple):
@@ -368,76 +362,28 @@ def _tell(
     whole: bool,
 ) -> Family | None:
     """Print the places of all, or how they compare with the baseline, and return that."""
-    lines: list[Part]
     told: dict[str, Any] = {
         "commands": {
             label: {"values": chosen[label].shown, "run": summary(record)}
             for label, record in records.items()
         }
     }
-    family, estimates, ratios = None, {}, {}
-    list_commands = partial(facts_of_commands, spent=_CPU)
+    family, ranking = None, Ranking()
     if given["baseline"] is not None and whole:
         baseline = list(records)[given["baseline"] - 1]
         ratios = compare_with(baseline, records, margin=given["margin"])
         family = told["family"] = family_of(ratios, notices=notices_of_ranking(records))
-        estimates = {name: ratio.candidate for name, ratio in ratios.items()}
-        estimates[baseline] = next(iter(ratios.values())).baseline
-        notices = family.notices
-        shown = rows_of(list_commands(records, estimates), Depth.PAGE)
-        change = ["", f"change from {baseline}", _show_family(family)]
-        lines = [*_answers(ratios, family.verdicts), *shown, *change]
     else:
-        ranking = Ranking()
         with suppress(NotEstimable):
             ranking = rank_in_turn(records)
-        ratios, notices = {**ranking.against_first}, ranking.notices
         told |= {"places": ranking.places}
-        told["ratios"] = {name: ratio.ratio for name, ratio in ratios.items()}
-        estimates = {place.name: place.estimate for place in ranking.places}
-        places = {place.name: f"{place.place}." for place in ranking.places}
-        ordered = {name: records[name] for name in dict.fromkeys([*places, *records])}
-        alike = (place.name for place in ranking.places if place.place == 1)
-        undecided = dict.fromkeys(alike, Verdict.UNDECIDED)
-        facts = list_commands(ordered, estimates, places)
-        facts += told_by((), notices)
-        depth = Depth.DETAILS if wants_details() else Depth.PAGE
-        lines = [*_answers(ratios, undecided), *rows_of(facts, depth)]
-    lines += _show_detail(records, notices)
-    print_result(
-        lambda: page(lines),
-        figures=lambda: figures_of_commands(records, estimates, ratios, family, notices),
-        **told,
-    )
+        told["ratios"] = {name: ratio.ratio for name, ratio in ranking.against_first.items()}
+    facts = facts_of_commands(records, family or ranking, spent=_CPU)
+
+    def show() -> Page:
+        reports = records.values() if wants_details() else ()
+        runs = (part for record in reports for part in ("", page_of(record, Depth.DETAILS)))
+        return page([page_of_facts(facts, shown_depth()), *runs])
+
+    print_result(show, facts=lambda: facts, **told)
     return family
-
-
-def _show_family(family: Family) -> str:
-    """Show the table of a family; a page says below it what to do."""
-    return str(family if wants_details() else replace(family, notices=()))
-
-
-def _answers(compared: Mapping[str, Comparison], verdicts: Mapping[str, Verdict]) -> list[Part]:
-    """Say how commands compare with the baseline or the fastest one, judged together."""
-    sentences = [
-        str(replace(comparison, verdict=verdicts.get(name, comparison.verdict)))
-        for name, comparison in compared.items()
-    ]
-    lines = [Line(sentence, hanging=2, style="bold") for sentence in sentences[:_MOST_SENTENCES]]
-    more = len(sentences) - _MOST_SENTENCES
-    return [*lines, *([f"and {more} more"] if more > 0 else []), *([""] if lines else [])]
-
-
-def _show_detail(records: Mapping[str, RunRecord], notices: Sequence[Notice]) -> Iterator[Part]:
-    """Show the warnings of the commands, or with --details their whole reports."""
-    if not wants_details():
-        yield from warnings(chosen(notices), in_turn=True)
-        for record in records.values():
-            analysis = record.analysis()
-            if analysis is not None and analysis.estimate is None and analysis.notices:
-                why = f"{record.name}: {no_number(analysis.notices)}"
-                yield from rows_of([warn(why)], Depth.PAGE)
-        return
-    for record in records.values():
-        yield ""
-        yield render(record)

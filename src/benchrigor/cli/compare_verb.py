@@ -12,7 +12,6 @@ import click
 
 from benchrigor.cli import options as shared
 from benchrigor.cli.exits import code_of, leave
-from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import (
     code_of_suites,
@@ -25,23 +24,19 @@ from benchrigor.cli.tables import table_options
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput, NotComparable
 from benchrigor.formats.readings import Columns
-from benchrigor.layout import Page, Part, page, table
 from benchrigor.model import Code, Comparison, RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
 from benchrigor.model.comparison import SuiteComparison
-from benchrigor.model.notice import is_of_modes
 from benchrigor.model.run import Provenance
-from benchrigor.report.fact import chosen, marked, page_of, warnings
-from benchrigor.report.facts.comparison_facts import comparison_page
-from benchrigor.report.figures import figures_of_pair, figures_of_ranking, figures_of_suites
+from benchrigor.report.fact import facts_of
+from benchrigor.report.tables import facts_of_places
 from benchrigor.session.pairs.compared_sides import label_of
 from benchrigor.session.pairs.run_comparison import compare_named, rank_runs
 from benchrigor.session.replays import is_bare
 from benchrigor.session.stored_runs import StoredRuns
-from benchrigor.units import first_few, percent
+from benchrigor.units import first_few
 
-_LABEL = 11
 _SOME = 4  # benchmarks that an error lists
 # Warnings of differences other than in readings.
 _WARNINGS = {
@@ -191,17 +186,7 @@ def _compare_two(sides: Sequence[_Side], fail_on: str | None, **options: Any) ->
 
 def _tell_suites(suites: SuiteComparison, fail_on: str | None) -> NoReturn:
     """Print the table of several files, and leave with the exit code of all verdicts."""
-
-    def show() -> Page:
-        parts: list[Part] = [page_of(suites)]
-        for file, family in suites.families.items() if wants_details() else ():
-            parts += ["", f"{file} against {suites.baseline}", page_of(family)]
-        for file, refused in suites.refused.items() if wants_details() else ():
-            for name, notice in refused.items() if file not in suites.families else ():
-                parts += marked(notice, f"{name} in {file}: ")
-        return page(parts)
-
-    print_result(show, figures=lambda: figures_of_suites(suites), suites=suites)
+    print_result(facts=lambda: facts_of(suites), suites=suites)
     leave(code_of_suites(suites, fail_on))
 
 
@@ -291,8 +276,7 @@ def print_comparison(
     """Print the page of a comparison of two sides with these names, or all that is known."""
     named = replace(comparison, names=tuple(labels))
     print_result(
-        lambda: comparison_page(named, whole=wants_details()),
-        figures=lambda: figures_of_pair(comparison, labels),
+        facts=lambda: facts_of(named),
         next_verb=next_verb,
         comparison=comparison,
         **fields,
@@ -302,22 +286,9 @@ def print_comparison(
 def _rank(sides: Sequence[_Side], **options: Any) -> None:
     """Print the places of more than two sides."""
     places, notices = rank_runs({side.label: side.given for side in sides}, **options)
-    own = (notice for place in places for notice in place.estimate.notices)
-    every = [*notices, *(notice for notice in own if not is_of_modes(notice))]  # it has the names
-    figures = figures_of_ranking(places, every, statistic=options["statistic"], unit=_unit(sides))
-    interval = f"{percent(options['confidence'], digits=10)} interval"
-    cells = ((row.place, row.name, *row.shown) for row in figures.rows)
-    lines = table([("", "name", "estimate", interval), *cells], "><<<")
-    if wants_details():
-        lines += [line for notice in notices for line in marked(notice)]
-        for place in places:
-            for notice in place.estimate.notices:
-                lines += marked(notice, f"{place.name}: ")
-    else:
-        lines += warnings(chosen(every))
+    facts = facts_of_places(places, notices, statistic=options["statistic"], unit=_unit(sides))
     print_result(
-        lambda: page(lines),
-        figures=lambda: figures,
+        facts=lambda: facts,
         places=places,
         sides=[side.origin for side in sides],
         warnings=[str(notice) for notice in notices],

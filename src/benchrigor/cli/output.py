@@ -28,7 +28,7 @@ from benchrigor.stats.readings.asked_readings import asked_half_width
 from benchrigor.units import counted, many, percent, shortened, show_duration, show_value
 
 if TYPE_CHECKING:
-    from benchrigor.report.figures import Figures
+    from benchrigor.report.fact import Depth, Fact
 
 _REDRAWN_EVERY_S = 0.1
 _FEWEST_COLUMNS = 20
@@ -67,27 +67,42 @@ def print_json(document: object) -> None:
 
 
 def print_result(
-    show: Callable[[], object],
+    show: Callable[[], object] | None = None,
     *,
-    figures: Callable[[], Figures] | None = None,
+    facts: Callable[[], Sequence[Fact]] | None = None,
     next_verb: str = "",
     **fields: object,
 ) -> None:
     """Print a result, or its fields as JSON with the versions of its layout and arithmetic.
 
-    ``figures`` go to the files of `tables.table_options`; ``next_verb`` goes on with the run of a
-    field ``run_id``, or both of ``run_ids``, if kept.
+    Its ``facts`` are its page, unless ``show`` makes another one, and go to the files of
+    `tables.table_options`. ``next_verb`` goes on with the run of a field ``run_id``, or both of
+    ``run_ids``, if kept.
     """
     if wants_json():
         print_json({**codec.versions(), **fields})
-    elif figures is None or not tables.is_replaced():
-        shown = show()
+    elif facts is None or not tables.is_replaced():
+        shown = _page_of(facts) if show is None else show()
         say(shown if isinstance(shown, str) else str(shown))
         both: Any = fields.get("run_ids") or (fields.get("run_id"),)
         if next_verb and all(both):
             _say_hint(f"kept as {', '.join(both)}", hint(*next_verb.split(), *both))
-    if figures is not None:
-        tables.write_tables(figures, say)
+    if facts is not None:
+        tables.write_tables(facts, say)
+
+
+def _page_of(facts: Callable[[], Sequence[Fact]] | None) -> Page:
+    """Return the page of facts, or all of them with --details."""
+    from benchrigor.report.fact import page_of_facts  # noqa: PLC0415  # not before the first call
+
+    return page_of_facts(facts() if facts else (), shown_depth())
+
+
+def shown_depth() -> Depth:
+    """Return how deep the facts lie that the current verb shows."""
+    from benchrigor.report.fact import Depth  # noqa: PLC0415  # not before the first call
+
+    return Depth.DETAILS if wants_details() else Depth.PAGE
 
 
 def print_record(record: RunRecord) -> None:
@@ -113,10 +128,9 @@ def _say_hint(what: str, command: str) -> None:
 
 def report_of(record: RunRecord) -> Page:
     """Return the page of a run, or the whole report."""
-    from benchrigor.report import render  # noqa: PLC0415  # not before the first call
-    from benchrigor.report.facts.run_facts import run_page  # noqa: PLC0415  # not before the first call
+    from benchrigor.report.fact import page_of  # noqa: PLC0415  # not before the first call
 
-    return render(record) if wants_details() else run_page(record)
+    return page_of(record, shown_depth())
 
 
 def print_records(records: Mapping[str, RunRecord]) -> None:

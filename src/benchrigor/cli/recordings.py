@@ -57,7 +57,9 @@ def _gathered(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def verb(**given: Any) -> Any:
-        own = {each.name: given.pop(each.name) for each in fields(Columns) if each.name in given}
+        own = {
+            field.name: given.pop(field.name) for field in fields(Columns) if field.name in given
+        }
         return command(columns=Columns(**own), **given)
 
     return verb

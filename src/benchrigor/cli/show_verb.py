@@ -19,7 +19,7 @@ from benchrigor.cli.tables import (
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.report import plot_trace
-from benchrigor.report.figures import figures_of_run
+from benchrigor.report.fact import facts_of
 
 
 @click.command(cls=Verb)
@@ -55,5 +55,5 @@ def show(run_id: str | None) -> None:
     elif not is_replaced():
         print_record(record)
     if special is None:
-        write_tables(lambda: figures_of_run(record), say)
+        write_tables(lambda: facts_of(record), say)
     write_picture(lambda: plot_trace(record) if special is None else special.draw(record))

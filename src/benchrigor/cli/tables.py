@@ -7,7 +7,7 @@ only with --force.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from benchrigor.report.figures import Figures
+    from benchrigor.report.fact import Fact
 
 
 force_option = click.option("--force", is_flag=True, help="Replace files that are there.")
@@ -135,14 +135,14 @@ def is_replaced() -> bool:
     return _STDOUT in click.get_current_context().meta.get(_TABLES, {}).values()
 
 
-def write_tables(figures: Callable[[], Figures], say: Callable[[str], object]) -> None:
+def write_tables(facts: Callable[[], Sequence[Fact]], say: Callable[[str], object]) -> None:
     """Write the tables that were asked for; comes last, so that a failure loses no output."""
     if not are_wanted():
         return
     from benchrigor.report.figures import csv_of, markdown_of  # noqa: PLC0415  # slow to load
 
     for form, target in click.get_current_context().meta[_TABLES].items():
-        text = (csv_of if form == "csv" else markdown_of)(figures())
+        text = (csv_of if form == "csv" else markdown_of)(facts())
         if target == _STDOUT:
             say(text)
             continue

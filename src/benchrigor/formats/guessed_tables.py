@@ -328,7 +328,7 @@ def _are_texts(cells: Sequence[object]) -> bool:
 
 
 def may_be_labels(cells: Sequence[object], raw: bytes, first: int) -> bool:
-    """Return whether labels in a column may come back, of which only the first cells are known.
+    """Return whether labels in a column may come back; only its first cells are known.
 
     ``first`` is the line in which the rows begin.
     """

@@ -98,7 +98,7 @@ def _below_a_text(text: str, place: str) -> _Found:
     """Read a tool's data below comments, or JSON below other output of a program."""
     for above, read in ((_COMMENTS, _from_text), (_BEFORE_JSON, _from_json)):
         if match := above.match(text[:_HEAD]):
-            with suppress(InvalidInput):  # a table of no tool, whose reader names the problem
+            with suppress(InvalidInput):  # a table of no tool: its reader names the problem
                 above_it = "\n" * match[0].count("\n")  # so that errors count all lines
                 found, notices = read(above_it + text[match.end() :], place)
                 if found is not None:

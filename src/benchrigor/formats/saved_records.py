@@ -30,14 +30,16 @@ def read(data: Any, _: str, place: str) -> Iterator[RunRecord]:
     if not _is_suite(data):
         yield _record(data, place)
         return
-    for index, each in enumerate(data["benchmarks"]):
+    for index, benchmark in enumerate(data["benchmarks"]):
         here = f"{place} benchmarks[{index}]"
-        if not (isinstance(each, Mapping) and {"name", "fullname", "record"} <= each.keys()):
+        if not (
+            isinstance(benchmark, Mapping) and {"name", "fullname", "record"} <= benchmark.keys()
+        ):
             raise InvalidInput(f"{here} has no name, fullname and record, expected all of them")
         versions = {key: data[key] for key in codec.versions() if key in data}
-        record = _record({**versions, **each["record"]}, f"{here} record")
+        record = _record({**versions, **benchmark["record"]}, f"{here} record")
         times = record.name.removeprefix(str(record.subject.get("name")))  # "#2" of a test
-        yield replace(record, name=f"{each['fullname']}{times}")
+        yield replace(record, name=f"{benchmark['fullname']}{times}")
 
 
 def _record(data: Any, place: str) -> RunRecord:

@@ -18,11 +18,11 @@ from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import BenchrigorError, InvalidInput
 from benchrigor.gate.measuring import measure_gate
 from benchrigor.gate.ratios import Ratios
-from benchrigor.gate.result import Gate, markdown_figures
+from benchrigor.gate.result import Gate, summary_of
 from benchrigor.gate.sides import Sources
 from benchrigor.model import Progress
 from benchrigor.model.shell_words import words_of
-from benchrigor.report.figures import markdown_of
+from benchrigor.report.fact import facts_of
 from benchrigor.session.schedules import check_seed
 from benchrigor.units import many, positive_seconds_of, show_duration
 from benchrigor.workloads.worktrees import is_changed
@@ -141,7 +141,7 @@ def gate(words: tuple[str, ...], **given: Any) -> None:
 
 def _tell(found: Gate, *, in_summary: bool) -> None:
     """Print the report, and add it to the summary of a workflow."""
-    print_result(lambda: found, figures=lambda: markdown_figures(found), gate=found.to_dict())
+    print_result(facts=lambda: facts_of(found), gate=found.to_dict())
     if in_summary:
         _summarise(found)
 
@@ -161,7 +161,7 @@ def _summarise(found: Gate) -> None:
     place = os.environ[_SUMMARY]
     try:
         with Path(place).open("a", encoding="utf-8") as file:
-            file.write(markdown_of(markdown_figures(found)) + "\n")
+            file.write(f"{summary_of(found)}\n")
     except OSError as error:
         raise InvalidInput(f"{place} cannot be written: {error.strerror or error}") from error
 

@@ -41,7 +41,7 @@ from benchrigor.units import many
 ROLES = (OLD, NEW, COPY)
 _LEAST_PAIRS = 3  # of processes, for a comparison
 RATE = 0.05  # of false discoveries
-_LATEST = 5  # blocks, of which one has a copy: the next may take as long as any of them
+_LATEST = 5  # blocks, one with a copy: the next may take as long as any of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -134,19 +134,19 @@ class Ratios:
 
     @property
     def _open(self) -> list[str]:
-        return [name for name, each in self._benchmarks.items() if each.narrow < LOOKS]
+        return [name for name, benchmark in self._benchmarks.items() if benchmark.narrow < LOOKS]
 
     def headways(self, engine: Engine[Any]) -> dict[str, Headway]:
         """Return the view of the race on each benchmark."""
         return {
             name: Headway(
-                turns=len(each.blocks),
+                turns=len(benchmark.blocks),
                 elapsed_s=engine.elapsed_s,
-                busy_s=each.busy_s,
-                width=self._width(each),
-                narrow=each.narrow,
+                busy_s=benchmark.busy_s,
+                width=self._width(benchmark),
+                narrow=benchmark.narrow,
             )
-            for name, each in self._benchmarks.items()
+            for name, benchmark in self._benchmarks.items()
         }
 
     def _width(self, benchmark: _Benchmark) -> float | None:
@@ -241,9 +241,9 @@ class Ratios:
         """Judge all benchmarks as one family, and the copies of the old code by the same rule."""
         self.look(fully=True)  # also after an error, or an interrupt
         compared = {
-            name: each.comparison
-            for name, each in self._benchmarks.items()
-            if each.comparison is not None and each.comparison.ratio is not None
+            name: benchmark.comparison
+            for name, benchmark in self._benchmarks.items()
+            if benchmark.comparison is not None and benchmark.comparison.ratio is not None
         }
         decision = engine.decision
         return Gate(
@@ -286,10 +286,12 @@ class Ratios:
     def _refused(self, compared: Mapping[str, Comparison]) -> dict[str, str]:
         """Return why benchmarks have no ratio."""
         found = {name: why for name, why in self._without.items() if name not in compared}
-        for name, each in self._benchmarks.items():
+        for name, benchmark in self._benchmarks.items():
             if name not in compared:
-                why = each.refusal or (each.comparison and no_number(each.comparison.notices))
-                found[name] = why or f"only {many(len(each.blocks), 'block')} held it"
+                why = benchmark.refusal or (
+                    benchmark.comparison and no_number(benchmark.comparison.notices)
+                )
+                found[name] = why or f"only {many(len(benchmark.blocks), 'block')} held it"
         return found
 
     def _only(self) -> dict[str, tuple[str, ...]]:

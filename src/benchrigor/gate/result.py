@@ -8,18 +8,17 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from benchrigor.layout import Line, Page, Part, page, wrapped
 from benchrigor.model import Decision, Notice, StopReason, Verdict, codec
 from benchrigor.model.comparison import FAILING, WORST_FIRST, Family, NullArm
+from benchrigor.model.notice import Severity
 from benchrigor.model.one_line import Reported
 from benchrigor.model.text import say_end
-from benchrigor.report.fact import marked, page_of
-from benchrigor.report.facts.comparison_facts import said_of_copies, said_of_family
-from benchrigor.report.figures import Figure, Figures, markdown_of
+from benchrigor.report.fact import Depth, Fact, facts_of, head, sentence, told_by
+from benchrigor.report.facts.comparison_facts import said_of_copies
+from benchrigor.report.figures import markdown_of
 from benchrigor.units import first_few, many, show_duration
 
 SCOPE = "this session on this host"
-_STYLES = {Verdict.WORSE: "bold red", Verdict.BETTER: "bold green"}
 _SOME = 10  # names in a sentence, and sentences of a kind
 _LONGEST = 65_000  # characters of a summary on a page of GitHub, which takes 65,536
 
@@ -53,7 +52,7 @@ class Gate(Reported):
         What else to know.
     """
 
-    _page = "benchrigor.gate.result:gate_page"
+    _facts = "benchrigor.gate.result:facts_of_gate"
 
     labels: Mapping[str, str]
     family: Family | None
@@ -74,7 +73,7 @@ class Gate(Reported):
 
     @property
     def verdict(self) -> Verdict:
-        """Return the verdict on the suite: that of its worst benchmark."""
+        """Return the verdict on the suite: the one on its worst benchmark."""
         if self.is_advisory or self.family is None:
             return Verdict.UNDECIDED
         return min(self.family.verdicts.values(), key=WORST_FIRST.index)
@@ -122,38 +121,24 @@ class Gate(Reported):
         return f"{many(count, 'benchmark')}: {'advisory' if self.is_advisory else self.verdict}"
 
 
-def gate_page(gate: Gate) -> Page:
-    """Return the report of a gate: the verdict first, then each benchmark, the worst first."""
-    style = _STYLES.get(gate.verdict, "bold")
-    parts: list[Part] = [Line(_sentence(gate), hanging=2, style=style)]
-    parts += [Line(text, "  ✗ ", style="red") for text in _broken(gate)]
-    parts += [] if gate.family is None else [page_of(gate.family)]
-    for text in _said(gate):
-        parts += wrapped(text, hanging=2)
-    for notice in gate.notices:
-        parts += marked(notice, with_code=False)
-    return page(parts)
+def facts_of_gate(gate: Gate) -> list[Fact]:
+    """Return the verdict on a suite, then each benchmark, the worst first."""
+    return [
+        head(_sentence(gate), gate.verdict),
+        *(Fact("broken", Depth.PAGE, "", text, Severity.REFUSAL) for text in _broken(gate)),
+        *([] if gate.family is None else facts_of(gate.family)),
+        *(sentence("said", text) for text in _said(gate)),
+        *told_by((), gate.notices, depth=Depth.PAGE),
+    ]
 
 
-def markdown_figures(gate: Gate) -> Figures:
-    """Return the table for Markdown and CSV, shortened to the length of a summary of GitHub."""
-    family = gate.family
-    rows, notes = list[Figure](), [*_broken(gate)]
-    if family is not None:
-        rows += [
-            Figure(name=name, ratio=one.ratio, verdict=str(family.verdicts[name]), instead="")
-            for name, one in family.comparisons.items()
-        ]
-        notes += said_of_family(family)
-    notes += _said(gate)
-    shown = len(rows)
-    while True:
-        left = len(rows) - shown
-        more = [f"{many(left, 'more benchmark')}, none worse than these: --json"] * bool(left)
-        figures = Figures(head=_sentence(gate), rows=tuple(rows[:shown]), notes=tuple(notes + more))
-        if shown == 0 or len(markdown_of(figures)) <= _LONGEST:
-            return figures
-        shown = shown * 3 // 4
+def summary_of(gate: Gate) -> str:
+    """Return a gate in Markdown, with the rows that a summary of GitHub has room for."""
+    facts = facts_of(gate)
+    most = sum(len(fact.figures) for fact in facts)
+    while most and len(markdown_of(facts, most)) > _LONGEST:
+        most = most * 3 // 4
+    return markdown_of(facts, most)
 
 
 def _sentence(gate: Gate) -> str:

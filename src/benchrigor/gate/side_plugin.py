@@ -18,13 +18,13 @@ _durations: dict[str, float] = {}
 
 
 def _asked() -> Any:
-    """Return the tests to run, and where to write what was seen."""
+    """Return the tests to run, and where to write the findings."""
     return json.loads(Path(os.environ["BENCHRIGOR_GATE"]).read_text())
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Undo what the suite's own options add: coverage slows tests down."""
+    """Undo additions of the suite's own options: coverage slows tests down."""
     option = config.option
     for name, value in (("no_cov", True), ("cov_source", []), ("benchmark_skip", False)):
         if hasattr(option, name):

@@ -41,7 +41,7 @@ class Side:
 
     @property
     def env(self) -> dict[str, str]:
-        """The variables that the command has beside those of this process."""
+        """The variables that the command has in addition to this process."""
         path = [*self.path, *filter(None, [os.environ.get("PYTHONPATH")])]
         return {"PYTHONPATH": os.pathsep.join(path)} if path else {}
 
@@ -153,7 +153,7 @@ def _roots(folder: Path) -> Iterator[Path]:
 
 
 def _at_home(words: Sequence[str], folder: Path) -> tuple[str, ...]:
-    """Return a command whose interpreter, if the side lacks it, is that of the folder here."""
+    """Return a command with the interpreter of the folder here, if the side lacks one."""
     first, *rest = words
     here = Path(first)
     is_python = here.name.startswith("python") or is_pytest(words)

@@ -64,7 +64,7 @@ def test_of(name: str) -> str:
 
 
 class Suite:
-    """A command whose results a file has, or its output.
+    """A command with results in a file, or in its output.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def run_in(
     wanted: Path | None = None,
     stdout: int = PIPE,
 ) -> tuple[float, str]:
-    """Run a command in a side to its end, and return its seconds, and what it printed.
+    """Run a command in a side to its end, and return its seconds, and its output.
 
     WorkloadFailed if it fails, or ends without the results that are ``wanted``.
     """

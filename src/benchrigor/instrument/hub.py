@@ -1,6 +1,6 @@
 """A hub: which questions it asks nodes, which answers count, and how it asks all at once.
 
-`NodeBoard` decides and keeps what is known, without I/O; `Hub` carries it out.
+`NodeBoard` decides and keeps the answers, without I/O; `Hub` carries it out.
 """
 
 from __future__ import annotations

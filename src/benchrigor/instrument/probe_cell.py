@@ -145,7 +145,7 @@ _LOCKS = 64
 
 
 class Book(NamedTuple):
-    """Events of a probe: those of a cell since the last reading, or all that count for a reader."""
+    """Events of a probe: of a cell since the last reading, or all that count for a reader."""
 
     sums: Sums = NOTHING
     nested_ns: int = 0

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,17 +13,22 @@ import click
 
 from benchrigor import stats
 from benchrigor.cli import options as shared
-from benchrigor.cli.output import print_result, remark
+from benchrigor.cli.output import print_result, remark, shown_depth
 from benchrigor.cli.recordings import recorded_run
 from benchrigor.cli.tables import plot_option, wants_picture, write_picture
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.files import open_text
-from benchrigor.interference.report import plot_interference, render_composite, render_interference
+from benchrigor.interference.report import (
+    facts_of_composite,
+    facts_of_interference,
+    plot_interference,
+)
 from benchrigor.layout import join_pages
 from benchrigor.model import Code, Interference, RunRecord, SegmentProfile, codec
 from benchrigor.model.checks import refuse
 from benchrigor.model.text_tables import whole_lines
+from benchrigor.report.fact import page_of_facts, title
 from benchrigor.report.facts.machine_facts import Pressure, pressure_of_profile, pressure_of_run
 from benchrigor.session.red_rounds import check_light, measured_interference
 
@@ -208,12 +212,13 @@ def _print_runs(runs: Sequence[_Run], estimates: Sequence[Interference]) -> None
         {"name": run.name, "total_percent": estimate.total_percent, **codec.encode(estimate)}
         for run, estimate in pairs
     ]
-    whole = shared.wants_details()
-    texts = (
-        render_interference(estimate, name=run.name, pressure=run.pressure, whole=whole)
+    pages = (
+        page_of_facts(
+            [title(run.name), *facts_of_interference(estimate, run.pressure)], shown_depth()
+        )
         for run, estimate in pairs
     )
-    print_result(lambda: join_pages(texts), runs=rows)
+    print_result(lambda: join_pages(pages), runs=rows)
 
 
 def _print_composite(runs: Sequence[_Run]) -> None:
@@ -223,7 +228,6 @@ def _print_composite(runs: Sequence[_Run]) -> None:
         raise InvalidInput(f"--composite is for segment profiles, found {others}")
     composite = _of_files([run.source for run in runs], stats.composite_profile, profiles)
     names = [run.name for run in runs]
-    program, whole = profiles[0].program, shared.wants_details()
-    text = partial(render_composite, composite, name=program, runs=names, whole=whole)
+    facts = [title(profiles[0].program), *facts_of_composite(composite, names)]
     fields = {"names": names, **codec.encode(composite)}
-    print_result(text, **fields)
+    print_result(facts=lambda: facts, **fields)

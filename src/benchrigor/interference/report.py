@@ -8,13 +8,22 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
-from benchrigor.layout import Part, Title, page, table
+from benchrigor.layout import Part, table
 from benchrigor.model import Code, Interference, Notice, SegmentProfile
 from benchrigor.model.interference import Composite, CompositeGroup, Light, SegmentGroup
 from benchrigor.model.notice import Severity
 from benchrigor.model.series import Floats
 from benchrigor.model.text import show_estimate
-from benchrigor.report.fact import Depth, Fact, known, marked_all, rows_of
+from benchrigor.report.fact import (
+    Depth,
+    Fact,
+    known,
+    labelled,
+    list_rows,
+    noticed,
+    page_of_facts,
+    title,
+)
 from benchrigor.report.facts.machine_facts import Pressure, show_pressure, show_total
 from benchrigor.report.plots.drawing import (
     BAD,
@@ -41,7 +50,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_LABEL = 13
 _MOST_GROUPS = 10
 _ADVICE = {
     Light.GREEN: "good for performance analysis",
@@ -89,69 +97,49 @@ def render_interference(
     light        ● green: 3.0% of 12 s lost, good for performance analysis
     """
     depth = Depth.DETAILS if whole else Depth.PAGE
-    return page(
-        [
-            *([Title(name)] if name else []),
-            *rows_of(facts_of_interference(interference, pressure or {}), depth, width=_LABEL),
-            *_segment_groups(interference.groups),
-            *marked_all(interference.notices, whole=whole),
-        ]
-    )
+    return page_of_facts([title(name), *facts_of_interference(interference, pressure)], depth)
 
 
-def facts_of_interference(interference: Interference, pressure: Pressure) -> list[Fact]:
+def facts_of_interference(interference: Interference, pressure: Pressure | None) -> list[Fact]:
     """Return the facts of the time that other work took from a run."""
     light, continuous = interference.light, _continuous(interference)
     deep = Depth.DETAILS if continuous == _ALONE else Depth.PAGE
+    shown = f"{show_total(interference)}, {_ADVICE[light]}"
     loose = f"{interference.unclustered_percent:.1f}% of the time, in groups of too few segments"
-    return known(
-        Fact("light", Depth.PAGE, "light", f"{show_total(interference)}, {_ADVICE[light]}", light),
-        Fact("doubts", Depth.PAGE, "light", _show_doubts(interference)),
-        Fact("probability", Depth.DETAILS, "light", _probability(interference)),
-        Fact("measured", Depth.PAGE, "measured", _show_delay(interference)),
-        Fact("pressure", Depth.DETAILS, "pressure", show_pressure(pressure)),
-        Fact("estimated", Depth.PAGE, "estimated", _show_estimates(interference)),
-        Fact("continuous", deep, "continuous", continuous),
-        Fact("unclustered", Depth.DETAILS, "unclustered", loose),
-        Fact("computation", Depth.PAGE, "computation", _compared_by(interference.groups)),
-    )
+    return [
+        *known(
+            Fact("light", Depth.PAGE, "light", shown, light),
+            Fact("doubts", Depth.PAGE, "light", _show_doubts(interference)),
+            Fact("probability", Depth.DETAILS, "light", _probability(interference)),
+            labelled("measured", _show_delay(interference)),
+            labelled("pressure", show_pressure(pressure or {}), depth=Depth.DETAILS),
+            labelled("estimated", _show_estimates(interference)),
+            labelled("continuous", continuous, depth=deep),
+            labelled("unclustered", loose, depth=Depth.DETAILS),
+            labelled("computation", _compared_by(interference.groups)),
+            list_rows("groups", _segment_groups(interference.groups)),
+        ),
+        *noticed(interference.notices),
+    ]
 
 
-def render_composite(
-    composite: Composite, *, name: str = "", runs: Sequence[str] = (), whole: bool = True
-) -> str:
-    """Return the composite of several runs as plain text, up to 79 columns wide.
-
-    Parameters
-    ----------
-    composite
-        Of several runs.
-    name
-        Of the program; empty for no title.
-    runs
-        Names of the runs; empty to count them.
-    whole
-        Whether with notes and codes.
-    """
+def facts_of_composite(composite: Composite, runs: Sequence[str]) -> list[Fact]:
+    """Return the facts of the duration without interference, and a table of runs."""
     names = runs or [str(number) for number in range(1, len(composite.runs) + 1)]
     lights = Counter(run.light for run in composite.runs)
     counts = ", ".join(f"{lights[light]} {light}" for light in Light if lights[light])
     header = ("run", "light", "lost", "measured", "estimated", "duration")
     shown = f"{show_estimate(composite.duration, 's')}, without interference"
-    facts = known(
-        Fact("duration", Depth.PAGE, "duration", shown, composite.duration),
-        Fact("computation", Depth.PAGE, "computation", _compared_by(composite.groups)),
-        Fact("runs", Depth.PAGE, "runs", f"{len(composite.runs)}: {counts}"),
-    )
-    return page(
-        [
-            *([Title(name)] if name else []),
-            *rows_of(facts, Depth.PAGE, width=_LABEL),
-            *_table([header, *map(_run, names, composite.runs)]),
-            *_composite_groups(composite.groups),
-            *marked_all((*composite.duration.notices, *composite.notices), whole=whole),
-        ]
-    )
+    return [
+        *known(
+            Fact("duration", Depth.PAGE, "duration", shown, composite.duration),
+            labelled("computation", _compared_by(composite.groups)),
+            labelled("runs", f"{len(composite.runs)}: {counts}"),
+            list_rows("lights", _table([header, *map(_run, names, composite.runs)])),
+            list_rows("groups", _composite_groups(composite.groups)),
+        ),
+        *noticed((*composite.duration.notices, *composite.notices)),
+    ]
 
 
 def _compared_by(groups: Sequence[Group]) -> str:

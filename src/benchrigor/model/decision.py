@@ -215,7 +215,7 @@ class Progress(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn(OneLine):
-    """What is carried out together: one round of each subject, or several.
+    """Rounds that are carried out together: one of each subject, or several.
 
     Parameters
     ----------

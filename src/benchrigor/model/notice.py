@@ -78,7 +78,7 @@ class Notice(OneLine):
     def of(cls, code: Code, case: str = "", /, **figures: Any) -> Notice:
         """Make the Notice of a code, and a case of it, by its row in ``benchrigor.codes``.
 
-        Figures whose names end with ``_`` are shown only.
+        Figures with names that end in ``_`` are shown only.
         """
         severity, sentence = code.sentences[case]
         kept = {name: figure for name, figure in figures.items() if not name.endswith("_")}
@@ -104,8 +104,8 @@ def weakening(notices: Iterable[Notice]) -> tuple[Notice, ...]:
 
 def leading(notice: Notice, notices: tuple[Notice, ...]) -> tuple[Notice, ...]:
     """Put a Notice before others, but after a warning of several modes: it comes first."""
-    modes = [each for each in notices if is_of_modes(each)]
-    return (*modes, notice, *(each for each in notices if each not in modes))
+    modes = [notice for notice in notices if is_of_modes(notice)]
+    return (*modes, notice, *(notice for notice in notices if notice not in modes))
 
 
 def is_of_modes(notice: Notice) -> bool:

@@ -16,7 +16,7 @@ _FEW = 3  # Longer tuples, arrays and mappings show their length
 
 
 class OneLine:
-    """A result whose `repr` is one short line: the first that `print` shows.
+    """A result with a `repr` of one short line: the first that `print` shows.
 
     A result without its own text shows the fields that differ from their defaults. In a notebook a
     result with a sheet is shown as HTML: ``_sheet`` names the function of a report that makes it,
@@ -52,17 +52,17 @@ class OneLine:
 
 
 class Reported(OneLine):
-    """A result whose text is a page.
+    """A result that prints as a page.
 
-    Data know no layout: ``_facts`` names the function that lists what was found, as
+    Data know no layout: ``_facts`` names the function that lists the findings, as
     "module:function", and `print` loads it. ``_page`` names another function that composes the
-    text, of a result whose text is a line.
+    text, of a result that prints as a line.
     """
 
     __slots__ = ()
     _facts: ClassVar[str]
     _page: ClassVar[str] = "benchrigor.report.fact:page_of"
-    _sheet = "benchrigor.report.html.sheets:sheet_of_page"
+    _sheet = "benchrigor.report.html.sheets:sheet_of_facts"
 
     def __str__(self) -> str:
         text: str = _called(self._page, self)

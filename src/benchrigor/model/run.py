@@ -317,7 +317,10 @@ class RunRecord(Reported):
         facts = (done.facts for done in self.rounds if "startup_s" in done.facts)
         first = [known.get("first_call_s") for known in facts]
         calls = [call for call in first if isinstance(call, float)]
-        time = next((each.estimate for each in self.analyses if each.metric.name == "time"), None)
+        time = next(
+            (analysis.estimate for analysis in self.analyses if analysis.metric.name == "time"),
+            None,
+        )
         first_s = float(np.median(calls)) if calls else 0.0
         return first_s if time is not None and first_s > _APART * time.value else None
 

@@ -408,7 +408,7 @@ class PipelineAdvice(Reported):
         The first one lists the assumptions.
     """
 
-    _page = "benchrigor.queues.report:advice_page"
+    _facts = "benchrigor.queues.report:facts_of_advice"
 
     source_rate: Quantity
     bottleneck: Bottleneck

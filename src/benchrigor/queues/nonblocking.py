@@ -59,7 +59,7 @@ _IN_A_ROW = 5
 _FEWEST_PERIODS = 25
 
 QUANTILE_COUNTS = 16  # counts of one quantile
-STEADY_QUANTILES = 16  # quantiles in a row whose error hardly bends, at convergence
+STEADY_QUANTILES = 16  # quantiles in a row with an error that hardly bends, at convergence
 _CONVERGED = 5e-7  # change of the error, in items, below which the published method has converged
 # The same in terms of the running mean, so that the length of a period does not matter.
 _RELATIVE = 1e-5
@@ -118,7 +118,7 @@ class NonBlocking:
 
     def _restart(self) -> None:
         """Begin another window."""
-        self._counts = np.zeros(0)  # the last ones, of which the next quantile is
+        self._counts = np.zeros(0)  # the last ones, from which the next quantile is
         self._mean = QuantileMean()
         self._sums = np.zeros(4)  # periods, unblocked ones, counting ones, and items of these
         self._seen, self._kept = empty(1), [empty(1)]  # all periods, and those that count

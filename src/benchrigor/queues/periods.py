@@ -1,7 +1,7 @@
 """Successive periods of a stage: one table, from the sampler to estimators, files and pictures.
 
-A table is a structured array with a row for every period, or for every batch of several. NaN is
-what is not known. `join` makes one row of several, of which nothing is lost that is needed later:
+A table is a structured array with a row for every period, or for every batch of several. NaN stands
+for unknown values. `join` makes one row of several, and keeps all that is needed later:
 so a stream of any length fits into a bounded number of rows.
 """
 
@@ -40,10 +40,10 @@ _GIVEN = {  # fields, and their values where nobody gives any
     "given": np.nan,  # items written, of a stage that reads and writes
     "whole": 1.0,  # whether the same threads served all the time
 }
-# What follows from these, and adds up. What is not known adds 0.
+# Sums that follow from these. Unknown values add 0.
 _DERIVED = (
     "periods",
-    "used",  # of these, those whose time of waiting is known; the next fields are of them
+    "used",  # of these, those with a known time of waiting; the next fields are of them
     "unblocked",  # those without waiting
     "served",  # items
     "busy_s",  # time of all servers that was no waiting
@@ -137,7 +137,7 @@ def join(table: PeriodTable, starts: Ints = _ALL) -> PeriodTable:
 
 
 def pool(table: PeriodTable, starts: Ints = _ALL) -> PeriodTable:
-    """Join groups of rows, of which all observations stay.
+    """Join groups of rows, and keep all observations.
 
     With the number n_i of observations of a row, and the distance d_i of their mean from the
     group's: M2 = sum M2_i + n_i d_i^2 and M3 = sum M3_i + 3 d_i M2_i + n_i d_i^3, and similarly for

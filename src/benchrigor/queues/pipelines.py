@@ -446,8 +446,8 @@ def find_bottleneck(
     Returns
     -------
     Bottleneck
-        The stage of lowest capacity, in items of the source. Its rivals are the stages whose
-        intervals do not lie above its own. Without rivals it is the bottleneck at the confidence
+        The stage of lowest capacity, in items of the source. Its rivals are the stages
+        with intervals not above its own. Without rivals it is the bottleneck at the confidence
         of the intervals, or better.
 
     Raises

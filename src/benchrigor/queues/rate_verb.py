@@ -10,16 +10,18 @@ from typing import Any
 import click
 
 from benchrigor.cli.exits import ExitCode
-from benchrigor.cli.options import details_option, json_option, setting, wants_details
-from benchrigor.cli.output import print_result, remark
+from benchrigor.cli.options import details_option, json_option, setting
+from benchrigor.cli.output import print_result, remark, shown_depth
 from benchrigor.cli.tables import plot_option, wants_picture, write_picture
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
+from benchrigor.layout import Page, join_pages
 from benchrigor.model import codec
 from benchrigor.queues.periods import METHODS
 from benchrigor.queues.picture import plot_rates
 from benchrigor.queues.recordings import PUBLISHED, RecordedEnd, Recording, rate_recording
-from benchrigor.queues.report import render_rates
+from benchrigor.queues.report import facts_of_rates
+from benchrigor.report.fact import page_of_facts, title
 
 
 @click.command(cls=Verb)
@@ -91,7 +93,7 @@ def rate(
         raise InvalidInput(f"--plot draws one end, found {names}: choose one with --end")
     unit = recording.head.unit or "items"
     print_result(
-        lambda: "\n\n".join(_text(found, recording.name, unit, target) for found in ends),
+        lambda: join_pages(_page(found, recording.name, unit, target) for found in ends),
         name=recording.name,
         unit=unit,
         unfinished_line=recording.unfinished and recording.unfinished.number,
@@ -99,17 +101,14 @@ def rate(
     )
     if wants_picture():
         (only,) = ends
-        title = _title(only, recording.name)
-        stretches = only.stretches()
-        write_picture(lambda: plot_rates(only.rates, stretches, unit=unit, title=title))
+        shown, stretches = _title(only, recording.name), only.stretches()
+        write_picture(lambda: plot_rates(only.rates, stretches, unit=unit, title=shown))
     click.get_current_context().exit(_code(ends))
 
 
-def _text(end: RecordedEnd, name: str, unit: str, target: float) -> str:
-    title = _title(end, name)
-    return render_rates(
-        end.rates, name=title, unit=unit, target=target, whole=wants_details(), **_throughput(end)
-    )
+def _page(end: RecordedEnd, name: str, unit: str, target: float) -> Page:
+    facts = facts_of_rates(end.rates, unit=unit, target=target, **_throughput(end))
+    return page_of_facts([title(_title(end, name)), *facts], shown_depth())
 
 
 def _throughput(end: RecordedEnd) -> dict[str, float | None]:

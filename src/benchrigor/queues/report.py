@@ -8,11 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from benchrigor.errors import BenchrigorError
-from benchrigor.layout import Page, Part, Title, page, row, table, wrapped
+from benchrigor.layout import Part, table, wrapped
 from benchrigor.model import Estimate, Notice
 from benchrigor.model.notice import Severity
 from benchrigor.model.text import show_estimate, show_scaled
@@ -25,7 +24,16 @@ from benchrigor.queues.data import (
     StageAdvice,
 )
 from benchrigor.queues.periods import BUSY_TIME, FEWEST_COUNTS, has_moved, share_of_waits
-from benchrigor.report.fact import Depth, Fact, known, marked_all, rows_of
+from benchrigor.report.fact import (
+    NOTICE,
+    Depth,
+    Fact,
+    known,
+    labelled,
+    list_rows,
+    noticed,
+    sentence,
+)
 from benchrigor.units import Scale, counted, many, percent, scale_for, shortened, show_value
 
 if TYPE_CHECKING:
@@ -58,27 +66,20 @@ _PROCESSES = {
 }
 
 
-def render_rates(
+def facts_of_rates(
     rates: Sequence[ServiceRate],
     *,
-    name: str = "",
     unit: str = "items",
     served_per_s: float | None = None,
     item_bytes: float | None = None,
     target: float | None = None,
-    whole: bool = True,
-) -> str:
-    """Return the service rates of a stage as plain text, up to 79 columns wide.
-
-    The last rate comes first, with its interval and the evidence for it. Phases follow, if there
-    are several, and then the Notices.
+) -> list[Fact]:
+    """Return the last rate of a stage, the evidence for it, its use, and the phases before.
 
     Parameters
     ----------
     rates
         From `benchrigor.queues.ServiceRateEstimator`, in order.
-    name
-        Of the stage; empty for no title.
     unit
         Name of the items, in the plural.
     served_per_s
@@ -87,44 +88,36 @@ def render_rates(
         Mean bytes of an item in that window, if known.
     target
         Relative half-width that was wanted, if known.
-    whole
-        Whether with notes and codes.
 
     Examples
     --------
     >>> from benchrigor.queues import ServiceRateEstimator
     >>> est = ServiceRateEstimator()
     >>> est.tell_many([45, 46] * 50, 0.1, blocked_s=0.009)
-    >>> print(render_rates(est.rates, served_per_s=455.0).splitlines()[-1])
-      served    455 items/s: utilisation 91%
+    >>> facts_of_rates(est.rates, served_per_s=455.0)[-1].text
+    '455 items/s: utilisation 91%'
     """
-    title: list[Part] = [Title(name)] if name else []
     if not rates:
-        return page([*title, *row("rate", ["no number: there is no period"])])
-    speed = speed_unit(unit)
-    facts = facts_of_rate(rates[-1], speed, served_per_s, item_bytes, target)
-    found = (rows_of(facts, Depth.PAGE), _phases(rates, speed), _notices(rates, whole=whole))
-    return page([*title, *chain(*found)])
-
-
-def facts_of_rate(
-    rate: ServiceRate,
-    speed: str,
-    served_per_s: float | None,
-    item_bytes: float | None,
-    target: float | None,
-) -> list[Fact]:
-    """Return the rate of a stage in a unit of speed, the evidence for it, and its use."""
+        return [labelled("rate", "no number: there is no period")]
+    rate, speed = rates[-1], speed_unit(unit)
     served = "" if served_per_s is None else _show_throughput(rate, speed, served_per_s)
-    return known(
-        Fact("rate", Depth.PAGE, "rate", _number(rate, speed), rate.estimate),
-        Fact("evidence", Depth.PAGE, "rate", _evidence(rate)),
-        Fact("converged", Depth.PAGE, "rate", _why_not_converged(rate, target), rate.reason),
-        Fact("service", Depth.PAGE, "service", _service(rate), rate.moments),
-        Fact("processor", Depth.PAGE, "processor", _processor(rate, speed), rate.cpu_rate),
-        Fact("bytes", Depth.PAGE, "bytes", _bytes(rate, item_bytes), item_bytes),
-        Fact("served", Depth.PAGE, "served", served, served_per_s),
-    )
+    notices = [notice for earlier in rates for notice in earlier.notices]
+    if rate.estimate is not None:
+        notices += rate.estimate.notices
+    latest = {notice.code: notice for notice in notices}  # with the figures of the last phase
+    return [
+        *known(
+            Fact("rate", Depth.PAGE, "rate", _number(rate, speed), rate.estimate),
+            Fact("evidence", Depth.PAGE, "rate", _evidence(rate)),
+            Fact("converged", Depth.PAGE, "rate", _why_not_converged(rate, target), rate.reason),
+            Fact("service", Depth.PAGE, "service", _service(rate), rate.moments),
+            Fact("processor", Depth.PAGE, "processor", _processor(rate, speed), rate.cpu_rate),
+            Fact("bytes", Depth.PAGE, "bytes", _bytes(rate, item_bytes), item_bytes),
+            Fact("served", Depth.PAGE, "served", served, served_per_s),
+            list_rows("phases", _phases(rates, speed)),
+        ),
+        *noticed(latest.values()),
+    ]
 
 
 def speed_unit(unit: str) -> str:
@@ -289,16 +282,6 @@ def _cells(
     )
 
 
-def _notices(rates: Sequence[ServiceRate], *, whole: bool) -> list[Part]:
-    """Show every code once, with the figures of the last phase that has it."""
-    notices = [notice for rate in rates for notice in rate.notices]
-    if rates[-1].estimate is not None:
-        notices += rates[-1].estimate.notices
-    latest = {notice.code: notice for notice in notices}
-    lines = marked_all(latest.values(), whole=whole)
-    return ["", *lines] if lines else []
-
-
 _LONGEST_NAME = 32
 _HEADER = ("", "stage", "servers", "serves/s", "{} interval", "per cpu s", "arrive/s", "used")
 _SIDES = "<<>><>>>"
@@ -307,18 +290,22 @@ _PER_S = "/s"
 _DELAYED = 0.05  # share of the busy time from which on waiting for a processor is reported
 
 
-def monitor_page(report: MonitorReport) -> Page:
-    """Return a row for every stage, and below them the remarks about the rates."""
-    lines = _stage_table(report.stages)
+def facts_of_monitor(report: MonitorReport) -> list[Fact]:
+    """Return a row for every stage, the remarks about their rates, and what watching took."""
+    bottleneck, cost = "", percent(report.cost_share)
     with suppress(BenchrigorError):  # too little is known yet
-        lines += wrapped(str(report.bottleneck()))
-    lines.append(f"watched for {report.watched_s:.3g} s at {percent(report.cost_share)} of a core")
-    if report.seeking:
-        lines.append(f"looking for a sampling period, {report.period_s} s at the moment")
-    lines += _grown(report.growths, report.fixed)
-    if report.failure is not None:
-        lines += wrapped(f"watched no more: {report.failure}")
-    return page(lines)
+        bottleneck = str(report.bottleneck())
+    seeking = f"looking for a sampling period, {report.period_s} s at the moment"
+    fixed = f"cannot grow, being no queues of queue or asyncio: {', '.join(report.fixed)}"
+    return known(
+        list_rows("stages", _stage_table(report.stages)),
+        sentence("bottleneck", bottleneck),
+        sentence("watched", f"watched for {report.watched_s:.3g} s at {cost} of a core"),
+        sentence("period", seeking * report.seeking),
+        *(sentence("grown", text) for text in _grown(report.growths)),
+        sentence("fixed", fixed * bool(report.fixed)),
+        sentence("failure", f"watched no more: {report.failure}" * bool(report.failure)),
+    )
 
 
 def _stage_table(stages: Sequence[WatchedStage]) -> list[Part]:
@@ -384,33 +371,30 @@ def _qualifications(stage: WatchedStage) -> Iterator[str]:
         yield f"waited {percent(rate.delay_share or 0.0)} of its busy time for a processor"
 
 
-def _grown(growths: Sequence[QueueGrowth], fixed: Sequence[str]) -> Iterator[Part]:
-    """Yield the lines about queues that were grown, and queues that cannot grow."""
+def _grown(growths: Sequence[QueueGrowth]) -> Iterator[str]:
+    """Say which queues were grown, and when."""
     for name in dict.fromkeys(growth.name for growth in growths):
         own = [growth for growth in growths if growth.name == name]
         times = ", ".join(f"{growth.at_s:.3g}" for growth in own)
-        yield from wrapped(
-            f"{name} was full, and grew from {own[0].before} to {own[-1].after} items, at {times} s"
-        )
-    if fixed:
-        yield from wrapped(f"cannot grow, being no queues of queue or asyncio: {', '.join(fixed)}")
+        sizes = f"{own[0].before} to {own[-1].after} items"
+        yield f"{name} was full, and grew from {sizes}, at {times} s"
 
 
-def advice_page(advice: PipelineAdvice) -> Page:
-    """Return the bottleneck of a pipeline, and below it a row of advice for every stage."""
+def facts_of_advice(advice: PipelineAdvice) -> list[Fact]:
+    """Return the bottleneck of a pipeline, and a row of advice for every stage."""
     asked = advice.source_rate
     rate = show_value(asked.value if isinstance(asked, Estimate) else asked, "items/s")
     first = advice.stages[0]
     used, blocked = map(percent, (first.replicas.utilisation, first.buffer.blocked_share))
-    header = ("stage", "used", "replicas", "room in each queue")
-    return page(
-        [
-            *wrapped(str(advice.bottleneck)),
-            f"to serve {rate} of the source, at most {used} used, {blocked} blocked:",
-            *table([header, *map(_advice_cells, advice.stages)], "<>><"),
-            *_warnings(advice.notices),
-        ]
-    )
+    names = ("stage", "used", "replicas", "room in each queue")
+    return [
+        sentence("bottleneck", str(advice.bottleneck)),
+        sentence(
+            "asked", f"to serve {rate} of the source, at most {used} used, {blocked} blocked:"
+        ),
+        list_rows("stages", table([names, *map(_advice_cells, advice.stages)], "<>><")),
+        *_warnings(advice.notices),
+    ]
 
 
 def _advice_cells(advice: StageAdvice) -> tuple[str, str, str, str]:
@@ -434,15 +418,14 @@ def _least(number: int | None, at_value: int | None) -> str:
     return "no size is enough" if at_value is None else f"{counted(at_value)} or more"
 
 
-def _warnings(notices: Iterable[Notice]) -> Iterator[Part]:
-    """Yield the lines of all but notes: the first with a code, and the stages with the same."""
+def _warnings(notices: Iterable[Notice]) -> Iterator[Fact]:
+    """Yield all but notes: the first with a code, and the stages with the same."""
     alike: dict[str, list[Notice]] = {}
     for notice in notices:
         if notice.severity is not Severity.NOTE:
             alike.setdefault(notice.code, []).append(notice)
-    for notices_of_code in alike.values():
-        first = notices_of_code[0]
-        stages = dict.fromkeys(str(notice.evidence.get("stage", "")) for notice in notices_of_code)
-        others = ", ".join([*stages][1:])
-        also = f" The same holds for {others}." if others else ""
-        yield from wrapped(f"{first.sentence}{also} [{first.code}]", "! ")
+    for first, *others in alike.values():
+        stages = dict.fromkeys(str(notice.evidence.get("stage", "")) for notice in others)
+        also = f" The same holds for {', '.join(stages)}." if stages else ""
+        text = f"{first.sentence}{also} [{first.code}]"
+        yield Fact(NOTICE, Depth.PAGE, "", text, first.severity)

@@ -240,7 +240,7 @@ class MonitorReport(Reported):
         Names of the queues that cannot be grown, of a monitor that was to grow them.
     """
 
-    _page = "benchrigor.queues.report:monitor_page"
+    _facts = "benchrigor.queues.report:facts_of_monitor"
 
     stages: tuple[WatchedStage, ...] = ()
     watched_s: float = 0.0

@@ -134,7 +134,7 @@ class FedQueue(PolledQueue):
 
 
 class PipeQueue(Wrapper):
-    """Stands in for a `multiprocessing.SimpleQueue`, whose methods always wait.
+    """Stands in for a `multiprocessing.SimpleQueue`: its methods always wait.
 
     It asks whether the pipe has something to read, or room; another process may be quicker then,
     and a message of more than `select.PIPE_BUF` bytes may wait for more room: both unseen. An item

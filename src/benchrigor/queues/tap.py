@@ -229,7 +229,7 @@ def _timed_if(must_wait: Callable[[], bool], method: Callable[..., Any], writer:
 def _resize(source: Any, move: Move) -> None:
     before = source.maxsize
     source._maxsize = move(before)
-    # A queue without a loop has had no waiter yet; one whose loop is closed will have none.
+    # A queue without a loop has had no waiter yet; one with a closed loop will have none.
     if source._loop is not None and source.maxsize > before:
         with suppress(RuntimeError):
             source._loop.call_soon_threadsafe(_wake, source, source.maxsize - before)

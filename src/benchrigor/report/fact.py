@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
 
 from benchrigor.codes import ALIKE
-from benchrigor.layout import Page, Part, page, row, table, wrapped
+from benchrigor.layout import Line, Page, Part, Title, page, row, table, wrapped
 from benchrigor.model.comparison import Verdict
 from benchrigor.model.decision import StopReason
+from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Code, Notice, Severity, is_of_modes, one_each
 from benchrigor.model.one_line import OneLine, Reported
 from benchrigor.model.run import RunRecord
+from benchrigor.model.text import show_interval
 from benchrigor.safe_text import escaped
+from benchrigor.stats.figures_at_full_speed import AT_FULL_SPEED
 from benchrigor.units import first_few, many
 
 _MARKS = {
@@ -52,12 +55,6 @@ def mark(text: str, severity: Severity) -> list[Part]:
     """Return a text after the mark of a severity."""
     sign, style = _MARKS[severity]
     return wrapped(text, f"  {sign} ", style=style)
-
-
-def marked_all(notices: Iterable[Notice], *, whole: bool) -> list[Part]:
-    """Return Notices with their codes; or only warnings and refusals, without codes."""
-    shown = (notice for notice in notices if whole or notice.severity is not Severity.NOTE)
-    return [line for notice in shown for line in marked(notice, with_code=whole)]
 
 
 def chosen(notices: Iterable[Notice]) -> list[Notice]:
@@ -101,19 +98,11 @@ def by_sentence(said: Iterable[tuple[str, str]], total: int) -> Iterator[str]:
         yield f"{whose}{text}"
 
 
-def warnings(
-    chosen: Iterable[Notice], *, in_turn: bool = False, reason: StopReason | None = None
-) -> list[Part]:
-    """Return the lines of a page about its Notices; ``reason`` is why the run ended."""
-    said = dict.fromkeys(sentence_of(notice, in_turn=in_turn, reason=reason) for notice in chosen)
-    return [part for text in said for part in mark(text, Severity.WARNING)]
-
-
 def sentence_of(notice: Notice, *, in_turn: bool = False, reason: StopReason | None = None) -> str:
     """Return the sentence of a page about a Notice; empty if the page omits it.
 
-    A larger budget does not lengthen a run that ended before its budget, or by itself. What was
-    measured in turn is not advised to do so. For files without raw readings, the cure depends on
+    A larger budget does not lengthen a run that ended before its budget, or by itself. Runs in
+    turn get no advice to take turns. For files without raw readings, the cure depends on
     the tool. What failed, why runs are not compared, and modes that are far apart are said in full.
     """
     if notice.code is Code.NO_RAW_READINGS:
@@ -150,6 +139,33 @@ class Depth(enum.IntEnum):
     EXPLAIN = 3  # a step of ``explain``, alone
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure(OneLine):
+    """A number, or words instead of it, and its comparison; ``place`` is of a ranking."""
+
+    name: str
+    file: str = ""
+    metric: str = ""
+    place: str = ""
+    statistic: str = "mean"
+    estimate: Estimate | None = None
+    instead: str = "no number"
+    unit: str = ""
+    ratio: Estimate | None = None
+    change: str = ""  # the ratio in words
+    verdict: str = ""
+    scope: str = ""  # of the verdict, if not the code
+
+    @property
+    def shown(self) -> tuple[str, str]:
+        """The value with its unit, and the interval."""
+        if self.estimate is None:
+            return self.instead, ""
+        value, _, interval = show_interval(self.estimate, self.unit).rpartition(" [")
+        is_moved = self.estimate.method.startswith(AT_FULL_SPEED)
+        return f"{value} {AT_FULL_SPEED}" if is_moved else value, f"[{interval}"
+
+
 @dataclass(frozen=True, slots=True)
 class Fact(OneLine):
     """One thing that was found.
@@ -179,6 +195,8 @@ class Fact(OneLine):
         Of the Notices that it replaces, so that a report does not repeat them.
     table
         In place of the text.
+    figures
+        The same as rows of values, for Markdown and CSV.
     """
 
     key: str
@@ -189,6 +207,10 @@ class Fact(OneLine):
     rows: tuple[tuple[str, ...], ...] = ()
     codes: tuple[Code, ...] = ()
     table: tuple[Part, ...] = ()
+    figures: tuple[Figure, ...] = ()
+
+
+HEAD, ADVICE, NOTICE = "head", "advice", "notice"  # keys of facts that have a place of their own
 
 
 def facts_of(result: Reported) -> list[Fact]:
@@ -211,9 +233,9 @@ def facts_of(result: Reported) -> list[Fact]:
     return facts
 
 
-def page_of(result: Reported) -> Page:
-    """Return the page of a result."""
-    return page_of_facts(facts_of(result))
+def page_of(result: Reported, depth: Depth = Depth.PAGE) -> Page:
+    """Return the page of a result, or with `Depth.DETAILS` its whole report."""
+    return page_of_facts(facts_of(result), depth)
 
 
 def page_of_facts(facts: Iterable[Fact], depth: Depth = Depth.PAGE) -> Page:
@@ -226,14 +248,62 @@ def sentence(key: str, text: str) -> Fact:
     return Fact(key, Depth.PAGE, "", text)
 
 
+def labelled(label: str, *parts: str, depth: Depth = Depth.PAGE) -> Fact:
+    """Return a fact that is said in a row with a label, of the parts that are not empty."""
+    return Fact(label, depth, label, "; ".join(filter(None, parts)))
+
+
 def warn(text: str) -> Fact:
-    """Return a warning of a page, which names what it concerns."""
+    """Return a warning of a page, which names its subject."""
     return Fact("warning", Depth.PAGE, "", text, Severity.WARNING)
 
 
-def list_rows(key: str, parts: Iterable[Part]) -> Fact:
+def list_rows(key: str, parts: Iterable[Part], figures: Iterable[Figure] = ()) -> Fact:
     """Return a fact of a page that is a table."""
-    return Fact(key, Depth.PAGE, "", "", table=tuple(parts))
+    return Fact(key, Depth.PAGE, "", "", table=tuple(parts), figures=tuple(figures))
+
+
+def title(name: str) -> Fact:
+    """Return the name of a result above its page; nothing without a name."""
+    return list_rows("title", [Title(name)] if name else [])
+
+
+def head(text: str, value: object = None) -> Fact:
+    """Return the sentence that a page begins with."""
+    return Fact(HEAD, Depth.PAGE, "", text, value)
+
+
+def advised(
+    notices: Iterable[Notice],
+    *,
+    most: int | None = None,
+    in_turn: bool = False,
+    reason: StopReason | None = None,
+) -> list[Fact]:
+    """Return the advice of a page, the weightiest first; a whole report has the Notices instead.
+
+    A page has room for the ``most`` sentences, and counts the others. It always says that runs
+    failed, since errors are among their answers. A missed target has its own row, so it weighs
+    less. ``reason`` is why the run ended.
+    """
+
+    def weight(notice: Notice) -> tuple[bool, ...]:
+        is_refusal = notice.severity is Severity.REFUSAL
+        is_failure = notice.code is Code.FAILED_RUNS
+        is_of_target = notice.code is Code.NOT_CONVERGED
+        return not is_failure, not is_refusal, not is_of_modes(notice), is_of_target
+
+    order = sorted(chosen(notices), key=weight)
+    said = [sentence_of(notice, in_turn=in_turn, reason=reason) for notice in order]
+    shown = [*dict.fromkeys(filter(None, said))]
+    if most is None:
+        most = len(shown)
+    else:
+        most += sum(notice.code is Code.FAILED_RUNS for notice in order)
+    facts = [Fact(ADVICE, Depth.PAGE, "", text, Severity.WARNING) for text in shown]
+    more = f"{many(len(facts[most:]), 'more warning')}: --details" * bool(facts[most:])
+    count = Fact(ADVICE, Depth.PAGE, "", "", table=tuple(wrapped(more, "    ")))
+    return [*facts[:most], *known(count), *deeper(facts[most:])]
 
 
 def step(key: str, text: str, *rows: tuple[str, ...]) -> Fact:
@@ -243,7 +313,7 @@ def step(key: str, text: str, *rows: tuple[str, ...]) -> Fact:
 
 def known(*facts: Fact) -> list[Fact]:
     """Keep the facts that say something."""
-    return [fact for fact in facts if fact.text or fact.table]
+    return [fact for fact in facts if fact.text or fact.table or fact.figures]
 
 
 def told_by(
@@ -255,21 +325,36 @@ def told_by(
     """Return the Notices as facts, but for those that other facts replace."""
     told = {code for fact in facts for code in fact.codes}
     return [
-        Fact("notice", depth, label, str(notice), notice)
+        Fact(NOTICE, depth, label, str(notice), notice)
         for notice in notices
         if notice.code not in told
     ]
 
 
-def rows_of(facts: Iterable[Fact], depth: Depth, *, width: int = _LABEL) -> list[Part]:
+def noticed(notices: Iterable[Notice]) -> list[Fact]:
+    """Return Notices: a page has warnings and refusals in full, a whole report all, with codes."""
+    notices = [*notices]
+    asking = [notice for notice in notices if notice.severity is not Severity.NOTE]
+    warned = [Fact(ADVICE, Depth.PAGE, "", notice.sentence, notice.severity) for notice in asking]
+    return [*told_by((), notices), *warned]
+
+
+def rows_of(facts: Iterable[Fact], depth: Depth) -> list[Part]:
     """Return the rows of a page, down to a depth; the whole report has codes of Notices."""
     lines, before = list[Part](), ""
-    shown = [fact for fact in facts if Depth.LINE < fact.depth <= depth]
-    labels = (len(fact.label) + 1 for fact in shown if not isinstance(fact.value, Notice))
-    width = max([width, *labels])
+    shown = [
+        fact
+        for fact in facts
+        if Depth.LINE < fact.depth <= depth and (fact.key != ADVICE or depth is Depth.PAGE)
+    ]
+    labels = (len(fact.label) + 2 for fact in shown if not isinstance(fact.value, Notice))
+    width = max([_LABEL, *labels])
     for fact in shown:
+        colour = _COLOURS.get(fact.value, "") if isinstance(fact.value, Verdict) else ""
         if isinstance(fact.value, Notice):
             lines += marked(fact.value, fact.label)
+        elif fact.key == HEAD:
+            lines.append(Line(fact.text, hanging=2, style=f"bold {colour}".rstrip()))
         elif isinstance(fact.value, Severity):
             lines += mark(fact.text, fact.value)
         elif not fact.label:
@@ -277,8 +362,7 @@ def rows_of(facts: Iterable[Fact], depth: Depth, *, width: int = _LABEL) -> list
         else:
             codes = "".join(f" [{code}]" for code in fact.codes) * (depth >= Depth.DETAILS)
             label = "" if fact.label == before else fact.label
-            style = _COLOURS.get(fact.value, "") if isinstance(fact.value, Verdict) else ""
-            lines += row(label, [f"{fact.text}{codes}"], width=width, style=style)
+            lines += row(label, [f"{fact.text}{codes}"], width=width, style=colour)
             lines += _below(fact, " " * (width + 2))
             before = fact.label
     return lines
@@ -287,7 +371,7 @@ def rows_of(facts: Iterable[Fact], depth: Depth, *, width: int = _LABEL) -> list
 def steps_of(facts: Iterable[Fact]) -> list[Part]:
     """Return the numbered steps of an explanation, with the figures of each below it."""
     lines = list[Part]()
-    for number, fact in enumerate((each for each in facts if each.depth is Depth.EXPLAIN), 1):
+    for number, fact in enumerate((fact for fact in facts if fact.depth is Depth.EXPLAIN), 1):
         lines += [*wrapped(fact.text, f"{number:>2}. "), *_below(fact, " " * 6)]
     return lines
 
@@ -306,27 +390,6 @@ def _below(fact: Fact, indent: str) -> list[Part]:
             else wrapped(name, f"{indent}· ")
         )
     ]
-
-
-def advice_on(
-    notices: Sequence[Notice], *, in_turn: bool = False, reason: StopReason | None = None
-) -> list[Part]:
-    """Return the one advice of a page, of its weightiest Notice, and how many more there are.
-
-    A missed target has its own row, so what else there is weighs more. Of failed runs every page
-    has this: their number says that errors are among the answers.
-    """
-
-    def weight(notice: Notice) -> tuple[bool, bool, bool]:
-        is_refusal = notice.severity is Severity.REFUSAL
-        return not is_refusal, not is_of_modes(notice), notice.code is Code.NOT_CONVERGED
-
-    failed = [notice for notice in notices if notice.code is Code.FAILED_RUNS]
-    others = sorted((each for each in notices if each not in failed), key=weight)
-    more = len(others) - 1
-    rest = f"{many(more, 'more warning')}: --details" if more > 0 else ""
-    told = [*failed, *others[:1]]
-    return [*warnings(told, in_turn=in_turn, reason=reason), *wrapped(rest, "    ")]
 
 
 def deeper(facts: Iterable[Fact]) -> list[Fact]:

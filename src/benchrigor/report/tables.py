@@ -7,35 +7,52 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
 
 from benchrigor.errors import BenchrigorError
-from benchrigor.layout import table
+from benchrigor.layout import Part, table
 from benchrigor.model import Estimate, Metric, RunRecord
-from benchrigor.model.comparison import SuiteComparison, Verdict, mean_change
-from benchrigor.model.notice import Code
+from benchrigor.model.comparison import Comparison, Family, Ranked, SuiteComparison, Verdict
+from benchrigor.model.notice import Code, Notice, Severity, is_of_modes
 from benchrigor.model.run import FILE
 from benchrigor.model.text import (
     PEAK_MEMORY,
+    no_number,
     say_end,
     show_peak_memory,
     show_plus_minus,
     show_short,
 )
 from benchrigor.report.fact import (
+    ADVICE,
     Depth,
     Fact,
+    Figure,
+    advised,
     by_sentence,
     chosen,
     chosen_of_run,
+    head,
     known,
     list_rows,
     sentence,
     sentence_of,
+    told_by,
     warn,
+)
+from benchrigor.report.facts.comparison_facts import (
+    facts_of_family,
+    geometric_mean,
+    judged,
+    rule_of_verdicts,
 )
 from benchrigor.report.facts.number_facts import just_now, notes_on, show_number
 from benchrigor.stats.readings.asked_readings import asked_half_width
-from benchrigor.units import counted, first_few, many, percent, show_value
+from benchrigor.units import counted, first_few, percent, show_value
+
+if TYPE_CHECKING:
+    from benchrigor.session.pairs.ranking import Ranking
 
 _LISTED_FILES = 10  # names of benchmarks that a file lacks
 _MARK = "~"  # Before an observed median in place of an estimate
@@ -49,91 +66,88 @@ def facts_of_suites(suites: SuiteComparison) -> list[Fact]:
 
     For two files, changes have intervals; more files leave no room for intervals.
     """
-    names, files = suites.names, [*suites.refused]
-    columns = [
-        ["benchmark", *names, "geometric mean"],
-        [suites.baseline, *(_base(suites, name) for name in names), ""],
-    ]
-    for file in files:
-        cells, mean = [_cells(suites, file, name) for name in names], mean_of(suites, file)
-        if len(files) == 1:
-            changes, verdicts = zip(*cells, strict=True)
-            columns += [[file, *changes, mean], ["verdict", *verdicts, ""]]
-        else:
-            short = (", ".join((change.partition(" [")[0], verdict)) for change, verdict in cells)
-            columns.append([file, *(cell.strip(", ") for cell in short), mean])
-    rows = [*zip(*columns, strict=True)]
-    shown = table(rows if suites.families else rows[:-1], "<" * len(columns))
+    files = [*suites.refused]
+    names = ("benchmark", suites.baseline, *files, "verdict" * (len(files) == 1))
+    figures = {(figure.name, figure.file): figure for figure in _figures_of(suites)}
+    rows = [(name, *_cells_of(figures, name, suites)) for name in suites.names]
     return known(
-        list_rows("benchmarks", shown),
-        *(sentence("rule", text) for text in said_of(suites)),
-        *map(warn, warnings_of(suites)),
+        list_rows("benchmarks", table([names, *rows], "<" * len(names)), figures.values()),
+        *(sentence("rule", text) for text in _said_of(suites)),
+        *map(warn, by_sentence(_warnings_of(suites), len(suites.names))),
+        *_each_file(suites),
     )
 
 
-def said_of(suites: SuiteComparison) -> Iterator[str]:
+def _each_file(suites: SuiteComparison) -> Iterator[Fact]:
+    """Yield the comparisons of each file by itself, or why it has none, for a whole report."""
+    for file, refused in suites.refused.items():
+        family = suites.families.get(file)
+        if family is not None:
+            yield from _table_within(family, f"{file} against {suites.baseline}", Depth.DETAILS)
+            continue
+        for name, notice in refused.items():
+            yield from told_by((), [notice], f"{name} in {file}: ")
+
+
+def _table_within(family: Family, title: str, depth: Depth) -> list[Fact]:
+    """Return the table of a family below another table, which has its rows of values."""
+    facts = [list_rows("title", ["", title]), *facts_of_family(family)]
+    return [replace(fact, depth=depth, figures=()) for fact in facts]
+
+
+def _cells_of(
+    figures: Mapping[tuple[str, str], Figure], name: str, suites: SuiteComparison
+) -> list[str]:
+    """Show a benchmark in the first file, its change in each other one, and the verdict on it."""
+    base = figures[name, suites.baseline]
+    first = base.instead
+    if base.estimate is not None:
+        first = show_value(base.estimate.value, base.unit)
+    lacking = Figure(name=name, instead="-")
+    found = [figures.get((name, file), lacking) for file in suites.refused]
+    changes = [figure.change or figure.instead for figure in found]
+    if len(found) == 1:
+        return [first, *changes, found[0].verdict]
+    short = (change.partition(" [")[0] for change in changes)
+    cells = (f"{change}, {figure.verdict}" for change, figure in zip(short, found, strict=True))
+    return [first, *(cell.strip(", ") for cell in cells), ""]
+
+
+def _said_of(suites: SuiteComparison) -> Iterator[str]:
     """Count the verdicts by kind, state their rules, and name the missing benchmarks."""
     for file, family in suites.families.items():
         counts = Counter(family.verdicts.values())
         shown = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
         scopes = {one.scope for one in family.comparisons.values()}
-        yield f"{file}: {shown}{f' in {max(scopes)}' if any(scopes) else ''}"
-    yield from _say_rule(suites)
+        where = f" in {max(scopes)}" if any(scopes) else ""
+        yield "; ".join(filter(None, (f"{file}: {shown}{where}", geometric_mean(family))))
+    yield rule_of_verdicts(suites.families.values())
     for file, names in suites.missing.items():
         if names:
             yield f"Not in {file}: {first_few(names, _LISTED_FILES)}."
 
 
-def warnings_of(suites: SuiteComparison) -> Iterator[str]:
-    """Yield every warning once, with its benchmarks unless it concerns all."""
-    return by_sentence(_warnings_of(suites), len(suites.names))
-
-
-def mean_of(suites: SuiteComparison, file: str) -> str:
-    """Show the geometric mean of the ratios of a file."""
-    family = suites.families.get(file)
-    if family is None or family.summary is None:
-        return ""
-    first = next(iter(family.comparisons.values()))
-    return mean_change(family.summary, first.readings_in, first.direction)
-
-
-def _base(suites: SuiteComparison, name: str) -> str:
-    """Show the figure of a benchmark in the first file."""
-    for family in suites.families.values():
-        found = family.comparisons.get(name)
-        if found is not None and found.baseline is not None:
-            return show_value(found.baseline.value, found.readings_in)
-    return held_in(suites, suites.baseline, name) or "no number"
-
-
-def held_in(suites: SuiteComparison, file: str, name: str) -> str:
-    """Show the first figure that a file without raw readings has of a benchmark."""
-    figures = suites.figures[file].get(name, {})
-    return next((f"{figure} {value:.4g}" for figure, value in figures.items()), "")
-
-
-def _cells(suites: SuiteComparison, file: str, name: str) -> tuple[str, str]:
-    """Show the change of a benchmark from the first file, and the verdict on it."""
-    family = suites.families.get(file)
-    if family is not None and name in family.comparisons:
-        return family.comparisons[name].show_change(), str(family.verdicts[name])
-    if name in suites.refused[file]:
-        return held_in(suites, file, name) or "-", "no verdict"
-    return "-", ""
-
-
-def _say_rule(suites: SuiteComparison) -> Iterator[str]:
-    families = suites.families.values()
-    compared = [comparison for family in families for comparison in family.comparisons.values()]
-    if not compared:
-        return
-    confidence, margin = percent(compared[0].confidence, digits=10), percent(compared[0].margin)
-    rate = percent(next(iter(families)).rate)
-    yield (
-        f"{confidence} intervals, margin {margin}, false discoveries at most {rate} of "
-        f"{many(len(compared), 'comparison')}"
-    )
+def _figures_of(suites: SuiteComparison) -> Iterator[Figure]:
+    """Yield a row per benchmark and file, with its ratio to the first file and its verdict."""
+    for name in suites.names:
+        found = {
+            file: family.comparisons[name]
+            for file, family in suites.families.items()
+            if name in family.comparisons
+        }
+        usual, first = Figure(name=name), next(iter(found.values()), None)
+        if first is not None:
+            usual = replace(usual, statistic=first.statistic, unit=first.readings_in)
+        for file in (suites.baseline, *suites.refused):
+            held = suites.figures[file].get(name, {}).items()
+            shown = next((f"{figure} {value:.4g}" for figure, value in held), "")
+            row = replace(usual, file=file, instead=shown or "no number")
+            if file == suites.baseline:
+                yield replace(row, estimate=None if first is None else first.baseline)
+            elif (pair := found.get(file)) is not None:
+                yield judged(row, pair, suites.families[file].verdicts[name])
+            elif name in suites.refused[file]:
+                yield replace(row, instead=shown or "-", verdict="no verdict")
 
 
 def _warnings_of(suites: SuiteComparison) -> Iterator[tuple[str, str]]:
@@ -191,19 +205,20 @@ def facts_of_runs(
         group = groups[index] if groups else ""
         rows.append((f"{place}{record.name}", group, *_numbers(record), *_basis(record)))
     is_marked = any(row[2].startswith(_MARK) for row in rows)
-    return known(
-        list_rows("runs", table(rows, "<<<<><")),
+    notes = [
         *_notes_on(rows[1:], statistic),
-        sentence("observed", f"{_MARK} observed median, no interval" * is_marked),
+        *[f"{_MARK} observed median, no interval"] * is_marked,
+    ]
+    return known(
+        list_rows("runs", [*table(rows, "<<<<><"), *notes]),
         *map(warn, _warnings(records, worded, in_turn=in_turn)),
     )
 
 
-def _notes_on(rows: Sequence[Sequence[str]], statistic: str) -> list[Fact]:
-    """Explain the numbers of a table, of which the third column is at full speed."""
+def _notes_on(rows: Sequence[Sequence[str]], statistic: str) -> list[str]:
+    """Explain the numbers of a table; those in its third column are at full speed."""
     corrected = statistic if any(row[2] and row[3] for row in rows) else ""
-    notes = notes_on((cell for row in rows for cell in row[2:4]), corrected=corrected)
-    return [sentence("columns", note) for note in notes]
+    return notes_on((cell for row in rows for cell in row[2:4]), corrected=corrected)
 
 
 def facts_of_ranking(runs: Mapping[str, RunRecord]) -> list[Fact]:
@@ -234,7 +249,7 @@ def _compare_best(runs: Mapping[str, RunRecord], ranked: Sequence[str]) -> Itera
 
 
 def _numbers(record: RunRecord) -> tuple[str, str]:
-    """Show the number of a run, or its readings in place of it, and what it was just now."""
+    """Show the number of a run, or its readings in place of it, and the number just now."""
     analysis = record.analysis()
     observed = None if analysis is None else analysis.observed
     if analysis is not None and analysis.headline is not None:
@@ -276,45 +291,116 @@ def _warnings(
     return by_sentence(said, len(records))
 
 
-def facts_of_commands(
-    records: Mapping[str, RunRecord],
-    estimates: Mapping[str, Estimate | None],
-    places: Mapping[str, str] | None = None,
-    *,
-    spent: Sequence[Metric] = (),
+def facts_of_places(
+    places: Sequence[Ranked], notices: Sequence[Notice], *, statistic: str | None, unit: str
 ) -> list[Fact]:
-    """Return headlines and measured times by command, and whether a target was reached.
+    """Return the places of a ranking, with their Notices, and Notices of all together."""
+    figure = Figure(name="", statistic=statistic or "mean", unit=unit)
+    figures = [
+        replace(figure, name=one.name, place=f"{one.place}.", estimate=one.estimate)
+        for one in places
+    ]
+    levels = (f"{percent(one.estimate.confidence, digits=10)} interval" for one in places)
+    rows = [("", "name", "estimate", next(levels, ""))]
+    rows += [(row.place, row.name, *row.shown) for row in figures]
+    own = [(one.name, notice) for one in places for notice in one.estimate.notices]
+    # A Notice of the ranking names the results with modes.
+    every = [*notices, *(notice for _, notice in own if not is_of_modes(notice))]
+    return [
+        list_rows("places", table(rows, "><<<"), figures),
+        *told_by((), notices),
+        *(fact for name, notice in own for fact in told_by((), [notice], f"{name}: ")),
+        *advised(every),
+    ]
+
+
+def facts_of_commands(
+    records: Mapping[str, RunRecord], found: Family | Ranking, *, spent: Sequence[Metric] = ()
+) -> list[Fact]:
+    """Return how commands compare, their headlines and measured times, and what to do.
 
     Parameters
     ----------
     records
         Of the commands by name; not empty.
-    estimates
-        The times that their ratios are of, None for those without a number.
-    places
-        Of a ranking; None to number the commands as they were given.
+    found
+        Their ranking, or their comparisons with a baseline, judged together.
     spent
         Their processor times.
     """
+    ordered, changes = records, list[Fact]()
+    if isinstance(found, Family):
+        compared, verdicts = found.comparisons, found.verdicts
+        places = {name: f"{number}." for number, name in enumerate(records, start=1)}
+        first = next(iter(compared.values()))
+        estimates = {name: pair.candidate for name, pair in compared.items()}
+        estimates |= {first.names[0]: first.baseline}
+        title = f"change from {first.names[0]}"
+        changes = _table_within(replace(found, notices=()), title, Depth.PAGE)
+    else:
+        compared, places = found.against_first, {one.name: f"{one.place}." for one in found.places}
+        best = (one.name for one in found.places if one.place == 1)
+        verdicts = dict.fromkeys(best, Verdict.UNDECIDED)
+        estimates = {one.name: one.estimate for one in found.places}
+        ordered = {name: records[name] for name in dict.fromkeys([*places, *records])}
+    heads = [*_answers(compared, verdicts)]
+    lines = [*[""] * bool(heads), *_table_of_commands(ordered, estimates, places, spent)]
+    figures = [
+        Figure(
+            name=name,
+            statistic=record.options.statistic,
+            estimate=estimates.get(name),
+            unit="s",
+            ratio=compared[name].ratio if name in compared else None,
+            verdict=str(found.verdicts.get(name, "")) if isinstance(found, Family) else "",
+        )
+        for name, record in ordered.items()
+    ]
+    return [
+        *heads,
+        list_rows("commands", lines, figures),
+        *known(Fact("target", Depth.PAGE, "target", _target(records, estimates))),
+        *changes,
+        *told_by((), found.notices),
+        *advised(found.notices, in_turn=True),
+        *(
+            Fact(ADVICE, Depth.PAGE, "", f"{name}: {no_number(lacking.notices)}", Severity.WARNING)
+            for name, record in records.items()
+            if (lacking := record.analysis()) and lacking.estimate is None and lacking.notices
+        ),
+    ]
+
+
+def _answers(compared: Mapping[str, Comparison], verdicts: Mapping[str, Verdict]) -> Iterator[Fact]:
+    """Say how commands compare with the baseline or the fastest one, judged together."""
+    for name, comparison in islice(compared.items(), _MOST_SENTENCES):
+        yield head(str(replace(comparison, verdict=verdicts.get(name, comparison.verdict))))
+    more = len(compared) - _MOST_SENTENCES
+    yield from [sentence("more", f"and {more} more")] * (more > 0)
+
+
+def _table_of_commands(
+    records: Mapping[str, RunRecord],
+    estimates: Mapping[str, Estimate | None],
+    places: Mapping[str, str],
+    spent: Sequence[Metric],
+) -> list[Part]:
+    """Return a row of numbers for each command, in order."""
     is_paced = _are_paced(records, estimates)
     statistic = next(iter(records.values())).options.statistic
     titles = [metric.name.removesuffix("_time") for metric in spent]
     rows: list[tuple[str, ...]] = [
         ("command", "", statistic, "just now", *titles, "memory", "failed")
     ]
-    for index, (name, record) in enumerate(records.items(), start=1):
+    for name, record in records.items():
         estimate, numbers = estimates.get(name), ("", "no number")
         if estimate is not None:
             numbers = _numbers(record) if is_paced else ("", show_short(estimate, "s"))
         seconds = [_show_figure(record.estimate(metric.name), "s") for metric in spent]
         memory = show_peak_memory(record.facts) if PEAK_MEMORY in record.facts else ""
-        place = f"{index}." if places is None else places.get(name, "-")
+        place = places.get(name, "-")
         rows.append((f"{place} {name}", "", *numbers, *seconds, memory, _failed(record)))
-    return known(
-        list_rows("commands", table(rows, "<" * len(rows[0]))),
-        Fact("target", Depth.PAGE, "target", _target(records, estimates)),
-        *_notes_on(rows[1:], statistic),
-    )
+    return [*table(rows, "<" * len(rows[0])), *_notes_on(rows[1:], statistic)]
 
 
 def _failed(record: RunRecord) -> str:

@@ -50,7 +50,7 @@ class Goal(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its name."""
 
     @property
     def options(self) -> Options:
@@ -79,7 +79,7 @@ class Goal(Protocol):
         """Raise InvalidInput if the result of a plan is impossible."""
 
     def take(self, finished: Any, engine: Engine[Any]) -> None:
-        """Add the result of a plan, whose time the engine has counted."""
+        """Add the result of a plan; the engine has counted its time."""
 
     def look(self, *, fully: bool) -> None:
         """Analyse the readings so far; if not ``fully``, only for the display of progress."""

@@ -44,7 +44,7 @@ _FEWEST_TO_KEEP = {INTERPRETER: 100}  # a twentieth of a second of references in
 def levels_of(rounds: Sequence[Round], *, to_keep: bool = False) -> dict[str, tuple[float, float]]:
     """Return the fastest level of the reference in these rounds and its share, by kind of work.
 
-    Kinds of which too few references were measured are left out; for other runs to build on, a
+    Kinds with too few references are left out; for other runs to build on, a
     few references of a short run are luck.
     """
     found = {}

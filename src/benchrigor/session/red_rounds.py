@@ -275,7 +275,7 @@ def say_left_out(red: int, rounds: int) -> tuple[Notice, ...]:
 def segments_of(finished: Round, *, whole: bool = False) -> Segments:
     """Divide a round's wall time into segments: as delay was measured, or else of 2 ms.
 
-    A round whose readings are not its wall time, part by part, is one segment.
+    A round is one segment if its readings are not its wall time, part by part.
     """
     measured, seconds = finished.delays, _reading_seconds(finished)
     duration_s = None if measured is None else measured.duration_s

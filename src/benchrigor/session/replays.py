@@ -59,7 +59,7 @@ def recording_of(
 
 
 def asked_anew(readings: Readings, options: Options) -> Readings:
-    """Return recorded readings of which these options ask, whatever their run asked."""
+    """Return recorded readings as these options ask, whatever their run asked."""
     detector = detector_named(options.detector)
     return replace(readings, options=options, detector=detector).stated()
 

@@ -1,6 +1,6 @@
 """Whose turn is next, and how much of it: one subject alone, two in blocks, several in rotation.
 
-A schedule sees durations, counts and widths. A ratio that it saw could choose what is measured.
+A schedule sees durations, counts and widths. A ratio that it saw could steer the measurement.
 """
 
 from __future__ import annotations
@@ -248,7 +248,7 @@ class Race:
 
     The first six blocks hold all benchmarks. Then a block has the benchmark with the least time to
     go, and further ones until they take as long as its processes need to start. It sees widths and
-    durations; a ratio that it saw could choose what is measured.
+    durations; a ratio that it saw could steer the measurement.
 
     Parameters
     ----------

@@ -464,7 +464,7 @@ class Session:
 
     @contextmanager
     def undoing(self) -> Iterator[None]:
-        """Forget what was kept inside if an error ends it, as a transaction of the store does."""
+        """Forget all that was kept inside if an error ends it, as transactions of the store do."""
         before = self._run_id, self._kept
         try:
             yield

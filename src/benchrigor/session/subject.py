@@ -59,7 +59,7 @@ from benchrigor.stats.wps.work_schedule import NextWork
 
 
 class Subject:
-    """One subject that is measured alone: what it has given, and what that shows.
+    """One subject that is measured alone: its readings and their analysis.
 
     It takes the parameters of `Session`, and these:
 
@@ -138,7 +138,7 @@ class Subject:
         return {self.name: self.headway(engine)}
 
     def headway(self, engine: Engine[Subject]) -> Headway:
-        """Return what a schedule sees of it."""
+        """Return its state, as a schedule sees it."""
         last = self.rounds[-1] if self.rounds else None
         many = [metric for metric in self.by_name.values() if metric.unit.many]
         restarted = [metric for metric in many if metric.unit.restarted]
@@ -251,8 +251,8 @@ class Subject:
         """Whether more readings would narrow no headline by a tenth."""
         if progress.elapsed_s < SETTLED_S:
             return False
-        required = [each for each in progress.analyses if each.metric.must_satisfy]
-        paces = [each.pace for each in self._with_pace(required, self._counted_rounds())]
+        required = [analysis for analysis in progress.analyses if analysis.metric.must_satisfy]
+        paces = [analysis.pace for analysis in self._with_pace(required, self._counted_rounds())]
         return all(
             pace is not None and pace.blocks >= FEWEST_BLOCKS and pace.reducible <= LITTLE
             for pace in paces
@@ -271,7 +271,9 @@ class Subject:
             "rejected_rounds": self._rejected,
             "analyses": analyses,
             "widths": tuple(
-                _width_of(each, self.options) for each in analyses if each.metric.must_satisfy
+                _width_of(analysis, self.options)
+                for analysis in analyses
+                if analysis.metric.must_satisfy
             ),
             "agreed": all(metric.agreed for metric in required),
             "reading_s": self._reading_s,

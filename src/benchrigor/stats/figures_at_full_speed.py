@@ -55,7 +55,7 @@ def _interval(estimate: Estimate, value: float, own: float, freedom: float, pace
 def pieces_at_full_speed(estimate: Estimate, pace: Pace) -> Estimate | None:
     """Return the estimate of a run in pieces, from their levels at full speed.
 
-    The part that the reference does not explain is in the differences between the levels, whose
+    The part that the reference does not explain is in the differences between the levels; their
     mean has Student's t. None with fewer than two.
     """
     at_full = np.array([level for level in pace.by_piece if level is not None])

@@ -155,7 +155,7 @@ def pace_of(
 
     A known ``sensitivity`` refers to whole readings, and is used unchanged.
 
-    None with fewer than 3 segments whose references were not interrupted.
+    None with fewer than 3 segments of references that were not interrupted.
     """
     segments = _leave_whole(segments)
     if segments.level.size < FEWEST:
@@ -506,7 +506,7 @@ def command_pace(
     Returns
     -------
     Pace or None
-        None with fewer than 4 starts, and of commands whose threads had work at once.
+        None with fewer than 4 starts, and of commands with several threads at work.
     """
     starts = invocations.starts
     relative = starts[COMMAND_CPU] / full_s[COMMAND_CPU]
@@ -558,7 +558,7 @@ def _command_levels(
     share = float(waiting.mean())
     most = max(level(busy / slower + np.where(waiting, rest - full_rest_s, 0.0)), least)
     common = of_starts.mean() + of_starts.std() / math.sqrt(of_starts.size - 1.0) - full_rest_s
-    # Of a sleep nearly all of it. A sleep of which the kernel counts a part as delay is rare.
+    # Of a sleep nearly all of it. The kernel rarely counts a part of a sleep as delay.
     hardly_hit = 1.0 - _LEAST_HIT ** (1.0 / of_starts.size)
     floor = np.quantile(rest[waiting], hardly_hit) - of_starts.min()
     low = max(most - share * max(float(common), 0.0), least + share * float(floor), least)

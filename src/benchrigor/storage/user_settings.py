@@ -1,4 +1,4 @@
-"""What a user and a project keep: full speeds of machines, defaults of options, metrics."""
+"""Settings of users and projects: full speeds of machines, defaults of options, metrics."""
 
 from __future__ import annotations
 

@@ -464,7 +464,7 @@ class _Series:
         return np.asarray(series)
 
     def _switching(self, n: int) -> Floats:
-        """Draw a symmetric Markov chain of -1 and 1 whose autocorrelation at lag k is phi**k."""
+        """Draw a symmetric Markov chain of -1 and 1 with the autocorrelation phi**k at lag k."""
         changes = self._modes.random(n) < (1 - self._phi) / 2
         modes: Floats = self._mode * np.where(changes, -1.0, 1.0).cumprod()
         self._mode = float(modes[-1])

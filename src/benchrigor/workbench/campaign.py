@@ -41,7 +41,7 @@ class Carried(Protocol):
         """Return the state of each metric so far: fields of its `Analysis`."""
 
     def summary(self) -> Mapping[str, Any]:
-        """Return what is to be stored of the result, by name, as its rounds do not show it."""
+        """Return the parts of the result to store, by name, as its rounds do not show them."""
 
     def reason(self) -> StopReason:
         """Return why it asks for no further plan."""
@@ -154,7 +154,7 @@ class Campaign:
             self._header,
             subject={**self._header.subject, **summary},
             rounds=tuple(self.rounds),
-            analyses=tuple(Analysis(**how, **each) for each in self._carried.estimates()),
+            analyses=tuple(Analysis(**how, **estimate) for estimate in self._carried.estimates()),
             decision=self._decision,
             run_id=self.run_id,
         )

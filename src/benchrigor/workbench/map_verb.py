@@ -12,8 +12,8 @@ import click
 from benchrigor import machine
 from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
-from benchrigor.cli.options import wants_details, wants_json
-from benchrigor.cli.output import print_result, remark, say
+from benchrigor.cli.options import wants_json
+from benchrigor.cli.output import print_result, remark, say, shown_depth
 from benchrigor.cli.tables import plot_option, write_picture
 from benchrigor.cli.targets import refuse_hidden
 from benchrigor.cli.verb_help import Verb
@@ -21,6 +21,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import RunRecord, codec
 from benchrigor.model.checks import refuse
 from benchrigor.model.run import Provenance
+from benchrigor.report.fact import Depth, page_of_facts
 from benchrigor.storage import Journal
 from benchrigor.units import show_duration
 from benchrigor.workbench.campaign import telling_what_was_cut
@@ -195,17 +196,17 @@ def noun_of(record: RunRecord) -> str:
     return "a map" if map_run.is_map(record) else "a choice"
 
 
-def show(record: RunRecord, *, whole: bool = False) -> None:
-    """Print the report of a stored run, a ``whole`` one also if details are wanted."""
+def show(record: RunRecord, depth: Depth | None = None) -> None:
+    """Print the report of a stored run, down to a depth or as deep as was asked."""
     if map_run.is_map(record):
-        _print_map(record, whole=whole)
+        _print_map(record, depth)
     else:
-        _print_choice(record, choice_run.choice_in(record), whole=whole)
+        _print_choice(record, choice_run.choice_in(record), depth)
 
 
 def explain(record: RunRecord) -> None:
     """Print the whole report of a stored run."""
-    show(record, whole=True)
+    show(record, Depth.DETAILS)
 
 
 def draw(record: RunRecord) -> Axes:
@@ -269,17 +270,15 @@ def _say_begun(host: str, samples: Sequence[Mapping[str, Any]]) -> None:
     say(map_report.begun_line(host, samples), err=True)
 
 
-def _print_map(record: RunRecord, *, whole: bool = False) -> None:
+def _print_map(record: RunRecord, depth: Depth | None = None) -> None:
     """Print the report of a map, or its parts as JSON."""
-    summary, whole = map_run.summary_of(record), whole or wants_details()
-    units = {metric.name: metric.unit for metric in record.metrics}
+    summary = map_run.summary_of(record)
     fields: dict[str, Any] = {"run_id": record.run_id, "name": record.name}
     if wants_json():
         fields |= _parts(summary, map_run.surface_of(record))
     verb = "resume" if record.decision is None else "explain"
-    print_result(
-        lambda: map_report.map_page(record, summary, units, whole=whole), next_verb=verb, **fields
-    )
+    facts = map_report.facts_of_stored_map(record, summary)
+    print_result(lambda: page_of_facts(facts, depth or shown_depth()), next_verb=verb, **fields)
 
 
 def _parts(summary: MapSummary, surface: Surface) -> dict[str, Any]:
@@ -340,9 +339,10 @@ def _is_chosen(record: RunRecord, store: Journal) -> bool:
     return any(subject.get(choice_run.OF_MAP) == record.run_id for subject in subjects)
 
 
-def _print_choice(record: RunRecord, choice: Choice, *, whole: bool = False) -> None:
+def _print_choice(record: RunRecord, choice: Choice, depth: Depth | None = None) -> None:
+    facts = map_report.facts_of_choice(choice, record)
     print_result(
-        lambda: map_report.choice_page(choice, record, whole=whole or wants_details()),
+        lambda: page_of_facts(facts, depth or shown_depth()),
         next_verb="resume" if record.decision is None else "explain",
         run_id=record.run_id,
         name=record.name,

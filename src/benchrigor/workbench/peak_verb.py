@@ -17,7 +17,6 @@ import click
 from benchrigor import machine
 from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
-from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result, say
 from benchrigor.cli.tables import plot_option, write_picture
 from benchrigor.cli.targets import command_words, refuse_hidden, trailing_words
@@ -49,7 +48,7 @@ from benchrigor.workbench.picture import plot_peak
 from benchrigor.workbench.planning.published_search import plan_runlength
 from benchrigor.workbench.planning.search import PeakSearch, expected_costs, wrong_budget
 from benchrigor.workbench.pool.pool import hosts_of, prefix_of
-from benchrigor.workbench.report import explain_peak, peak_lines, trial_line
+from benchrigor.workbench.report import explain_peak, facts_of_peak, trial_line
 from benchrigor.workbench.settings import HOSTS, LOAD, SEARCH, SENDING
 from benchrigor.workloads import Pick
 from benchrigor.workloads.named_functions import names_function
@@ -486,7 +485,7 @@ def _print_peak(found: PeakRate, *, run_id: str | None) -> None:
     if found.load is not None and found.load.is_bracket:
         fields["load"] = {**codec.encode(found.load), "confidence": None}
     print_result(
-        lambda: page(peak_lines(found, whole=wants_details())),
+        facts=lambda: facts_of_peak(found),
         next_verb="explain",
         run_id=run_id,
         **fields,

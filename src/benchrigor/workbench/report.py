@@ -7,7 +7,18 @@ from collections import Counter
 from collections.abc import Iterator
 
 from benchrigor.layout import Page, Part, page, table, wrapped
-from benchrigor.report.fact import Depth, Fact, known, marked_all, rows_of, steps_of
+from benchrigor.report.fact import (
+    Depth,
+    Fact,
+    head,
+    known,
+    labelled,
+    list_rows,
+    noticed,
+    rows_of,
+    step,
+    steps_of,
+)
 from benchrigor.safe_text import escaped
 from benchrigor.units import many, percent, show_duration, show_value
 from benchrigor.workbench.data import FAILED, Limit, PeakRate, Trial, conditions_of
@@ -24,12 +35,16 @@ def facts_of_peak(peak: PeakRate) -> list[Fact]:
     limits = ", ".join(map(_show_limit, peak.limits))
     binding = f"; {show_metric(peak.binding)} binds" if peak.binding else ""
     goodput = "" if peak.goodput is None else f"{peak.goodput:.4g}/s within the limits"
-    return known(
-        Fact("limits", Depth.PAGE, "limits", f"{limits}{binding}"),
+    trials = ("", *_table_of_trials(peak)) if peak.trials else ()
+    facts = known(
+        head(str(peak)),
+        labelled("limits", f"{limits}{binding}"),
         Fact("goodput", Depth.PAGE, "goodput", goodput, peak.goodput),
-        Fact("hosts", Depth.PAGE, "hosts", "; ".join(_hosts(peak))),
-        *(Fact(key, Depth.EXPLAIN, "", text) for key, text in _steps(peak)),
+        labelled("hosts", *_hosts(peak)),
+        Fact("trials", Depth.DETAILS, "", "", table=trials),
+        *(step(key, text) for key, text in _steps(peak)),
     )
+    return [*facts, *noticed(peak.notices)]
 
 
 def _steps(peak: PeakRate) -> Iterator[tuple[str, str]]:
@@ -63,22 +78,15 @@ def _steps(peak: PeakRate) -> Iterator[tuple[str, str]]:
 
 def explain_peak(peak: PeakRate, name: str) -> str:
     """Explain step by step how a peak was found, or why not."""
-    steps = steps_of(facts_of_peak(peak))
-    return page([f"How {name} came about", "", *steps, "", *peak_lines(peak)])
+    facts = facts_of_peak(peak)
+    whole = rows_of(facts, Depth.DETAILS)
+    return page([f"How {name} came about", "", *steps_of(facts), "", *whole])
 
 
-def peak_lines(peak: PeakRate, *, whole: bool = True) -> list[Part]:
-    """Return the peak and the binding limit; if ``whole``, also its trials, notes and codes."""
-    lines: list[Part] = [f"  {peak}", *rows_of(facts_of_peak(peak), Depth.PAGE)]
-    if peak.trials and whole:
-        lines += ["", *trials_table(peak)]
-    return [*lines, *marked_all(peak.notices, whole=whole)]
-
-
-def trials_table(peak: PeakRate) -> list[Part]:
+def _table_of_trials(peak: PeakRate) -> list[Part]:
     """Return a row per trial."""
-    head = ("load", "seconds", "of the limit", "by", "why")
-    return table([head, *map(_cells, peak.trials)], ">>><<", indent=2)
+    names = ("load", "seconds", "of the limit", "by", "why")
+    return table([names, *map(_cells, peak.trials)], ">>><<", indent=2)
 
 
 def trial_line(
@@ -152,7 +160,7 @@ def _show_limit(limit: Limit) -> str:
     return f"{limit.metric} at most {at_most}"
 
 
-def run_length_page(plan: RunLengthPlan) -> Page:
+def facts_of_run_lengths(plan: RunLengthPlan) -> list[Fact]:
     """Return a row per run length."""
     rows = [("seconds", "variation", "trials", "cost", "")]
     for length in plan.lengths:
@@ -160,4 +168,4 @@ def run_length_page(plan: RunLengthPlan) -> Page:
         cost = "-" if length.cost_s is None else show_duration(length.cost_s)
         mark = "cheapest" if length is plan.best else ""
         rows.append((f"{length.duration_s:g}", f"{length.variation:.1%}", trials, cost, mark))
-    return page(table(rows, ">>>><"))
+    return [list_rows("lengths", table(rows, ">>>><"))]

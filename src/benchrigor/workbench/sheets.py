@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
-from benchrigor.layout import Page
 from benchrigor.model import RunRecord
 from benchrigor.model.text import show_estimate
-from benchrigor.report.fact import Depth
-from benchrigor.report.html.sheet import DOUBTFUL, GOOD, Chapter, Picture, Sheet, filled
+from benchrigor.report.fact import Fact
+from benchrigor.report.html.sheet import DOUBTFUL, GOOD, Picture, Sheet, chapters_of
 from benchrigor.workbench.data import PeakRate
 from benchrigor.workbench.maps import map_report, map_run
 from benchrigor.workbench.maps.choice_run import choice_in
 from benchrigor.workbench.peak_run import peak_of
 from benchrigor.workbench.picture import plot_map, plot_peak
 from benchrigor.workbench.planning.best_choice import Choice
-from benchrigor.workbench.report import facts_of_peak, trials_table
+from benchrigor.workbench.report import facts_of_peak
 from benchrigor.workbench.surfaces.samples import show_point
 from benchrigor.workbench.surfaces.surface import Surface
 
@@ -24,7 +24,6 @@ from benchrigor.workbench.surfaces.surface import Surface
 def sheet_of_peak(peak: PeakRate, name: str = "the server") -> Sheet:
     """Return the sheet of the result of a search."""
     facts = facts_of_peak(peak)
-    steps = [fact for fact in facts if fact.depth is Depth.EXPLAIN]
     limits = next((fact.text for fact in facts if fact.key == "limits"), "its limits")
     words = "Each trial by its load and the ratio of its response to the limit: above the line it "
     words += "was saturated. The band is the interval of the peak."
@@ -34,11 +33,7 @@ def sheet_of_peak(peak: PeakRate, name: str = "the server") -> Sheet:
         asked=f"How much load does {name} take within {limits}?",
         answer=_peak_in_words(peak),
         tone=GOOD if peak.load is not None else DOUBTFUL,
-        chapters=filled(
-            Chapter(heading="What was found", items=[f for f in facts if f not in steps]),
-            Chapter(heading="Trials", items=trials_table(peak)),
-            Chapter(heading="How it came about", items=steps, is_closed=True),
-        ),
+        chapters=chapters_of(facts),
         pictures=[drawn] if peak.trials else [],
         notices=peak.notices,
     )
@@ -54,9 +49,9 @@ def sheet_of_surface(
     surface: Surface,
     name: str = "the map",
     units: Mapping[str, str] | None = None,
-    page: Page | None = None,
+    facts: Sequence[Fact] = (),
 ) -> Sheet:
-    """Return the sheet of a map, with these units of its responses."""
+    """Return the sheet of a map, with these units of its responses, and these facts."""
     units = dict.fromkeys(surface.responses, "") if units is None else units
     first = next(iter(units), "the response")
     answer, pictures = "Too few samples for a model.", list[Picture]()
@@ -71,14 +66,14 @@ def sheet_of_surface(
         draw = partial(plot_map, surface, unit=units[first])
         pictures.append(Picture(title="The surface", words=words, draw=draw))
     factors = ", ".join(factor.name for factor in surface.factors)
-    whole = page or map_report.surface_page(surface.summary, name, units, whole=True)
     return Sheet(
         name=name,
         asked=f"How does {first} depend on {factors}?",
         answer=answer,
         tone=GOOD if surface.model is not None else DOUBTFUL,
-        chapters=[Chapter(heading="What was found", items=[whole])],
+        chapters=chapters_of(facts or map_report.facts_of_map(surface.summary, name, units)),
         pictures=pictures,
+        notices=surface.summary.notices,
     )
 
 
@@ -91,25 +86,15 @@ def sheet_of_stored_map(record: RunRecord) -> Sheet:
     """Return the sheet of a stored map, with all that went wrong meanwhile."""
     surface = map_run.surface_of(record)
     units = {metric.name: metric.unit for metric in record.metrics}
-    page = map_report.map_page(record, surface.summary, units, whole=True)
-    return sheet_of_surface(surface, record.name, units, page)
+    facts = map_report.facts_of_stored_map(record, surface.summary)
+    return sheet_of_surface(surface, record.name, units, facts)
 
 
 def sheet_of_stored_choice(record: RunRecord) -> Sheet:
     """Return the sheet of a stored choice, with its turns."""
     choice = choice_in(record)
-    return Sheet(
-        name=record.name,
-        asked="Which of these configurations is the best on all hosts?",
-        answer=_answer_of(choice),
-        tone=GOOD if choice.point is not None else DOUBTFUL,
-        chapters=[
-            Chapter(
-                heading="What was found",
-                items=[map_report.choice_page(choice, record, whole=True)],
-            )
-        ],
-    )
+    chapters = chapters_of(map_report.facts_of_choice(choice, record))
+    return replace(sheet_of_choice(choice), name=record.name, chapters=chapters)
 
 
 def sheet_of_choice(choice: Choice) -> Sheet:
@@ -117,12 +102,7 @@ def sheet_of_choice(choice: Choice) -> Sheet:
     return Sheet(
         name="the choice",
         asked="Which of these configurations is the best on all hosts?",
-        answer=_answer_of(choice),
+        answer=map_report.say_choice(choice),
         tone=GOOD if choice.point is not None else DOUBTFUL,
         notices=choice.notices,
     )
-
-
-def _answer_of(choice: Choice) -> str:
-    point = "none is chosen" if choice.point is None else show_point(choice.point)
-    return f"{choice.verdict}: {point}, on {choice.scope}"

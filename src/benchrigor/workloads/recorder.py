@@ -1,4 +1,4 @@
-"""Records what a round gives, in chunks, with delay and reference of its segments."""
+"""Records the readings of a round, in chunks, with delay and reference of its segments."""
 
 from __future__ import annotations
 

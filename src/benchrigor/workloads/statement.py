@@ -50,7 +50,7 @@ _UNAWAITED = (
 _LAZY = "the statement makes {} that nothing steps through: write 'for _ in ...: pass' around it"
 _UNSTEPPED: dict[object, str] = {
     GeneratorType: _LAZY.format("a generator"),
-    **{each: _LAZY.format(f"a {each.__name__}") for each in (map, filter, zip)},
+    **{kind: _LAZY.format(f"a {kind.__name__}") for kind in (map, filter, zip)},
     AsyncGeneratorType: "the statement makes an asynchronous generator that nothing steps through: "
     "measure a coroutine function that runs it to its end with benchrigor run MODULE:FUNCTION",
 }

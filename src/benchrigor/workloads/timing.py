@@ -59,7 +59,7 @@ class What:
 
 
 class TimedWorkload:
-    """Times something in this process; its name and source are those of a function."""
+    """Times something in this process; its name and source belong to a function."""
 
     takes_amount = False  # whether rounds must have a work amount
     _latest_ns: Sequence[int] = ()  # readings

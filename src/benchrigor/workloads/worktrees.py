@@ -88,7 +88,7 @@ def _remove_abandoned() -> None:
 
 @contextmanager
 def marked_folder() -> Iterator[Path]:
-    """Make a folder for as long as it is used; the next start removes that of a killed process."""
+    """Make a folder for as long as it is used; the next start removes those of killed processes."""
     with ExitStack() as stack:
         with hold_interrupts():
             _remove_abandoned()

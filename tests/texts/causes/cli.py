@@ -63,7 +63,7 @@ hidden = lambda: coroutine()
 hidden_of_amount = lambda n: of_amount(n)
 """
 
-# Lines of the command line of which nothing is measured.
+# Lines of the command line without a measurement.
 REFUSED = r"""
 --help
 mesure

@@ -138,7 +138,7 @@ def of_bytes(content: bytes, *words: str) -> click.testing.Result:
 
 
 CAUSES: dict[str, Callable[[], object]] = {
-    name: partial(read, *each) for name, each in {**UNREADABLE, **UNLIKE}.items()
+    name: partial(read, *content) for name, content in {**UNREADABLE, **UNLIKE}.items()
 }
 CAUSES |= {
     "no text": lambda: of_bytes(b"\xff\x00\x80" * 10),

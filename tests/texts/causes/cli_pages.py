@@ -47,9 +47,9 @@ def live(*analyses: Analysis, options: Options | None = None, **given: object) -
     if options is not None:
         line.follow("parse", options)
     widths = [
-        Width(metric=each.metric, estimate=each.estimate)
-        for each in analyses
-        if each.metric.must_satisfy
+        Width(metric=analysis.metric, estimate=analysis.estimate)
+        for analysis in analyses
+        if analysis.metric.must_satisfy
     ]
     line(Progress(analyses=analyses, widths=tuple(widths), **progress))  # type: ignore[arg-type]
     return lines
@@ -81,20 +81,20 @@ def modes(seed: int) -> str:
     return rows(np.resize([12.0, 750.0, 12.0], 40) * noise)
 
 
-def carried() -> str:
-    """Return the lines of a file of which one pair carries the interval."""
+def lines_of_one_pair() -> str:
+    """Return the lines of a file in which one pair carries the interval."""
     values = np.random.default_rng(1).lognormal(0.0, 0.05, 20)
     values[7] *= 100.0
     return rows(values)
 
 
 def jmeter(level: float, failed: int) -> str:
-    """Return a file of requests of which some failed."""
+    """Return a file of requests; some of them failed."""
     times = np.random.default_rng(1).normal(level, level / 20, 80)
     told = (
-        f"{1795200000000 + index},{each:.0f},home,{503 if index < failed else 200},"
+        f"{1795200000000 + index},{seconds:.0f},home,{503 if index < failed else 200},"
         f"{'false' if index < failed else 'true'}"
-        for index, each in enumerate(times)
+        for index, seconds in enumerate(times)
     )
     return "\n".join(["timeStamp,elapsed,label,responseCode,success", *told, ""])
 
@@ -115,7 +115,7 @@ FILES = {
     "some.csv": series(1.0, 4, n=40),
     "modes.csv": modes(1),
     "other.csv": modes(2),
-    "carried.csv": carried(),
+    "carried.csv": lines_of_one_pair(),
     "twenty.csv": rows(np.random.default_rng(2).lognormal(0.0, 0.05, 20)),
     "errors.csv": "0\n1\n3\n2\n" * 20,
     "none.csv": "0\n" * 80,
@@ -132,7 +132,7 @@ PYPERF = (DATA / "pyperf-2.11.0.json").read_text(encoding="utf-8")
 FILES |= {
     f"{host}.json": PYPERF.replace('"hostname":"vm"', f'"hostname":"{host}"') for host in "ab"
 }
-FILES |= {each: (DATA / each).read_text() for each in ("hyperfine.csv", "hyperfine.json")}
+FILES |= {file: (DATA / file).read_text() for file in ("hyperfine.csv", "hyperfine.json")}
 LINES = """
 compare a.json b.json --same-machine
 compare hyperfine.csv hyperfine.json --details

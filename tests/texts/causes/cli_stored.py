@@ -79,7 +79,7 @@ def of_stored(*words: str) -> click.testing.Result:
 
 
 def of_pairs() -> click.testing.Result:
-    """Return how often the intervals of runs held, of which each was made twice."""
+    """Return how often the intervals of runs held; each run was made twice."""
     for seed in range(4):
         clock, store = FakeClock(), os.environ["BENCHRIGOR_STORE"]
         name = ("parse", "render")[seed % 2]

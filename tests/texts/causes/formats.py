@@ -36,8 +36,8 @@ def said(*contents: Any) -> Iterator[str | Notice]:
 def read(path: Path | str) -> Iterator[str | Notice]:
     """Yield the texts about one file."""
     try:
-        for each in br.read_results(path):
-            yield from each.session_notices if each.rounds else each.notices
+        for record in br.read_results(path):
+            yield from record.session_notices if record.rounds else record.notices
     except BenchrigorError as error:
         yield str(error)
 
@@ -56,11 +56,11 @@ def hyperfine(**result: object) -> dict[str, Any]:
     return {"results": [{"command": "a", **result}]}
 
 
-def copied(name: str, changes: Mapping[str, str]) -> Iterator[str | Notice]:
+def read_copy(name: str, changes: Mapping[str, str]) -> Iterator[str | Notice]:
     """Yield the texts about a copy of a folder in which some files are others."""
     folder = Path(shutil.copytree(DATA / name, name))
-    for each, text in changes.items():
-        (folder / each).write_text(text)
+    for old, text in changes.items():
+        (folder / old).write_text(text)
     return read(folder)
 
 
@@ -97,7 +97,7 @@ CONTENTS: Mapping[str, tuple[Any, ...]] = {
         for wrong in ("x", -0.5)
         if tool != "pyperf"
     ),
-    "means alone": tuple(tuple(each.items()) for each in MEANS.values()),
+    "means alone": tuple(tuple(mean.items()) for mean in MEANS.values()),
     "no benchmarks": ("", " \n", hyperfine() | {"results": []}, "\ufeff", (("x.txt", "a"),)),
     "keys of two tools": (TWO_TOOLS,),
     "no tool": ("1\n2\n3\n", '{"time": [1, 2]}', f"{json.dumps(hyperfine(times=[1.0]))}\n{{}}\n"),
@@ -106,12 +106,12 @@ CONTENTS: Mapping[str, tuple[Any, ...]] = {
         {"version": "2.0", "benchmarks": [{"runs": [], "metadata": {"name": "a"}}]},
         {**WRITERS["benchrigor"](TIMES, "one")["a"], "schema": 99},
     ),
-    "JSON that is cut": tuple((DATA / each).read_text()[:200] for each in ("jmh.json", ASV)),
+    "JSON that is cut": tuple((DATA / file).read_text()[:200] for file in ("jmh.json", ASV)),
     "a last line that is cut": ((DATA / "jmeter.csv").read_text()[:-4],),
     "text above the data": ("# k6\n" + (DATA / "k6.csv").read_text(),),
     "rows with more or fewer cells": (f"{JMETER}1,2\n", f"{K6}a,1,2,3\n"),
     "asv": (changed(ASV, "results", to={"a": 3}),),
-    "criterion": tuple((("new/sample.json", each),) for each in SAMPLE),
+    "criterion": tuple((("new/sample.json", file),) for file in SAMPLE),
     "go": (
         *(
             f"{GO}BenchmarkA 10 {rest}\n"
@@ -156,10 +156,10 @@ CAUSES: dict[str, Callable[[], object]] = {
     title: partial(said, *contents) for title, contents in CONTENTS.items()
 }
 CAUSES |= {
-    "asv: runs that failed": lambda: copied("asv-0.6.6", {}),
-    "asv: a file of a folder that is cut": lambda: copied("asv-0.6.6", {ASV[10:]: "{"}),
-    "asv: a list for a file": lambda: copied("asv-0.6.6", {ASV[10:]: "[1]"}),
-    "asv: benchmarks that are cut": lambda: copied("asv-0.6.6", {"benchmarks.json": "{"}),
+    "asv: runs that failed": lambda: read_copy("asv-0.6.6", {}),
+    "asv: a file of a folder that is cut": lambda: read_copy("asv-0.6.6", {ASV[10:]: "{"}),
+    "asv: a list for a file": lambda: read_copy("asv-0.6.6", {ASV[10:]: "[1]"}),
+    "asv: benchmarks that are cut": lambda: read_copy("asv-0.6.6", {"benchmarks.json": "{"}),
     "a compressed file that is cut, and no text": lambda: [
         *of_bytes(gzip.compress(b"[1, 2, 3]" * 9)[:20]),
         *of_bytes(b"\xff\xd8\xff\xe0\x80"),

@@ -10,8 +10,7 @@ from tests.gate.test_ratios import passed, told
 from tests.texts.rendering import run, tried
 
 from benchrigor.gate import Sources
-from benchrigor.gate.result import markdown_figures
-from benchrigor.report.figures import markdown_of
+from benchrigor.gate.result import summary_of
 
 QUIET = {f"tests/test_shop.py::test_{index}": 0.005 for index in range(4)}
 FIRST, SECOND, *_ = QUIET
@@ -24,7 +23,7 @@ def gate(changes: dict[str, float], copy: dict[str, float] | None = None) -> str
 
 def markdown() -> str:
     suite = SimulatedSuite(QUIET, changes={FIRST: 0.1})
-    return markdown_of(markdown_figures(gate_of(suite, seed=1, budget_s=30.0)))
+    return summary_of(gate_of(suite, seed=1, budget_s=30.0))
 
 
 def broken() -> str:

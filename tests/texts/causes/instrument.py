@@ -27,7 +27,7 @@ def asked(**given: Any) -> Probe:
     return registry.probe(**{"name": "assign", **given})
 
 
-def misused() -> Iterator[object]:
+def misuse() -> Iterator[object]:
     probe = asked()
     yield from tried(probe.stop, ("soon",))
     yield from tried(setattr, (probe, "on", "off"))
@@ -45,7 +45,7 @@ def reading(name: str, count: int, total_s: float, **figures: Any) -> ProbeReadi
 
 
 def table(*readings: ProbeReading, notices: tuple[Notice, ...] = (), **given: Any) -> str:
-    by_name = {each.name: each for each in readings}
+    by_name = {reading.name: reading for reading in readings}
     empty = ProbeRegistry().read()
     return render_probes(replace(empty, readings=by_name, elapsed_s=30.0, notices=notices), **given)
 
@@ -71,17 +71,17 @@ K_MEANS = (
 LOSSY = reading("x" * 90, 5, 1.0, p50_s=0.1, p99_s=0.9, samples=3, samples_lost=2, rejected=4)
 
 
-def dispatched(*dispatch_us: float) -> Iterator[str]:
+def kernels_with(*dispatch_us: float) -> Iterator[str]:
     """Kernels of 1 us of work and 0.5 us of what probes cost."""
-    for each in dispatch_us:
-        whole = reading("kernel", 1000, 1000 * (1.0 + 0.5 + each) * 1e-6)
+    for dispatch in dispatch_us:
+        whole = reading("kernel", 1000, 1000 * (1.0 + 0.5 + dispatch) * 1e-6)
         yield table(whole, reading("kernel.work", 1000, 1000e-6)).splitlines()[1]
 
 
 # Batches and partitions
 
 
-def advised(*given: tuple[Any, Any, int]) -> Iterator[str]:
+def advise(*given: tuple[Any, Any, int]) -> Iterator[str]:
     for dispatch, work, instances in given:
         kernel = Kernel(name="a", instances=instances, dispatch_s=dispatch, work_s=work)
         yield str(advise_batching([kernel])[0])
@@ -97,16 +97,16 @@ def partition(**given: Any) -> str:
 
 def refused_settings() -> Iterator[object]:
     with agent_of() as agent:
-        for each in ({"hot": {"hold_s": -1}}, {"busy": {}}, 3):
-            yield ask(f"{agent.url}/config", {"thresholds": each})[1]["error"]
+        for asked in ({"hot": {"hold_s": -1}}, {"busy": {}}, 3):
+            yield ask(f"{agent.url}/config", {"thresholds": asked})[1]["error"]
         for body in ([], b"{"):
             yield ask(f"{agent.url}/config", body)[1]["error"].partition(":")[0]
 
 
 def answered(*fields: dict[str, Any]) -> Iterator[str]:
     """Why answers of a node are not taken."""
-    for each in fields:
-        turns = iter([telling(), telling(**{"sequence": 2, **each})])
+    for field in fields:
+        turns = iter([telling(), telling(**{"sequence": 2, **field})])
         with (
             server(lambda asked, turns=turns: next(turns)(asked)) as place,
             Hub([place], timeout_s=15.0) as hub,
@@ -133,10 +133,10 @@ NODES = (
 
 
 def watched() -> str:
-    """The table of nodes, whose ports stand as they were given."""
+    """The table of nodes, with their ports as they were given."""
     os.environ["COLUMNS"] = "100"
     with ExitStack() as stack:
-        places = [stack.enter_context(server(each)) for each in NODES]
+        places = [stack.enter_context(server(node)) for node in NODES]
         for _ in range(5):  # on a machine that is busy some may be silent
             result = run("watch", "--once", *places)
             if "silent" not in result.stdout:
@@ -159,9 +159,9 @@ CAUSES = {
         {"samples": 1.5, "deadline_s": 0, "half_life_s": -1.0},
         {"half_life_s": 1.0},
     ),
-    "probes and modules that are misused": misused,
+    "probes and modules that are misused": misuse,
     "a table of probes": lambda: (table(*K_MEANS), table(*K_MEANS, batch_above=0.4)),
-    "dispatch of a kernel": lambda: dispatched(0.0, 0.2, 1.0),
+    "dispatch of a kernel": lambda: kernels_with(0.0, 0.2, 1.0),
     "samples, losses and notices of probes": lambda: table(LOSSY, notices=tuple(busy_probes())),
     "deadlines of probes": lambda: table(
         reading("frame", 200, 4.0, deadline_s=0.04, missed=3), reading("free", 5, 1.0)
@@ -176,7 +176,7 @@ CAUSES = {
             "work_s": estimated(1.0, 0.5, 2.0),
         },
     ),
-    "advice on batches": lambda: advised(
+    "advice on batches": lambda: advise(
         (4.07e-6, 6.95e-6, 2_024_251),
         (1.0, 9.0, 10**6),
         (1e-6, 0.0, 10**6),
@@ -195,9 +195,15 @@ CAUSES = {
     ),
     "a graph that is not valid": lambda: tried(
         partition,
-        *({"times": each} for each in ({}, [1.0], {"a": 0.0}, {"a": -1.0, "b": math.nan, 3: 1.0})),
-        *({"nodes": each} for each in ({}, {"x": 0.0, "y": math.inf})),
-        *({"traffic": each} for each in (None, {"ab": 1.0}, {("a", "z"): 1.0, ("a", "b"): -2.0})),
+        *(
+            {"times": speeds}
+            for speeds in ({}, [1.0], {"a": 0.0}, {"a": -1.0, "b": math.nan, 3: 1.0})
+        ),
+        *({"nodes": loads} for loads in ({}, {"x": 0.0, "y": math.inf})),
+        *(
+            {"traffic": traffic}
+            for traffic in (None, {"ab": 1.0}, {("a", "z"): 1.0, ("a", "b"): -2.0})
+        ),
         {"tolerance": 0.0, "seed": -1},
     ),
     "nodes that are not valid": lambda: tried(
@@ -206,8 +212,8 @@ CAUSES = {
     "options of a hub": lambda: Hub(["a:1"], token="a-token\nof-two-lines", timeout_s=0.0),  # noqa: S106
     "an agent that cannot serve": lambda: tried(
         agent_of,
-        *({"port": each} for each in (-1, "80")),
-        *({"host": each} for each in ("0.0.0.0", "example.org", None)),
+        *({"port": port} for port in (-1, "80")),
+        *({"host": host} for host in ("0.0.0.0", "example.org", None)),
         {"token": "short", "config": "agent.json", "alarms": 3},
     ),
     "settings that an agent refuses": refused_settings,

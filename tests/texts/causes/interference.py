@@ -31,8 +31,8 @@ UNKNOWN = type(FOUND.light)("unknown")
 
 
 def shown(*words: str, **profiles: SegmentProfile) -> click.testing.Result:
-    for name, each in profiles.items():
-        each.save(f"{name}.csv")
+    for name, recorded in profiles.items():
+        recorded.save(f"{name}.csv")
     return run("interference", *words)
 
 
@@ -41,7 +41,7 @@ def rows_of(*wanted: tuple[str, Interference]) -> Iterator[str]:
     for name, found in wanted:
         page = render_interference(found, pressure={("io", "some"): 0.2}).splitlines()
         at = next(index for index, line in enumerate(page) if line.startswith(f"  {name}"))
-        yield from (page[at], *(each for each in page[at + 1 :][:1] if each[2:6] == "    "))
+        yield from (page[at], *(line for line in page[at + 1 :][:1] if line[2:6] == "    "))
 
 
 def in_groups(**columns: Any) -> str:
@@ -75,13 +75,13 @@ def without_red_rounds() -> Iterator[str]:
     yield explain(record).partition(" 1. ")[2].partition(" 2. ")[0]
 
 
-def misused(*calls: Any) -> Iterator[object]:
+def misuse(*calls: Any) -> Iterator[object]:
     for call in calls:
         with segments() as recorder:
             yield from tried(partial(call, recorder), ())
 
 
-def nested(run: Segments) -> None:
+def cut_in_segment(run: Segments) -> None:
     with run.segment():
         run.cut()
 
@@ -134,11 +134,14 @@ CAUSES = {
     "a run": lambda: shown("run.csv", run=profile(hit=0.1)),
     "a run, in detail": lambda: shown("run.csv", "--details", run=profile(hit=0.1)),
     "rows of runs": lambda: rows_of(
-        *(("light", profile_interference(profile(hit=each))) for each in (0.0, 0.03)),
+        *(("light", profile_interference(profile(hit=share))) for share in (0.0, 0.03)),
         ("light", replace(FOUND, notices=(WARNING, NOTE))),
         ("light", replace(FOUND, light=UNKNOWN, notices=(UNMEASURED, NOTE, NOTE))),
-        *(("     ", replace(FOUND, probability_high=each)) for each in (0.9999, 1e-4)),
-        *(("continuous", replace(FOUND, continuous_percent=each)) for each in (2.13, -0.04, -3.0)),
+        *(("     ", replace(FOUND, probability_high=chance)) for chance in (0.9999, 1e-4)),
+        *(
+            ("continuous", replace(FOUND, continuous_percent=percent))
+            for percent in (2.13, -0.04, -3.0)
+        ),
         ("pressure", FOUND),
         ("computation", profile_interference(profile(computation={}))),
         ("computation", profile_interference(profile(computation={"cpu_s": np.arange(600)}))),
@@ -152,8 +155,8 @@ CAUSES = {
     ),
     "above the picture of a run": lambda: (
         text.get_text()
-        for each in (profile(hit=0.1), profile(delayed=False), process(0))
-        for text in plot_interference(each, profile_interference(each)).texts
+        for wrong in (profile(hit=0.1), profile(delayed=False), process(0))
+        for text in plot_interference(wrong, profile_interference(wrong)).texts
     ),
     "groups by their features": lambda: (
         in_groups(
@@ -190,7 +193,7 @@ CAUSES = {
     "rounds that were left out": without_red_rounds,
     "profiles of no composite": lambda: tried(
         composite_profile,
-        *({"profiles": each} for each in (3, ["x"])),
+        *({"profiles": wrong} for wrong in (3, ["x"])),
         {"profiles": [process(0)] * 3, "confidence": 95},
         {"profiles": [process(0, run=""), process(0, duration_s=[0.0]), process(1)]},
         {"profiles": [SegmentProfile(duration_s=[1.0] * n) for n in (6, 8, 6)]},
@@ -205,8 +208,8 @@ CAUSES = {
     "values that are not valid": lambda: tried(
         quantise, ([1.0], 1), ([1.0], "many"), ([1.0, "1"],), ([1.0, 1e200],)
     ),
-    "segments that cannot be": lambda: misused(
-        nested,
+    "segments that cannot be": lambda: misuse(
+        cut_in_segment,
         paused,
         lambda run: run.cut(3),
         lambda run: run.cut("\ud800", work=True),
@@ -224,7 +227,7 @@ CAUSES = {
     ),
     "recorders that cannot be": lambda: tried(
         segments,
-        *({"path": each} for each in (5, ".", "a\0b")),
+        *({"path": place} for place in (5, ".", "a\0b")),
         {"path": "no/run.csv", "program": "\ud800", "process": 2, "processes": 2},
     ),
 }

@@ -166,7 +166,7 @@ FULL = read_thresholds(
 
 
 def flood(alarms: Alarms) -> None:
-    """Raise alarms of a hundred and one codes, none of which stands for long."""
+    """Raise alarms of a hundred and one codes, each for a short time."""
     for index in range(101):
         alarms.raise_(f"job-{index % 100}")
         alarms.clear(f"job-{index % 100}")

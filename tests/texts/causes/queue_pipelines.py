@@ -65,7 +65,7 @@ def parts_of_advice() -> Iterator[str]:
     yield str(LOAD)
     yield str(replace(LOAD, utilisation=estimated(0.8, 0.7, 1.1)))
     yield from map(str, (bottleneck(), bottleneck("verify", "reduce")))
-    for each in (
+    for fields in (
         {},
         {"capacity": 1, "capacity_at_value": 1, "worst_utilisation": 0.8},
         {"capacity": None, "worst_utilisation": 1.06},
@@ -77,7 +77,7 @@ def parts_of_advice() -> Iterator[str]:
             "worst_utilisation": 1.2,
         },
     ):
-        yield str(buffer(**each))
+        yield str(buffer(**fields))
     yield from map(str, (replicas(1, 1), replicas(3, 2), replicas(None, 2)))
     yield str(advice(replicas(1, 1)).stages[0])
 
@@ -127,7 +127,7 @@ def stages_together() -> Iterator[object]:
 CAUSES = {
     "parts of advice": parts_of_advice,
     "advice": lambda: (
-        str(advice(each)) for each in (replicas(1, 1), replicas(3, 2), replicas(None, 2))
+        str(advice(count)) for count in (replicas(1, 1), replicas(3, 2), replicas(None, 2))
     ),
     "advice with warnings": lambda: str(
         advice(
@@ -142,8 +142,8 @@ CAUSES = {
     "stages that there cannot be": lambda: tried(
         PipelineStage,
         *(
-            {"name": "hash", "rate": 1.0, **each}
-            for each in (
+            {"name": "hash", "rate": 1.0, **wrong}
+            for wrong in (
                 {"name": 3},
                 {"name": ""},
                 {"rate": "x"},
@@ -172,7 +172,7 @@ CAUSES = {
             {"process": "other", "variation": 1e3},
             {"variation": 0.5},
             {"replicas": 0},
-            *({"blocked_share": each} for each in (0.0, 1.0, "1%")),
+            *({"blocked_share": wrong} for wrong in (0.0, 1.0, "1%")),
             {"when_full": "drop"},
         ),
         *tried(partial(suggest_replicas, 1.0, 2.0), {"utilisation": 1.0}, {"utilisation": NAN}),
@@ -181,8 +181,8 @@ CAUSES = {
     "rates that cannot be added": lambda: tried(
         sum_rates,
         *(
-            (each,)
-            for each in (
+            (wrong,)
+            for wrong in (
                 [],
                 3.0,
                 "fast",
@@ -216,8 +216,8 @@ CAUSES = {
     "chances that are not known": lambda: tried(
         unblocked_write_probability,
         *(
-            {"utilisation": 0.5, "service_rate": 10.0, "period_s": 1.0, "capacity": 20, **each}
-            for each in (
+            {"utilisation": 0.5, "service_rate": 10.0, "period_s": 1.0, "capacity": 20, **wrong}
+            for wrong in (
                 {"utilisation": NAN},
                 {"utilisation": -0.1},
                 {"utilisation": "high"},

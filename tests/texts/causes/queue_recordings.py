@@ -20,20 +20,20 @@ def recorded(text: str) -> list[object]:
 
 def rows(*texts: str, header: str = HEADER) -> Iterator[object]:
     """Yield what recordings with these rows are refused with."""
-    yield from tried(recorded, *((header + each,) for each in texts))
+    yield from tried(recorded, *((header + text,) for text in texts))
 
 
 def files() -> Iterator[object]:
     contents = (b"\x89PNG\r\n\xff\xfe", HEADER.encode() + b"0.1,1,0\n" * 9 + b"\xff\n", bytes(9))
 
-    def opened(path: str) -> None:
+    def read_file(path: str) -> None:
         with Recording.open(path) as recording:
             [*recording.periods()]
 
     for content in contents:
         Path("run.csv").write_bytes(content)
-        yield from tried(opened, ("run.csv",))
-    yield from tried(opened, (".",), ("none.csv",))
+        yield from tried(read_file, ("run.csv",))
+    yield from tried(read_file, (".",), ("none.csv",))
 
 
 def chosen() -> Iterator[object]:
@@ -70,7 +70,7 @@ def stage_csv(n: int = 40, *, ends: tuple[str, ...] = (), torn: str = "") -> str
     return "".join(lines) + torn
 
 
-def rated(*words: object, text: str = "", **more: Any) -> object:
+def rate_file(*words: object, text: str = "", **more: Any) -> object:
     return run("rate", *words, files={"stage.csv": text or stage_csv(**more)})
 
 
@@ -131,19 +131,19 @@ CAUSES = {
     "files that are not recordingss": files,
     "ends and methods of a recording": chosen,
     "recordings that cannot be written": writing,
-    "rate": lambda: rated("stage.csv"),
-    "rate of several ends": lambda: rated("stage.csv", ends=("parse", "index")),
-    "rate that wants more": lambda: rated("stage.csv", "--target", "0.1%"),
-    "rate of a file that ends early": lambda: rated("stage.csv", torn="0.1,9"),
-    "rate of a stage that waited": lambda: rated("stage.csv", text=HEADER + "0.1,0,0.1\n" * 50),
-    "rate of a stage that finished nothing": lambda: rated(
+    "rate": lambda: rate_file("stage.csv"),
+    "rate of several ends": lambda: rate_file("stage.csv", ends=("parse", "index")),
+    "rate that wants more": lambda: rate_file("stage.csv", "--target", "0.1%"),
+    "rate of a file that ends early": lambda: rate_file("stage.csv", torn="0.1,9"),
+    "rate of a stage that waited": lambda: rate_file("stage.csv", text=HEADER + "0.1,0,0.1\n" * 50),
+    "rate of a stage that finished nothing": lambda: rate_file(
         "stage.csv", text=HEADER + "0.1,0,0.0\n" * 50
     ),
-    "rate of an end that is not there": lambda: rated("stage.csv", "--end", "parse"),
-    "rate with a target of nothing": lambda: rated("stage.csv", "--target", "0"),
-    "rate with too much confidence": lambda: rated("stage.csv", "--confidence", "200%"),
-    "rate with a picture of two ends": lambda: rated(
+    "rate of an end that is not there": lambda: rate_file("stage.csv", "--end", "parse"),
+    "rate with a target of nothing": lambda: rate_file("stage.csv", "--target", "0"),
+    "rate with too much confidence": lambda: rate_file("stage.csv", "--confidence", "200%"),
+    "rate with a picture of two ends": lambda: rate_file(
         "stage.csv", "--plot", "p.png", ends=("parse", "index")
     ),
-    "rate with a picture of another kind": lambda: rated("stage.csv", "--plot", "p.gif"),
+    "rate with a picture of another kind": lambda: rate_file("stage.csv", "--plot", "p.gif"),
 }

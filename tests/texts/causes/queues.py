@@ -119,7 +119,7 @@ def failures() -> Iterator[object]:
 def claims() -> Iterator[object]:
     with Page.create(cells=1, path="work.cells") as page:
         names = ("", "x" * 65, "ü" * 33, "a\0b", "\ud800", None)
-        yield from tried(page.claim, *({"name": each} for each in names))
+        yield from tried(page.claim, *({"name": name} for name in names))
         yield from tried(Page.open(page.path).claim, {"name": "work.head"})
         page.claim("work.head")
         yield from tried(page.claim, {"name": "work.tail"})
@@ -133,7 +133,7 @@ def claims() -> Iterator[object]:
 
 def header(version: int = 1, cells: int = 1, cell_bytes: int = 128) -> bytes:
     words = (version, cells, cell_bytes, 0, 0, 0, 0)
-    return b"BRIGCELL" + b"".join(each.to_bytes(8, "little") for each in words)
+    return b"BRIGCELL" + b"".join(word.to_bytes(8, "little") for word in words)
 
 
 def no_pages() -> Iterator[object]:
@@ -149,7 +149,7 @@ def no_pages() -> Iterator[object]:
         Path("work.cells").write_bytes(content)
         yield from tried(Page.open, {"path": "work.cells"})
     os.mkfifo("pipe")
-    yield from tried(Page.open, *({"path": each} for each in (".", "absent", "pipe")))
+    yield from tried(Page.open, *({"path": place} for place in (".", "absent", "pipe")))
 
 
 def stages() -> Iterator[object]:
@@ -159,8 +159,8 @@ def stages() -> Iterator[object]:
         yield from tried(
             Stage,
             *(
-                {**usual, **each}
-                for each in (
+                {**usual, **wrong}
+                for wrong in (
                     {"name": "", "servers": 0},
                     {"reads": "work"},
                     {"reads": Tap(queue.Queue(), name="work", page=page)},
@@ -189,7 +189,7 @@ def same_names() -> Monitor:
         return Monitor(tap, Stage("work.head", reads=[tap.head]))
 
 
-def crowded() -> Iterator[object]:
+def crowd_page() -> Iterator[object]:
     with Page.create(path="work.cells") as page:
         cell = page.claim("work.head")
         for _ in range(2):
@@ -285,19 +285,19 @@ def monitored_into_nowhere() -> Iterator[object]:
 CAUSES = {
     "options of a tap": lambda: tried(
         tap_of,
-        *({"name": each} for each in ("", "x" * 60, 3)),
-        *({"servers": each} for each in (0, True, None)),
-        *({"item_bytes": each} for each in (-1, "4", True, float("nan"), float("inf"), 10**400)),
+        *({"name": wrong} for wrong in ("", "x" * 60, 3)),
+        *({"servers": wrong} for wrong in (0, True, None)),
+        *({"item_bytes": wrong} for wrong in (-1, "4", True, float("nan"), float("inf"), 10**400)),
         {"page": "work.cells", "servers": 0},
         {"page": 3, "name": "work"},
     ),
     "what cannot be tapped": lambda: tried(
         tap_of,
         *(
-            {"source": each}
-            for each in (12, object, len, "work", b"", bytearray(b"work"), list[int], queue.Queue)
+            {"source": wrong}
+            for wrong in (12, object, len, "work", b"", bytearray(b"work"), list[int], queue.Queue)
         ),
-        *({"source": each()} for each in (Mixed, Waiting, Cache)),
+        *({"source": kind()} for kind in (Mixed, Waiting, Cache)),
     ),
     "a queue that is tapped already": tapped_twice,
     "a page that cannot be written": unwritable,
@@ -307,20 +307,20 @@ CAUSES = {
     "why a tap does not count": failures,
     "claims from a page": claims,
     "numbers of cells": lambda: tried(
-        Page.create, *({"cells": each} for each in (0, -1, 2.5, True, 2**21, "8"))
+        Page.create, *({"cells": wrong} for wrong in (0, -1, 2.5, True, 2**21, "8"))
     ),
     "files that are not pagess": no_pages,
     "stages that make no sense": stages,
     "nothing to watch": lambda: [
         *tried(Monitor, {}),
-        *(text for each in ("work", None) for text in tried(partial(Monitor, each), {})),
+        *(text for wrong in ("work", None) for text in tried(partial(Monitor, wrong), {})),
     ],
     "a name for two stages": same_names,
     "options of a monitor": lambda: tried(
         watching,
-        *({"period_s": each} for each in (0.0, float("nan"), "a", True, 1e-9)),
+        *({"period_s": wrong} for wrong in (0.0, float("nan"), "a", True, 1e-9)),
         {"method": "quantile", "guards": False, "period_s": -1},
-        *({"record": each} for each in (5, ".", Path("nowhere/run.csv"))),
+        *({"record": place} for place in (5, ".", Path("nowhere/run.csv"))),
         {"method": "mean", "where": "elsewhere", "confidence": 1.0, "target": 0.0},
     ),
     "a monitor that is started twice": begun_twice,
@@ -339,8 +339,8 @@ CAUSES = {
     "a monitor that failed": lambda: MonitorReport(failure="no space left"),
     "queues that grew": lambda: MonitorReport(growths=GROWTHS, fixed=("simple", "piped")),
     "stages in a line": lambda: (
-        str(each)
-        for each in (
+        str(watched)
+        for watched in (
             HASH,
             WatchedStage(name="new", inputs={}),
             replace(
@@ -349,12 +349,12 @@ CAUSES = {
             WatchedStage(name="hash", inputs={}, failure="2 wait at once"),
         )
     ),
-    "more waits than servers": crowded,
+    "more waits than servers": crowd_page,
     "too little is known for advice": lambda: tried(
         lambda stages: MonitorReport(stages=stages).advice(),
         *(
-            {"stages": each}
-            for each in (
+            {"stages": stages}
+            for stages in (
                 (),
                 (SOURCE,),
                 (WatchedStage(name="idle", reads=("b",), inputs={}),),

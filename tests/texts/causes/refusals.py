@@ -102,7 +102,7 @@ def of_kept() -> Iterator[object]:
     record = session.run(lambda: None)
     yield run("resume", record.run_id, "--max-rounds", 9)
     run("run", "--max-rounds", 1, "--", "true", "--password", "x")
-    (hidden,) = (each for each in Journal(store).runs() if each["name"] != record.name)
+    (hidden,) = (stored for stored in Journal(store).runs() if stored["name"] != record.name)
     yield run("resume", hidden["run_id"], "--max-rounds", 9)
     speeds = [
         br.measure(lambda n: clock.advance(int(n) * 10**6), work=(1, 1000), name=name, clock=clock)

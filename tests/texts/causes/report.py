@@ -21,9 +21,8 @@ from benchrigor.model import (
     StopReason,
 )
 from benchrigor.report import explain, render
-from benchrigor.report.fact import page_of_facts
+from benchrigor.report.fact import page_of, page_of_facts
 from benchrigor.report.facts.reading_facts import explain_reading
-from benchrigor.report.facts.run_facts import run_page
 from benchrigor.report.tables import facts_of_runs
 from benchrigor.testing import FakeClock, StepWarmUp, SyntheticWorkload
 
@@ -88,8 +87,8 @@ def fresh_starts() -> Draw:
 def few(*seconds: float) -> RunRecord:
     """Return a run of restarted rounds of a reading each."""
     session = br.Session(Options(target=0.02, rounds="restarted", max_rounds=len(seconds)), seed=1)
-    for each in seconds:
-        taken = np.array([each])
+    for reading_s in seconds:
+        taken = np.array([reading_s])
         session.tell(br.Round(plan=session.ask(), elapsed_ns=1, unit_readings={"time": taken}))
     return replace(session.result(), provenance=None)
 
@@ -108,18 +107,18 @@ def missed(reason: StopReason) -> str:
     few = Notice.of(Code.FEW_INVOCATIONS, invocations=6, wanted=10)
     short = Notice.of(Code.NOT_CONVERGED)
     record = synthetic(target=1e-5, budget_readings=200)
-    return run_page(
+    return page_of(
         replace(
             record,
             decision=Decision(stop=True, reason=reason),
             session_notices=(few, short),
-            analyses=tuple(replace(each, notices=()) for each in record.analyses),
+            analyses=tuple(replace(analysis, notices=()) for analysis in record.analyses),
         )
     )
 
 
-def pressed(**facts: float) -> RunRecord:
-    """Return a run whose rounds have facts of the machine, the second one a fifth of them."""
+def run_under_pressure(**facts: float) -> RunRecord:
+    """Return a run with facts of the machine in its rounds, a fifth of them in the second one."""
     record = synthetic(max_rounds=3, target=None)
     one, two, three = record.rounds
     told = {f"machine: {name}": value for name, value in facts.items()}
@@ -155,16 +154,16 @@ RECORDS: dict[str, Callable[[], RunRecord]] = {
     "no references": lambda: paced(references=False),
     "a reference that does not fit": lambda: paced(sensitivity=0.1),
     "a median, at full pace": lambda: paced(statistic="median"),
-    "pressure": lambda: pressed(
+    "pressure": lambda: run_under_pressure(
         **{"pressure cpu some": 30.0, "pressure io some": 2.0, "pressure io full": 1.1}
     ),
-    "hardly any pressure": lambda: pressed(**{"pressure cpu some": 0.9}),
+    "hardly any pressure": lambda: run_under_pressure(**{"pressure cpu some": 0.9}),
 }
 
 
 def all_of(record: RunRecord) -> Iterator[str]:
     """Yield all that is said of a run."""
-    yield from (str(record), run_page(record), render(record), explain(record))
+    yield from (str(record), page_of(record), render(record), explain(record))
 
 
 CAUSES: dict[str, Callable[[], object]] = {
@@ -186,7 +185,7 @@ CAUSES |= {f"why a reading counts: {why.word}": partial(reason_given, why) for w
 CAUSES["why a reading counts twice"] = partial(reason_given, Reason.KEPT, 2)
 CAUSES |= {f"missed, {reason}": partial(missed, reason) for reason in StopReason}
 CAUSES |= {
-    "a page of five metrics": lambda: run_page(
+    "a page of five metrics": lambda: page_of(
         replace(few(1.0, 1.1), analyses=few(1.0, 1.1).analyses * 5)
     ),
     "a table of endings": lambda: page_of_facts(

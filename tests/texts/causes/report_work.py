@@ -16,15 +16,15 @@ from tests.texts.causes.report import RECORDS, all_of, synthetic
 from tests.texts.rendering import run
 
 import benchrigor as br
-from benchrigor.layout import page
 from benchrigor.model import Code, Comparison, Notice, RunRecord, Verdict
+from benchrigor.model.comparison import Ranked
 from benchrigor.model.notice import Finding, Fitness
 from benchrigor.report import plot_trace, plot_work, render
 from benchrigor.report.doctor_text import render_findings
-from benchrigor.report.fact import Depth, rows_of
-from benchrigor.report.facts.comparison_facts import comparison_page
+from benchrigor.report.fact import page_of, page_of_facts
 from benchrigor.report.tables import facts_of_commands
 from benchrigor.report.writers.formats import write_records
+from benchrigor.session.pairs.ranking import Ranking
 from benchrigor.testing import FakeClock
 from benchrigor.units import Direction
 
@@ -57,7 +57,7 @@ def ran(max_rounds: int, unit: str) -> RunRecord:
 
 
 def work(max_rounds: int = 30, unit: str = "B/s", **changes: object) -> RunRecord:
-    """Return a run of various work, of whose line some is changed."""
+    """Return a run of various work, with changes to its line."""
     record = ran(max_rounds, unit)
     (analysis,) = record.analyses
     if analysis.wps is not None:
@@ -104,7 +104,7 @@ def two_sides(verdict: Verdict) -> Iterator[str]:
         Notice.of(Code.NO_DIRECTION),
     )
     found = compared(verdict, *notices, names=("old", "new"))
-    yield from (str(found), comparison_page(found))
+    yield from (str(found), page_of(found))
 
 
 def drifting() -> Iterator[str]:
@@ -113,47 +113,52 @@ def drifting() -> Iterator[str]:
     drift = 1.0 + np.arange(3000) / 6_000 + np.abs(np.cumsum(rng.normal(0.0, 0.002, 3000)))
     old, new = (level * drift * rng.normal(1.0, 0.05, 3000) for level in (1e-5, 1.2e-5))
     found = br.compare_runs(old, new, paired=True, direction="lower")
-    yield from (str(found), comparison_page(replace(found, readings_in="s")))
+    yield from (str(found), page_of(replace(found, readings_in="s")))
 
 
 def commands(references: bool = True, **options: object) -> str:
-    """Return the table of two commands, of which one met a busy machine."""
+    """Return the table of two commands; one met a busy machine."""
     made = {
         "quiet": run_of(slower=1.0, rest_s=0.0001, seed=2),
         "busy": run_of(slower=1.3, rest_s=0.01, seed=2, references=references),
     }
     named = {
-        name: replace(each, name=name, options=replace(each.options, **options))  # type: ignore[arg-type]
-        for name, each in made.items()
+        name: replace(record, name=name, options=replace(record.options, **options))  # type: ignore[arg-type]
+        for name, record in made.items()
     }
     estimates = {name: record.estimate() for name, record in named.items()}
-    return page(rows_of(facts_of_commands(named, estimates), Depth.PAGE))
+    places = tuple(
+        Ranked(name=name, estimate=estimate, place=place)
+        for place, (name, estimate) in enumerate(estimates.items(), 1)
+        if estimate is not None
+    )
+    return page_of_facts(facts_of_commands(named, Ranking(places=places)))
 
 
-def written(to: str, *names: str, metric: str | None = None) -> Iterator[str]:
+def remarks_of_writing(to: str, *names: str, metric: str | None = None) -> Iterator[str]:
     """Yield the remarks next to files for other tools."""
-    records = [each for name in names for each in br.read_results(DATA / name)]
+    records = [record for name in names for record in br.read_results(DATA / name)]
     yield from write_records(records, to, metric).remarks
 
 
 def drawn(draw: Callable[..., object], *given: object) -> object:
     """Return the words in a picture."""
     axes = draw(*given)
-    return [each.get_text() for each in (*axes.texts, axes.title, axes.xaxis.label)]  # type: ignore[attr-defined]
+    return [label.get_text() for label in (*axes.texts, axes.title, axes.xaxis.label)]  # type: ignore[attr-defined]
 
 
 def far_above() -> RunRecord:
-    """Return a run of work of which two rounds took a minute."""
+    """Return a run of work with two rounds of a minute."""
     record, minute = work(outliers=(10, 13)), {"time": 60.0}
     taken = {24: minute, 27: minute}
     rounds = (
-        replace(each, readings=taken.get(each.plan.index, each.readings)) for each in record.rounds
+        replace(done, readings=taken.get(done.plan.index, done.readings)) for done in record.rounds
     )
     return replace(record, rounds=tuple(rounds))
 
 
 def under_pressure() -> click.testing.Result:
-    """Return the texts about the profile of a program whose tasks waited for memory."""
+    """Return the texts about the profile of a program that waited for memory."""
     facts = {"wall_s": 8.0, "pressure_memory_s": 2.0, "pressure_memory_full_s": 0.8}
     br.SegmentProfile(duration_s=[0.1, 0.2] * 40, facts=facts).save("profile.json")
     return run("interference", "profile.json", "--details")
@@ -166,7 +171,7 @@ CAUSES: dict[str, Callable[[], object]] = {
     "two rounds of work": lambda: all_of(work(max_rounds=2)),
     "no round of work": lambda: all_of(replace(work(max_rounds=2), rounds=(), analyses=())),
     "no speed": lambda: all_of(work(speed=None)),
-    "a line of which little is known": lambda: rows(
+    "a line with few checks": lambda: rows(
         bend=None, growth=None, shape=None, outliers=(), inflation=1.0
     ),
     "a line without error": lambda: rows(
@@ -183,12 +188,12 @@ CAUSES: dict[str, Callable[[], object]] = {
     "an overhead that no clock has seen": lambda: rows(overhead=estimated(1e-17, -1e-16, 1e-16)),
     "sides that slow down together": drifting,
     "commands": lambda: commands(target=None),
-    "commands of which one has no references": lambda: commands(references=False, target=None),
+    "two commands, one without references": lambda: commands(references=False, target=None),
     "commands and a target missed": lambda: commands(target=0.02, target_given=True),
     "commands and a target reached": lambda: commands(target=0.5, target_given=True),
     "commands and a target that was not given": lambda: commands(target=0.02, target_given=False),
     "a machine": lambda: render_findings(FINDINGS),
-    "a machine of which little is known": lambda: render_findings(FINDINGS[:2]),
+    "a machine that shows little of its state": lambda: render_findings(FINDINGS[:2]),
     "a machine with one doubt": lambda: render_findings(FINDINGS[:3]),
     "a picture of readings": lambda: drawn(plot_trace, synthetic()),
     "a picture of rounds": lambda: drawn(plot_trace, RECORDS["invocations"]()),
@@ -205,15 +210,17 @@ CAUSES: dict[str, Callable[[], object]] = {
     "a picture of a list": lambda: plot_trace([1.0, 2.0]),  # type: ignore[arg-type]
     "a picture of work that is not valid": lambda: plot_work(RECORDS["nothing measured"]()),
     "a picture of work of a list": lambda: plot_work([1.0]),  # type: ignore[arg-type]
-    "benchmarks of one name": lambda: written("pyperf", "hyperfine.json", "hyperfine.json"),
-    "benchmarks and a metric that they lack": lambda: written(
+    "benchmarks of one name": lambda: remarks_of_writing(
+        "pyperf", "hyperfine.json", "hyperfine.json"
+    ),
+    "benchmarks and a metric that they lack": lambda: remarks_of_writing(
         "pyperf", "hyperfine.json", "hyperfine.json", metric="speed"
     ),
-    "benchmarks that failed": lambda: written("csv", "google-benchmark.json"),
-    "benchmarks without readings": lambda: written("csv", "hyperfine.csv"),
-    "benchmarks for github": lambda: written("github", "hyperfine.json"),
+    "benchmarks that failed": lambda: remarks_of_writing("csv", "google-benchmark.json"),
+    "benchmarks without readings": lambda: remarks_of_writing("csv", "hyperfine.csv"),
+    "benchmarks for github": lambda: remarks_of_writing("github", "hyperfine.json"),
 }
-CAUSES["two sides without a ratio"] = lambda: comparison_page(
+CAUSES["two sides without a ratio"] = lambda: page_of(
     replace(compared(Verdict.UNDECIDED, NO_SPEED, names=("old", "new")), ratio=None)
 )
 CAUSES |= {f"two sides, {verdict}": partial(two_sides, verdict) for verdict in Verdict}

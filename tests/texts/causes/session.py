@@ -121,7 +121,7 @@ class Fresh:
 
 
 def failing_hook(hook: str) -> list[Notice]:
-    """Run a session whose hook fails at its third call."""
+    """Run a session with a hook that fails at its third call."""
     calls: list[object] = []
 
     def failing(argument: object) -> None:
@@ -151,7 +151,7 @@ def finished() -> None:
     Session.resume(store, str(record.run_id))
 
 
-def logged(level: int, act: Callable[[], object]) -> list[str]:
+def log_of(level: int, act: Callable[[], object]) -> list[str]:
     """Return the log."""
     lines: list[str] = []
     handler, log = logging.Handler(), logging.getLogger("benchrigor.session")
@@ -313,8 +313,8 @@ CAUSES: dict[str, Callable[[], object]] = {
     "hooks that fail": lambda: map(failing_hook, ("before_round", "after_round", "progress")),
     "a hook that is not valid": lambda: Session(Options(work=(10, 5000)), next_work=5),  # type: ignore[arg-type]
     "a hook that returns no amount": lambda: next_work(0, -5, math.nan, "many", (1, 2)),
-    "decisions that are logged": lambda: logged(logging.INFO, decided),
-    "plans and Notices that are logged": lambda: logged(logging.DEBUG, noted),
+    "decisions that are logged": lambda: log_of(logging.INFO, decided),
+    "plans and Notices that are logged": lambda: log_of(logging.DEBUG, noted),
     "rounds of no work": lambda: telling(
         {"readings": {"time": -1.0}},
         {"readings": {"speed": 1.0}},

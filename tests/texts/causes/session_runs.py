@@ -19,8 +19,7 @@ import benchrigor as br
 from benchrigor.model import Delays, Metric, Notice, Options, Round, RoundPlan, RunRecord
 from benchrigor.protocols import Recorder
 from benchrigor.report import explain, render
-from benchrigor.report.fact import page_of_facts
-from benchrigor.report.facts.run_facts import run_page
+from benchrigor.report.fact import page_of, page_of_facts
 from benchrigor.report.tables import facts_of_runs
 from benchrigor.session import Session
 from benchrigor.testing import FakeClock, FakeMeter, MemoryStore, SyntheticWorkload
@@ -147,7 +146,7 @@ def of_memory() -> RunRecord:
 
 
 def hit() -> list[Notice]:
-    """Pass readings, the longest of which nearly always waited."""
+    """Pass readings; the longest ones nearly always waited."""
     rng = np.random.default_rng(3)
     own_s = rng.gamma(1.0, 1.0, 2000)
     waited_s = rng.uniform(0.1, 2.0, 2000) * (rng.random(2000) < -np.expm1(-1.5 * own_s))
@@ -173,30 +172,30 @@ class Paced:
         recorder.references(made.references)
 
 
-def paced(version: str = "a", seed: int = 1) -> RunRecord:
-    """Keep a run of a version, as of a machine whose full speed is to be found."""
+def keep_run(version: str = "a", seed: int = 1) -> RunRecord:
+    """Keep a run of a version, as of a machine without a known full speed."""
     session = Session(Options(max_rounds=1), seed=1, name="work", store="runs.sqlite")
     return session.run(Paced(version, seed))
 
 
 def beside_others() -> list[Notice]:
     """Compare runs next to which others are stored."""
-    old, new, *_ = [paced(version, seed) for seed, version in enumerate("abaab")]
+    old, new, *_ = [keep_run(version, seed) for seed, version in enumerate("abaab")]
     told = br.compare_runs(old, new, store="runs.sqlite").notices
     return [*of_code("at-full-pace", told), *of_code("stored-runs", told)]
 
 
-def watched() -> list[Notice]:
+def measure_profiled() -> list[Notice]:
     """Measure next to a profiler."""
     sys.setprofile(lambda *_: None)
     try:
-        return of_code("full-pace-not-kept", paced().notices)
+        return of_code("full-pace-not-kept", keep_run().notices)
     finally:
         sys.setprofile(None)
 
 
 def differing(code: str, *others: dict[str, Any]) -> Iterator[list[Notice]]:
-    """Yield what of a code is said of a run of one place and each of several others."""
+    """Yield all that is said with a code in a run of one place, and in several others."""
     run = br.read_results(SAMPLES / "pytest-benchmark-5.3.1.json")[1]
 
     def of_place(name: str = "m.f", **where: Any) -> RunRecord:
@@ -208,8 +207,8 @@ def differing(code: str, *others: dict[str, Any]) -> Iterator[list[Notice]]:
         yield of_code(code, found.notices)
 
 
-def resumed() -> list[Notice]:
-    """Take up a run, whose number is lost by a leak."""
+def resume_leaking() -> list[Notice]:
+    """Take up a run that loses its number by a leak."""
     clock, store = FakeClock(), MemoryStore()
     short = Options(target=0.0001, budget_readings=300)
     workload = SyntheticWorkload(mean=0.001, cv=0.1, seed=1, clock=clock)
@@ -225,7 +224,7 @@ def told_default(**options: Any) -> str:
     clock = FakeClock()
     session = Session(Options(budget_s=0.5, **options), name="job", seed=1, clock=clock)
     record = session.run(SyntheticWorkload(mean=0.01, cv=0.15, seed=1, clock=clock))
-    return lines_with("±", run_page(record))
+    return lines_with("±", page_of(record))
 
 
 def file(name: str, content: object) -> list[RunRecord]:
@@ -237,7 +236,9 @@ def file(name: str, content: object) -> list[RunRecord]:
 
 def hyperfine(*results: dict[str, Any]) -> list[RunRecord]:
     """Read results of hyperfine."""
-    return file("hyperfine.json", {"results": [{"command": "sort", **each} for each in results]})
+    return file(
+        "hyperfine.json", {"results": [{"command": "sort", **result} for result in results]}
+    )
 
 
 def means_alone() -> Iterator[str]:
@@ -290,25 +291,26 @@ CAUSES: dict[str, Callable[[], object]] = {
     "time of other threads": lambda: lines_with(
         "threads", render(seen_in_part(seconds={"run queue": [0.01]}, own=[0.5], known=[0.5]))
     ),
-    "a run whose longest readings were disturbed": hit,
+    "a run that was disturbed in its longest readings": hit,
     "a run that was stopped": lambda: of_code(
         "stopped-process",
         units(
             SERIES[:40] + STILL_S, delays=Delays(stops=range(1, 41), seconds={"stopped": STILL_S})
         ).notices,
     ),
-    "full speed next to a profiler": watched,
+    "full speed next to a profiler": measure_profiled,
     "stored runs next to those compared": beside_others,
     "runs of two machines, and after a new start of one": lambda: differing(
         "hosts-differ", {"host": "oak"}, {"environment": {"boot_time": "later"}}
     ),
     "functions that differ, and do not": lambda: differing(
         "functions-differ",
-        *({"function": each} for each in ("cd", "ab", None)),
+        *({"function": digest} for digest in ("cd", "ab", None)),
         {"function": "cd", "name": "m.g"},
     ),
     "metrics that differ": lambda: of_code(
-        "metrics-differ", br.compare_runs(*(units(SERIES, each) for each in (RATE, SPEED))).notices
+        "metrics-differ",
+        br.compare_runs(*(units(SERIES, record) for record in (RATE, SPEED))).notices,
     ),
     "an interval that is too wide": lambda: units(np.array([0.1, 0.15, 0.87])).notices,
     "few pieces, and enough": lambda: [
@@ -322,7 +324,7 @@ CAUSES: dict[str, Callable[[], object]] = {
         lines_with("amounts", render(record := of_work(10_000, lambda work: 0.02 + work / 1000))),
         record.notices,
     ],
-    "a number that stood before": resumed,
+    "a number that stood before": resume_leaking,
     "a default that is missed": told_default,
     "a target that is missed": lambda: told_default(target=0.02),
     "a rate by the time of rounds": lambda: render(

@@ -114,7 +114,7 @@ CAUSES = {
     "a plan from one invocation": lambda: br.plan(estimate_invocations([[1.0, 1.1, 1.2]])),
     "a plan from few invocations": lambda: (
         br.plan(
-            estimate_invocations([NORMAL + 0.01 * each for each in range(12)]), change=0.03
+            estimate_invocations([NORMAL + 0.01 * seed for seed in range(12)]), change=0.03
         ).notices
     ),
     "a plan from few readings": lambda: br.plan(PILOT, change=0.5).notices,

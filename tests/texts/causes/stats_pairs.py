@@ -39,13 +39,13 @@ def said(found: Comparison) -> list[object]:
 
 
 def outlying(by: float, *, slope: float = 1.0) -> object:
-    """Return the texts about a line of which the rounds with most work lie off."""
+    """Return the texts about a line that misses the rounds with most work."""
     duration = 0.6 + slope * WORK + NOISE
     duration[np.argsort(WORK)[-2:]] += by
     return fit_wps(WORK, duration).notices
 
 
-def doubted(low: float, high: float, noise: float, *, n: int = 40) -> object:
+def texts_of_line(low: float, high: float, noise: float, *, n: int = 40) -> object:
     """Return the texts about a line through amounts between two, with noise."""
     work = np.random.default_rng(3).permutation(np.linspace(low, high, n))
     return fit_wps(
@@ -60,14 +60,14 @@ def two_sides() -> tuple[np.ndarray, np.ndarray]:
     return one, two
 
 
-def parted() -> tuple[np.ndarray, np.ndarray]:
+def part_levels() -> tuple[np.ndarray, np.ndarray]:
     one, two = np.random.default_rng(6).normal(1.0, 0.02, (2, 1_000))
     one[:480] += 1.0
     two[520:] += 1.0
     return one, two
 
 
-def stalled() -> tuple[np.ndarray, np.ndarray]:
+def stall_one_side() -> tuple[np.ndarray, np.ndarray]:
     one, two = 1.0 + 0.01 * np.random.default_rng(20271123).standard_normal((2, 1_000))
     two[300:400] *= 1.5
     return one, two
@@ -119,14 +119,14 @@ CAUSES = {
     "a ratio without a limit": lambda: said(compare(*two_sides(), paired=True)),
     "a ratio without a limit the other way": lambda: said(compare(*two_sides()[::-1], paired=True)),
     "invocations without a steady state": lambda: compare(
-        *[[np.repeat([1.0, 2.0, 3.0], 100) * (1.0 + 0.001 * each) for each in range(3)]] * 2,
+        *[[np.repeat([1.0, 2.0, 3.0], 100) * (1.0 + 0.001 * seed) for seed in range(3)]] * 2,
         trim=True,
     ),
     **{
-        f"pairs of which {how}": lambda sides=sides: said(compare(*sides(), paired=True, trim=True))
+        f"pairs in which {how}": lambda sides=sides: said(compare(*sides(), paired=True, trim=True))
         for how, sides in {
-            "no part is stable": parted,
-            "one side stalls": stalled,
+            "no part is stable": part_levels,
+            "one side stalls": stall_one_side,
             "one side leaks": leaking,
         }.items()
     },
@@ -196,11 +196,11 @@ CAUSES = {
     "rounds that make the speed higher": lambda: outlying(-5.0),
     "rounds that make the speed lower": lambda: outlying(5.0),
     "rounds that alone make a speed": lambda: outlying(0.3, slope=-0.001),
-    "a line that predicts badly": lambda: doubted(1.0, 10.0, 0.3),
-    "amounts that are too similar": lambda: doubted(9.0, 10.0, 0.0001),
-    "a speed that is hardly known": lambda: doubted(5.0, 10.5, 0.15, n=10),
-    "few rounds": lambda: doubted(1.0, 10.0, 0.01, n=9),
-    "a line without a doubt": lambda: doubted(1.0, 10.0, 0.01, n=10),
+    "a line that predicts badly": lambda: texts_of_line(1.0, 10.0, 0.3),
+    "amounts that are too similar": lambda: texts_of_line(9.0, 10.0, 0.0001),
+    "a speed that is hardly known": lambda: texts_of_line(5.0, 10.5, 0.15, n=10),
+    "few rounds": lambda: texts_of_line(1.0, 10.0, 0.01, n=9),
+    "a line without a doubt": lambda: texts_of_line(1.0, 10.0, 0.01, n=10),
     "amounts that rise": lambda: (
         fit_wps(np.sort(WORK), (1.0 + NOISE) * (1.0 + np.sort(WORK))).notices
     ),

@@ -53,7 +53,7 @@ def of_invocations(pattern: np.ndarray) -> Estimate:
 
 
 def cooling() -> list[np.ndarray]:
-    """Return rounds of which every other one is slower at an end of its own length."""
+    """Return rounds; every other one is slower at an end of its own length."""
     rng, at = np.random.default_rng(36), np.arange(300)
     ends = 0.3 * (at >= 300 - rng.integers(10, 60, (16, 1))) * (np.arange(16) % 2)[:, None]
     return [*((1.0 + 0.5 * (at < 40) + ends) * rng.normal(1.0, 0.03, (16, 300)))]
@@ -116,7 +116,7 @@ CAUSES = {
     "invocations that are cut one by one": lambda: (
         of_invocations(1.0 + 0.3 * (np.arange(200) < 130)).notices
     ),
-    "invocations of which half cool down": lambda: of_code(
+    "invocations, half of them with a cool-down": lambda: of_code(
         "cut-one-by-one", estimate_invocations(cooling(), trim=True).notices
     ),
     "invocations that rise": lambda: of_invocations(1.0 + 0.2 * np.arange(200) / 200),

@@ -42,7 +42,7 @@ def refused() -> Iterator[object]:
             yield from tried(journal.append, (run_id, a_round(4)))
 
 
-def misplaced() -> Iterator[object]:
+def open_misplaced() -> Iterator[object]:
     """Where a journal is missing and impossible."""
     Path("text.sqlite").write_text("time\n1.0\n" * 1000, encoding="utf-8")
     with closing(sqlite3.connect("theirs.sqlite")) as other:
@@ -51,7 +51,7 @@ def misplaced() -> Iterator[object]:
         yield from tried(Journal(Path(name)).begin, (HEADER,))
 
 
-def malformed() -> None:
+def load_malformed() -> None:
     run_id = fill(PATH)[0]
     content = PATH.read_bytes()
     PATH.write_bytes(content[:16384] + b"\xff" * (len(content) - 16384))
@@ -65,14 +65,14 @@ def projects(*texts: str) -> Iterator[object]:
 
 CAUSES = {
     "runs that are damaged": damaged,
-    "a file that is damaged": malformed,
+    "a file that is damaged": load_malformed,
     "a row that is not a record": lambda: changed(
         "INSERT INTO run (run_id, name, started_at, record, floats) "
         "VALUES ('bad', 'name', 'when', '{', x'')"
     ),
     "a newer schema": lambda: changed("PRAGMA user_version = 99"),
     "refusals of a journal": refused,
-    "places without a journal": misplaced,
+    "places without a journal": open_misplaced,
     "settings of a project": lambda: projects(
         '[tool.benchrigor.metrics]\ntime = "ms"\n',
         "[tool.benchrigor.metrics]\ntime = 3\n",

@@ -49,7 +49,7 @@ def stored(
 ) -> click.testing.Result:
     """Show or explain a stored search."""
     kept = {"limits": [*limits] or [MEAN], "policy": "binsearch", **options}
-    search = PeakSearch(**{**kept, "limits": [br.Limit(**each) for each in kept["limits"]]})
+    search = PeakSearch(**{**kept, "limits": [br.Limit(**limit) for limit in kept["limits"]]})
     found = PeakRun(
         search,
         name="peak of a queue",
@@ -82,7 +82,7 @@ def queue(load: float) -> dict[str, Any]:
 
 
 def changing(mean_s: Callable[[float, int], float], **options: Any) -> object:
-    """Return the result for a server whose response depends on the load and the trial."""
+    """Return the result for a server that responds by the load and the trial."""
     trials = count()
     return outcome(lambda load: {"mean_response_s": mean_s(load, next(trials))}, **options)
 
@@ -144,7 +144,7 @@ CHOICES: list[tuple[Any, Any]] = [
     (POINTS, []),
     (POINTS, "ash"),
 ]
-# Lines of the command line, of which nothing can be measured.
+# Lines of the command line that allow no measurement.
 REFUSED = """
 peak --url http://x/
 peak ./load.sh {load} --p95 50ms
@@ -304,15 +304,17 @@ CAUSES: dict[str, Callable[[], object]] = {
     "answers that are not above 0": lambda: turned((math.nan, 1.0, 2.0), (1.0, 0.0, 2.0), TOLD),
     "bad bounds": lambda: turned(TOLD, None, None, better_than=[1.0, "much", math.nan]),
 }
-CAUSES |= {f"PeakSearch, {each}": partial(searched, queue, **each) for each in SEARCHES}
-CAUSES |= {f"LoadResult, {each}": partial(br.LoadResult, **each) for each in RESULTS}
+CAUSES |= {f"PeakSearch, {wrong}": partial(searched, queue, **wrong) for wrong in SEARCHES}
+CAUSES |= {f"LoadResult, {wrong}": partial(br.LoadResult, **wrong) for wrong in RESULTS}
 CAUSES |= {
-    f"LoadTrial, {each}": partial(br.LoadTrial, **{"id": 0, "load": 1.0, "duration_s": 1.0, **each})
-    for each in TRIALS
+    f"LoadTrial, {trial}": partial(
+        br.LoadTrial, **{"id": 0, "load": 1.0, "duration_s": 1.0, **trial}
+    )
+    for trial in TRIALS
 }
 CAUSES |= {
-    f"BestChoice, case {number}": partial(BestChoice, *each)
-    for number, each in zip(count(1), CHOICES, strict=False)
+    f"BestChoice, case {number}": partial(BestChoice, *wrong)
+    for number, wrong in zip(count(1), CHOICES, strict=False)
 }
 CAUSES |= {line: partial(run, *shlex.split(line)) for line in REFUSED}
 CAUSES |= {

@@ -54,20 +54,22 @@ def requests(url: str = NOBODY, **options: Any) -> HttpRequests:
     return HttpRequests(kinds=[HttpRequest(url=url, **options)])
 
 
-def offered(text: str, *words: str, trial: LoadTrial = TRIAL, picks: Sequence[str] = ()) -> object:
+def offer_load(
+    text: str, *words: str, trial: LoadTrial = TRIAL, picks: Sequence[str] = ()
+) -> object:
     """Offer a load by a program that prints a text."""
     command = ["sh", "-c", f"printf %s '{text}'", *words, "{load}"]
-    return LoadCommand(command, [Pick.parse(each) for each in picks]).offer(trial)
+    return LoadCommand(command, [Pick.parse(pick) for pick in picks]).offer(trial)
 
 
-def served(lasting_s: float = 60.0, **steps: Any) -> object:
+def serve(lasting_s: float = 60.0, **steps: Any) -> object:
     """Run the steps of a server."""
     life = LifeCycle(timeouts=dict.fromkeys(("configure", "ready", "stop"), lasting_s), **steps)
     with Server(life, {"a": 1}):
         return "it was ready"
 
 
-def locked(first: HostLock, second: HostLock) -> None:
+def lock_both(first: HostLock, second: HostLock) -> None:
     """Take a lock, and another."""
     first.take()
     second.take()
@@ -79,7 +81,7 @@ def lock(owner: str = "a", number: int = 1, at_s: float = 1000.0, **given: Any) 
     return HostLock(token=Token(owner=owner, number=number), now_s=lambda: at_s, **own)
 
 
-def pooled(*outcomes: Outcome, call: str = "builtins:dict", n: int = 1) -> object:
+def run_in_pool(*outcomes: Outcome, call: str = "builtins:dict", n: int = 1) -> object:
     """Return what becomes of a job on hosts for which this comes of attempts."""
     left = iter(outcomes)
     executor = FakeExecutor(["elm", "oak"], instead=lambda _: next(left, None))
@@ -143,14 +145,14 @@ CAUSES: dict[str, Callable[[], object]] = {
     "a program that fails": lambda: LoadCommand(
         ["sh", "-c", "echo oh >&2; exit 1", "wrk2", "{load}"]
     ).offer(TRIAL),
-    "a program that prints nothing": lambda: offered("", "wrk2"),
-    "a program that sent for too short a time": lambda: offered(
+    "a program that prints nothing": lambda: offer_load("", "wrk2"),
+    "a program that sent for too short a time": lambda: offer_load(
         WRK, "wrk2", trial=LoadTrial(id=0, load=100.0, duration_s=1.0)
     ),
-    "a program that ignores its rate": lambda: offered(
+    "a program that ignores its rate": lambda: offer_load(
         FORTIO, "fortio", trial=LoadTrial(id=0, load=100.0, duration_s=30.0)
     ),
-    "a program that got no answer": lambda: offered(
+    "a program that got no answer": lambda: offer_load(
         "  Latency     0.00us    0.00us\n  0 requests in 1.00s", "wrk2"
     ),
     "all that is wrong with a server": lambda: LifeCycle(
@@ -158,37 +160,40 @@ CAUSES: dict[str, Callable[[], object]] = {
         port=0,
     ),
     "a server without a sign that it is ready": lambda: LifeCycle(start=["server"]),
-    "a server that dies at once": lambda: served(
+    "a server that dies at once": lambda: serve(
         start=["sh", "-c", "echo bad token=hunter2 >&2; exit 3"], ready=NOBODY
     ),
-    "a server that cannot be started": lambda: served(start=["no-such-server"], ready=NOBODY),
-    "a daemon without a stop": lambda: served(start=["true"], ready=NOBODY),
-    "a server that never becomes ready": lambda: served(0.05, start=["sleep", "60"], ready=NOBODY),
-    "a step that fails": lambda: served(configure=["sh", "-c", "echo the disk is full; exit 7"]),
-    "a step that takes too long": lambda: served(0.01, configure=["sleep", "60"]),
-    "a host that works for somebody else": lambda: locked(lock(), lock("b", at_s=1059.0)),
-    "an old token of the same owner": lambda: locked(lock(number=2), lock()),
-    "two names of one machine": lambda: locked(lock(), lock(host="oak")),
+    "a server that cannot be started": lambda: serve(start=["no-such-server"], ready=NOBODY),
+    "a daemon without a stop": lambda: serve(start=["true"], ready=NOBODY),
+    "a server that never becomes ready": lambda: serve(0.05, start=["sleep", "60"], ready=NOBODY),
+    "a step that fails": lambda: serve(configure=["sh", "-c", "echo the disk is full; exit 7"]),
+    "a step that takes too long": lambda: serve(0.01, configure=["sleep", "60"]),
+    "a host that works for somebody else": lambda: lock_both(lock(), lock("b", at_s=1059.0)),
+    "an old token of the same owner": lambda: lock_both(lock(number=2), lock()),
+    "two names of one machine": lambda: lock_both(lock(), lock(host="oak")),
     "a lock that cannot be written": lambda: (
         Path("file").touch(),
         lock(folder=Path("file")).take(),
     ),
-    "a disturbed job": lambda: pooled(
+    "a disturbed job": lambda: run_in_pool(
         Outcome(disturbed="others used 1.0 processors"), Outcome(disturbed="others used 2.0")
     ),
-    "a job that fails by itself": lambda: pooled(call="math:sqrt"),
-    "a job that is lost twice": lambda: pooled(*[Outcome(kind="lost", failure="gone")] * 2),
-    "a host that works for others": lambda: pooled(Outcome(kind="busy", failure="elm works for b")),
-    "a later job of the same owner": lambda: pooled(Outcome(kind="late", failure="later")),
-    "no host is left": lambda: pooled(*[Outcome(kind="lost", failure="gone")] * 4, n=3),
+    "a job that fails by itself": lambda: run_in_pool(call="math:sqrt"),
+    "a job that is lost twice": lambda: run_in_pool(*[Outcome(kind="lost", failure="gone")] * 2),
+    "a host that works for others": lambda: run_in_pool(
+        Outcome(kind="busy", failure="elm works for b")
+    ),
+    "a later job of the same owner": lambda: run_in_pool(Outcome(kind="late", failure="later")),
+    "no host is left": lambda: run_in_pool(*[Outcome(kind="lost", failure="gone")] * 4, n=3),
     "a process that dies": lambda: on_host("sh", "-c", "echo {host} is away >&2; exit 3"),
     "a command that is not there": lambda: on_host("/nowhere/ssh", "{host}"),
     "a host that is not fit for a map": lambda: mapped(
         Outcome(kind="refused", failure="elm has benchrigor 9.9, expected 0.1.0 as here")
     ),
 }
-CAUSES |= {f"HttpRequest, {each}": partial(HttpRequest, **each) for each in REQUESTS}
+CAUSES |= {f"HttpRequest, {wrong}": partial(HttpRequest, **wrong) for wrong in REQUESTS}
 CAUSES |= {
-    f"OpenLoop, {each}": partial(OpenLoop, requests(), **{"limits": MEAN, **each}) for each in LOOPS
+    f"OpenLoop, {wrong}": partial(OpenLoop, requests(), **{"limits": MEAN, **wrong})
+    for wrong in LOOPS
 }
-CAUSES |= {f"LoadCommand, {' '.join(each)}": partial(LoadCommand, each) for each in COMMANDS}
+CAUSES |= {f"LoadCommand, {' '.join(wrong)}": partial(LoadCommand, wrong) for wrong in COMMANDS}

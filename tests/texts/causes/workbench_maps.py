@@ -15,9 +15,10 @@ import click.testing
 from tests.simulations.known_maps import FS, THREADS, known, surface_of
 from tests.texts.rendering import run
 
+from benchrigor.report.fact import Depth, page_of_facts
 from benchrigor.storage import Journal
 from benchrigor.workbench import Factor, SurfaceMap
-from benchrigor.workbench.maps.map_report import progress_line, surface_page
+from benchrigor.workbench.maps.map_report import facts_of_map, progress_line
 from benchrigor.workbench.surfaces.samples import MapSample, Measured
 from benchrigor.workbench.surfaces.surface import Surface
 
@@ -128,7 +129,7 @@ def shown(text: str, *words: str) -> str:
     return re.sub(r" {2,}", "  ", re.sub(r"\b\d[\d.,]* [nµm]?s\b", "TIME", said))
 
 
-def answered(answer: object, **options: Any) -> None:
+def pass_answer(answer: object, **options: Any) -> None:
     """Pass a map an answer that it refuses."""
     search = SurfaceMap([Factor("disks", levels=[1, 2])], **options)
     sample = search.ask()
@@ -136,7 +137,7 @@ def answered(answer: object, **options: Any) -> None:
     search.tell(sample, answer)
 
 
-def cramped(
+def map_few_answers(
     answer: Callable[[dict[str, Any]], object],
     *,
     beside: Factor = FILES,
@@ -158,7 +159,7 @@ def mostly_vague(point: dict[str, Any]) -> tuple[float, float, float]:
 
 
 def mapped_peaks(lost: dict[int, Any] | None = None, **options: Any) -> Surface:
-    """Return a map of known peaks, by a model whose digits are the same on all processors."""
+    """Return a map of known peaks, by a model with the same digits on all processors."""
     return surface_of([THREADS, FS], lost, model="quadratic", **options)
 
 
@@ -295,6 +296,12 @@ ANSWERED: list[Any] = [
     7.0,
 ]
 
+
+def map_text(surface: Surface, name: str, depth: Depth = Depth.PAGE) -> str:
+    """Return the page of a map, or its whole report, on a terminal."""
+    return page_of_facts(facts_of_map(surface.summary, name, UNITS), depth).at(80)
+
+
 CAUSES: dict[str, Callable[[], object]] = {
     "a plan": lambda: mapped(
         FULL.replace("levels", 'change = "10min"\nlevels').replace(
@@ -312,31 +319,23 @@ CAUSES: dict[str, Callable[[], object]] = {
     "a map without a model": lambda: shown(FULL.replace(", 4, 8", "")),
     "a map without a model, explained": lambda: shown(FULL.replace(", 4, 8", ""), "explain"),
     "a map that lost samples": lambda: (
-        str(surface_page(mapped_peaks(LOST).summary, "a server", UNITS, whole=whole).at(80))
-        for whole in (False, True)
+        map_text(mapped_peaks(LOST), "a server", depth) for depth in (Depth.PAGE, Depth.DETAILS)
     ),
     "samples that keep no limit": lambda: (
-        str(surface_page(mapped_peaks(dict.fromkeys(range(n), OUTSIDE)).summary, "a", UNITS).at(80))
-        for n in (3, 12)
+        map_text(mapped_peaks(dict.fromkeys(range(n), OUTSIDE)), "a") for n in (3, 12)
     ),
     # Where levels swap is drawn at random, from a root of a matrix that processors take apart.
     "a map of two responses": lambda: [
         line
-        for line in str(
-            surface_page(mapped_peaks(names=("peak", "goodput")).summary, "a server", UNITS).at(80)
-        ).splitlines()
+        for line in map_text(mapped_peaks(names=("peak", "goodput")), "a server").splitlines()
         if "  swap  " not in line
     ],
     "a map by a Gaussian process": lambda: [
-        line
-        for line in str(
-            surface_page(surface_of([THREADS, FS]).summary, "a", UNITS).at(80)
-        ).splitlines()
-        if "Gaussian" in line
+        line for line in map_text(surface_of([THREADS, FS]), "a").splitlines() if "Gaussian" in line
     ],
     "lines of progress": lambda: (
-        str(progress_line(Measured(sample=SAMPLE, **each), 5, n, left_s, "1/s").at(80))
-        for each in (
+        str(progress_line(Measured(sample=SAMPLE, **fields), 5, n, left_s, "1/s").at(80))
+        for fields in (
             {"estimates": {"peak": known(1234.0)}},
             {"at_least": 500.0},
             OUTSIDE,
@@ -352,26 +351,26 @@ CAUSES: dict[str, Callable[[], object]] = {
     "a server that cannot be configured": lambda: shown(FULL + SERVED),
     "a server that cannot be configured, explained": lambda: shown(FULL + SERVED, "explain"),
     "two factors of a name": lambda: SurfaceMap([Factor("disks", [1, 2]), Factor("disks", [1, 2])]),
-    "a sample passed twice": lambda: answered(TOLD),
-    "a response that the map does not have": lambda: answered(
+    "a sample passed twice": lambda: pass_answer(TOLD),
+    "a response that the map does not have": lambda: pass_answer(
         {"latency": TOLD}, responses=["peak"]
     ),
-    "points that determine no quadratic": lambda: cramped(
+    "points that determine no quadratic": lambda: map_few_answers(
         lambda point: TOLD if point["fs"] == "a" or point["disks"] == 1 else None,
         design="full",
         model="quadratic",
     ),
-    "too few samples of two responses": lambda: cramped(
+    "too few samples of two responses": lambda: map_few_answers(
         lambda point: {"peak" if point["disks"] == 1 else "latency": TOLD},
         samples=2,
         responses=["peak", "latency"],
     ),
-    "samples without a number": lambda: cramped(lambda _: None, samples=2),
+    "samples without a number": lambda: map_few_answers(lambda _: None, samples=2),
     "too few points to separate hosts": lambda: [
-        cramped(lambda _: TOLD, hosts=["elm", "oak"], samples=5),
-        cramped(lambda _: TOLD, hosts=["elm", "oak"], design="full", model="quadratic"),
+        map_few_answers(lambda _: TOLD, hosts=["elm", "oak"], samples=5),
+        map_few_answers(lambda _: TOLD, hosts=["elm", "oak"], design="full", model="quadratic"),
     ],
-    "precise samples that are on no quadratic": lambda: cramped(
+    "precise samples that are on no quadratic": lambda: map_few_answers(
         mostly_vague, beside=CACHES, design="full", model="quadratic"
     ),
 }
@@ -389,4 +388,4 @@ CAUSES |= {
     f"SurfaceMap, {options}": partial(SurfaceMap, [Factor("a", levels=[1, 2])], **options)
     for options in MAPS
 }
-CAUSES |= {f"an answer {answer}": partial(answered, answer) for answer in ANSWERED}
+CAUSES |= {f"an answer {answer}": partial(pass_answer, answer) for answer in ANSWERED}

@@ -33,7 +33,7 @@ NAN, INF = float("nan"), float("inf")
 
 
 def failing_at(call: int, error: BaseException) -> Callable[..., None]:
-    """Return a function of which one call raises, counted from 0."""
+    """Return a function that raises in one call, counted from 0."""
     calls = iter(range(10**9))
 
     def func(*_: object) -> None:
@@ -282,7 +282,7 @@ CAUSES: dict[str, Callable[[], object]] = {
     "a hook that hangs": lambda: (
         ran("true", hooks={"prepare": ["sleep", "60"]}, clock=WallClock(), seconds=0.1).notices
     ),
-    "a command whose time is up": lambda: (
+    "a command that ran out of time": lambda: (
         shell(
             "echo u 1; echo u 2; sleep 60", picks=["u=column:1"], clock=WallClock(), seconds=1.0
         )().notices
@@ -290,7 +290,7 @@ CAUSES: dict[str, Callable[[], object]] = {
     "a command that leaves something": lambda: (
         shell("sleep 60.1 & sleep 0.01", clock=WallClock())().notices
     ),
-    "several numbers of which one counts": lambda: printed("1\n2\n", "x=column:0")().notices,
+    "several numbers, and the one that counts": lambda: printed("1\n2\n", "x=column:0")().notices,
     "picks in none of the forms": lambda: tried(
         Pick.parse,
         *("", "x", "x=", "x=12", "=column:1", "x:=column:1", "x=columns:1", "x=regex:"),

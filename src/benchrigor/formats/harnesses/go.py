@@ -13,7 +13,7 @@ from benchrigor.model import Code, Metric, Notice
 from benchrigor.model.run import Recorded
 
 TOOL = "go"
-_LIKE_LINE = re.compile(  # a result, or a name whose result stands after its log
+_LIKE_LINE = re.compile(  # a result, or a name with its result after its log
     r"^Benchmark\S*[ \t]+(?:\d+[ \t]+(?:[-+\dNI.]\S*[ \t]+[^\d\s]|.*/op)"
     r"|.*\n(?:[^B].*\n)*?\s*\d+\t.*/op)",
     re.MULTILINE,
@@ -78,7 +78,7 @@ def read_text(text: str, place: str) -> Iterator[Recorded]:
 
 
 def _rows(text: str, place: str) -> tuple[dict[Key, list[Row]], dict[Key, list[int]]]:
-    """Return results by benchmark, and the lines of those whose result does not follow.
+    """Return results by benchmark, and the lines of benchmarks without a result after them.
 
     The log of a benchmark stands between its name and its result.
     """

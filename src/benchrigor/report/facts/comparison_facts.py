@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 
-from benchrigor.layout import WIDTH, Line, Page, page, table
+from benchrigor.layout import WIDTH, table
 from benchrigor.model import Code, Comparison, Decision, Estimate, Verdict
 from benchrigor.model.comparison import Family, NullArm, is_alone, mean_change
 from benchrigor.model.estimate import change_of, show_change
@@ -13,11 +14,11 @@ from benchrigor.model.text import no_number, say_end, show_chance, show_estimate
 from benchrigor.report.fact import (
     Depth,
     Fact,
-    advice_on,
-    chosen,
+    Figure,
+    advised,
+    head,
     known,
     list_rows,
-    rows_of,
     sentence,
     told_by,
     warn,
@@ -175,7 +176,13 @@ def facts_of_comparison(comparison: Comparison) -> list[Fact]:
         typical = show_change(median, comparison.readings_in, comparison.direction)
     ended = "" if reason is None else say_end(Decision(stop=True, reason=reason))
     luck = "" if chance is None else f"{show_chance(chance).lstrip('=')} (of no difference at all)"
+    figure = Figure(name=old, statistic=comparison.statistic, unit=comparison.readings_in)
+    figures = (
+        replace(figure, estimate=comparison.baseline),
+        judged(replace(figure, name=new), comparison, comparison.verdict),
+    )
     facts = known(
+        head(line_of_comparison(comparison, _HEAD)),
         Fact("verdict", Depth.PAGE, "verdict", _verdict(comparison), comparison.verdict),
         Fact("why", Depth.PAGE, "why", why),
         Fact("baseline", Depth.PAGE, "baseline", _side(comparison, comparison.baseline, old)),
@@ -185,54 +192,54 @@ def facts_of_comparison(comparison: Comparison) -> list[Fact]:
         Fact("p-value", Depth.DETAILS, "p-value", luck, chance),
         Fact("ended", Depth.DETAILS, "ended", ended),
         Fact("data", Depth.PAGE, "data", _data(comparison)),
+        list_rows("sides", (), figures),
     )
-    return [*facts, *told_by(facts, comparison.notices)]
+    return [*facts, *told_by(facts, comparison.notices), *_advice(comparison)]
 
 
-def comparison_page(comparison: Comparison, *, whole: bool = False) -> Page:
-    """Return the page of a comparison: its sentence, its facts, and what to do.
-
-    Parameters
-    ----------
-    comparison
-        Of two sides.
-    whole
-        With all that is known instead.
-    """
-    rows = rows_of(
-        facts_of_comparison(comparison), Depth.DETAILS if whole else Depth.PAGE, width=11
+def judged(figure: Figure, comparison: Comparison, verdict: Verdict) -> Figure:
+    """Return the row of a candidate, with its change and the verdict on it."""
+    return replace(
+        figure,
+        estimate=comparison.candidate,
+        ratio=comparison.ratio,
+        change=comparison.show_change(),
+        verdict=str(verdict),
+        scope=comparison.scope,
     )
-    told = [] if whole else chosen(comparison.notices)
-    # More readings would not change a clear verdict.
-    if comparison.verdict is not Verdict.UNDECIDED:
-        told = [notice for notice in told if notice.code is not Code.NOT_CONVERGED]
-    head = Line(line_of_comparison(comparison, _HEAD), hanging=2, style="bold")
-    advice = advice_on(told, in_turn=comparison.paired, reason=comparison.reason)
-    return page([head, *rows, *advice])
+
+
+def _advice(comparison: Comparison) -> list[Fact]:
+    """Return what to do; more readings would not change a clear verdict."""
+    is_open = comparison.verdict is Verdict.UNDECIDED
+    notices = [
+        notice for notice in comparison.notices if is_open or notice.code is not Code.NOT_CONVERGED
+    ]
+    return advised(notices, most=1, in_turn=comparison.paired, reason=comparison.reason)
 
 
 def facts_of_family(family: Family) -> list[Fact]:
     """Return a table of comparisons, the rules of their verdicts, and why some have none."""
-    rows = [("name", "change [interval]", "visible", "p adj.", "verdict")]
+    rows, figures = [("name", "change [interval]", "visible", "p adj.", "verdict")], list[Figure]()
     files = {name.partition("::")[0] for name in family.comparisons}
     for name, comparison in family.comparisons.items():
         chance = show_chance(family.adjusted[name]).lstrip("=")
         visible = family.visible.get(name)
         least = "-" if visible is None else percent(visible)
         short = name.partition("::")[2] if len(files) == 1 else ""  # of pytest, in one file
-        change, verdict = comparison.show_change(), family.verdicts[name]
+        change, verdict = comparison.show_change(), str(family.verdicts[name])
         rows.append((short or name, change, least, chance, verdict))
-    *mean, rule = said_of_family(family)
+        figures.append(Figure(name=name, ratio=comparison.ratio, verdict=verdict, instead=""))
     is_visible = any(least is not None for least in family.visible.values())
-    visible_means = "visible: the smallest change that would be called one in 4 of 5 cases"
-    chance_means = "p adj.: the chance of such a change by luck, adjusted for all rows"
+    columns = [
+        *("visible: the smallest change that would be called one in 4 of 5 cases",) * is_visible,
+        "p adj.: the chance of such a change by luck, adjusted for all rows",
+    ]
     notices = [notice for notice in family.notices if notice.code is not Code.NO_RATIO]
     return known(
-        list_rows("comparisons", table(rows, "<<>><")),
-        sentence("geometric mean", "".join(mean)),
-        sentence("rule", rule),
-        sentence("visible", visible_means * is_visible),
-        sentence("p-value", chance_means),
+        list_rows("comparisons", [*table(rows, "<<>><"), *columns], figures),
+        sentence("geometric mean", geometric_mean(family)),
+        sentence("rule", rule_of_verdicts([family])),
         *told_by((), notices, depth=Depth.PAGE),
         *(
             warn(f"{name}: {no_number(one.notices)}")
@@ -242,25 +249,34 @@ def facts_of_family(family: Family) -> list[Fact]:
     )
 
 
-def said_of_family(family: Family) -> Iterator[str]:
-    """Say the geometric mean of a family, and the rule of its verdicts."""
+def geometric_mean(family: Family) -> str:
+    """Say the geometric mean of the ratios of a family."""
+    if family.summary is None:
+        return ""
     compared = family.comparisons.values()
-    if family.summary is not None:
-        first = next(iter(compared))
-        change = mean_change(family.summary, first.readings_in, first.direction)
-        if is_alone(family.summary):
-            change += " (no interval: not independent)"
-        else:
-            change += f" {percent(family.summary.confidence, digits=10)}"
-        ratios = many(sum(one.ratio is not None for one in compared), "ratio")
-        yield f"geometric mean of {ratios}: {change}"
+    first = next(iter(compared))
+    change = mean_change(family.summary, first.readings_in, first.direction)
+    if is_alone(family.summary):
+        change += " (no interval: not independent)"
+    else:
+        change += f" {percent(family.summary.confidence, digits=10)}"
+    ratios = many(sum(one.ratio is not None for one in compared), "ratio")
+    return f"geometric mean of {ratios}: {change}"
+
+
+def rule_of_verdicts(families: Collection[Family]) -> str:
+    """Say how the comparisons of families are judged, of all families together."""
+    compared = [one for family in families for one in family.comparisons.values()]
+    if not compared:
+        return ""
     confidences, margins = (
         " or ".join(percent(share, digits=10) for share in sorted(shares))
         for shares in ({one.confidence for one in compared}, {one.margin for one in compared})
     )
-    yield (
+    rate = percent(next(iter(families)).rate)
+    return (
         f"{confidences} intervals, margin {margins}, "
-        f"false discoveries at most {percent(family.rate)}"
+        f"false discoveries at most {rate} of {many(len(compared), 'comparison')}"
     )
 
 

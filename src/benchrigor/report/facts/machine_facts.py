@@ -33,11 +33,11 @@ Pressure = Mapping[tuple[str, str], float]  # share of the time by resource and 
 def facts_of_machine(record: RunRecord) -> list[Fact]:
     """Return the facts of the machine during a run, the steps of its light included."""
     lost, pressure = record.interference, show_pressure(pressure_of_run(record))
-    disturbed = any(each.code is Code.DISTURBED for each in record.session_notices)
+    disturbed = any(notice.code is Code.DISTURBED for notice in record.session_notices)
     codes = (Code.DISTURBED,) if lost is not None and disturbed else ()
     light = "" if lost is None else _light(lost, record, disturbed=disturbed)
     memory = show_peak_memory(record.facts) if PEAK_MEMORY in record.facts else ""
-    pace = next((each.pace for each in record.analyses if each.at_full_pace), None)
+    pace = next((analysis.pace for analysis in record.analyses if analysis.at_full_pace), None)
     where = record.provenance
     return known(
         Fact("busy", Depth.PAGE, "machine", _busy(record)),

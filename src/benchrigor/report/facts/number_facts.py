@@ -173,7 +173,7 @@ def facts_of_number(analysis: Analysis, record: RunRecord) -> list[Fact]:
     if headline is None or analysis.estimate is None:
         return _without_number(analysis, record, depth)
     now, typical = just_now(analysis), _typical(analysis, record)
-    unmet = tuple({each.code for each in analysis.notices} & {Code.NOT_CONVERGED})
+    unmet = tuple({notice.code for notice in analysis.notices} & {Code.NOT_CONVERGED})
     return known(
         Fact("number", Depth.PAGE, label, interval(headline, unit) + _where(analysis), headline),
         Fact("just now", depth, "just now", "" if now is None else _as_it_ran(now, unit), now),
@@ -261,7 +261,7 @@ def target_of(analysis: Analysis, record: RunRecord) -> str:
     if analysis.at_full_pace is not None:
         which = "without disturbed readings" if analysis.disturbed is not None else "as measured"
         of = f" around {show_value(estimate.value, metric.unit)} {which}"
-    few = any(each.code is Code.NOT_CONVERGED for each in analysis.notices)
+    few = any(notice.code is Code.NOT_CONVERGED for notice in analysis.notices)
     unsure = ", but from too few readings to be sure" * (few and reached == "reached")
     got = show_plus_minus(estimate.half_width / whole)
     return f"{show_plus_minus(wanted / whole)}: {reached}, with {got}{of}{unsure}"

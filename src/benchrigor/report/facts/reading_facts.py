@@ -104,7 +104,7 @@ def _cut(analysis: Analysis, record: RunRecord) -> str:
     if record.options.cut_shares is not None:
         return _as_asked(*record.options.cut_shares)
     if len(analysis.phases) > 1:
-        share = 1.0 - analysis.n_kept / sum(each.phases[-1].stop for each in analysis.phases)
+        share = 1.0 - analysis.n_kept / sum(phase.phases[-1].stop for phase in analysis.phases)
         where = _by_series(analysis)
         return f"{percent(share)} of the readings, {where}" if share else "none"
     if not analysis.phases or analysis.phases[0].reason is PhaseReason.WHOLE:
@@ -297,7 +297,9 @@ def _level(analysis: Analysis, record: RunRecord) -> Fact:
         return step("level", text, ("rank", rank))
     value, spans = show_value(estimate.value, analysis.metric.unit), ""
     if len(analysis.fits) == 1 and analysis.fits[0].transients:
-        spans = " and ".join(f"{each:.3g}" for each in analysis.fits[0].transients if each > 0.0)
+        spans = " and ".join(
+            f"{transient:.3g}" for transient in analysis.fits[0].transients if transient > 0.0
+        )
         spans = f"a fading start, over {spans or 'few'} readings, too small to be cut"
     beside = ", next to the rest of a warm-up" * bool(spans)
     return step(

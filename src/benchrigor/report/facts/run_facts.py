@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from benchrigor.layout import Line, Page, Part, page, wrapped
+from dataclasses import replace
+
+from benchrigor.layout import Page, page, wrapped
 from benchrigor.model import Analysis, Code, Notice, RunRecord
 from benchrigor.model.notice import Severity
 from benchrigor.model.text import say_end, show_estimate
 from benchrigor.report.fact import (
     Depth,
     Fact,
-    advice_on,
+    Figure,
+    advised,
     chosen_of_run,
     deeper,
-    facts_of,
+    head,
     known,
-    rows_of,
+    list_rows,
+    page_of,
     step,
     steps_of,
     told_by,
@@ -31,32 +35,35 @@ _MOST_METRICS = 3
 def facts_of_run(record: RunRecord) -> list[Fact]:
     """Return all that was found in a run, in the order of its report."""
     several = len(record.analyses) > 1
-    facts, notices = facts_of_line(record), list[Fact]()
+    facts, notices = [*facts_of_line(record), head(head_of(record))], list[Fact]()
     for index, analysis in enumerate(record.analyses):
         own = _of_metric(analysis, record)
         notices += told_by(own, analysis.notices, f"{analysis.metric.name}: " * several)
         facts += own if index < _MOST_METRICS else deeper(own)
-    of_run = _of_run(record)
-    return [*facts, *of_run, *told_by(of_run, record.session_notices), *notices]
+    of_run, reason = _of_run(record), record.decision.reason if record.decision else None
+    return [
+        *facts,
+        *of_run,
+        list_rows("numbers", (), _figures(record)),
+        *told_by(of_run, record.session_notices),
+        *notices,
+        *advised(_asking(record), most=1, reason=reason),
+    ]
 
 
-def run_page(record: RunRecord) -> Page:
-    """Return the page of a run: its line, its number, how sure that is, and one advice.
-
-    Parameters
-    ----------
-    record
-        Of a finished or a running session.
-
-    Examples
-    --------
-    >>> import benchrigor as br
-    >>> record = br.measure(dict, name="dict()", budget_s=0.05)
-    >>> run_page(record).startswith("dict()  ")
-    True
-    """
-    reason = record.decision.reason if record.decision else None
-    return page([*_rows(record, Depth.PAGE), *advice_on(_advised(record), reason=reason)])
+def _figures(record: RunRecord) -> list[Figure]:
+    """Return the numbers by metric."""
+    figure = Figure(name=record.name, statistic=record.options.statistic)
+    figures = [
+        replace(
+            figure,
+            metric=analysis.metric.name if len(record.analyses) > 1 else "",
+            estimate=analysis.headline,
+            unit=analysis.metric.unit,
+        )
+        for analysis in record.analyses
+    ]
+    return figures or [figure]
 
 
 def render(record: RunRecord) -> Page:
@@ -74,7 +81,7 @@ def render(record: RunRecord) -> Page:
     >>> render(record).startswith("dict()  ")
     True
     """
-    return page(_rows(record, Depth.DETAILS))
+    return page_of(record, Depth.DETAILS)
 
 
 def explain(record: RunRecord, metric: str | None = None) -> str:
@@ -111,11 +118,6 @@ def explain(record: RunRecord, metric: str | None = None) -> str:
     ]
     title = f"How the {analysis.metric.name} of {record.name} came about"
     return page([*wrapped(title), "", *steps_of(steps)])
-
-
-def _rows(record: RunRecord, depth: Depth) -> list[Part]:
-    head = Line(head_of(record), hanging=2, style="bold")
-    return [head, *rows_of(facts_of(record), depth)]
 
 
 def _of_metric(analysis: Analysis, record: RunRecord) -> list[Fact]:
@@ -170,7 +172,7 @@ def _ending(analysis: Analysis, record: RunRecord) -> str:
     return f"The session ended: {say_end(record.decision)}{f'; target {target}' * bool(target)}."
 
 
-def _advised(record: RunRecord) -> list[Notice]:
+def _asking(record: RunRecord) -> list[Notice]:
     """Return the Notices that ask for something; a machine that took little disturbed little."""
     is_calm = record.interference is not None and not is_disturbed(record.interference)
     hidden = {Code.HARDLY_UNDISTURBED} if is_calm else set()

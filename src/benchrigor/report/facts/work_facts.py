@@ -103,7 +103,7 @@ def show_amounts(work: Sequence[float], unit: str) -> str:
 
 def _durations(record: RunRecord, unit: str) -> str:
     """Say which amounts of work took how long; empty if no round has both."""
-    took = [each.duration_s for each in record.whole_rounds if each.plan.work is not None]
+    took = [done.duration_s for done in record.whole_rounds if done.plan.work is not None]
     if not took:
         return ""
     amounts = show_amounts(works_of(record), unit)

@@ -1,1 +1,1 @@
-"""Results as HTML: a file for colleagues, and what a notebook shows."""
+"""Results as HTML: a file for colleagues, and the output of a notebook."""

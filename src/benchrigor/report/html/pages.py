@@ -1,4 +1,4 @@
-"""Sheets as HTML: a whole document, or what a notebook shows."""
+"""Sheets as HTML: a whole document, or the output of a notebook."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from benchrigor.errors import MissingExtra
-from benchrigor.layout import Line, Page, Part, Table, Title, page
+from benchrigor.layout import Line, Part, Table, Title
 from benchrigor.model.notice import Notice
-from benchrigor.report.fact import Depth, Fact, rows_of
-from benchrigor.report.html.sheet import Item, Sheet, sheet_of
+from benchrigor.report.fact import Depth, Fact, page_of_facts
+from benchrigor.report.html.sheet import Sheet, sheet_of
 from benchrigor.report.html.svg import css_of_palette, svg_of
 from benchrigor.safe_text import escaped
 
@@ -52,7 +52,7 @@ def document_of(sheets: Sequence[Sheet], title: str) -> str:
 
 
 def fragment_of(result: Any) -> str:
-    """Return what a notebook shows of a result: its answer, first picture and first chapter.
+    """Return the output of a notebook for a result: its answer, first picture and first chapter.
 
     Without jinja2 or matplotlib it has no picture, and the chapter is plain text.
     """
@@ -66,10 +66,7 @@ def fragment_of(result: Any) -> str:
 
 def _text_of_chapter(sheet: Sheet) -> str:
     """Return the first chapter as a terminal shows it."""
-    parts = list[Part]()
-    for item in sheet.chapters[0].items if sheet.chapters else ():
-        parts += rows_of([item], Depth.DETAILS) if isinstance(item, Fact) else [item]
-    return page(parts)
+    return page_of_facts(sheet.chapters[0].facts if sheet.chapters else (), Depth.DETAILS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,26 +78,25 @@ class Cell:
     worth: float | None
 
 
-def _blocks(items: Iterable[Item]) -> Iterator[tuple[str, Any]]:
-    """Yield what a template distinguishes: facts, steps, lines and tables."""
-    for kind, group in groupby(_flat(items), key=_kind_of):
+def _blocks(facts: Iterable[Fact]) -> Iterator[tuple[str, Any]]:
+    """Yield the blocks of a template by kind: facts, steps, lines, tables and titles."""
+    for kind, group in groupby(_parts_of(facts), key=_kind_of):
         if kind in ("facts", "steps", "lines"):
             yield kind, [*group]
         else:
             yield from ((kind, item) for item in group)
 
 
-def _flat(items: Iterable[Item]) -> Iterator[Any]:
-    for item in items:
-        if isinstance(item, Page):
-            yield from _flat(item.parts)
-        elif isinstance(item, Line) and item.first_style:  # a row with its label
-            yield Fact("row", Depth.PAGE, item.first.strip(), item.text)
-        elif item != "":
-            yield item
+def _parts_of(facts: Iterable[Fact]) -> Iterator[Fact | Part]:
+    """Yield steps and facts with a label, and the tables and texts of others."""
+    for fact in facts:
+        if fact.label or fact.depth is Depth.EXPLAIN:
+            yield fact
+        else:
+            yield from filter(None, fact.table or [fact.text])
 
 
-def _kind_of(item: Item) -> str:
+def _kind_of(item: Fact | Part) -> str:
     match item:
         case Fact(depth=Depth.EXPLAIN):
             return "steps"

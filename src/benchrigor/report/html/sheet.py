@@ -1,23 +1,21 @@
-"""What HTML shows of a result: what was asked, the answer, chapters, and pictures."""
+"""A result as HTML: its question, the answer, chapters, and pictures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from benchrigor.layout import Part
 from benchrigor.model.notice import Notice
 from benchrigor.model.one_line import OneLine
-from benchrigor.report.fact import Fact
+from benchrigor.report.fact import ADVICE, HEAD, NOTICE, Depth, Fact
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GOOD, BAD, DOUBTFUL = "good", "bad", "doubtful"
-
-Item = Fact | Part
+_ELSEWHERE = (HEAD, NOTICE, ADVICE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,10 +32,10 @@ class Picture(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chapter(OneLine):
-    """Facts, lines and tables under a heading, closed at first if they are for few readers."""
+    """Facts under a heading, closed at first if they are for few readers."""
 
     heading: str
-    items: Sequence[Item]
+    facts: Sequence[Fact]
     is_closed: bool = False
 
 
@@ -85,6 +83,10 @@ def sheet_of(result: Any) -> Sheet:
     return made
 
 
-def filled(*chapters: Chapter) -> list[Chapter]:
-    """Return the chapters that have something to show."""
-    return [chapter for chapter in chapters if chapter.items]
+def chapters_of(facts: Iterable[Fact]) -> list[Chapter]:
+    """Return the findings, and how they came about; a sheet has the head and Notices elsewhere."""
+    shown = [fact for fact in facts if fact.depth is not Depth.LINE and fact.key not in _ELSEWHERE]
+    steps = [fact for fact in shown if fact.depth is Depth.EXPLAIN]
+    found = Chapter(heading="What was found", facts=[fact for fact in shown if fact not in steps])
+    how = Chapter(heading="How it came about", facts=steps, is_closed=True)
+    return [chapter for chapter in (found, how) if chapter.facts]

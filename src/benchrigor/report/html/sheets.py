@@ -9,20 +9,23 @@ from importlib import import_module
 from itertools import islice
 from typing import Any
 
-from benchrigor.layout import Page, page
 from benchrigor.model import Analysis, Comparison, RunRecord, Verdict
 from benchrigor.model.analysis import Kind
 from benchrigor.model.comparison import Family, SuiteComparison
+from benchrigor.model.one_line import Reported
 from benchrigor.model.run import Provenance
-from benchrigor.report.fact import Depth, Fact, known, page_of, page_of_facts
-from benchrigor.report.facts.comparison_facts import (
-    facts_of_comparison,
-    line_of_comparison,
-)
-from benchrigor.report.facts.machine_facts import facts_of_machine
+from benchrigor.report.fact import Depth, Fact, facts_of, known
+from benchrigor.report.facts.comparison_facts import line_of_comparison
 from benchrigor.report.facts.number_facts import label_of
-from benchrigor.report.facts.run_facts import facts_of_run
-from benchrigor.report.html.sheet import BAD, DOUBTFUL, GOOD, Chapter, Picture, Sheet, filled
+from benchrigor.report.html.sheet import (
+    BAD,
+    DOUBTFUL,
+    GOOD,
+    Chapter,
+    Picture,
+    Sheet,
+    chapters_of,
+)
 from benchrigor.report.plots.forest_plot import plot_forest
 from benchrigor.report.plots.number_plots import (
     estimates_so_far,
@@ -30,7 +33,8 @@ from benchrigor.report.plots.number_plots import (
     plot_distribution,
 )
 from benchrigor.report.plots.trace_plot import plot_trace
-from benchrigor.report.tables import facts_of_ranking, facts_of_runs
+from benchrigor.report.tables import facts_of_runs
+from benchrigor.session.measuring import RunRecords
 from benchrigor.units import many, percent, show_duration
 
 TONES = {Verdict.BETTER: GOOD, Verdict.WORSE: BAD, Verdict.UNDECIDED: DOUBTFUL}
@@ -49,7 +53,7 @@ _OF_KIND = {
 
 
 def sheet_of_run(record: RunRecord, *, pictures: int | None = None) -> Sheet:
-    """Return the sheet of a run; of a search, a map or a choice that of its result.
+    """Return the sheet of a run; of a search, a map or a choice the sheet of its result.
 
     ``pictures`` is the most that it has, for one of many.
     """
@@ -57,25 +61,15 @@ def sheet_of_run(record: RunRecord, *, pictures: int | None = None) -> Sheet:
         module, _, name = special.partition(":")
         made: Sheet = getattr(import_module(module), name)(record)
         return made
-    facts = facts_of_run(record)
-    machine = {fact.key for fact in facts_of_machine(record)}
-    shown = [fact for fact in facts if fact.depth is not Depth.LINE and fact.key != "notice"]
-    found = [fact for fact in shown if fact.depth is not Depth.EXPLAIN and fact.key not in machine]
-    steps = [fact for fact in shown if fact.depth is Depth.EXPLAIN]
-    place = [fact for fact in shown if fact.key in machine and fact.depth is not Depth.EXPLAIN]
+    facts, environment = facts_of(record), [*_of_place(record.provenance)]
+    place = Chapter(heading="Environment", facts=environment, is_closed=True)
     analysis = record.analysis()
     return Sheet(
         name=record.name,
         asked=_asked_of(record, analysis),
         answer=_answer_of(record, facts, analysis),
         tone="" if analysis is not None and analysis.headline is not None else DOUBTFUL,
-        chapters=filled(
-            Chapter(heading="What was found", items=found),
-            Chapter(heading="How it came about", items=steps, is_closed=True),
-            Chapter(
-                heading="Environment", items=[*place, *_of_place(record.provenance)], is_closed=True
-            ),
-        ),
+        chapters=[*chapters_of(facts), *([place] if environment else [])],
         pictures=[*islice(_pictures_of(record), pictures)],
         notices=record.notices,
     )
@@ -84,28 +78,24 @@ def sheet_of_run(record: RunRecord, *, pictures: int | None = None) -> Sheet:
 def sheet_of_comparison(comparison: Comparison) -> Sheet:
     """Return the sheet of a comparison of two sides."""
     old, new = comparison.names or ("the baseline", "the candidate")
-    facts = [fact for fact in facts_of_comparison(comparison) if fact.key != "notice"]
-    return Sheet(
+    return replace(
+        sheet_of_facts(comparison),
         name=f"{new} against {old}",
         asked=f"Does {new} differ from {old} by more than {percent(comparison.margin)}?",
         answer=line_of_comparison(comparison, _LONGEST),
         tone=TONES.get(comparison.verdict, ""),
-        chapters=[Chapter(heading="What was found", items=facts)],
         pictures=forest_of({new: comparison}, {new: comparison.verdict}),
-        notices=comparison.notices,
     )
 
 
 def sheet_of_family(family: Family) -> Sheet:
     """Return the sheet of comparisons that are judged together."""
-    return Sheet(
+    return replace(
+        sheet_of_facts(family),
         name=many(len(family.comparisons), "comparison"),
         asked="Which of them differ, judged together?",
-        answer=repr(family),
         tone=_tone_of(family.verdicts.values()),
-        chapters=[Chapter(heading="Comparisons", items=[page_of(family)])],
         pictures=forest_of(family.comparisons, family.verdicts),
-        notices=family.notices,
     )
 
 
@@ -113,12 +103,11 @@ def sheet_of_suites(suites: SuiteComparison) -> Sheet:
     """Return the sheet of files that are compared with the first one."""
     others = ", ".join(suites.refused)
     verdicts = [kind for family in suites.families.values() for kind in family.verdicts.values()]
-    return Sheet(
+    return replace(
+        sheet_of_facts(suites),
         name=f"{others} against {suites.baseline}",
         asked=f"Which benchmarks of {others} differ from those of {suites.baseline}?",
-        answer=repr(suites),
         tone=_tone_of(verdicts),
-        chapters=[Chapter(heading="Benchmarks", items=[page_of(suites)])],
         pictures=[
             replace(picture, title=f"{picture.title} in {file}")
             for file, family in suites.families.items()
@@ -127,13 +116,12 @@ def sheet_of_suites(suites: SuiteComparison) -> Sheet:
     )
 
 
-def sheet_of_ranking(records: dict[str, RunRecord]) -> Sheet:
+def sheet_of_ranking(records: RunRecords) -> Sheet:
     """Return the sheet of runs that took turns, the best first."""
-    return Sheet(
+    return replace(
+        sheet_of_facts(records),
         name=many(len(records), "run"),
         asked="Which is the best?",
-        answer=repr(records),
-        chapters=[Chapter(heading="Runs", items=[page_of_facts(facts_of_ranking(records))])],
         members=[sheet_of_run(record) for record in records.values()],
     )
 
@@ -145,7 +133,7 @@ def sheet_of_runs(records: Sequence[RunRecord], name: str) -> Sheet:
         name=name,
         asked="What are their numbers?",
         answer=f"{many(len(records), 'benchmark')} of {name}{some}",
-        chapters=[Chapter(heading="Benchmarks", items=[page_of_facts(facts_of_runs(records))])],
+        chapters=chapters_of(facts_of_runs(records)),
         members=[
             sheet_of_run(record, pictures=int(index < _MOST_DRAWN))
             for index, record in enumerate(records)
@@ -153,15 +141,13 @@ def sheet_of_runs(records: Sequence[RunRecord], name: str) -> Sheet:
     )
 
 
-def sheet_of_page(result: Any) -> Sheet:
-    """Return the sheet of a result that is shown by its page: its line, and the page."""
-    text = str(result)
-    items = [text if isinstance(text, Page) else page(text.split("\n"))]
+def sheet_of_facts(result: Reported) -> Sheet:
+    """Return the sheet of a result that has no question of its own: its line, and its facts."""
     return Sheet(
         name=type(result).__name__,
         asked="",
         answer=repr(result),
-        chapters=[Chapter(heading="What was found", items=items)],
+        chapters=chapters_of(facts_of(result)),
         notices=getattr(result, "notices", ()),
     )
 
@@ -173,7 +159,7 @@ def _tone_of(verdicts: Any) -> str:
 
 
 def _asked_of(record: RunRecord, analysis: Analysis | None) -> str:
-    """Say what a run was to find: the statistic, how narrow, and within what budget."""
+    """Ask for the number of a run: the statistic, how narrow, and within what budget."""
     options = record.options
     what = "number" if analysis is None else f"{label_of(analysis, record)}"
     asked = f"What is the {what} of {record.name}"

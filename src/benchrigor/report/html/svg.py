@@ -41,7 +41,7 @@ def css_of_palette() -> str:
 
 
 def svg_of(picture: Picture, number: int = 0) -> str:
-    """Draw a picture as SVG; ``number`` tells its names from those of others of a document."""
+    """Draw a picture as SVG; ``number`` tells its names from the names of other pictures."""
     from matplotlib import rc_context  # noqa: PLC0415  # matplotlib is loaded by now
 
     figure: Any = picture.draw().get_figure(root=True)
@@ -52,7 +52,7 @@ def svg_of(picture: Picture, number: int = 0) -> str:
 
 
 def _embedded(text: str, title: str) -> str:
-    """Leave out of an SVG what a page has, and shorten it."""
+    """Leave out of an SVG all that a page has, and shorten it."""
     text = _join_dots(_BEFORE.sub("", text))
     text = _TAG.sub(lambda tag: _shortened(tag[0]), text)
     return _SIZE.sub(r' role="img" style="--width: \1pt"', text, count=1).replace(
@@ -68,7 +68,7 @@ def _shortened(tag: str) -> str:
 
 
 def _join_dots(text: str) -> str:
-    """Write many round marks as one path, whose strokes without length have round ends."""
+    """Write many round marks as one path: its strokes without length have round ends."""
     radii = {found[1]: float(found[2]) for found in _ROUND.finditer(text)}
 
     def join(found: re.Match[str]) -> str:

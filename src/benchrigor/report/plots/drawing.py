@@ -56,7 +56,7 @@ PALETTE = {
     "other-tint": (_OTHER_TINT, "#2a2f35"),
     "red-tint": (_RED_TINT, "#42201f"),
 }
-"""Each colour by a name, and what it is on dark ground."""
+"""Each colour by a name, and its form on dark ground."""
 SMALL = 9.0  # Size of text next to the axis labels, in points
 
 _FEW = 6  # Up to this number of shaded phases, all are named if there is room

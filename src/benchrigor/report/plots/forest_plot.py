@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _COLORS = {Verdict.BETTER: GOOD, Verdict.WORSE: BAD, Verdict.EQUIVALENT: UNKNOWN}
-_ROW, _AROUND = 0.22, 0.9  # inches of a row, and of what is around them
+_ROW, _AROUND = 0.22, 0.9  # inches of a row, and of the frame around them
 _NAME = 36  # characters
 _FARTHEST = 8.0  # an interval that is this many times wider than most is cut at the edge
 

@@ -41,7 +41,7 @@ _SIZE, _TICKS, _NAME = (4.9, 3.2), 5, 32
 def plot_distribution(record: RunRecord, metric: str | None = None) -> Axes:
     """Draw how often readings that count have which value, the modes and the number.
 
-    The half per cent of them that lie farthest out on either side are counted beside it.
+    The half per cent of them that lie farthest out on either side are counted next to it.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def readings_that_count(record: RunRecord, analysis: Analysis) -> Floats:
 
 
 def estimates_so_far(record: RunRecord, analysis: Analysis) -> list[tuple[int, Estimate]]:
-    """Return what the first readings that count estimate, by how many of them they are."""
+    """Return the estimates of the first readings that count, by how many of them they are."""
     asked = recording_of(record, metric=analysis.metric.name)
     whole = replace(asked, phases=analysis.phases, disturbed=None, whole=None)
     kept = [row for row in whole.kept if row is not None]

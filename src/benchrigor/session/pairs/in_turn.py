@@ -173,7 +173,7 @@ def _runner_of(
 
 
 def _wrong_functions(sides: Mapping[str, Any]) -> Iterator[str]:
-    """Return what is wrong with the functions of both sides."""
+    """Return the problems of the functions of both sides."""
     for name, func in sides.items():
         yield from wrong_function(name, func, "a function without arguments")
 
@@ -392,7 +392,7 @@ class _Functions:
         until_ns: float,
         delays: _PairDelays | None,
     ) -> None:
-        """Add readings of either function; no pair begins whose last call would be late."""
+        """Add readings of either function; no pair begins if its last call would be late."""
         time_once = {name: workload.time_once for name, workload in self.workloads.items()}
         name, now_ns, is_single = BASELINE, self.clock.now_ns, not self._are_chosen
         try:

@@ -304,7 +304,7 @@ class Pruning:
 
 
 def _neighbours_of_dropped(before: list[_Point], after: list[_Point]) -> set[_Point]:
-    """Return the points left of which a neighbour was dropped."""
+    """Return the points with a dropped neighbour on their left."""
     left = set(after)
     pairs = [*pairwise(before), *pairwise(before[::-1])]
     return {one for one, other in pairs if one in left and other not in left}
@@ -317,7 +317,7 @@ def leading_bits(number: int, kept: int) -> int:
 
 
 def _largest_first(splits: Splits, most: int) -> list[_Point]:
-    """Return the splits in whose intervals no larger ratio was taken, ascending by place."""
+    """Return the splits without a larger ratio taken in their intervals, ascending by place."""
     order = np.argsort(-splits["ratio"], kind="stable")
     chosen: list[_Point] = []
     for start, split, stop, _ in splits[order].tolist():

@@ -281,7 +281,7 @@ class Scales:
             self._add_last_window(series)
 
     def extend(self, series: Floats) -> None:
-        """Count the readings behind those counted so far; ``series`` holds all."""
+        """Count the readings after those counted so far; ``series`` holds all."""
         ranks = self.whole.ranks
         ranks.n -= ranks.n % ranks.step
         ranks.append(series[np.newaxis, ranks.n :], self._thresholds)

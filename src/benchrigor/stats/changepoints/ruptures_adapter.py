@@ -1,4 +1,4 @@
-"""Detectors beside the built-in one: those that options name, and the estimators of ruptures.
+"""Further detectors: those that options name, and the estimators of ruptures.
 
 Options name the published method, and PELT of ruptures.
 """

@@ -118,7 +118,7 @@ def _ranks(readings: Floats) -> npt.NDArray[np.float32]:
     """Return ranks in up to 64 classes: coarser ones would look like white noise."""
     knots = np.sort(readings, axis=None)
     knots = knots[np.linspace(0, knots.size - 1, min(_RANKS, knots.size)).astype(np.int64)]
-    # Five times as fast as searchsorted, whose branches no processor foresees.
+    # Five times as fast as searchsorted: no processor foresees its branches.
     reached = (readings.reshape(1, -1) >= knots[:, np.newaxis]).view(np.uint8)
     ranks: npt.NDArray[np.uint8] = np.add.reduce(reached, axis=0, dtype=np.uint8)
     return ranks.astype(np.float32).reshape(readings.shape)

@@ -1,4 +1,4 @@
-"""What a family of comparisons finds where nothing differs: two copies of the old code.
+"""The verdicts of a family of comparisons between two copies of the old code.
 
 Both copies run in the same blocks as old and new. If the rule of the family tells them apart, or if
 they differ more over all benchmarks than copies do by chance, no other verdict can be believed.
@@ -117,7 +117,7 @@ def visible_change(comparisons: Sequence[Comparison], *, rate: float) -> float |
 def mean_over_blocks(logs: Mapping[str, Floats], confidence: float) -> Estimate | None:
     """Return the geometric mean of ratios with an interval over blocks that hold all benchmarks.
 
-    What a block has in common, as the pace of the machine, is in the interval. ``logs`` are as of
+    Effects common to a block, as the pace of the machine, are in the interval. ``logs`` are as of
     `judge_null`. None with fewer than two such blocks.
     """
     means = np.array([*logs.values()]).mean(axis=0) if logs else np.empty(0)

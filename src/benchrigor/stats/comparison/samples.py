@@ -94,7 +94,7 @@ def of_shares(asked: Readings) -> Readings:
 
 
 def answer(asked: Readings, margin: float, **found: Any) -> Comparison:
-    """Return the comparison of which this was asked, with what was found."""
+    """Return the comparison that was asked for, with these findings."""
     nothing = dict.fromkeys(("baseline", "candidate", "ratio", "difference", "p_value"))
     known: dict[str, Any] = {
         "statistic": asked.options.statistic,

@@ -386,14 +386,17 @@ def family_of(
         adjusted=adjusted,
         verdicts=verdicts,
         rate=float(rate),
-        visible={name: _visible(each, rate / len(judged)) for name, each in comparisons.items()},
+        visible={
+            name: _visible(comparison, rate / len(judged))
+            for name, comparison in comparisons.items()
+        },
         summary=summary,
         notices=(*notices, *left_out),
     )
 
 
 def _visible(comparison: Comparison, rate: float) -> float | None:
-    """Return the smallest change whose interval lies beyond the margin in 80 % of cases.
+    """Return the smallest change with an interval beyond the margin in 80 % of cases.
 
     By the noncentral t distribution, as a plan of sizes finds it.
     """

@@ -126,7 +126,7 @@ def find_clusters(series: Floats) -> Clusters:
     """Cluster amounts of work by their relative distance; equal values share a cluster.
 
     Neighbours in order of value belong together when they differ by less than 10 % of the smaller
-    one. Two cuts are against chains of neighbours whose ends are far apart: a cluster that spreads
+    one. Two cuts are against chains of neighbours with ends far apart: a cluster that spreads
     over more than 10 % is cut at valleys, ranges of 3 % with up to half as many values as one on
     either side; where nine tenths of it still spread over more than 25 %, it is a chain, and is cut
     wherever a value lies farther than that from the first one of its piece.
@@ -141,7 +141,7 @@ def find_clusters(series: Floats) -> Clusters:
 
 def cluster_starts(ordered: Floats) -> Ints:
     """Return where values begin that are 10 % or more away from the one before (published)."""
-    # Within a block whose ends are near each other all neighbours are.
+    # Within a block with ends near each other all neighbours are.
     edges = ordered[np.minimum(np.arange(0, ordered.size + _BLOCK, _BLOCK), ordered.size - 1)]
     blocks = np.flatnonzero(relative_distances(edges[:-1], edges[1:]) >= _THRESHOLD)
     before = np.add.outer(blocks * _BLOCK, np.arange(_BLOCK)).ravel()
@@ -173,7 +173,7 @@ def _cut_clusters(
     limit: float,
     find_cuts: Callable[[Floats], list[int]],
 ) -> list[list[int]]:
-    """Cut each cluster whose ends, but for tails, are beyond the limit; return starts of pieces."""
+    """Cut each cluster with ends, but for tails, beyond the limit; return starts of pieces."""
     stops = np.append(starts[1:], ordered.size)
     tails = (tail * (stops - starts)).astype(np.int64)
     far = relative_distances(ordered[starts + tails], ordered[stops - 1 - tails]) > limit

@@ -239,7 +239,7 @@ def _is_significant(some: Floats, rest: Floats) -> bool:
 def _chained_features(run: RunExcess) -> Iterator[Notice]:
     """Warn where chains were cut into pieces that all hold much time.
 
-    A class whose noisy end is cut off leaves the rest in one piece.
+    A class that loses a noisy end leaves the rest in one piece.
     """
     worst, name = 0.0, ""
     for feature, clusters in zip(run.profile.computation, run.clusters, strict=True):

@@ -55,7 +55,7 @@ def choose_phase(series: Floats, phase: StablePhase, search: Search) -> StablePh
        warm-up.
     4. Otherwise the longest segment; both ends are cut, and a Notice says so.
 
-    A series that ``goes_on`` cannot have cooled down: readings behind its longest segment count,
+    A series that ``goes_on`` cannot have cooled down: readings after its longest segment count,
     in the mean over time. Rates are higher if the machine is faster.
     """
     if phase.start is None:

@@ -38,7 +38,7 @@ _LEVEL = 0.05  # chance of any false cut, over all windows: a false cut costs a 
 _REFUSAL_LEVEL = 0.01  # chance of refusing steady invocations: a false refusal costs the result
 _MIN_FOR_SPREAD = 5  # from this number of invocations on, their own spread tests the common cut
 _BEYOND_USUAL = 1.25
-_UNCLEAR_T = 1.0  # below this Student's t, readings behind the clearest step show no difference
+_UNCLEAR_T = 1.0  # below this Student's t, readings after the clearest step show no difference
 _ROUNDING = 1e-12
 
 Windows = npt.NDArray[np.intp]
@@ -143,7 +143,7 @@ def _windows(span: int) -> Windows:
 def _last_that_differs(rows: Floats, windows: Windows, reference: slice, critical: float) -> int:
     """Return where the last window ends that differs from the reference; 0 if none does.
 
-    Its readings behind its clearest step are not cut if they show no difference by themselves.
+    Its readings after its clearest step are not cut if they show no difference by themselves.
     """
     scores, step = _scores(rows, reference)
     starts, stops = windows.T
@@ -385,7 +385,7 @@ def _points_beyond_noise(means: Floats) -> ChangePoints:
 
 
 _FAR = 2.0  # a start slower by this factor than all that follows is not a matter of pace
-_FEWEST_ALIKE = 5  # readings of which the first may be cold
+_FEWEST_ALIKE = 5  # readings, the first of them perhaps cold
 _FEWEST = 3  # of fewer readings each is needed
 _AT_START = 0.01  # of the readings
 _UNSTEADY = 0.5
@@ -428,7 +428,7 @@ def cold_first(series: Floats) -> Notice | None:
 
 
 def measured_from(phase: StablePhase) -> int | None:
-    """Return the first reading that counts: behind a cut, or the fiftieth part that always is."""
+    """Return the first reading that counts: after a cut, or the fiftieth part that always is."""
     return None if phase.measured is None else int(phase.measured.start)
 
 

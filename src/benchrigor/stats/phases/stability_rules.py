@@ -219,7 +219,7 @@ _ROUNDING = 1e-12
 def effective_sample_size(series: Floats) -> float:
     """Return the effective sample size of the batch means by the slowest noise of their ranks.
 
-    Infinite for fewer than 30 readings and for constant ones, of which nothing is known.
+    Infinite for fewer than 30 readings and for constant ones, which show no noise.
     """
     ranks = _ranks(series)
     square = float(ranks @ ranks)
@@ -264,7 +264,7 @@ def steps_beyond_noise(series: Floats, places: Sequence[int]) -> tuple[tuple[int
     ranks of neighbouring levels, by the long-run variance around all levels. Unless its p-value is
     below 0.0002, the least significant step is dropped, and the others are tested again. Beyond
     twelve steps the least significant ones are dropped in any case: a series that changes this
-    often is a process whose levels are noise. All steps stay if there are fewer than 30 readings,
+    often is a process with levels of noise. All steps stay if there are fewer than 30 readings,
     or if steps are closer together than batches. A step between levels farther apart than the span
     of either stays next to up to eleven others, since ranks do not show its size.
     """

@@ -123,7 +123,7 @@ def find_stable_phase(
     level
         Chance of any false change point, in (0, 1); see `detect_changes`.
     materiality
-        Neighbouring segments whose medians differ by less than this share of the smaller one are
+        Neighbouring segments with medians that differ by less than this share of the smaller are
         one phase, unless they have different signs or one is 0. 0 joins nothing.
     change_points
         From another detector; None to find them here.
@@ -148,8 +148,8 @@ def find_stable_phase(
     level, has found no change at all. Readings at an end that are at another level, but too few to
     call a change (`ChangePoints`), are a phase of their own. Measured shares of series called
     stable: random walks of 500 to 5000 readings 0 to 5 %, AR(1) 0.9 series of 1000 readings 100 %,
-    independent readings 99 % or more. A slow cycle of which the run holds half a period or less
-    hardly differs from a level.
+    independent readings 99 % or more. A slow cycle hardly differs from a level if the run
+    holds half a period or less.
 
     Examples
     --------
@@ -410,7 +410,7 @@ def _labels(medians: list[float], stable: int) -> list[PhaseLabel]:
 
 SHORT = 500  # below that many readings a warm-up may stay undetected, and a Notice says so
 STABLE_SHARE = 0.9  # of the series in its stable phase before a session may be satisfied
-MATERIALITY = 0.01  # neighbouring phases whose medians differ by this share are never joined
+MATERIALITY = 0.01  # neighbouring phases with medians that differ by this share are never joined
 FindChanges = Callable[[Floats], ChangePoints]
 
 CUT_LEVEL = 0.01  # chance of a change point in steady readings

@@ -191,7 +191,7 @@ def describe(readings: Readings, analysis: Analysis) -> Analysis:
 
 
 def tell_of_modes(readings: Readings, analysis: Analysis) -> Analysis:
-    """Add the modes of a single series, and a Notice of several beside a mean."""
+    """Add the modes of a single series, and a Notice of several next to a mean."""
     (values,) = replace(readings, phases=analysis.phases).kept
     if values is None or not readings.statistic.follows_pace:
         return analysis

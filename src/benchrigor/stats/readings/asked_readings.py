@@ -206,7 +206,7 @@ class Unit(Protocol):
         return True
 
     def take(self, values: Floats) -> int:
-        """Take what a round gave; return how many units it adds: all its readings."""
+        """Take the readings of a round; return how many units it adds: all its readings."""
         return values.size
 
     def units_of(self, readings: int, _usable: int, _pieces: int) -> int:
@@ -449,7 +449,7 @@ class Readings:
         )
 
     def analysis(self, **found: Any) -> Analysis:
-        """Return an analysis of them with what was found."""
+        """Return an analysis of them with these findings."""
         n = sum(values.size for values in self.series)
         return Analysis(
             metric=self.metric, kind=self.unit.kind, n=n, disturbed=self.disturbed, **found

@@ -425,7 +425,7 @@ class _Invocations(_ManySeries):
     def latest(
         self, rounds: list[Floats], most: int, statistic: Statistic
     ) -> tuple[Floats, Statistic] | None:
-        """Return the statistic of each of the last rounds, of which the mean is shown."""
+        """Return the statistic of each of the last rounds; their mean is shown."""
         if self.taken_for(rounds) is not self:
             return super().latest(rounds, most, statistic)
         ends = (values[-most:] for values in rounds[-_ROUNDS_SHOWN:])

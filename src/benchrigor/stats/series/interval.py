@@ -279,7 +279,7 @@ def check_confidence(confidence: float) -> None:
 
 def student_t(degrees_of_freedom: float, confidence: float) -> float:
     """Return the quantile of Student's t that two-sided intervals of that confidence use."""
-    # From the lower tail: one minus a tiny tail would round to one, whose quantile is infinite.
+    # From the lower tail: one minus a tiny tail would round to one, with an infinite quantile.
     return -float(scipy.special.stdtrit(degrees_of_freedom, (1.0 - confidence) / 2.0))
 
 
@@ -304,7 +304,7 @@ def t_interval(
 ) -> Estimate:
     """Return a value with Student's t interval; ``above`` if the error upwards is another.
 
-    That of a quantity that is never below 0 (``positive``) is made on the logarithmic scale.
+    The interval of a quantity never below 0 (``positive``) is made on the logarithmic scale.
     """
     above = above or below
     low, high = _ends(

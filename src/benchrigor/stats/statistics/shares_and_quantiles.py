@@ -109,7 +109,7 @@ def are_shares(values: Floats) -> bool:
 def whole_of(estimate: Estimate) -> tuple[float, str]:
     """Return the whole of a relative half-width, and its name.
 
-    That of a share is the rarer outcome: 0.999 is as far from 1 as 0.001 is from 0.
+    The whole of a share is the rarer outcome: 0.999 is as far from 1 as 0.001 is from 0.
     """
     if estimate.method.startswith(WILSON):
         return min(estimate.value, 1.0 - estimate.value), "rarer outcome"

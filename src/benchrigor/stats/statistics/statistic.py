@@ -560,7 +560,7 @@ def combine_values(
     If it is ``harmonic``, the values are reciprocals, and so is the estimate of theirs.
 
     Student's t holds at 95 % also for values of unequal variance (Ibragimov & Müller 2010), as
-    pieces have of which one was on a busier machine.
+    pieces have if one was on a busier machine.
     """
     levels = np.array(values)
     count = levels.size

@@ -1,8 +1,8 @@
 """Least squares with standard errors that hold under unequal and autocorrelated noise.
 
 The covariance of the noise is estimated from the residuals three ways, and the largest counts: HC3;
-HC3 with the autocorrelation of the scores; and autoregressive noise whose size grows with what is
-measured.
+HC3 with the autocorrelation of the scores; and autoregressive noise that grows with the measured
+values.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _POWERS = (0.0, 0.5, 1.0, 1.5)  # of the fitted value, with which the size of th
 _LIKELIHOOD_MARGIN = 1.92  # chi2(1) at 95 %, halved: powers within it are not ruled out
 _MAX_ORDER = 3
 _ROUNDING = 1e-14  # residual, relative to the largest response, that is rounding
-_MIN_LIMIT = 3.0 * _ROUNDING  # of residuals of which most are rounding: 1.345 scales of it
+_MIN_LIMIT = 3.0 * _ROUNDING  # of residuals that are mostly rounding: 1.345 scales of it
 _LIMIT, _CONVERGED = 1.345, 1e-8  # of residuals, in standard deviations of normal noise
 _LIMITED_WEIGHT = 0.05
 _ITERATIONS = 200  # up to 150 if all points but one lie on a line, some 20 elsewhere
 _NORMAL = 0.6745  # median absolute deviation of normal noise of variance 1
-_DECISIVE = 1e-9  # a point whose leverage is nearer to 1 decides a coefficient alone
+_DECISIVE = 1e-9  # a point with a leverage nearer to 1 decides a coefficient alone
 _MIN_LEVEL = 0.1  # of the mean response: lower bound of fitted values as a size of noise
 
 
@@ -104,7 +104,7 @@ def regress(design: Floats, response: Floats, *, estimator: str = "ols") -> Regr
 def _huber(design: Floats, response: Floats) -> tuple[Floats, Floats, Floats]:
     """Return robust fitted values, the limited residuals, and where they are free (as weights).
 
-    Iteratively reweighted least squares with Huber's T, whose scale follows the residuals.
+    Iteratively reweighted least squares with Huber's T; its scale follows the residuals.
     """
     n, freedom = response.size, response.size - design.shape[1]
     weights, loss = np.ones(n), math.inf

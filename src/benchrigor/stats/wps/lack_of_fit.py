@@ -1,6 +1,6 @@
 """Lack of fit: whether duration bends with work, how it grows, and which rounds are outliers.
 
-What the user of a work line must know of it becomes Notices.
+Notices hold all that the user of a work line must know of it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Runs another load generator: a command that offers a load for some seconds, and prints.
 
-What the known ones print is a table (`OPEN_LOOP`): data, no code.
+The output of the known ones is a table (`OPEN_LOOP`): data, no code.
 """
 
 from __future__ import annotations

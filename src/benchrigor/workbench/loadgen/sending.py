@@ -374,7 +374,7 @@ class HttpRequest:
 
 
 # Its table in a file: fields are checked when it is made.
-REQUEST = dict.fromkeys((each.name for each in fields(HttpRequest)), as_it_is)
+REQUEST = dict.fromkeys((field.name for field in fields(HttpRequest)), as_it_is)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

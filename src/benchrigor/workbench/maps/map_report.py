@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import Any
 
 from benchrigor.layout import Page, Part, page, row, table, wrapped
-from benchrigor.model import Code, Estimate, RunRecord, codec
+from benchrigor.model import Code, Estimate, Notice, RunRecord, codec
 from benchrigor.model.comparison import Ranked
 from benchrigor.model.text import show_estimate, show_interval, show_short
-from benchrigor.report.fact import marked_all
+from benchrigor.report.fact import (
+    Depth,
+    Fact,
+    deeper,
+    head,
+    known,
+    labelled,
+    list_rows,
+    noticed,
+    sentence,
+    told_by,
+)
 from benchrigor.safe_text import escaped
 from benchrigor.units import counted, many, percent, show_duration, show_value
 from benchrigor.workbench.maps.choice_run import TurnDone, turns_of
@@ -34,64 +45,74 @@ _MODELS = {"quadratic": "a quadratic", "gaussian-process": "a Gaussian process"}
 _IN_ROWS = Code.SAMPLES_WITHOUT_NUMBER  # rows of a page show its details
 
 
-def surface_page(
-    found: MapSummary, name: str, units: Mapping[str, str], *, whole: bool = False
-) -> Page:
-    """Return the report of a map with these units of its responses.
+def facts_of_map(found: MapSummary, name: str, units: Mapping[str, str]) -> list[Fact]:
+    """Return the facts of a map with these units of its responses.
 
-    It has up to eight rows about the first response, and one row per further response. A ``whole``
-    report has all rows of all responses, and all samples, notes and codes.
+    A page has the first response, and a row of each further one.
     """
     spent_s = sum(measured.cost_s for measured in found.samples)
     took = f" in {show_duration(spent_s)}" if spent_s else ""
     hosts = {measured.host for measured in found.samples if measured.host}
     took += f" of {len(hosts)} hosts" if len(hosts) > 1 else ""
-    lines: list[Part] = [f"{name}: {many(len(found.samples), 'sample')}{took}"]
-    most = len(found.samples) if whole else _FEW
-    known = [response for response in units if response in found.rankings]
-    for response in known:
-        rows = [*_response_rows(found, response, units[response], most)]
-        lines += [f"{response}:"] if len(units) > 1 else []
-        lines += rows if whole or response == known[0] else rows[:1]
-    lines += row("limits", [_show_outside(found, most)])
-    lines += row("no number", [_show_lacking(found, *next(iter(units.items())), most)])
-    if whole:
-        for response in known:
-            lines += _ranking(found.rankings[response], response, units[response])
-        lines += _samples(found, units)
-    notices = {str(it): it for it in found.notices if whole or it.code is not _IN_ROWS}
-    return page([*lines, *marked_all(notices.values(), whole=whole)])
+    facts, tables = [head(f"{name}: {many(len(found.samples), 'sample')}{took}")], list[Part]()
+    shown = [response for response in units if response in found.rankings]
+    for response in shown:
+        first, *own = _facts_of_response(found, response, units[response])
+        facts += [sentence("response", f"{response}:")] * (len(units) > 1)
+        facts += [first, *(own if response == shown[0] else deeper(own))]
+        tables += _ranking(found.rankings[response], response, units[response])
+    facts += _listed("limits", _show_outside(found), "no load keeps them at ")
+    facts += _listed("no number", _show_lacking(found, *next(iter(units.items()))))
+    tables += _samples(found, units)
+    notices = {str(notice): notice for notice in found.notices}
+    return [*facts, *deeper([list_rows("samples", tables)]), *_noticed(notices.values())]
 
 
-def _response_rows(found: MapSummary, response: str, unit: str, most: int) -> Iterator[Part]:
-    """Yield the rows of a response, the best configuration first."""
-    ranked = found.rankings[response]
+def _noticed(notices: Iterable[Notice]) -> list[Fact]:
+    """Return Notices; rows of a page show some of them in short."""
+    rows = [notice for notice in notices if notice.code is _IN_ROWS]
+    return [*told_by((), rows), *noticed(notice for notice in notices if notice not in rows)]
+
+
+def _facts_of_response(found: MapSummary, response: str, unit: str) -> list[Fact]:
+    """Return the facts of a response, the best configuration first."""
+    ranked, facts = found.rankings[response], list[Fact]()
     if (predicted := found.responses.get(response)) is not None:
         best = predicted.best
         point = show_point(best.point)
         guessed = "" if point in {entry.name for entry in ranked} else "not measured itself"
-        yield from row("best", [f"{point}: {show_estimate(best.estimate, unit)}", guessed])
-        yield from row("regret", _show_regret(found.samples, best.regret))
         effects = sorted(predicted.sensitivities.items(), key=lambda it: -it[1].value)
-        shown = _few([_show_effect(*effect) for effect in effects], most)
-        yield from row("matters", [f"from worst to best level: {shown}"])
-        yield from row("swap", [_few([*map(_show_swap, predicted.swaps)], most)])
-        if predicted.hosts:
-            yield from row("hosts", [show_hosts(predicted.hosts)])
         misses = f"it misses points left out by {percent(predicted.missed, digits=2)} on average"
-        yield from row("model", [_MODELS[best.estimate.method], misses])
+        facts = [
+            labelled("best", f"{point}: {show_estimate(best.estimate, unit)}", guessed),
+            labelled("regret", *_show_regret(found.samples, best.regret)),
+            *_listed(
+                "matters",
+                [_show_effect(*effect) for effect in effects],
+                "from worst to best level: ",
+            ),
+            *_listed("swap", [*map(_show_swap, predicted.swaps)]),
+            *known(labelled("hosts", show_hosts(predicted.hosts) if predicted.hosts else "")),
+            labelled("model", _MODELS[best.estimate.method], misses),
+        ]
     first = [
         f"{entry.name}: {show_short(entry.estimate, unit)}" for entry in ranked if entry.place == 1
     ]
     places = f"the best of {many(len(ranked), 'point')}"
     places += ", not shown to differ" if len(first) > 1 else ""
-    yield from row("measured", [f"{places}: {_few(first, _FEW)}"])
+    return [*facts, labelled("measured", f"{places}: {_few(first)}")]
 
 
-def _few(shown: Sequence[str], most: int) -> str:
+def _listed(label: str, shown: Sequence[str], before: str = "") -> list[Fact]:
+    """Return the first few items for a page, and the others for a whole report."""
+    first, rest = f"{before}{_few(shown)}" if shown else "", shown[_FEW:]
+    return known(labelled(label, first), labelled(label, *rest, depth=Depth.DETAILS))
+
+
+def _few(shown: Sequence[str]) -> str:
     """List the first few items, which may hold commas, and the number of further ones."""
-    more = len(shown) - most
-    return "; ".join([*shown[:most], *([f"and {more} more"] if more > 0 else [])])
+    more = len(shown) - _FEW
+    return "; ".join([*shown[:_FEW], *([f"and {more} more"] if more > 0 else [])])
 
 
 def _show_regret(samples: Sequence[Measured], regret: Estimate) -> Iterator[str]:
@@ -123,13 +144,11 @@ def _show_swap(swap: Crossover) -> str:
     )
 
 
-def _show_outside(found: MapSummary, most: int) -> str:
+def _show_outside(found: MapSummary) -> list[str]:
     """Show the levels, and further points, at which no load keeps the limits."""
     points = {measured.sample.id: measured.sample.point for measured in found.samples}
-    if not found.outside:
-        return ""
-    if len(found.outside) == len(found.samples):
-        return "no load keeps them in any sample"
+    if found.outside and len(found.outside) == len(found.samples):
+        return ["any point that was measured"]
     levels: dict[str, set[int]] = {}
     for number, point in points.items():
         for name, level in point.items():
@@ -137,18 +156,16 @@ def _show_outside(found: MapSummary, most: int) -> str:
     lost = {level: ids for level, ids in levels.items() if len(ids) > 1 and ids <= {*found.outside}}
     listed = {number for ids in lost.values() for number in ids}
     shown = [f"{level} (all {len(ids)} samples)" for level, ids in lost.items()]
-    shown += [show_point(points[number]) for number in found.outside if number not in listed]
-    return f"no load keeps them at {_few(shown, most)}"
+    return shown + [show_point(points[number]) for number in found.outside if number not in listed]
 
 
-def _show_lacking(found: MapSummary, response: str, unit: str, most: int) -> str:
+def _show_lacking(found: MapSummary, response: str, unit: str) -> list[str]:
     """Show the other samples without an estimate of the first response, and the reasons."""
-    shown = [
+    return [
         f"{show_point(measured.sample.point)}: {_show_lack(measured, unit)}"
         for measured in found.samples
         if response not in measured.estimates and measured.sample.id not in found.outside
     ]
-    return _few(shown, most)
 
 
 def _show_lack(measured: Measured, unit: str) -> str:
@@ -222,12 +239,11 @@ def begun_line(host: str, samples: Sequence[Mapping[str, Any]]) -> Page:
     return page(wrapped(f"{escaped(host)} · {what}: begun", hanging=2))
 
 
-def map_page(
-    record: RunRecord, found: MapSummary, units: Mapping[str, str], *, whole: bool = False
-) -> Page:
-    """Return the report of a stored map; a ``whole`` one has what went wrong meanwhile."""
-    steps = _steps(record) if whole else ()
-    return page([surface_page(found, record.name, units, whole=whole), *steps])
+def facts_of_stored_map(record: RunRecord, found: MapSummary) -> list[Fact]:
+    """Return the facts of a stored map, and what went wrong meanwhile."""
+    units = {metric.name: metric.unit for metric in record.metrics}
+    steps = Fact("steps", Depth.DETAILS, "", "", table=tuple(_steps(record)))
+    return [*facts_of_map(found, record.name, units), *known(steps)]
 
 
 def _steps(record: RunRecord) -> Iterator[Part]:
@@ -343,24 +359,32 @@ def _show_answer(answer: Estimate | None, bound: float | None) -> str:
     return "failed" if bound is None else f"better than {bound:.4g}"
 
 
-def choice_page(choice: Choice, record: RunRecord, *, whole: bool = False) -> Page:
-    """Return the report of a choice."""
+def facts_of_choice(choice: Choice, record: RunRecord) -> list[Fact]:
+    """Return the facts of a choice, and of its turns."""
     turns, spent_s = turns_of(record), record.elapsed_s or 0.0
+    found, times, sure = choice.prediction, "", ""
+    if found is not None:
+        times = f"{found.value:.3g} times [{found.low:.3g}, {found.high:.3g}] the next one"
+        sure = percent(found.confidence)
+    hosts = sorted({done.turn.host for done in turns})
+    took = f" in {show_duration(spent_s)}" if spent_s else ""
+    failures = (failure for done in turns for failure in (*done.attempts, done.lost))
+    return [
+        *known(
+            head(f"{record.name}: {say_choice(choice)}"),
+            labelled("new host", times, sure),
+            labelled("rivals", *map(show_point, choice.rivals)),
+            labelled("measured", f"{many(len(turns), 'turn')} of {', '.join(hosts)}{took}"),
+            *(labelled("failures", failure or "", depth=Depth.DETAILS) for failure in failures),
+        ),
+        *noticed(choice.notices),
+    ]
+
+
+def say_choice(choice: Choice) -> str:
+    """Say which configuration is chosen, and for which hosts."""
     point = "" if choice.point is None else show_point(choice.point)
-    said = {
+    return {
         BEST: f"{point} is the best on {choice.scope}",
         EQUIVALENT: f"{point}: no other one is better by more than the margin, on {choice.scope}",
     }.get(choice.verdict, f"undecided on {choice.scope}{f', {point} leads' if point else ''}")
-    lines: list[Part] = [*wrapped(f"{record.name}: {said}", hanging=2)]
-    if choice.prediction is not None:
-        found = choice.prediction
-        times = f"{found.value:.3g} times [{found.low:.3g}, {found.high:.3g}] the next one"
-        lines += row("new host", [times, percent(found.confidence)])
-    lines += row("rivals", ["; ".join(map(show_point, choice.rivals))])
-    hosts = sorted({done.turn.host for done in turns})
-    took = f" in {show_duration(spent_s)}" if spent_s else ""
-    lines += row("measured", [f"{many(len(turns), 'turn')} of {', '.join(hosts)}{took}"])
-    for done in turns if whole else ():
-        for attempt in (*done.attempts, *filter(None, [done.lost])):
-            lines += row("", [attempt])
-    return page([*lines, *marked_all(choice.notices, whole=whole)])

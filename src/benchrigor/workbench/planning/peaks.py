@@ -13,7 +13,7 @@ from benchrigor.model.series import Floats
 
 Numbers = npt.NDArray[np.floating]
 
-NOISE_OF_S = 60.0  # seconds of the trials whose noise is given; noise falls as 1/sqrt(seconds)
+NOISE_OF_S = 60.0  # seconds of the trials with the given noise; noise falls as 1/sqrt(seconds)
 # Logarithms of response over limit beyond which a trial only shows that it is far away.
 FAR_ABOVE, FAR_BELOW = 2.0, -3.5
 

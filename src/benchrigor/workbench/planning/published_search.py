@@ -130,7 +130,7 @@ PICKERS: dict[str, Callable[[SearchGoal], Picker]] = {
 
 
 _RUN_S, _STRAWMAN_S, _STRAWMAN_TRIALS = 180.0, 300.0, 10
-_MANY = 30  # trials whose mean counts as normal, whatever their distribution
+_MANY = 30  # trials with a mean that counts as normal, whatever their distribution
 _SEARCH_CONFIDENCE = 0.95  # for the rejection of a load, independent of the peak's confidence
 _NOT_NORMAL = 0.01  # level of Shapiro and Wilk's test
 
@@ -270,7 +270,7 @@ class RunLengthPlan(Reported):
         The cheapest of them; None if all miss the accuracy.
     """
 
-    _page = "benchrigor.workbench.report:run_length_page"
+    _facts = "benchrigor.workbench.report:facts_of_run_lengths"
 
     lengths: tuple[RunLength, ...]
     best: RunLength | None

@@ -99,7 +99,7 @@ class SearchGoal:
         return max(shortest, _LEAST_S)
 
     def usual_s(self, trial_s: float) -> float:
-        """Return the time of a typical search whose trials take ``trial_s`` at least."""
+        """Return the time of a typical search with trials of ``trial_s`` or more."""
         return _USUAL * ((self.trial_s or max(trial_s, self.shortest_s)) + self.setup_s)
 
 

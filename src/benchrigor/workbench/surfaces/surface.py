@@ -107,7 +107,7 @@ class LeftOut(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponseSummary(OneLine):
-    """What a surface predicts of one response, as reports show it.
+    """The predictions of a surface for one response, as reports show them.
 
     Parameters
     ----------
@@ -141,11 +141,11 @@ class MapSummary(OneLine):
     categories
         Names of the factors without an order of levels.
     outside
-        The samples at whose points no load keeps the limits.
+        The samples at points where no load keeps the limits.
     rankings
         By response with an answer, the measured points.
     responses
-        By response with a model, what it predicts.
+        By response with a model, its predictions.
     """
 
     samples: tuple[Measured, ...] = ()
@@ -209,7 +209,7 @@ class Surface(OneLine):
         )
 
     def _summarise(self, response: str) -> ResponseSummary:
-        """Return what it predicts of a response with a model."""
+        """Return its predictions for a response with a model."""
         best = self.best(response)
         swaps = [
             swap

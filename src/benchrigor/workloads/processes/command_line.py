@@ -166,7 +166,7 @@ class CommandHooks:
     argvs
         Arguments by place: "setup", "prepare", "conclude", "cleanup".
     line
-        The command, in whose folder and environment they run.
+        The command; they run in its folder and environment.
     clock
         The source of time.
     """

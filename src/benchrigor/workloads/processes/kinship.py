@@ -1,7 +1,7 @@
 """Which processes are there because of this one: its descendants, a session, and escapees.
 
 Read from Linux's ``/proc``; on other systems none are found. psutil looks at every process of the
-host: beside 2,000 of them it takes 127 ms to list a tree, and this 10 µs.
+host: with 2,000 of them it takes 127 ms to list a tree, and this 10 µs.
 """
 
 from __future__ import annotations

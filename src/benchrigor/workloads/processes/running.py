@@ -1,4 +1,4 @@
-"""A command under way: its processes, its limits, what it prints, and how it ended."""
+"""A command under way: its processes, its limits, its output, and how it ended."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class OutputFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How the first process of a command ended, and what was printed last."""
+    """How the first process of a command ended, and its last output."""
 
     code: int  # its exit code, or minus the signal that killed it
     elapsed_ns: int
@@ -297,7 +297,7 @@ class Running:
             self._started.set()
 
     def _open_outputs(self, stdout: IO[bytes] | int | None, stderr: int) -> dict[str, Any]:
-        """Open the files of what is kept; return where either stream goes."""
+        """Open the files of the kept output; return where either stream goes."""
         kept = {"stdout": stdout == PIPE, "stderr": stderr == PIPE}
         self._outputs = {
             stream: OutputFile(keeps_end=stream == "stderr") for stream in kept if kept[stream]
@@ -380,7 +380,7 @@ class Running:
         return file
 
     def said(self) -> bytes:
-        """Return the last bytes of what is kept of stderr, or else of stdout."""
+        """Return the last bytes that are kept of stderr, or else of stdout."""
         ends = (self._outputs[name].end() for name in sorted(self._outputs, reverse=True))
         return next(filter(None, ends), b"")
 

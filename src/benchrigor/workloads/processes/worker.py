@@ -574,7 +574,7 @@ class SegmentTimer:
         return own_ns, self._cpu_ns() - own_ns, time.monotonic_ns()
 
     def measured(self) -> dict[str, Any]:
-        """Return what was measured in the round, and begin another."""
+        """Return the measurements of the round, and begin another."""
         measured = {"segments": self.segments, "references": self.references}
         used_ns = self._used_so_far_ns()
         self.clear()
