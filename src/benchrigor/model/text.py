@@ -130,7 +130,7 @@ def false_alarms(level: float | None) -> str:
     """Say how often a detector of change points may raise a false alarm."""
     if level is None:
         return "no promise about false ones"
-    return f"chance of a false one {percent(level)}"
+    return f"{percent(level)} chance of a false one"
 
 
 def say_end(decision: Decision | None) -> str:

@@ -33,7 +33,7 @@ _FORMULAS = {curves.method: curves.formula for curves in (OPEN_LOOP, CLOSED_LOOP
 def facts_of_peak(peak: PeakRate) -> list[Fact]:
     """Return the facts of a search, and the steps to its number, or why it is missing."""
     limits = ", ".join(map(_show_limit, peak.limits))
-    binding = f"; {show_metric(peak.binding)} binds" if peak.binding else ""
+    binding = f"; {show_metric(peak.binding)} is reached first" if peak.binding else ""
     goodput = "" if peak.goodput is None else f"{peak.goodput:.4g}/s within the limits"
     trials = ("", *_table_of_trials(peak)) if peak.trials else ()
     facts = known(
@@ -66,8 +66,9 @@ def _steps(peak: PeakRate) -> Iterator[tuple[str, str]]:
         )
         yield (
             "interval",
-            f"Half of it lies below {peak.load.value:.4g} {peak.unit}, the interval from "
-            f"{peak.load.low:.4g} to {peak.load.high:.4g} holds {peak.load.confidence:.0%} of it.",
+            f"Half of the distribution lies below {peak.load.value:.4g} {peak.unit}; the interval "
+            f"from {peak.load.low:.4g} to {peak.load.high:.4g} holds {peak.load.confidence:.0%} of "
+            "it.",
         )
     spent = Counter[str]()
     for trial in peak.trials:

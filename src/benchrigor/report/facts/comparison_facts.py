@@ -232,7 +232,7 @@ def facts_of_family(family: Family) -> list[Fact]:
         figures.append(Figure(name=name, ratio=comparison.ratio, verdict=verdict, instead=""))
     is_visible = any(least is not None for least in family.visible.values())
     columns = [
-        *("visible: the smallest change that would be called one in 4 of 5 cases",) * is_visible,
+        *("visible: the smallest change that would be found in 4 of 5 cases",) * is_visible,
         "p adj.: the chance of such a change by luck, adjusted for all rows",
     ]
     notices = [notice for notice in family.notices if notice.code is not Code.NO_RATIO]
@@ -275,8 +275,8 @@ def rule_of_verdicts(families: Collection[Family]) -> str:
     )
     rate = percent(next(iter(families)).rate)
     return (
-        f"{confidences} intervals, margin {margins}, "
-        f"false discoveries at most {rate} of {many(len(compared), 'comparison')}"
+        f"{confidences} intervals, margin {margins}, at most {rate} false discoveries among "
+        f"{many(len(compared), 'comparison')}"
     )
 
 

@@ -106,7 +106,7 @@ def _reference(pace: Pace) -> _Rows:
 
 def _errors(full: Estimate, pace: Pace, statistic: str) -> _Rows:
     """Say which readings show the level at full speed, and what its standard error is made of."""
-    of = f"{many(pace.at_full, 'segment')} within 10% of the fastest references"
+    of = f"{many(pace.at_full, 'moment')} with a reference within 10% of the fastest"
     away = percent(math.expm1(abs(pace.away)), digits=2)
     own, distance, between = (
         percent(error, digits=2)

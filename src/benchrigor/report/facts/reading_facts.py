@@ -79,7 +79,7 @@ def _counting(analysis: Analysis, record: RunRecord) -> str:
     if selection is None or not (selection.counts > 1).any():
         return f"{counted(analysis.n_kept)} of {whole}"
     once, in_all = int((selection.counts > 0).sum()), counted(int(selection.counts.sum()))
-    repeated = f"some count more than once, for disturbed ones as long: {in_all} in all"
+    repeated = f"some count more than once, in place of disturbed ones: {in_all} in all"
     return f"{counted(once)} of {whole} ({repeated})"
 
 
@@ -229,7 +229,7 @@ def _delayed(analysis: Analysis) -> _Rows:
         return ()
     return (
         ("delay", "a reading waited for a processor for more than 0.1% of its time"),
-        ("weights", "long readings are hit more often: others as long count more than once"),
+        ("weights", "long readings are hit more often: quiet ones of that length count again"),
         ("waiting", with_waiting(analysis) or "little"),
     )
 
@@ -250,7 +250,8 @@ def _found(analysis: Analysis) -> _Rows:
     if len(analysis.phases) != 1 or analysis.phases[0].reason is PhaseReason.WHOLE:
         return ()
     points = analysis.phases[0].change_points
-    where = first_few([*map(counted, points.indices)], _MOST_PHASES) or "none"
+    where = first_few([*map(counted, points.indices)], _MOST_PHASES)
+    where = f"at {where}" if where else "none"
     rows = _phase_rows(analysis.phases[0], analysis.metric.unit)
     return (
         *((label, ", ".join((span, *others))) for label, span, *others in rows),
@@ -284,15 +285,15 @@ def _level(analysis: Analysis, record: RunRecord) -> Fact:
     if estimate is None:
         return step("level", "")
     if analysis.is_combined and estimate.n > 1:
-        each = f"Each of {many(estimate.n, analysis.kind.noun)} gives its {statistic}"
-        text = f"{each}. The interval comes from the spread of these"
-        why = ": inside one, readings know nothing of how much others differ."
+        noun = analysis.kind.noun
+        text = f"Each of {many(estimate.n, noun)} gives its {statistic}. The interval comes from "
+        text += f"the spread of these: readings of one {noun} do not show how others differ."
         rows = ("spread", _spread(analysis)), ("levels", _levels(analysis))
-        return step("level", f"{text}{why}", *rows)
+        return step("level", text, *rows)
     if statistic_of(statistic)[0] == "quantile":
         share = percent(statistic_of(statistic)[1])
         value = show_value(estimate.value, analysis.metric.unit)
-        rank = "how far this share is off by chance gives the ends, which are readings, too"
+        rank = "the ends are the readings at the shares that chance may reach around this one"
         text = f"{share} of the readings that count are below {value}: the {statistic}."
         return step("level", text, ("rank", rank))
     value, spans = show_value(estimate.value, analysis.metric.unit), ""
@@ -300,11 +301,11 @@ def _level(analysis: Analysis, record: RunRecord) -> Fact:
         spans = " and ".join(
             f"{transient:.3g}" for transient in analysis.fits[0].transients if transient > 0.0
         )
-        spans = f"a fading start, over {spans or 'few'} readings, too small to be cut"
-    beside = ", next to the rest of a warm-up" * bool(spans)
+        spans = f"a slow start that fades over {spans or 'few'} readings, too small to cut"
+    rest = ", apart from the rest of a warm-up" * bool(spans)
     return step(
         "level",
-        f"The {statistic} of those that count is {value}{beside}.",
+        f"The {statistic} of the readings that count is {value}{rest}.",
         ("kind", meaning(analysis)),
         ("transients", spans),
     )
@@ -335,9 +336,10 @@ def _inflation(analysis: Analysis) -> _Rows:
             how = fit.method.replace("-", " ")
         rows += [("variance", f"{fit.inflation:.3g} times that of independent readings, by {how}")]
     if merged is not None and analysis.n_kept >= MIN_FOR_AUTOCORRELATION:
-        size = "however many are" if merged.size is None else f"with {counted(merged.size)}"
+        size = "any number" if merged.size is None else counted(merged.size)
+        means = f"means of {size} " * (merged.size != 1)
         limit = f"{merged.autocorrelation:.2f} (limit {merged.limit:g})"
-        rows += [("neighbours", f"{size} merged, they correlate by {limit}")]
+        rows += [("neighbours", f"{means}correlate by {limit}")]
     return tuple(rows)
 
 

@@ -25,7 +25,7 @@ _MOST_NAMED = 6
 _NOTABLE = 1.05  # Autocorrelation that inflates the variance by less is not reported
 _WHY = {
     Code.SHORT_ROUNDS: "too short",
-    Code.PILOT_ROUNDS: "as pilots",
+    Code.PILOT_ROUNDS: "to find the amounts",
     Code.FURTHER_ROUNDS: "of larger amounts",
     Code.SMALL_WORK: "with too little work",
 }
@@ -42,12 +42,12 @@ def facts_of_work(analysis: Analysis, record: RunRecord) -> list[Fact]:
         step(
             "rounds of work",
             f"{many(len(record.whole_rounds), 'round')} of {took}." * bool(took),
-            ("order", f"{planned}: amounts that only rose would show drift as work"),
+            ("order", f"{planned}: if amounts only rose, drift would look like work"),
         ),
         step(
             "rounds that count",
             f"Used: {used}.",
-            ("reason", "amount or place, or an early end: else noise would choose them"),
+            ("reason", "amount, place or an early end, never the duration: noise chooses none"),
         ),
     ]
     if fit is None:
@@ -114,7 +114,7 @@ def _checks(analysis: Analysis, fit: WpsFit) -> tuple[tuple[str, str], ...]:
     """Return what supports the line, and what contradicts it, by name."""
     point = "subsession" if MERGED in fit.slope.method else "round"
     error = percent(round(fit.prediction_error, 9))  # rounding errors alone count as 0
-    checks = {"fit": f"each {point} predicted from the others to {error} of the mean duration"}
+    checks = {"fit": f"the others predict each {point} to {error} of the mean duration"}
     if fit.bend is not None:
         ends = (fit.bend.value, fit.bend.low, fit.bend.high)
         bend, low, high = (percent(round(end, 9) + 0.0, digits=2) for end in ends)
@@ -122,10 +122,10 @@ def _checks(analysis: Analysis, fit: WpsFit) -> tuple[tuple[str, str], ...]:
     checks["growth"] = grown(fit)
     merged = analysis.subsessions
     if merged is not None and merged.size is None:
-        checks["neighbours"] = f"rounds autocorrelated ({merged.autocorrelation:.2f})"
+        checks["neighbours"] = f"rounds correlate by {merged.autocorrelation:.2f}"
     elif merged is not None:
-        size = many(merged.size or 0, "round")
-        checks["neighbours"] = f"merged by {size}, autocorrelation {merged.autocorrelation:.2f}"
+        size = f"means of {merged.size} " if merged.size != 1 else ""
+        checks["neighbours"] = f"{size}correlate by {merged.autocorrelation:.2f}"
     if outliers := outlying(analysis):
         names = first_few([*map(str, outliers)], _MOST_NAMED)
         checks["far from it"] = f"round{'' if len(outliers) == 1 else 's'} {names}"
