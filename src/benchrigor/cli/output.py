@@ -18,9 +18,8 @@ import click
 from benchrigor import safe_text
 from benchrigor.cli import tables
 from benchrigor.cli.options import hint, note_json, wants_details, wants_json
-from benchrigor.errors import BenchrigorError
-from benchrigor.layout import Page, Part, page
-from benchrigor.model import Analysis, Notice, Options, Progress, Round, RunRecord, Width, codec
+from benchrigor.layout import Page, page
+from benchrigor.model import Analysis, Options, Progress, Round, RunRecord, Width, codec
 from benchrigor.model.analysis import Kind
 from benchrigor.model.text import show_interval
 from benchrigor.safe_text import escaped
@@ -134,36 +133,19 @@ def report_of(record: RunRecord) -> Page:
 
 
 def print_records(records: Mapping[str, RunRecord]) -> None:
-    """Print a table of several runs, and how they compare with the first; or all as JSON."""
+    """Print how several runs compare, and a table of them, the best first; or all as JSON."""
     if wants_json():
         print_json({name: summary(record) for name, record in records.items()})
         return
-    from benchrigor.report import render  # noqa: PLC0415  # not before the first call
-    from benchrigor.report.fact import page_of_facts  # noqa: PLC0415  # likewise
-    from benchrigor.report.tables import facts_of_runs  # noqa: PLC0415  # not before the first call
+    from benchrigor.report.fact import page_of_facts  # noqa: PLC0415  # not before the first call
+    from benchrigor.report.tables import facts_of_ranking  # noqa: PLC0415  # likewise
 
-    first, *others = records.values()
-    parts: list[Part] = [_show_ratio(first, other) for other in others]
-    if wants_details():
-        parts += [part for record in records.values() for part in ("", render(record))]
-    else:
-        parts.append(page_of_facts(facts_of_runs([*records.values()], in_turn=True)))
+    runs = records.values() if wants_details() else ()
+    reports = (part for record in runs for part in ("", report_of(record)))
+    say(page([page_of_facts(facts_of_ranking(records)), *reports]))
     kept = [record.run_id for record in records.values() if record.run_id]
-    say(page(parts))
     if kept:
         _say_hint(f"kept as {', '.join(kept)}", hint("show", kept[0], "--details"))
-
-
-def _show_ratio(baseline: RunRecord, candidate: RunRecord) -> str:
-    from benchrigor.report.facts.comparison_facts import say_no_comparison  # noqa: PLC0415  # likewise
-    from benchrigor.session.pairs.run_comparison import compare_runs  # noqa: PLC0415  # slow to load
-
-    try:
-        return str(replace(compare_runs(baseline, candidate), scope=""))  # they took turns
-    except BenchrigorError as error:
-        why = getattr(error, "notice", None)
-        names = (baseline.name, candidate.name)
-        return say_no_comparison(why.sentence if isinstance(why, Notice) else str(error), names)
 
 
 def summary(record: RunRecord) -> dict[str, Any]:

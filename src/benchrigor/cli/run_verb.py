@@ -151,8 +151,8 @@ def run(words: tuple[str, ...], **given: Any) -> None:
     interpreter for each round, where its output to stdout is lost. Generator functions,
     functions made inside of others, and those with --work, --pieces or --timeout stay in this
     process, and the report says so; their output goes to stderr. Several functions take turns
-    in it, a piece of each, so that all see the same minutes, and a line says how each differs from
-    the first; `benchrigor ab` gives a verdict and its exit code.
+    in it, a piece of each, so that all see the same minutes, and are ranked, the best first;
+    `benchrigor ab` gives a verdict and its exit code.
 
     A command under way when the budget is spent is asked to end, and killed two seconds later; of
     its output, whole lines of --read-units count. Ctrl-C finishes the round under way,

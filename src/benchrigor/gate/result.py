@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -146,14 +145,13 @@ def _sentence(gate: Gate) -> str:
     old, new = (gate.labels.get(role, role) for role in ("old", "new"))
     if gate.family is None:
         return f"{new} against {old}: no benchmark can be compared"
-    counts = Counter(gate.family.verdicts.values())
-    found = ", ".join(f"{counts[kind]} {kind}" for kind in WORST_FIRST if counts[kind])
     verdict = gate.verdict.upper()
+    benchmarks = many(len(gate.family.comparisons), "benchmark")
     if gate.broken:
         verdict = f"BROKEN, {many(len(gate.broken), 'benchmark')} on the new side only"
     elif gate.is_advisory:
         verdict = "ADVISORY, copies of the same code seem to differ"
-    return f"{new} against {old}: {verdict}; {found} of {many(sum(counts.values()), 'benchmark')}"
+    return f"{new} against {old}: {verdict}; {gate.family.counts} of {benchmarks}"
 
 
 def _broken(gate: Gate) -> Iterator[str]:

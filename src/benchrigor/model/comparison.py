@@ -178,11 +178,15 @@ class Family(Reported):
     notices: tuple[Notice, ...] = ()
     visible: Mapping[str, float | None] = field(default_factory=dict)
 
-    def _line(self) -> str:
+    @property
+    def counts(self) -> str:
+        """The number of comparisons with each verdict, the worst verdict first."""
         counts = Counter(self.verdicts.values())
-        verdicts = ", ".join(f"{counts[kind]} {kind}" for kind in Verdict if counts[kind])
+        return ", ".join(f"{counts[kind]} {kind}" for kind in WORST_FIRST if counts[kind])
+
+    def _line(self) -> str:
         mean = "" if self.summary is None else f" · geometric mean {mean_change(self.summary)}"
-        return f"{many(len(self.comparisons), 'comparison')}: {verdicts}{mean}"
+        return f"{many(len(self.comparisons), 'comparison')}: {self.counts}{mean}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

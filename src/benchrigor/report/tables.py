@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -116,11 +115,9 @@ def _cells_of(
 def _said_of(suites: SuiteComparison) -> Iterator[str]:
     """Count the verdicts by kind, state their rules, and name the missing benchmarks."""
     for file, family in suites.families.items():
-        counts = Counter(family.verdicts.values())
-        shown = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
         scopes = {one.scope for one in family.comparisons.values()}
         where = f" in {max(scopes)}" if any(scopes) else ""
-        yield "; ".join(filter(None, (f"{file}: {shown}{where}", geometric_mean(family))))
+        yield "; ".join(filter(None, (f"{file}: {family.counts}{where}", geometric_mean(family))))
     yield rule_of_verdicts(suites.families.values())
     for file, names in suites.missing.items():
         if names:
