@@ -576,7 +576,7 @@ def told(session: br.Session, following: Next) -> br.RunRecord:
 
 
 def read_on(series: Floats) -> Next:
-    """Return the readings of a series, as many as each plan asks for."""
+    """Return the readings of a series that each plan asks for."""
     at = 0
 
     def following(plan: br.RoundPlan) -> Mapping[str, Any]:

@@ -106,7 +106,7 @@ def two_state(enter: float, leave: float) -> Draw:
 
     def draw(rng: Rng, n: int) -> Floats:
         first = bool(rng.random() < enter / (enter + leave))
-        # Alternating geometric sojourns: as many as could ever be needed.
+        # Alternating geometric sojourns, enough for any case.
         half = n // 2 + 1
         stays = np.empty(2 * half, dtype=np.int64)
         stays[0::2] = rng.geometric(leave if first else enter, half)

@@ -48,7 +48,7 @@ from benchrigor.stats.series.interval import check_confidence
 from benchrigor.stats.statistics.statistic import combine_values
 
 _BLOCK = 2_048
-_MAX_BINS = 65_536  # as many as two bytes can number
+_MAX_BINS = 65_536  # the most that two bytes can number
 
 _Indices = npt.NDArray[np.intp]
 _Small = npt.NDArray[np.uint8]

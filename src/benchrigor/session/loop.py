@@ -80,7 +80,7 @@ def drive(
         if finish is None:
             engine.end(StopReason.EXHAUSTED)
             return
-        # A budget is wall time, including that of hooks, analysis and journal.
+        # A budget is wall time, with hooks, analysis and journal.
         now = clock.now_ns()
         if now < since:
             raise ClockFailed(

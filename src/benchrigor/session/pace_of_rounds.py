@@ -81,7 +81,7 @@ def with_pace(
     """Add the pace of its rounds to the analysis of a time or speed, and its figure at full speed.
 
     It is missing if there are too few references or segments between them. It is also missing if
-    other threads or processes did part of the work, since the pace is that of one thread. With
+    other threads or processes did part of the work, since the pace is of one thread. With
     ``bounded`` it agrees with the measured figure and the processor time.
     """
     estimate = analysis.estimate

@@ -255,7 +255,7 @@ _ROUNDING = 1e-9  # an interval this narrow has no width
 def median_ratio(baseline: Floats, candidate: Floats, confidence: float) -> Estimate | None:
     """Estimate the median of the ratios of pairs; None if they are too few or not above 0.
 
-    The median of logarithms is that of exchanged pairs with the other sign.
+    The median of logarithms only changes its sign when pairs are exchanged.
     """
     if not float(np.minimum(baseline, candidate).min()) > 0.0:
         return None

@@ -520,7 +520,7 @@ def in_places(
 ) -> tuple[Ranked, ...]:
     """Give places to estimates, best first: one that differs from the first of its group opens one.
 
-    ``p_value`` is that of no difference between the first of a group and another, by their names.
+    ``p_value`` is for no difference between the first of a group and another, by their names.
     """
     tests = max(1, math.comb(len(ordered), 2))
     first, ranked = next(iter(ordered)), list[Ranked]()

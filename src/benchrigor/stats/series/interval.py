@@ -337,7 +337,7 @@ def exponential(log: Estimate) -> Estimate:
 def _ends(value: float, below: float, above: float, *, positive: bool) -> tuple[float, float]:
     """Return the ends of an interval that reaches so far below and above a value.
 
-    On the logarithmic scale, by the delta method, those of a positive value stay positive.
+    On the logarithmic scale, by the delta method, the ends of a positive value stay positive.
     """
     if not positive or value <= 0.0:
         return value - below, value + above

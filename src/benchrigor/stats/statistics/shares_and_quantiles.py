@@ -120,7 +120,7 @@ def combine_shares(shares: Floats, trials: Floats | None, confidence: float) -> 
     """Estimate a share from shares of rounds, each of that many trials (None: it is unknown).
 
     All successes over all trials. Trials of one round may resemble each other, so the variance is
-    that of a ratio of two means over the rounds (Cochran 1977, section 6.3) if that is larger
+    of a ratio of two means over the rounds (Cochran 1977, section 6.3) if that is larger
     than the variance of independent trials; the interval is Wilson's with as many effective trials.
     """
     weights = np.ones(shares.size) if trials is None else trials
