@@ -357,7 +357,7 @@ def _mean(series: Floats) -> float:
 
 
 def _level(fit: LevelFit, series: Floats, fitting: Fitting) -> Estimate:
-    """Return the estimate of a level; of blocks the estimate of this time, which lies among them."""
+    """Return the estimate of a level; of blocks, of this time, which lies among them."""
     least, most = float(series.min()), float(series.max())
     estimate = estimate_level(fit, fitting.confidence, positive=least >= 0.0)
     if fitting.method == BLOCKS:
