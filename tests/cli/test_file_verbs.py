@@ -210,7 +210,7 @@ def test_a_report_compares_files_and_holds_all_benchmarks(cli, suites) -> None:
     """The answer, the changes as a picture, and a part for each file and benchmark."""
     assert cli("report", "old.json", "new.json", "-o", "page.html").exit_code == 0
     text = (suites / "page.html").read_text()
-    assert "1 better, 1 worse, 1 equivalent" in text
+    assert "1 worse, 1 better, 1 equivalent" in text
     assert re.findall(r"<b>([^<]*)\.</b>", text)[0] == "Changes in new.json"
     parts = [html.unescape(name) for name in re.findall(r"<summary><h2>([^<]*)</h2>", text)]
     both = ["parse", "render", "load"]
