@@ -31,7 +31,7 @@ from benchrigor.model import Analysis, Comparison, Options, RunRecord, StopReaso
 from benchrigor.model.comparison import Family
 from benchrigor.model.run import PAIR, are_in_turn
 from benchrigor.safe_text import escaped, hide_in_text
-from benchrigor.stats.readings.asked_readings import asked_half_width
+from benchrigor.stats.readings.asked_readings import wanted_half_width
 from benchrigor.units import first_few, many
 from benchrigor.workloads.processes import kinship, own_signals
 from benchrigor.workloads.processes.own_signals import ExitedAtOnce
@@ -115,7 +115,7 @@ def misses_width(analysis: Analysis, options: Options) -> bool:
     if estimate is None:
         widths = (options.asked, metric.relative_half_width, metric.absolute_half_width)
         return any(width is not None for width in widths)
-    return estimate.half_width > asked_half_width(estimate, metric, options)
+    return estimate.half_width > wanted_half_width(estimate, metric, options.asked)
 
 
 def leave(code: ExitCode) -> NoReturn:

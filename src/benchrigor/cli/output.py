@@ -23,7 +23,7 @@ from benchrigor.model import Analysis, Options, Progress, Round, RunRecord, Widt
 from benchrigor.model.analysis import Kind
 from benchrigor.model.text import show_interval
 from benchrigor.safe_text import escaped
-from benchrigor.stats.readings.asked_readings import asked_half_width
+from benchrigor.stats.readings.asked_readings import wanted_half_width
 from benchrigor.units import counted, many, percent, shortened, show_duration, show_value
 
 if TYPE_CHECKING:
@@ -300,7 +300,7 @@ def _half_width(widths: Sequence[Width], options: Options) -> list[str]:
         found = reached.estimate
         if found is None or found.value == 0.0:
             continue
-        width = asked_half_width(found, reached.metric, options) / abs(found.value)
+        width = wanted_half_width(found, reached.metric, options.asked) / abs(found.value)
         if shown and found.relative_half_width / width <= far:
             continue
         far = found.relative_half_width / width

@@ -47,7 +47,7 @@ from benchrigor.report.facts.comparison_facts import (
     rule_of_verdicts,
 )
 from benchrigor.report.facts.number_facts import just_now, notes_on, show_number
-from benchrigor.stats.readings.asked_readings import asked_half_width
+from benchrigor.stats.readings.asked_readings import wanted_half_width
 from benchrigor.units import counted, first_few, percent, show_value
 
 if TYPE_CHECKING:
@@ -424,7 +424,7 @@ def _target(records: Mapping[str, RunRecord], estimates: Mapping[str, Estimate |
         analysis = record.analysis(_TIME)
         if not estimates.get(name) or analysis is None or not (own := analysis.estimate):
             continue
-        wanted = asked_half_width(own, analysis.metric, record.options) / abs(own.value)
+        wanted = wanted_half_width(own, analysis.metric, record.options.asked) / abs(own.value)
         if own.relative_half_width > wanted:
             missed.append(f"{name} ({show_plus_minus(own.relative_half_width)})")
     if wanted == math.inf:

@@ -283,7 +283,7 @@ class MetricReadings:
         known = analysis.estimate
         if known is None or not math.isfinite(known.half_width) or not whole_of(known)[0]:
             return math.inf if share == 0.0 else None
-        wanted = wanted_half_width(known, self.metric, options)
+        wanted = wanted_half_width(known, self.metric, options.target)
         freedom, least = known.degrees_of_freedom or known.n - 1.0, 1.0
         if math.isfinite(freedom):
             least = math.sqrt(freedom / scipy.special.chdtri(freedom, _CHANCE))

@@ -160,7 +160,7 @@ def _show_intervals(progress: Progress, options: Options) -> Iterator[str]:
             yield f"{analysis.metric.name} no number: {reason}"
             continue
         found, value = analysis.estimate, abs(analysis.estimate.value)
-        wanted = wanted_half_width(found, analysis.metric, options)
+        wanted = wanted_half_width(found, analysis.metric, options.target)
         interval = show_estimate(found, analysis.metric.unit)
         shown = f"{analysis.metric.name} {interval} of {counted(analysis.n)}"
         if value > 0.0:

@@ -47,7 +47,7 @@ from benchrigor.session.red_rounds import (
 from benchrigor.session.schedules import Alone, piece_after
 from benchrigor.session.stop_rules import FEWEST_BLOCKS, LITTLE, SETTLED_S, default_rules
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator, as_detector, detector_named
-from benchrigor.stats.readings.asked_readings import asked_half_width
+from benchrigor.stats.readings.asked_readings import wanted_half_width
 from benchrigor.stats.readings.given_metrics import given_metrics
 from benchrigor.stats.readings.inference_units import (
     SUCCESSIVE,
@@ -377,7 +377,7 @@ class Subject:
             others = [notice for notice in notices if not only or notice.code is not only[0].code]
             notices = tuple(others)
             estimate = replace(estimate, notices=(*only, *others))
-        wanted = asked_half_width(estimate, metric, self.options)
+        wanted = wanted_half_width(estimate, metric, self.options.asked)
         ended = engine.decision is not None and not engine.decision.satisfied
         if ended and metric.must_satisfy and math.isfinite(wanted):
             notice = warn_not_converged(estimate.half_width, wanted, *whole_of(estimate))

@@ -24,7 +24,7 @@ from benchrigor.model.text import (
 )
 from benchrigor.report.fact import Depth, Fact, known
 from benchrigor.safe_text import escaped
-from benchrigor.stats.readings.asked_readings import asked_half_width
+from benchrigor.stats.readings.asked_readings import wanted_half_width
 from benchrigor.stats.statistics.shares_and_quantiles import WILSON, whole_of
 from benchrigor.stats.statistics.statistic import BY_DURATION, HARMONIC, TRIMMED
 from benchrigor.units import (
@@ -271,7 +271,7 @@ def _wanted(estimate: Estimate, analysis: Analysis, record: RunRecord) -> float:
     """Return the half-width that was asked for; infinite if none was, or if it has no whole."""
     if whole_of(estimate)[0] == 0.0:
         return math.inf
-    return asked_half_width(estimate, analysis.metric, record.options)
+    return wanted_half_width(estimate, analysis.metric, record.options.asked)
 
 
 def _forecast(analysis: Analysis, record: RunRecord) -> str:

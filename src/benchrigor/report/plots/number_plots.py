@@ -25,7 +25,7 @@ from benchrigor.report.plots.drawing import (
 )
 from benchrigor.report.plots.trace import Ruler
 from benchrigor.session.replays import recording_of
-from benchrigor.stats.readings.asked_readings import Readings, asked_half_width
+from benchrigor.stats.readings.asked_readings import Readings, wanted_half_width
 from benchrigor.stats.readings.work_rounds import ByWork
 from benchrigor.units import counted, percent, scale_for, shortened, show_value
 
@@ -109,7 +109,7 @@ def plot_convergence(
     axes.fill_between(at, low, high, color=NUMBER, alpha=0.3, linewidth=0.0, label="interval")
     axes.plot(at, value, color=NUMBER, linewidth=1.6, marker="o", markersize=3.0, label="number")
     last = found[-1][1]
-    wanted = asked_half_width(last, metric, options)
+    wanted = wanted_half_width(last, metric, options.asked)
     if math.isfinite(wanted):
         ends = [last.value - wanted, last.value + wanted]
         axes.hlines(ends, at[0], at[-1], color=INK, linestyle="--", linewidth=0.8, label="target")

@@ -138,7 +138,7 @@ def look(readings: Readings) -> Analysis:
     known = analysis.estimate
     if known is None or any(phase.reason is PhaseReason.CHANGING_PACE for phase in analysis.phases):
         return analysis  # blocks of a changing pace differ, however many readings they hold
-    wanted = wanted_half_width(known, analysis.metric, readings.options)
+    wanted = wanted_half_width(known, analysis.metric, readings.options.target)
     needed = unit.needed(readings, analysis, known.half_width / wanted) if wanted > 0.0 else None
     return analysis if needed is None else replace(analysis, required=int(needed + 1.0 - 1e-9))
 

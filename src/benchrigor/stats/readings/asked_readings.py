@@ -91,17 +91,12 @@ def next_check(units: int) -> int:
     return math.ceil(units * GROWTH)
 
 
-def asked_half_width(estimate: Estimate, metric: Metric, options: Options) -> float:
-    """Return the `wanted_half_width` without the default target, which is nobody's wish."""
-    return _narrower(estimate, metric, options.asked)
+def wanted_half_width(estimate: Estimate, metric: Metric, target: float | None) -> float:
+    """Return the narrower half-width of a metric and a target; infinite if none is set.
 
-
-def wanted_half_width(estimate: Estimate, metric: Metric, options: Options) -> float:
-    """Return the narrower of both targets, in the metric's unit; infinite if none is set."""
-    return _narrower(estimate, metric, options.target)
-
-
-def _narrower(estimate: Estimate, metric: Metric, target: float | None) -> float:
+    The target of options is ``options.target``; their ``asked`` leaves out the default one, which
+    is nobody's wish.
+    """
     return Width(metric=metric, estimate=estimate, whole=whole_of(estimate)[0]).wanted(target)
 
 
