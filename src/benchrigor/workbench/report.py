@@ -33,12 +33,13 @@ _FORMULAS = {curves.method: curves.formula for curves in (OPEN_LOOP, CLOSED_LOOP
 def facts_of_peak(peak: PeakRate) -> list[Fact]:
     """Return the facts of a search, and the steps to its number, or why it is missing."""
     limits = ", ".join(map(_show_limit, peak.limits))
-    binding = f"; {show_metric(peak.binding)} is reached first" if peak.binding else ""
+    binding = f"{show_metric(peak.binding)} is reached first" * bool(peak.binding)
     goodput = "" if peak.goodput is None else f"{peak.goodput:.4g}/s within the limits"
     trials = ("", *_table_of_trials(peak)) if peak.trials else ()
     facts = known(
         head(str(peak)),
-        labelled("limits", f"{limits}{binding}"),
+        labelled("limits", limits),
+        Fact("binding", Depth.PAGE, "limits", binding, peak.binding),
         Fact("goodput", Depth.PAGE, "goodput", goodput, peak.goodput),
         labelled("hosts", *_hosts(peak)),
         Fact("trials", Depth.DETAILS, "", "", table=trials),
