@@ -164,7 +164,7 @@ def performer(
             end_copy(pid)
             is_waiting = isinstance(error, BlockingIOError)  # for a socket with nothing to read
             if not is_waiting and (failure := used_up(error)) is not None:
-                raise failure from error
+                raise failure from None  # our own frames, or those of a library that we called
             raise failed(f"round {plan.index}: the workload", error) from error
         ran_ns = None if began is None else clock.now_ns() - began
 
