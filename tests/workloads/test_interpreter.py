@@ -298,3 +298,9 @@ def test_a_folder_may_hold_modules_with_names_of_the_standard_library(folder: Pa
     for args in ((), (5,)):
         finished = run(InterpreterWorkload("job:quick", cwd=folder, args=args))
         assert finished.unit_readings["time"].size
+
+
+def test_what_a_start_prints_is_no_part_of_the_answer(folder: Path):
+    (folder / "sitecustomize.py").write_text("print('hello', flush=True)\n")
+    workload = InterpreterWorkload("job:quick", cwd=folder, env={"PYTHONPATH": str(folder)})
+    assert run(workload, readings=3).unit_readings["time"].size == 3
