@@ -298,17 +298,12 @@ class PeriodCalibrator:
         self._period_s, self._longest_s = shortest_s, longest_s
         self._tries, self._unblocked = tries, unblocked
         self._widest_s: float | None = None
-        self._result: CalibratedPeriod | None = None
+        self.result: CalibratedPeriod | None = None  # None while the search goes on
         self._begin_width()
-
-    @property
-    def result(self) -> CalibratedPeriod | None:
-        """The result; None while the search goes on."""
-        return self._result
 
     def ask(self) -> float | None:
         """Return the period to sample next, in seconds; None when finished."""
-        return self._period_s if self._result is None else None
+        return self._period_s if self.result is None else None
 
     def tell(
         self, realised_s: float, blocked: bool = False, items: float = 0, *, cost_s: float = 0.0
@@ -323,7 +318,7 @@ class PeriodCalibrator:
             When the width is not a finite number above 0, or ``items`` not one from 0 on.
         """
         refuse(wrong_number("realised_s", realised_s), wrong_number("items", items, zero=True))
-        if self._result is not None:
+        if self.result is not None:
             return
         deviation = abs(realised_s - self._period_s)
         kept = max(deviation / _TOLERANCE, cost_s / _MOST_COST) <= self._period_s
@@ -353,13 +348,13 @@ class PeriodCalibrator:
             self._period_s = min(2.0 * self._period_s, self._longest_s)
             self._begin_width()
         elif self._widest_s is not None:
-            self._result = CalibratedPeriod(period_s=self._widest_s)
+            self.result = CalibratedPeriod(period_s=self._widest_s)
         else:
             limits = {"longest_s": self._longest_s, "epsilon": _TOLERANCE, "k": _IN_A_ROW}
             figures = {"period_s": self._period_s, **limits}
             reason = self._reason()
             notice = Notice.of(Code.NOT_CONVERGED, str(reason), **figures)
-            self._result = CalibratedPeriod(period_s=None, reason=reason, notice=notice)
+            self.result = CalibratedPeriod(period_s=None, reason=reason, notice=notice)
 
     def _reason(self) -> RateReason:
         """Return why this width will not do."""

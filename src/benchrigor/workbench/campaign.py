@@ -42,6 +42,7 @@ class Carried(Protocol):
 
     def summary(self) -> Mapping[str, Any]:
         """Return the parts of the result to store, by name, as its rounds do not show them."""
+        return {}
 
     def reason(self) -> StopReason:
         """Return why it asks for no further plan."""

@@ -21,7 +21,7 @@ from benchrigor.protocols import Store
 from benchrigor.safe_text import hide_secrets
 from benchrigor.units import show_duration, show_value
 from benchrigor.workbench import loadgen
-from benchrigor.workbench.campaign import Campaign, fact_in, here, round_of
+from benchrigor.workbench.campaign import Campaign, Carried, fact_in, here, round_of
 from benchrigor.workbench.data import (
     Limit,
     LoadGenerator,
@@ -51,7 +51,7 @@ _REASONS: dict[PeakStatus | None, StopReason] = {
 After = Callable[[Trial, PeakRate], object]
 
 
-class PeakRun:
+class PeakRun(Carried):
     """Carries out a search, and stores it as a run with trials as rounds.
 
     Parameters
@@ -203,10 +203,6 @@ class PeakRun:
         found = self.search.result()
         known = {"metric": self._metric, "estimate": found.load, "notices": found.notices}
         yield {**known, "n_kept": sum(trial.counts for trial in found.trials)}
-
-    def summary(self) -> Mapping[str, Any]:
-        """Return nothing: its trials show the peak."""
-        return {}
 
     def reason(self) -> StopReason:
         """Return why the search ended."""

@@ -13,7 +13,7 @@ from benchrigor.model import Estimate, Options, Round, RunRecord, StopReason, co
 from benchrigor.model.one_line import OneLine
 from benchrigor.protocols import Store
 from benchrigor.storage import Journal
-from benchrigor.workbench.campaign import Campaign, fact_in, round_of
+from benchrigor.workbench.campaign import Campaign, Carried, fact_in, round_of
 from benchrigor.workbench.maps.map_file import MapFile, PeakResponse, map_of
 from benchrigor.workbench.maps.map_run import Began, found_in, on_hosts, surface_of
 from benchrigor.workbench.maps.responses import metric_of
@@ -59,7 +59,7 @@ class TurnDone(OneLine):
             tell(self.turn, self.estimates, better_than=self.better_than, cost_s=self.cost_s)
 
 
-class ChoiceRun:
+class ChoiceRun(Carried):
     """A choice, which a campaign carries out and stores as a run with turns as rounds.
 
     Parameters
@@ -188,10 +188,6 @@ class ChoiceRun:
         """Yield the ratio of the choice to the next best point."""
         found = self.choice.result()
         yield {"metric": self._metric, "estimate": found.prediction, "notices": found.notices}
-
-    def summary(self) -> Mapping[str, Any]:
-        """Return nothing: its rounds show the choice."""
-        return {}
 
 
 def turns_of(record: RunRecord) -> Sequence[TurnDone]:

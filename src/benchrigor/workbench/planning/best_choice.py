@@ -274,11 +274,6 @@ class BestChoice:
         self._asked.recall(turn)
         self._hosts = [host for host in self._hosts if host != turn.host]
 
-    @property
-    def spent_s(self) -> float:
-        """The total cost of turns."""
-        return self._spent_s
-
     def result(self) -> Choice:
         """Return the choice, also before the last turn."""
         hosts = sorted(set(self._where))
