@@ -48,6 +48,12 @@ class Parsed(HTMLParser):
         return sum(name == tag for name, _ in self.tags)
 
 
+@pytest.fixture(scope="module")
+def shown() -> Parsed:
+    """The page of one run."""
+    return page_of(told(readings()))
+
+
 def page_of(*results: object) -> Parsed:
     return Parsed(document_of([sheet_of(result) for result in results], "a title"))
 
@@ -56,25 +62,23 @@ def readings(n: int = 600, seed: int = 1) -> np.ndarray:
     return np.random.default_rng(seed).normal(1.0, 0.05, n)
 
 
-def test_a_page_answers_first_and_shows_all_that_was_found() -> None:
-    page = page_of(told(readings()))
-    assert page.texts("h1") == ["a"]
-    assert page.count("svg") == page.count("figure") > 0
-    headings = page.texts("h2")
+def test_a_page_answers_first_and_shows_all_that_was_found(shown: Parsed) -> None:
+    assert shown.texts("h1") == ["a"]
+    assert shown.count("svg") == shown.count("figure") > 0
+    headings = shown.texts("h2")
     assert headings == ["What was found", "How it came about", "Environment"] or len(headings) > 1
-    answer = " ".join(page.texts("p"))
+    answer = " ".join(shown.texts("p"))
     assert "95% confidence interval" in answer
 
 
-def test_a_page_loads_nothing_and_runs_one_script_alone() -> None:
-    page = page_of(told(readings()))
-    (policy,) = [a["content"] for _, a in page.tags if a.get("http-equiv")]
+def test_a_page_loads_nothing_and_runs_one_script_alone(shown: Parsed) -> None:
+    (policy,) = [a["content"] for _, a in shown.tags if a.get("http-equiv")]
     assert policy is not None
     assert policy.startswith("default-src 'none'")
-    assert page.count("script") == 1
+    assert shown.count("script") == 1
     links = [
         value
-        for _, attributes in page.tags
+        for _, attributes in shown.tags
         for name, value in attributes.items()
         if name in ("src", "href", "xlink:href") and not str(value).startswith("#")
     ]
@@ -92,11 +96,10 @@ def test_hostile_names_are_text(kind: str) -> None:
     assert not re.search("[\x1b\u202e]", text)
 
 
-def test_pictures_have_names_and_colours_of_the_page() -> None:
-    page = page_of(told(readings()))
-    drawn = [attributes for tag, attributes in page.tags if tag == "svg"]
+def test_pictures_have_names_and_colours_of_the_page(shown: Parsed) -> None:
+    drawn = [attributes for tag, attributes in shown.tags if tag == "svg"]
     assert all(attributes["role"] == "img" for attributes in drawn)
-    assert len([text for text in page.texts("title") if text != "a title"]) == len(drawn)
-    colours = " ".join(attributes.get("style") or "" for _, attributes in page.tags)
+    assert len([text for text in shown.texts("title") if text != "a title"]) == len(drawn)
+    colours = " ".join(attributes.get("style") or "" for _, attributes in shown.tags)
     assert "var(--ink)" in colours
     assert not re.search("#[0-9a-f]{6}", colours)
