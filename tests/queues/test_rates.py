@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import ServiceRate
+from benchrigor.model import Code, ServiceRate
 from benchrigor.queues import ServiceRateEstimator
 from benchrigor.testing import SyntheticStage
 
@@ -105,6 +105,26 @@ def test_memory_does_not_grow_with_the_stream(method: str) -> None:
     (rate,) = est.rates
     assert (rate.reason == "never-busy") is (method == "busy-time")
     assert rate.periods == 4_000_000
+
+
+def test_a_rate_that_goes_to_and_fro_says_so_until_it_stays() -> None:
+    est = ServiceRateEstimator()
+    rng = np.random.default_rng(8)
+    for level in (40.0, 80.0, 40.0, 80.0, 40.0):
+        est.tell_many(rng.poisson(level, 200), 0.04)
+    assert not est.rates[-1].notices
+    est.tell_many(rng.poisson(80.0, 200), 0.04)
+    *ended, rate = est.rates
+    assert len(ended) == 5
+    (notice,) = rate.notices
+    assert notice.code is Code.RESTLESS_RATE
+    assert notice.evidence["phases"] == 5
+    assert notice.evidence["lowest"] == pytest.approx(1000.0, rel=0.05)
+    assert notice.evidence["highest"] == pytest.approx(2000.0, rel=0.05)
+    assert not any(each.notices for each in ended)
+    est.tell_many(rng.poisson(80.0, 900), 0.04)
+    assert len(est.rates) == 6
+    assert not est.rates[-1].notices
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -219,6 +219,18 @@ def left_out(record: br.RunRecord) -> Disturbed:
     return disturbed
 
 
+def test_the_number_is_that_of_undisturbed_readings_and_what_all_give_stands_beside_it() -> None:
+    record = session()
+    found, disturbed, analysis = number(record), left_out(record), record.analyses[0]
+    assert disturbed.estimate is not None
+    assert found.low <= TRUTH_S <= found.high
+    assert found.value == pytest.approx(TRUTH_S, rel=0.01)
+    assert disturbed.estimate.value == pytest.approx(record.readings().mean(), rel=0.02)
+    assert disturbed.n == analysis.taken == record.readings().size
+    assert analysis.n == record.counted().size < record.readings().size
+    assert disturbed.lost == pytest.approx(0.44, abs=0.03)
+
+
 def test_kept_readings_all_count_as_if_nothing_had_been_measured() -> None:
     kept = session(disturbed="keep", budget_readings=900)
     unknown = session(

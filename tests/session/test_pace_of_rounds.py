@@ -16,6 +16,7 @@ from tests.session.telling import codes, engine_of, number, steady, tell, told, 
 
 import benchrigor as br
 from benchrigor.model import Code, Delays, Options, References, RunRecord, StopReason
+from benchrigor.report import explain
 
 
 def test_plain_numbers_for_each_reading_are_references_and_delays_too():
@@ -121,6 +122,16 @@ def restarted(without_references=0, slow_end=0):
     return told(br.Session(options, seed=1), give)
 
 
+def test_each_invocation_tells_its_level_at_full_pace_without_its_warm_up():
+    record = restarted()
+    analysis, full = record.analysis(), record.at_full_pace()
+    assert record.estimate().value > 1.1 * TRUE_S
+    assert full.value == pytest.approx(TRUE_S, rel=0.02)
+    assert full.low < TRUE_S < full.high
+    assert full.n == len(analysis.pace.by_piece) == 10
+    assert max(analysis.pace.by_piece) < 1.06 * TRUE_S
+
+
 def test_what_a_cool_down_of_invocations_takes_is_no_part_of_the_headline():
     record = restarted(slow_end=400)
     assert {phase.stop for phase in record.analysis().phases} == {1_600}
@@ -141,6 +152,40 @@ def test_what_is_cut_of_pieces_as_asked_is_no_part_of_the_headline():
     record = told(br.Session(options, seed=1), give)
     assert record.estimate().n == len(record.rounds) >= 4
     assert record.headline().value == pytest.approx(TRUE_S, rel=0.02)
+
+
+def napping(*, rest_s, is_busy_known=True):
+    """Return a run of readings that also sleep, the same at any pace."""
+    rng = np.random.default_rng(3)
+
+    def give(plan):
+        finished = paced_round(plan, rng, slow_share=0.5)
+        work = finished.unit_readings["time"]
+        starts = np.append(0, finished.references.stops[:-1])
+        busy = np.add.reduceat(work, starts) if is_busy_known else None
+        return replace(
+            finished,
+            elapsed_ns=int(1e9 * (work + rest_s).sum()),
+            unit_readings={"time": work + rest_s},
+            references=replace(finished.references, busy=busy),
+        )
+
+    return told(br.Session(br.Options(target=1e-4, max_rounds=4), seed=1), give)
+
+
+@pytest.mark.parametrize("rest_s", [1e-5, 1e-4, 1e-2])
+def test_what_a_reading_slept_is_as_long_at_full_pace(rest_s):
+    record = napping(rest_s=rest_s)
+    full, true_s = record.at_full_pace(), TRUE_S + rest_s
+    assert full.low < true_s < full.high
+    assert full.value == pytest.approx(true_s, rel=0.04 * TRUE_S / true_s)
+    assert record.estimate().value > full.value
+    told_so = "slept" in explain(record)
+    assert told_so == (record.analysis().pace.busy < 0.98)
+
+
+def test_a_round_that_does_not_tell_its_processor_time_counts_as_work():
+    assert napping(rest_s=0.0, is_busy_known=False).analysis().pace.busy == 1.0
 
 
 # Runs of commands

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import benchrigor as br
+from benchrigor.model import Code
 from benchrigor.workbench import PeakSearch
 
 LIMIT_S = 0.04
@@ -108,6 +109,12 @@ def test_the_least_load_may_be_the_greatest(peak: float):
     found, search = searched(Server(peak, noise=0.1, seed=1), **bounds)
     assert found.status is not None
     assert is_within(found, search)
+
+
+def test_a_response_that_cannot_be_told_from_its_limit_is_said_to_be_so():
+    found, _ = searched(Server(0.0, ratio=1.0, noise=0.05, seed=3), max_load=5000.0)
+    assert found.load is None
+    assert {each.code for each in found.notices} <= {Code.NOT_CONVERGED}
 
 
 def test_the_share_of_failures_at_the_least_load_needs_requests():
