@@ -9,8 +9,9 @@ from scipy import stats
 from tests.gate.suites import TIME, SimulatedSuite, gate_of
 
 from benchrigor.gate import Block, Pass, Ratios
-from benchrigor.gate.result import summary_of
 from benchrigor.model import StopReason, Verdict
+from benchrigor.report.fact import facts_of
+from benchrigor.report.figures import markdown_of
 from benchrigor.session.engine import Engine
 
 QUIET = {f"test_{index}": 0.005 for index in range(8)}
@@ -188,7 +189,7 @@ def test_markdown_fits_into_a_summary_and_begins_with_the_verdict(count: int) ->
     old = passed(**names)
     worst = [*names][-1]
     found = told(old, passed(**{**names, worst: 1.2})).result()
-    text = summary_of(found)
+    text = markdown_of(facts_of(found))
     assert len(text) < 65_536
     assert text.startswith("**HEAD against main: WORSE; 1 worse, ")
     first = next(line for line in text.splitlines() if line.startswith("| tests"))
@@ -201,7 +202,7 @@ def test_markdown_fits_if_nothing_of_a_large_suite_can_be_compared() -> None:
     names = [f"tests/test_many.py::test[{'x' * 60}-{index}]" for index in range(3_000)]
     broken = replace(passed(), failed=dict.fromkeys(names, "boom"))
     found = told(passed(**dict.fromkeys(names, 0.0)), broken).result()
-    text = summary_of(found)
+    text = markdown_of(facts_of(found))
     assert len(text) < 65_536
     assert "and 2990 more like these" in text
 

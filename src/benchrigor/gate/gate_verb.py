@@ -18,11 +18,12 @@ from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import BenchrigorError, InvalidInput
 from benchrigor.gate.measuring import measure_gate
 from benchrigor.gate.ratios import Ratios
-from benchrigor.gate.result import Gate, summary_of
+from benchrigor.gate.result import Gate
 from benchrigor.gate.sides import Sources
 from benchrigor.model import Progress
 from benchrigor.model.shell_words import words_of
 from benchrigor.report.fact import facts_of
+from benchrigor.report.figures import markdown_of
 from benchrigor.session.schedules import check_seed
 from benchrigor.units import many, positive_seconds_of, show_duration
 from benchrigor.workloads.worktrees import is_changed
@@ -161,7 +162,7 @@ def _summarise(found: Gate) -> None:
     place = os.environ[_SUMMARY]
     try:
         with Path(place).open("a", encoding="utf-8") as file:
-            file.write(f"{summary_of(found)}\n")
+            file.write(f"{markdown_of(facts_of(found))}\n")
     except OSError as error:
         raise InvalidInput(f"{place} cannot be written: {error.strerror or error}") from error
 

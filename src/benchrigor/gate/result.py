@@ -14,12 +14,10 @@ from benchrigor.model.one_line import Reported
 from benchrigor.model.text import say_end
 from benchrigor.report.fact import Depth, Fact, facts_of, head, sentence, told_by
 from benchrigor.report.facts.comparison_facts import said_of_copies
-from benchrigor.report.figures import markdown_of
 from benchrigor.units import first_few, many, show_duration
 
 SCOPE = "this session on this host"
 _SOME = 10  # names in a sentence, and sentences of a kind
-_LONGEST = 65_000  # characters of a summary on a page of GitHub, which takes 65,536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,15 +127,6 @@ def facts_of_gate(gate: Gate) -> list[Fact]:
         *(sentence("said", text) for text in _said(gate)),
         *told_by((), gate.notices, depth=Depth.PAGE),
     ]
-
-
-def summary_of(gate: Gate) -> str:
-    """Return a gate in Markdown, with the rows that a summary of GitHub has room for."""
-    facts = facts_of(gate)
-    most = sum(len(fact.figures) for fact in facts)
-    while most and len(markdown_of(facts, most)) > _LONGEST:
-        most = most * 3 // 4
-    return markdown_of(facts, most)
 
 
 def _sentence(gate: Gate) -> str:

@@ -24,12 +24,13 @@ _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _TEXTS = ("name", "file", "metric", "place", "statistic")
 # An underscore within a word is not markup.
 _SPECIAL = re.compile(r"[&<>\\`*~|$\[]|(?<![^\W_])_|_(?![^\W_])")
+_LONGEST = 65_000  # characters: a page of GitHub takes 65,536
 
 
-def markdown_of(facts: Sequence[Fact], most: int | None = None) -> str:
+def markdown_of(facts: Sequence[Fact]) -> str:
     r"""Return facts in Markdown: heads, a table of the columns that are not empty, and a list.
 
-    ``most`` is the number of rows that there is room for.
+    The table has the first rows that a page of GitHub has room for.
 
     Examples
     --------
@@ -40,10 +41,18 @@ def markdown_of(facts: Sequence[Fact], most: int | None = None) -> str:
     | a\|b &lt;i&gt; | no number | worse |
     """
     figures = figures_in(facts)
-    rest = len(figures[most:]) if most is not None else 0
+    most = len(figures)
+    while len(text := _markdown(facts, figures[:most], len(figures))) > _LONGEST and most:
+        most = most * 3 // 4
+    return text
+
+
+def _markdown(facts: Sequence[Fact], figures: Sequence[Figure], total: int) -> str:
+    """Return facts in Markdown, with these rows of so many."""
     heads = [f"**{harmless(fact.text)}**" for fact in facts if fact.key == HEAD]
-    table = _table_of(figures[:most])
+    table = _table_of(figures)
     notes = [f"- {harmless(fact.text)}" for fact in facts if _is_note(fact)]
+    rest = total - len(figures)
     more = [f"- and {many(rest, 'more row')}: --csv"] * bool(rest)
     return "\n".join(_apart([*heads], table, [*notes, *more]))
 

@@ -10,7 +10,8 @@ from tests.gate.test_ratios import passed, told
 from tests.texts.rendering import run, tried
 
 from benchrigor.gate import Sources
-from benchrigor.gate.result import summary_of
+from benchrigor.report.fact import facts_of
+from benchrigor.report.figures import markdown_of
 
 QUIET = {f"tests/test_shop.py::test_{index}": 0.005 for index in range(4)}
 FIRST, SECOND, *_ = QUIET
@@ -23,7 +24,7 @@ def gate(changes: dict[str, float], copy: dict[str, float] | None = None) -> str
 
 def markdown() -> str:
     suite = SimulatedSuite(QUIET, changes={FIRST: 0.1})
-    return summary_of(gate_of(suite, seed=1, budget_s=30.0))
+    return markdown_of(facts_of(gate_of(suite, seed=1, budget_s=30.0)))
 
 
 def broken() -> str:
