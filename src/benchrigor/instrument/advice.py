@@ -292,7 +292,7 @@ def partition_kernels(
     {'read': 'big', 'dct': 'big', 'vlc': 'small', 'write': 'small'}
     >>> print(found)
     big is busiest: 5.5 s, 3.12% above an even load; 12.5% of the traffic crosses
-    nodes
+      nodes
     node   speed   load  of work  traffic  kernels
     big        2  5.5 s    68.8%       10  read, dct
     small      1    5 s    31.2%       10  vlc, write

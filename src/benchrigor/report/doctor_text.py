@@ -35,8 +35,8 @@ def render_findings(findings: Sequence[Finding], *, whole: bool = True) -> str:
     >>> print(render_findings([on]))
     doubtful: measure here, with the following in mind
     ──────────────────────────────────────────────────
-      ! turbo  on
-               → turn it off
+      ! turbo   on
+                →  turn it off
     """
     facts = facts_of_findings(findings)
     lines = rows_of(facts, Depth.DETAILS if whole else Depth.PAGE)
