@@ -100,8 +100,8 @@ class Code(enum.StrEnum):
         expected ±100% at most.
       > [refused] Measure longer (--budget), or take the median (--statistic median)."""
     FEW_READINGS = """few-readings
-      ! Only {n} readings: fewer than {wanted} do not show autocorrelation.
-      ! [rounds] Only {n} rounds: fewer than {wanted} do not show autocorrelation and unequal noise.
+      ! Only {n} readings: autocorrelation cannot be seen below {wanted}.
+      ! [rounds] Only {n} rounds: autocorrelation and unequal noise cannot be seen below {wanted}.
       · [plan] The power needs {n} a side; autocorrelation shows from {wanted} on: take {wanted}.
       > There are too few readings to rely on the interval. Measure longer (--budget)."""
     FEW_EFFECTIVE = """few-effective-readings
@@ -110,11 +110,12 @@ class Code(enum.StrEnum):
       > Successive readings are similar: few are independent. Measure longer (--budget)."""
     FEW_IN_TAIL = """few-readings-in-tail
       ✗ Only {shown_:g} {shown_:effective reading lies|effective readings lie} {side_} the {q_:g}%
-        quantile, {wanted:.3g} are wanted: about {required:many reading} have as many.
+        quantile, {wanted:.3g} are wanted: about {required:many reading} hold them.
       ! [series] The shortest {unit_} has {n} readings, {in_tail:.2g} of them beyond the {q_:g}%
         quantile: below {wanted} the quantile is biased.
       ! [outcomes] Only {shown_:g} effective outcomes are of the rarer kind, {wanted_} are wanted.
-      > Few readings are that rare. Measure longer (--budget), or ask nearer to the median."""
+      > Few readings are that rare. Measure longer (--budget), or ask for a quantile
+        nearer to the median."""
     PERSISTENT_AND_SKEWED = """persistent-and-skewed
       ! The readings are strongly autocorrelated (variance inflation {inflation:.0f}) and skewed, as
         in a busy queue: 95% intervals of such readings cover 85 to 90%.
@@ -197,7 +198,7 @@ class Code(enum.StrEnum):
         looks like change.
       ! [both sides] Baseline and candidate are one process each: the verdict holds for these
         processes only, and drift looks like change.
-      ! [place] Of a single series the place holds for its own process only.
+      ! [place] One process was measured of each: another process may take another place.
       ! [rounds] All rounds ran in one process.
       ! [function] {name} is a plain function: nothing restarts it between rounds.
       ! [plan] The pilot is one process: variance between processes is not in the plan.
@@ -220,8 +221,8 @@ class Code(enum.StrEnum):
       ! [summary] Left out of the summary, for want of a ratio: {names_}.
       > The baseline may be 0, so that a ratio makes no sense. Compare the difference."""
     FEW_PAIRS_CARRY = """few-pairs-carry
-      ! A few pairs carry the interval of the ratio of means, which {how_}.{instead_} Measure more
-        pairs, or compare medians (statistic median) if slow readings do not matter.
+      ! A few extreme pairs decide the interval of the ratio of means, which {how_}.{instead_}
+        Measure more pairs, or compare medians (statistic median) if slow readings do not matter.
       > Few slow readings decide the mean. Measure longer, or the median (--statistic median)."""
     SEVERAL_MODES = """several-modes
       ! The readings have {modes} modes: {shown_}. The mean may be near none of them.

@@ -152,8 +152,8 @@ class StopRule(Protocol):
 class Schedule(Protocol):
     """Chooses who is measured next, and how much.
 
-    Laws: the same states give the same turns; all subjects have as many; it sees durations and
-    widths, never a ratio, so its choice does not depend on who is faster.
+    Laws: the same states give the same turns; all that are compared have as many; it sees
+    durations and widths, never a ratio, so its choice does not depend on who is faster.
     """
 
     def next(self, state: Mapping[str, Headway]) -> Turn | None:

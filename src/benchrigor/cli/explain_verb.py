@@ -23,7 +23,10 @@ from benchrigor.report.facts.reading_facts import explain_reading
 @shared.metric_option
 @click.option("--column", metavar="NAME", help="Which benchmark of a file of several.")
 @click.option(
-    "--reading", type=int, metavar="N", help="Why a reading counts, or does not; the first is 0."
+    "--reading",
+    type=int,
+    metavar="N",
+    help="Why a reading of the whole run counts, or does not; the first is 0.",
 )
 @shared.store_option
 @shared.json_option

@@ -351,6 +351,6 @@ def by_name(
             rounds=one_series(TIME, times),
             tool=tool,
             notices=warn_of_failures(
-                len(errors), len(several), f"such as by {short(errors[0])}" if errors else ""
+                len(errors), len(several), f"for example by {short(errors[0])}" if errors else ""
             ),
         )

@@ -137,7 +137,8 @@ def _sentence(gate: Gate) -> str:
     verdict = gate.verdict.upper()
     benchmarks = many(len(gate.family.comparisons), "benchmark")
     if gate.broken:
-        verdict = f"BROKEN, {many(len(gate.broken), 'benchmark')} on the new side only"
+        fail = "fails" if len(gate.broken) == 1 else "fail"
+        verdict = f"BROKEN, {many(len(gate.broken), 'benchmark')} {fail} on the new side only"
     elif gate.is_advisory:
         verdict = "ADVISORY, copies of the same code seem to differ"
     return f"{new} against {old}: {verdict}; {gate.family.counts} of {benchmarks}"

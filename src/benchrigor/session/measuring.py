@@ -85,7 +85,7 @@ def measure(
     name
         Name in the record; None for the function's own.
     target
-        Half-width to reach, relative to the value.
+        Half-width to reach, relative to the value as measured (not at full speed).
     confidence
         Nominal coverage of the interval, in (0, 1).
     statistic

@@ -1,6 +1,7 @@
-"""Whose turn is next, and how much of it: one subject alone, two in blocks, several in rotation.
+"""Whose turn is next, and how much of it: one alone, two in blocks, several in rotation, or a race.
 
-A schedule sees durations, counts and widths. A ratio that it saw could steer the measurement.
+A race chooses among the benchmarks of two sides. A schedule sees durations, counts and widths. A
+ratio that it saw could steer the measurement.
 """
 
 from __future__ import annotations

@@ -175,7 +175,9 @@ def facts_of_comparison(comparison: Comparison) -> list[Fact]:
     if median is not None:
         typical = show_change(median, comparison.readings_in, comparison.direction)
     ended = "" if reason is None else say_end(Decision(stop=True, reason=reason))
-    luck = "" if chance is None else f"{show_chance(chance).lstrip('=')} (of no difference at all)"
+    luck = (
+        "" if chance is None else f"{show_chance(chance).lstrip('=')} (if there were no difference)"
+    )
     figure = Figure(name=old, statistic=comparison.statistic, unit=comparison.readings_in)
     figures = (
         replace(figure, estimate=comparison.baseline),

@@ -1,4 +1,4 @@
-"""The sides of a comparison: runs, or readings from elsewhere, and how else they differ."""
+"""The sides of `compare_runs`: runs, or readings from elsewhere, and how else they differ."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def _check_ratios(baseline: Floats, candidate: Floats) -> None:
 def compare_pairs(
     baseline: Floats, candidate: Floats, asked: Readings, margin: float, *, positive: bool = True
 ) -> tuple[Comparison, StablePairs]:
-    """Compare readings taken in turn, by default times; return the pairs that count."""
+    """Compare readings taken in turn, by default times; return also the pairs that count."""
     whole = StablePairs(start=0, stop=baseline.size, measured=slice(None))
     try:
         pairs = stable_pairs(baseline, candidate, asked) if asked.searched else whole

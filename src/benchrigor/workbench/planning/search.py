@@ -86,7 +86,7 @@ class PeakSearch:
     Notes
     -----
     The published policies are from Shivam et al. (USENIX ATC 2008), Algorithms 2 to 4; "adaptive"
-    is this library's own, see `workbench.planning.peaks`.
+    is this library's own, see `workbench.planning.adaptive_search`.
 
     Examples
     --------
