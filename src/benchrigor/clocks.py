@@ -14,7 +14,7 @@ from benchrigor.errors import ClockFailed, WorkloadFailed
 from benchrigor.protocols import Clock
 
 try:
-    from resource import RUSAGE_CHILDREN, getrusage
+    from resource import RLIM_INFINITY, RLIMIT_AS, RUSAGE_CHILDREN, getrlimit, getrusage
 except ImportError:  # Windows
     getrusage = None  # type: ignore[assignment]
 
@@ -23,7 +23,8 @@ _READS_PER_BATCH = 1_000
 MOST_BATCHES = 10_000
 _COST_BATCHES = 16
 _PAIRS_PER_BATCH = 64
-_LIBRARY = 48 * 2**20  # bytes of addresses for each processor and two more; measured: 41, 79 once
+_LIBRARY, _ITS_THREAD = 48, 40  # MB of addresses: measured 43 and 40
+_MOST_THREADS = 64
 
 
 class WallClock:
@@ -113,12 +114,16 @@ def check_room() -> None:
     to_load = {"numpy", "scipy.special"} - {*sys.modules}
     if not to_load or not sys.platform.startswith("linux"):  # others have no such limit
         return
-    room = len(to_load) * (min(processors(), 64) + 2) * _LIBRARY  # they have 64 threads at most
+    if getrlimit(RLIMIT_AS)[0] == RLIM_INFINITY:
+        return
+    asked = os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS") or ""
+    threads = min(int(asked) if asked.isdecimal() else _MOST_THREADS, processors(), _MOST_THREADS)
+    room_mb = len(to_load) * (_LIBRARY + max(threads, 1) * _ITS_THREAD)
     try:
-        mmap.mmap(-1, room, prot=mmap.PROT_READ).close()
+        mmap.mmap(-1, room_mb << 20, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ).close()
     except OSError:
         raise WorkloadFailed(
-            f"no memory is left for numpy and scipy: found less than {room >> 20} MB of addresses, "
+            f"no memory is left for numpy and scipy: found less than {room_mb} MB of addresses, "
             "expected as much for their libraries: raise the limit (ulimit -v), or have the "
             "measured code not lower it"
         ) from None

@@ -238,3 +238,17 @@ def test_a_report_says_why_sources_cannot_be_compared(cli, tmp_path) -> None:
     text = (tmp_path / "page.html").read_text()
     assert 'class="answer doubtful"' in text
     assert "How do they compare?" in text
+
+
+def test_markdown_of_many_benchmarks_keeps_the_worst(cli, tmp_path) -> None:
+    """A page of GitHub takes 65,536 characters."""
+    for file, slower in (("old.json", 1.0), ("new.json", 1.2)):
+        means = {f"benchmark_{'x' * 60}_{index}": 1.0 for index in range(300)}
+        write_suite(tmp_path / file, 1, **means, slow=slower)
+    assert cli("compare", "old.json", "new.json", "--markdown", "table.md").exit_code == 0
+    text = (tmp_path / "table.md").read_text()
+    assert len(text) < 65_536
+    rows = [line for line in text.splitlines() if line.startswith("| slow |")]
+    assert len(rows) == 2
+    assert "worse" in rows[1]
+    assert "more rows: --csv" in text

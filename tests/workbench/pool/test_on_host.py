@@ -59,6 +59,23 @@ def test_what_a_job_prints_is_no_outcome(tmp_path: Path) -> None:
     assert (outcome.failure, outcome.value) == ("", None)
 
 
+def test_what_a_job_leaves_running_ends_soon_after_its_outcome(tmp_path: Path) -> None:
+    began_s = time.monotonic()
+    outcome = run(job_of(SHELL, tmp_path, cmd="sleep 600 > /dev/null 2>&1 & echo $!"))
+    left = int(outcome.value)
+    assert not psutil.pid_exists(left) or psutil.Process(left).status() == psutil.STATUS_ZOMBIE
+    assert time.monotonic() - began_s < 9.0  # an unwanted job may take ten to end
+
+
+def test_a_job_that_cannot_be_asked_is_lost(tmp_path: Path, monkeypatch) -> None:
+    def no_more() -> None:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr("os.pipe", no_more)
+    outcome = run(job_of("builtins:print", tmp_path))
+    assert (outcome.kind, outcome.failure) == ("lost", "elm cannot be asked: Too many open files")
+
+
 def test_other_versions_are_refused_whatever_fields_they_send(tmp_path: Path) -> None:
     outcome = run(job_of("builtins:dict", tmp_path), "sh", "-c", VERSION)
     assert outcome.kind == "refused"

@@ -43,6 +43,7 @@ from benchrigor.stats.comparison.samples import (
     are_all_outcomes,
     are_positive,
     checked_asked,
+    comparable_statistic,
     independent,
     name_unit,
     of_shares,
@@ -481,6 +482,8 @@ def rank(
     if not isinstance(results, Mapping) or not results:
         problems.append(f"results is {short(results)}, expected a mapping of names to at least one")
     search = attempt(problems, detector_to_trim, detector, trim)
+    if not statistic:  # a comparison takes None for the mean
+        attempt(problems, comparable_statistic, statistic)
     asked, _ = checked_asked(
         problems,
         statistic=statistic,

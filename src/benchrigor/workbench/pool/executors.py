@@ -17,7 +17,7 @@ from dataclasses import replace
 from subprocess import PIPE
 from typing import IO, Any, Protocol
 
-from benchrigor.errors import InvalidInput, MissingExtra, WorkloadFailed
+from benchrigor.errors import BenchrigorError, InvalidInput, MissingExtra
 from benchrigor.model import codec
 from benchrigor.model.series import short
 from benchrigor.safe_text import escaped
@@ -41,6 +41,7 @@ _END = 500  # last characters of the output of a lost process
 _LOOK_S = 1.0  # between two checks whether an outcome is still wanted
 _MOST_READ = 65_536  # bytes at once
 _GRACE_S = 10.0  # for an unwanted process to end
+_ENDING_S = 1.0  # for one to end that has told its outcome, with all that it left running
 RESOURCE = "host"  # a worker has one of it, and a job needs one
 _ANSWER_S = 10.0  # for the scheduler
 _GONE_S = 15.0  # for a worker to come back
@@ -113,11 +114,14 @@ def run_job(argv: Sequence[str], job: Job, *, is_wanted: Callable[[], bool]) -> 
 
     The process ends when its outcome is not wanted any more.
     """
-    ours, its = os.pipe()
+    try:
+        ours, its = os.pipe()
+    except OSError as error:
+        return Outcome(kind=LOST, failure=f"{job.host} cannot be asked: {error.strerror}")
     with open(ours, "rb", buffering=0) as said:  # noqa: PTH123  # it has no path
         try:
             running = CommandLine(argv).start(argv, name=argv[0], stdin=PIPE, stdout=its)
-        except WorkloadFailed as error:
+        except BenchrigorError as error:
             return Outcome(kind=LOST, failure=str(error))
         finally:
             os.close(its)
@@ -129,7 +133,8 @@ def run_job(argv: Sequence[str], job: Job, *, is_wanted: Callable[[], bool]) -> 
             except TimeoutError as error:
                 why = f" {error}"
             finally:
-                code = running.stop(grace_s=_GRACE_S)  # it may have closed its output, and go on
+                # It may have closed its output, and go on.
+                code = running.stop(grace_s=_ENDING_S if line else _GRACE_S)
             end = escaped(running.said().decode(errors="replace").strip()[-_END:])
     try:
         if line:
