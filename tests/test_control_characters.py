@@ -337,6 +337,7 @@ ELSEWHERE = [
     ("cli/exits.py", JOIN),  # a traceback
     ("cli/output.py", "click.echo"),
     *[("cli/timeit_verb.py", JOIN)] * 2,  # source text
+    ("cli/verbs.py", "click.echo"),  # without room for what reports errors
     ("report/figures.py", JOIN),  # rows of Markdown, of harmless cells
     ("safe_text.py", JOIN),
     ("workbench/picture.py", JOIN),  # lines of pages

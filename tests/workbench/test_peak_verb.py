@@ -155,7 +155,7 @@ def test_a_share_says_which_times_it_implies():
 def test_a_limit_may_be_in_the_unit_of_its_metric(cli, limit):
     read = ("--read", "ttft:ms=regex:mean (\\S+)")
     result = cli("peak", "--limit", f"ttft={limit}", "--accuracy", "8%", *read, *fake())
-    assert result.stdout.startswith("  peak 1")
+    assert result.stdout.startswith("peak 1")
 
 
 def test_a_dry_run_offers_no_load(cli, store, served):
