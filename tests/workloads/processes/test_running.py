@@ -104,6 +104,17 @@ def test_a_group_that_has_no_descriptors_left_says_so(monkeypatch: pytest.Monkey
     assert set(threading.enumerate()) <= before
 
 
+def test_a_command_that_has_no_descriptors_left_names_no_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object, **__: object) -> NoReturn:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(subprocess, "Popen", fail)
+    with pytest.raises(WorkloadFailed, match=r"Too many open files$"):
+        measured("true", seconds=5.0)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux signals that")
 def test_a_process_whose_pipe_was_closed_before_is_killed_too() -> None:
     reader, writer = os.pipe()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -254,9 +255,9 @@ class _Single(_Series):
 class _ManySeries(_Values):
     """Readings in several series, of which each gives a value."""
 
+    @abstractmethod
     def fitting(self, readings: Readings) -> Fitting:
         """Return how the value of each series is found."""
-        raise NotImplementedError
 
     def combine(self, readings: Readings) -> Analysis:
         """Estimate the statistic of each series, and combine their values."""

@@ -541,6 +541,7 @@ def end_all() -> None:
 
 
 def _unstartable(name: str, argv: Sequence[str], error: OSError) -> WorkloadFailed:
-    file = hide_secrets(str(error.filename))
-    why = f"{error.strerror}: {file!r}{_advise(error, argv[0])}"
+    why = f"{error.strerror}"
+    if error.filename is not None:  # none is at fault if this process has no descriptor left
+        why += f": {hide_secrets(str(error.filename))!r}{_advise(error, argv[0])}"
     return WorkloadFailed(f"{name} cannot be started: {why}")
