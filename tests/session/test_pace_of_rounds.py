@@ -154,6 +154,14 @@ def test_what_is_cut_of_pieces_as_asked_is_no_part_of_the_headline():
     assert record.headline().value == pytest.approx(TRUE_S, rel=0.02)
 
 
+def test_a_single_reading_of_a_fresh_process_has_no_pace():
+    options = br.Options(rounds="restarted", detector="edm", max_rounds=1)
+    record = told(br.Session(options, seed=1), units(lambda n: np.full(n, TRUE_S), size=1))
+    assert record.analysis().n == 1
+    assert record.estimate() is None
+    assert record.analysis().pace is None
+
+
 def napping(*, rest_s, is_busy_known=True):
     """Return a run of readings that also sleep, the same at any pace."""
     rng = np.random.default_rng(3)

@@ -85,12 +85,14 @@ def with_pace(
     ``bounded`` it agrees with the measured figure and the processor time.
     """
     estimate = analysis.estimate
+    if estimate is None:  # so no round need count
+        return analysis
     is_command = analysis.kind is Kind.READINGS and analysis.metric.name == "time"
     given, asked = _pace_of_readings, statistic_for(statistic)
     if is_command:
         given, rounds = _pace_of_commands, _in_stable_phase(analysis, rounds)
     pace = given(analysis, rounds, full_s, asked, sensitivity)
-    if estimate is None or pace is None:
+    if pace is None:
         return analysis
     unit = unit_of(analysis)
     figure = unit.at_full_speed(estimate, pace, is_mean=asked.is_mean)
@@ -141,7 +143,7 @@ def _pace_of_readings(
     """Return the pace that references in turn with readings show."""
     unit = unit_of(analysis)
     is_paced = INTERPRETER in full_s and unit.is_paced(analysis.metric)
-    if analysis.estimate is None or not is_paced:
+    if not is_paced:
         return None
     segments = _segments(analysis, rounds)
     if segments is None or any("other_cpu_s" in round_.facts for round_ in rounds):
