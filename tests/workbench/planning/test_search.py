@@ -226,6 +226,17 @@ def test_a_load_that_could_be_offered_before_is_repeated_while_a_neighbour_is_bu
     assert found.load.low < 175.0 < found.load.high
 
 
+@pytest.mark.parametrize(("lost", "status"), [(4, "found"), (100, "failed")])
+def test_hosts_that_are_lost_at_a_new_load_do_not_bound_the_search(lost: int, status: str):
+    server, count = serving(200.0), itertools.count(1)
+    found = searched(
+        lambda trial: replace(server(trial), invalid="oak was lost" * (2 <= next(count) < 2 + lost))
+    )
+    assert found.status == status
+    assert len({each.asked.load for each in found.trials if each.invalid}) == 1
+    assert found.load is None or found.load.low < 175.0 < found.load.high
+
+
 @pytest.mark.parametrize("count", ["scheduled", "sent", "completed"])
 def test_more_requests_than_a_rate_can_be_are_refused_and_the_trial_stays_open(count: str):
     """Likewise a result without what is limited."""

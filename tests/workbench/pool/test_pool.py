@@ -155,6 +155,17 @@ def test_all_hosts_of_a_gang_are_held_and_told() -> None:
     assert len({job.token for _, job, *_ in executor.log}) == 1
 
 
+def test_a_host_that_is_lost_while_it_is_held_is_the_one_that_the_job_avoids() -> None:
+    class Losing(FakeExecutor):
+        def run(self, host: str, job: Job) -> Outcome:
+            return LOST if host == "oak" else super().run(host, job)
+
+    with Pool(Losing(["elm", "oak", "fir"]), owner="a") as pool:
+        done = pool.submit(CALL, {"hosts": []}, n_hosts=2).result()
+    assert done.value == {"hosts": ["elm", "fir"]}
+    assert [attempt.partition(":")[0] for attempt in done.earlier] == ["oak"]
+
+
 @pytest.mark.parametrize("within", [None, 7])
 def test_hosts_that_have_no_job_stay_held(monkeypatch: pytest.MonkeyPatch, within: int) -> None:
     """Those that have had one; within a lease also those that will."""

@@ -300,25 +300,26 @@ class PeakSearch:
     def _repeat_or_limit(self, invalid: Trial) -> None:
         """Repeat an invalid trial once; then search below it, or end if that is impossible.
 
-        A load below a valid one is repeated more often: then other processes probably disturbed
-        the generator for a while.
+        A load that is not at fault is repeated more often: below a valid one others probably
+        disturbed the generator for a while, and a host that was lost is left out from then on.
         """
-        load = invalid.asked.load
-        failed = sum(bool(trial.invalid) and trial.asked.load == load for trial in self._trials)
-        is_below = any(trial.asked.load > load for trial in self._valid())  # it can offer that
-        if failed < (_MOST_FAILED if is_below else 2):
+        load, is_lost = invalid.asked.load, bool(invalid.result.invalid)
+        alike = [trial for trial in self._trials if bool(trial.result.invalid) == is_lost]
+        failed = sum(bool(trial.invalid) and trial.asked.load == load for trial in alike)
+        is_fine = is_lost or any(trial.asked.load > load for trial in self._valid())
+        if failed < (_MOST_FAILED if is_fine else 2):
             reason = "again: the last one was invalid"
             self._again.append(Step(load, invalid.asked.duration_s, reason))
             return
-        self._limited = invalid.invalid
-        below = self._offered_below(load) if self._is_adaptive else None
-        if below is not None:
+        can_continue = self._is_adaptive and not is_fine
+        if can_continue and (below := self._offered_below(load)) is not None:
+            self._limited = invalid.invalid
             self.goal = replace(self.goal, max_load=self.goal.within(below))
             return
-        which = "one" if is_below else ""
+        which = "one" if is_fine else ""
         notice = Notice.of(Code.GENERATOR_LIMIT, which, load_=load, why_=invalid.invalid)
         ending = Ending(PeakStatus.NOT_SATURATED, notices=(notice,))
-        if is_below:
+        if is_fine:
             ending = Ending(PeakStatus.FAILED, self._so_far(), (notice,))
         self._ending = self._refuse_all_invalid(PeakStatus.FAILED) or ending
 

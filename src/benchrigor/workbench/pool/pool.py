@@ -243,7 +243,8 @@ class Pool:
         end_s = time.monotonic()
         self._held_s.update(dict.fromkeys(token.hosts, end_s))
         failure = outcome.failure or ("" if outcome.kind == DONE else outcome.kind)
-        return replace(outcome, host=host, elapsed_s=end_s - begun_s, failure=failure)
+        at = outcome.host or host
+        return replace(outcome, host=at, elapsed_s=end_s - begun_s, failure=failure)
 
     def _hold_others(self, token: Token) -> Outcome | None:
         """Lock the other hosts of a lease; return the outcome of the first failure."""
@@ -251,7 +252,8 @@ class Pool:
         outcomes = {host: future.result() for host, future in asked.items()}
         for host, outcome in outcomes.items():
             self._count_lost(host, outcome)
-        return next((one for one in outcomes.values() if one.kind != DONE), None)
+        failed = (replace(one, host=host) for host, one in outcomes.items() if one.kind != DONE)
+        return next(failed, None)
 
     def _hold_idle(self) -> None:
         """Give signs of life on the hosts without a job."""
