@@ -230,6 +230,8 @@ def test_a_description_makes_the_same_workload(folder: Path):
     assert again.describe() == first.describe()
     facts = run(again).facts
     assert (facts["inner_loop"], facts["gc"]) == (2, "off")
+    stored = {name: value for name, value in first.describe().items() if name != "inherit_env"}
+    assert InterpreterWorkload.from_description(stored).describe() == first.describe()
 
 
 def test_its_file_is_known_without_an_import(folder: Path):

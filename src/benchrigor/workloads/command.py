@@ -44,9 +44,8 @@ from benchrigor.workloads.recorder import RoundRecorder
 VERSION = 1  # of the reference: every change of it changes the times
 _TIME = "time"
 _WARM_UP = RoundPlan(index=1)  # belongs to no session; index 0 has one more run for its memory
-_DESCRIBED = ("argv", "accept_exit", "timeout_s")
-_ADDED = (
-    *Where.__annotations__,
+_DESCRIBED = (
+    *("argv", "accept_exit", "timeout_s", *Where.__annotations__),
     *("grace_s", "hooks", "stdin", "stdout", "ignore_failure", "cpu_times", "memory", "warm_up"),
 )
 _SEARCH_NS = 1_000_000_000  # for the search of the output after the budget
@@ -183,8 +182,7 @@ class CommandWorkload:
     ) -> Self:
         """Make the workload that `describe` described."""
         kinds = {"picks": False, "unit_picks": True}
-        given = {name: description[name] for name in _DESCRIBED}
-        given |= {name: description[name] for name in _ADDED if name in description}
+        given = {name: description[name] for name in _DESCRIBED if name in description}
         given["picks"] = [
             Pick.parse(text, unit_readings=is_unit)
             for kind, is_unit in kinds.items()

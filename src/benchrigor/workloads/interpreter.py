@@ -171,7 +171,7 @@ class InterpreterWorkload:
     @classmethod
     def from_description(cls, description: Mapping[str, Any]) -> Self:
         """Make the workload that `describe` described."""
-        return cls(**{name: description[name] for name in _DESCRIBED})
+        return cls(**{name: description[name] for name in _DESCRIBED if name in description})
 
     def describe(self) -> dict[str, Any]:
         """Return all that `from_description` needs, ready for JSON."""
