@@ -294,7 +294,7 @@ class CallableWorkload(TimedWorkload):
         finally:
             self._func = func
         for result in results:  # none if the call was left
-            _refuse_coroutine(result, name)
+            _refuse_awaitable(result, name)
             if self._take_first is not None:
                 self._take_first(result)
 
@@ -449,13 +449,14 @@ def _arguments(returned: object, name: str) -> Arguments | None:
     )
 
 
-def _refuse_coroutine(result: object, name: str) -> None:
-    """Raise InvalidInput if a call only made a coroutine or an asynchronous generator."""
+def _refuse_awaitable(result: object, name: str) -> None:
+    """Raise InvalidInput if a call only made an awaitable or an asynchronous generator."""
     if inspect.isasyncgen(result):
         raise InvalidInput(
             f"{name} returned an asynchronous generator that nothing steps through; give a "
             "coroutine function that runs it to its end"
         )
-    if inspect.iscoroutine(result):
-        result.close()
-        raise InvalidInput(f"{name} returned a coroutine: {_UNAWAITED}")
+    if inspect.isawaitable(result):
+        if inspect.iscoroutine(result):
+            result.close()
+        raise InvalidInput(f"{name} returned an awaitable: {_UNAWAITED}")

@@ -59,6 +59,9 @@ def leaving():
 def raising():
     raise ValueError('GET https://u:hunter2@h/?token=hunter2 failed')
 
+class pending:
+    __await__ = stepped
+
 hidden = lambda: coroutine()
 hidden_of_amount = lambda n: of_amount(n)
 """
@@ -120,6 +123,7 @@ run --log none/session.log true
 run text_functions:steps
 run --work 10:1000 text_functions:of_amount
 run text_functions:hidden
+run text_functions:pending
 run --in-process text_functions:leaving
 run --in-process text_functions:raising
 run -- false --password hunter2 https://u:hunter2@h/ x

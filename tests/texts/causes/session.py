@@ -50,6 +50,13 @@ async def stepped(amount: float = 0.0) -> AsyncIterator[None]:
     yield
 
 
+class Pending:
+    """Does nothing, when it is awaited."""
+
+    def __await__(self) -> Iterator[None]:
+        yield
+
+
 async def broken() -> None:
     """Fail."""
     raise KeyError("x")
@@ -239,6 +246,7 @@ CAUSES: dict[str, Callable[[], object]] = {
     "what nothing awaits": lambda: tried(
         measured,
         lambda: awaited(2.0),
+        Pending,
         lambda: stepped(1.0),
         {"func": awaited_amount, "work": (1, 10)},
     ),

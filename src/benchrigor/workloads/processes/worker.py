@@ -841,9 +841,9 @@ def _calls_of(func: Any, task: dict[str, Any], timer: SegmentTimer, facts: dict[
     calls.enough_ns = task["enough_ns"]
     facts["first_call_s"] = calls.first(task["seconds_ns"] / FEW_CALLS) / 1e9
     look = False
-    if any(type(value).__name__ == "coroutine" for value in returned):
+    if any(hasattr(type(value), "__await__") for value in returned):
         raise Refused(
-            f"{task['target']} returned a coroutine: nothing awaits it; name a coroutine "
+            f"{task['target']} returned an awaitable: nothing awaits it; name a coroutine "
             "function, which is awaited"
         )
     returned.clear()
