@@ -7,6 +7,7 @@ import inspect
 import os
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from itertools import count, repeat
 from operator import length_hint
 from pathlib import Path
@@ -19,11 +20,10 @@ from benchrigor.model.series import short
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.named_functions import awaits, wrong_function
 from benchrigor.workloads.processes.worker import (
-    FEW_CALLS,
     HEADROOM,
     NEVER,
     WrongClock,
-    time_readings,
+    loop_of,
 )
 from benchrigor.workloads.timing import (
     TimedWorkload,
@@ -168,7 +168,7 @@ class CallableWorkload(TimedWorkload):
         alone = self.takes_amount or teardown is not None
         # The first setup shows whether it gives the arguments of calls; otherwise it is of one.
         most = 0 if setup is not None else _MOST_GIVEN if apart else NEVER
-        calls = What(self._take_apart if apart else self._take_calls, self._looking, apart)
+        calls = What(self._taking, self._looking, apart)
         super().__init__(func, what or calls, clock=clock, meter=meter, timeout_s=timeout_s)
         self._calls.inner, self._calls.most = 1 if alone else inner or 0, most
         self._limit.calls = inner or 1
@@ -186,7 +186,7 @@ class CallableWorkload(TimedWorkload):
         with self._limit_calls(plan, recorder), self.awaiting(), self._timing():
             deadline = self._deadline(plan)
             if self._is_first_round:
-                first_call_s = float(in_seconds([self._time_first_call(plan.seconds)])[0])
+                first_call_s = float(in_seconds([self._calls.first(plan.seconds)])[0])
                 self._limit.typical_s = first_call_s
                 recorder.fact("first_call_s", first_call_s)
             if self._are_too_short():
@@ -241,7 +241,7 @@ class CallableWorkload(TimedWorkload):
         """Make the first call, and choose the calls per reading unless it is a reading itself."""
         with self._timing():
             if self._is_first_round:
-                self._time_first_call(seconds)
+                self._calls.first(seconds)
                 self._is_first_round = False
             if not (self._calls.kept_ns or self.inner):
                 self._calls.choose(0)
@@ -298,10 +298,6 @@ class CallableWorkload(TimedWorkload):
             if self._take_first is not None:
                 self._take_first(result)
 
-    def _time_first_call(self, seconds: float | None) -> int:
-        """Time the first call; it is a reading if few calls are to be had in that many seconds."""
-        return self._calls.first(NEVER if seconds is None else seconds * 1e9 / FEW_CALLS)
-
     def _are_too_short(self) -> bool:
         """Return whether the latest readings lasted much less than the clock needs."""
         latest_ns = self._latest_ns[-_TELLING:]
@@ -310,8 +306,11 @@ class CallableWorkload(TimedWorkload):
         median_ns = sorted(latest_ns)[_TELLING // 2]
         return median_ns < _TOO_SHORT * HEADROOM * self._stopwatch.shortest_ns
 
-    def _take_calls(self, timing: Timing) -> None:
-        time_readings(self._func, timing, self._carry_out)
+    def _taking(self, inner: int) -> Callable[[Timing], object]:
+        """Return what takes readings of so many calls."""
+        if self._what.apart:
+            return self._take_apart
+        return partial(loop_of(inner, self._carry_out), self._func)
 
     def _take_apart(self, timing: Timing) -> None:
         """Take readings with untimed parts around each."""

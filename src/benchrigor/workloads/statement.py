@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, redirect_stdout
+from functools import partial
 from itertools import repeat
 from operator import length_hint
 from types import AsyncGeneratorType, GeneratorType
@@ -102,7 +103,7 @@ class StatementWorkload(CallableWorkload):
     ) -> None:
         loop = _start(_compile(statement, setup))
         what = What(
-            lambda timing: _time_runs(loop, timing),
+            lambda _: partial(_time_runs, loop),
             lambda runs: _checked_run(loop) if runs == 1 else None,
         )
         super().__init__(_statement, what=what, clock=clock, inner=inner, gc=gc, meter=meter)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc as collector
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from benchrigor.errors import ClockFailed
@@ -79,7 +80,7 @@ class StepwiseWorkload(TimedWorkload):
             wrong_time_limit(timeout_s),
         )
         timing: dict[str, Any] = {"clock": clock, "meter": meter, "timeout_s": timeout_s}
-        steps = What(lambda readings: time_steps(self._steps, readings), unit="step")
+        steps = What(lambda _: partial(time_steps, self._steps), unit="step")
         super().__init__(make, steps, **timing)
         self.takes_amount = takes_amount(make)
         self._make = make

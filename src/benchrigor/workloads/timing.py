@@ -46,13 +46,14 @@ _TYPICAL = 1_000  # last readings of a round, after any warm-up: their median is
 
 @dataclass(frozen=True, slots=True)
 class What:
-    """What is timed: it takes readings, see `Timing`, and looks at the first call.
+    """What is timed, and how the first call is looked at.
 
-    ``look`` returns a context for a first reading of that many calls, or None. What is taken
-    ``apart``, with untimed parts around each reading, names its failures and watches its calls.
+    ``taking`` returns what takes readings of that many calls, see `Timing`, and ``look`` a context
+    for a first reading of that many, or None. What is taken ``apart``, with untimed parts around
+    each reading, names its failures and watches its calls.
     """
 
-    take: Callable[[Timing], object]
+    taking: Callable[[int], Callable[[Timing], object]]
     look: Callable[[int], AbstractContextManager[object] | None] = lambda _: None
     apart: bool = False
     unit: str = "call"
@@ -165,14 +166,15 @@ class TimedWorkload:
             return f"{self._what.unit} {counted(number)}"
 
         with self._left_if_late(elapsed_ns):
+            take = self._what.taking(inner)
             if self._what.apart:
-                self._what.take(timing)
+                take(timing)
                 return
             with (
                 failures_of(self.name, elapsed_ns, done, call),
                 self._limit.watching(self._calls),
             ):
-                self._what.take(timing)
+                take(timing)
         self._finished += len(elapsed_ns) * inner
 
     def _record(

@@ -64,30 +64,28 @@ def time_loops(func: Callable[[], object], timing: Timing) -> None:
             break
 
 
-def time_readings(
-    func: Callable[[], Any],
-    timing: Timing,
-    carry_out: Callable[[Coroutine[Any, Any, None]], None] | None = None,
-) -> None:
-    """Time readings of calls, which are awaited if coroutines are carried out."""
+async def await_calls(func: Callable[[], Any], timing: Timing) -> None:
+    """Time readings of calls that are awaited."""
     now, append, readings, until_ns, loop = timing
     inner = length_hint(loop[0])
+    for _ in repeat(None, readings):
+        loop[0] = calls = repeat(None, inner)
+        start = now()
+        for _ in calls:
+            await func()
+        stop = now()
+        append(stop - start)
+        if stop >= until_ns:
+            break
 
-    async def await_calls() -> None:
-        for _ in repeat(None, readings):
-            loop[0] = calls = repeat(None, inner)
-            start = now()
-            for _ in calls:
-                await func()
-            stop = now()
-            append(stop - start)
-            if stop >= until_ns:
-                break
 
+def loop_of(
+    calls: int, carry_out: Callable[[Coroutine[Any, Any, None]], None] | None = None
+) -> Callable[[Callable[[], Any], Timing], None]:
+    """Return the loop that times readings of so many calls, which may have to be awaited."""
     if carry_out is not None:
-        carry_out(await_calls())
-    else:
-        (time_calls if inner == 1 else time_loops)(func, timing)
+        return lambda func, timing: carry_out(await_calls(func, timing))
+    return time_calls if calls == 1 else time_loops
 
 
 def time_steps(steps: Iterator[object], timing: Timing) -> None:
@@ -113,27 +111,6 @@ _APART, _ONCE = 2.0, 0.25
 
 class WrongClock(Exception):
     """The clock went back or stood still: nanoseconds that calls took, and their number."""
-
-
-def calls_per_reading(
-    single_ns: int, enough_ns: float, time_reading: Callable[[int], int]
-) -> tuple[int, int]:
-    """Return the number of calls that last ``enough_ns``, and their duration, from one call on.
-
-    ``time_reading`` returns the nanoseconds of a reading with a given number of calls.
-    """
-    inner, elapsed_ns = 1, single_ns
-    while True:
-        if enough_ns <= elapsed_ns < NO_HICCUP * enough_ns:
-            # An interruption can make few calls look long enough: they must show it twice.
-            elapsed_ns = min(elapsed_ns, time_reading(inner))
-        # No call takes less than a nanosecond.
-        if elapsed_ns < 0 or (inner >= _MANY_CALLS and elapsed_ns < inner):
-            raise WrongClock(elapsed_ns, inner)
-        if elapsed_ns >= enough_ns:
-            return inner, elapsed_ns
-        inner *= min(max(2, math.ceil(enough_ns / max(elapsed_ns, 1))), _GROWTH)
-        elapsed_ns = time_reading(inner)
 
 
 class Calls:
@@ -204,13 +181,14 @@ class Calls:
             self._is_enough = True
         return elapsed_ns
 
-    def first(self, few_ns: float) -> int:
+    def first(self, seconds: float | None) -> int:
         """Time the first call, which pays for all that is done once.
 
-        It is a reading if it lasts too long for many calls.
+        It is a reading if few calls are to be had in that many seconds.
         """
         (first_ns,) = self.time(1, None)
-        if self.inner <= 1 and first_ns > few_ns:
+        is_long = seconds is not None and first_ns > seconds * 1e9 / FEW_CALLS
+        if is_long and self.inner <= 1:
             self.kept_ns.append(first_ns)
         else:
             self.forget(0, first_ns * max(self.inner, 1))
@@ -221,22 +199,28 @@ class Calls:
 
         A single call that is plainly long enough is kept, as a reading after ``done`` others.
         """
-        inner = 1
+        calls, is_again, enough_ns = 1, False, self.enough_ns
         if self.most > 1:
-            (single_ns,) = self.time(1, done)
-            if single_ns >= NO_HICCUP * self.enough_ns:
-                self.kept_ns.append(single_ns)
-            else:
-                chosen = calls_per_reading(single_ns, self.enough_ns, self._time_apart)
-                inner = min(chosen[0], self.most)
-                self.forget(done, chosen[1])
-        self.inner, self.is_chosen = inner, True  # at last: a failure or signal leaves no choice
-
-    def _time_apart(self, calls: int) -> int:
-        """Return the time of calls that are not readings."""
-        given = min(calls, self.most)
-        (elapsed_ns,) = self.time(1, None, given, apart=True)
-        return elapsed_ns * calls // given
+            (elapsed_ns,) = self.time(1, done)
+            if elapsed_ns >= NO_HICCUP * enough_ns:
+                self.kept_ns.append(elapsed_ns)
+            while not self.kept_ns:
+                # No call takes less than a nanosecond.
+                if elapsed_ns < 0 or (calls >= _MANY_CALLS and elapsed_ns < calls):
+                    raise WrongClock(elapsed_ns, calls)
+                if elapsed_ns >= (enough_ns if is_again else NO_HICCUP * enough_ns):
+                    self.forget(done, elapsed_ns)
+                    break
+                # An interruption can make few calls look long enough: they must show it twice.
+                is_again = elapsed_ns >= enough_ns
+                if not is_again:
+                    more = max(2, math.ceil(enough_ns / max(elapsed_ns, 1)))
+                    calls *= min(more, _GROWTH)
+                given = min(calls, self.most)
+                taken_ns = self.time(1, None, given, apart=True)[0] * calls // given
+                elapsed_ns = min(elapsed_ns, taken_ns) if is_again else taken_ns
+        # At last: a failure or signal leaves no choice.
+        self.inner, self.is_chosen = min(calls, max(self.most, 1)), True
 
     def forget(self, readings: int, expected_ns: float) -> None:
         """Forget measurements after this number of readings; further ones last as long."""
@@ -259,7 +243,12 @@ class Calls:
                 return
             # Soon enough for readings that might end too late.
             look_ns = min(until_ns, now_ns + latest_ns - until_ns)
-            chunk = self._next(min(CHUNK, n - taken), taken, look_ns)
+            if not (self.inner or self.kept_ns):
+                self.choose(taken)
+            if self.kept_ns:
+                chunk = [self.kept_ns.pop(0)]
+            else:
+                chunk = self.time(min(CHUNK, n - taken), taken, self.inner, look_ns)
             if not chunk:
                 return
             taken += len(chunk)
@@ -268,14 +257,6 @@ class Calls:
             keep(chunk)
             began_ns, now_ns = now_ns, self.now_ns()
             self.pace_ns = (now_ns - began_ns) / len(chunk)
-
-    def _next(self, n: int, done: int, until_ns: float) -> list[int]:
-        """Return up to that many readings, after ``done`` others; kept ones first."""
-        if not (self.inner or self.kept_ns):
-            self.choose(done)
-        if self.kept_ns:
-            return [self.kept_ns.pop(0)]
-        return self.time(n, done, self.inner, until_ns)
 
 
 # --- the reference
@@ -835,11 +816,11 @@ def _calls_of(func: Any, task: dict[str, Any], timer: SegmentTimer, facts: dict[
 
     def take(timing: Timing) -> None:
         call = (lambda: returned.append(func())) if look else func
-        time_readings(call, timing, carry_out)
+        loop_of(length_hint(timing[4][0]), carry_out)(call, timing)
 
     calls = Calls(take, now, timer, task["inner"] or 0)
     calls.enough_ns = task["enough_ns"]
-    facts["first_call_s"] = calls.first(task["seconds_ns"] / FEW_CALLS) / 1e9
+    facts["first_call_s"] = calls.first(task["seconds_ns"] / 1e9) / 1e9
     look = False
     if any(hasattr(type(value), "__await__") for value in returned):
         raise Refused(
