@@ -4,11 +4,12 @@ import json
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from scipy import stats
 from tests.gate.suites import TIME, SimulatedSuite, gate_of
 
-from benchrigor.gate import Block, Pass, Ratios
+from benchrigor.gate import Block, Gate, Pass, Ratios
 from benchrigor.model import StopReason, Verdict
 from benchrigor.report.fact import facts_of
 from benchrigor.report.figures import markdown_of
@@ -54,6 +55,53 @@ def test_the_metric_says_which_way_is_worse(way: str) -> None:
     old, new = (replace(each, metrics={"a": rate}) for each in (old, new))
     found = told(old, new).result()
     assert found.verdict == (Verdict.BETTER if way == "higher" else Verdict.WORSE)
+
+
+def at_a_changing_pace(seed: int, *, known: float = 1.0, slower: float = 1.05) -> Gate:
+    """Return a gate on a machine whose pace differs between processes by 30 %.
+
+    A process knows its full speed with this probability, each from a reference of its own.
+    """
+    rng, engine = np.random.default_rng(seed), Engine(Ratios(seed=seed, budget_s=24.0))
+    engine.goal.labels = {"old": "main", "new": "HEAD"}
+    while (turn := engine.ask()) is not None:
+        passes = {}
+        for role in turn.order:
+            pace, reference_s = rng.lognormal(0.0, 0.3, 3), rng.choice([4e-6, 5e-6])
+            levels = rng.lognormal(0.0, 0.01, 3) * [1.0, slower if role == "new" else 1.0, 1.0]
+            names = ("same", "slower", "as_measured")
+            full = zip(names[:2], levels * reference_s / 4e-6, strict=False)
+            passes[role] = replace(
+                passed(**dict(zip(names, levels * pace, strict=True))),
+                at_full_speed={n: (v, reference_s) for n, v in full if rng.random() < known},
+            )
+        engine.tell(Block(plan=turn.plan, passes=passes, elapsed_ns=2 * 10**9))
+    return engine.result()
+
+
+def test_numbers_at_full_speed_are_compared_where_processes_know_them() -> None:
+    found = at_a_changing_pace(1)
+    assert found.at_full_speed == ("same", "slower")
+    assert found.family.verdicts["slower"] == Verdict.WORSE
+    ratios = {name: each.ratio for name, each in found.family.comparisons.items()}
+    assert ratios["slower"].low < 1.05 < ratios["slower"].high
+    assert 8.0 * ratios["slower"].half_width < ratios["as_measured"].half_width
+    said = "2 of them are compared at the full speed of this machine"
+    assert said in " ".join(str(found).split())
+
+
+def test_ratios_at_full_speed_hold_the_truth() -> None:
+    held = 0
+    for seed in range(40):
+        ratio = at_a_changing_pace(seed, known=0.9).family.comparisons["slower"].ratio
+        held += ratio.low <= 1.05 <= ratio.high
+    assert held >= stats.binom.ppf(0.001, 40, 0.95)
+
+
+def test_where_few_processes_know_their_full_speed_numbers_are_as_measured() -> None:
+    found = at_a_changing_pace(2, known=0.5)
+    assert found.at_full_speed == ()
+    assert found.family.comparisons["same"].ratio.half_width > 0.1
 
 
 def test_no_change_is_called_one_more_often_than_the_rate_allows() -> None:

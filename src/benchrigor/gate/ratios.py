@@ -41,6 +41,7 @@ from benchrigor.units import many
 ROLES = (OLD, NEW, COPY)
 _LEAST_PAIRS = 3  # of processes, for a comparison
 RATE = 0.05  # of false discoveries
+_NEARLY_ALL = 0.75
 _LATEST = 5  # blocks, one with a copy: the next may take as long as any of them
 
 
@@ -53,13 +54,17 @@ class Block:
     elapsed_ns: int
 
 
+_Numbers = tuple[float, float, float]
+"""Of one process: as measured, at the full speed of the machine, and its reference there."""
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Benchmark:
     """The numbers of a benchmark, one for each side and block; nan where it did not run."""
 
     metric: Metric
     blocks: list[int] = field(default_factory=list)
-    values: list[tuple[float, float, float]] = field(default_factory=list)
+    values: list[list[_Numbers]] = field(default_factory=list)  # by block and side
     busy_s: float = 0.0
     narrow: int = 0
     comparison: Comparison | None = None
@@ -69,9 +74,18 @@ class _Benchmark:
         """Note why more numbers give no ratio."""
         self.refusal, self.narrow = why, LOOKS
 
+    @property
+    def is_paced(self) -> bool:
+        """Whether nearly all processes know the number at full speed: then only they count."""
+        measured, paced, _ = np.isfinite(np.array(self.values)).sum(axis=(0, 1))
+        return bool(paced >= _NEARLY_ALL * measured)
+
     def beside_old(self, role: str) -> Floats:
         """Return the numbers of the old code and of another side, shape (blocks, 2)."""
-        both: Floats = np.array(self.values)[:, [ROLES.index(OLD), ROLES.index(role)]]
+        numbers, paced, full_s = np.array(self.values).transpose(2, 0, 1)
+        if self.is_paced:
+            numbers = paced * np.nanmin(full_s) / full_s
+        both: Floats = numbers[:, [ROLES.index(OLD), ROLES.index(role)]]
         return both
 
     def logs(self, role: str, total: int) -> Floats:
@@ -175,12 +189,9 @@ class Ratios:
         for name in both:
             metric = passes[OLD].metrics[name]
             benchmark = self._benchmarks.setdefault(name, _Benchmark(metric=metric))
-            values = [
-                passes[role].values.get(name, math.nan) if role in passes else math.nan
-                for role in ROLES
-            ]
+            numbers = [_numbers_of(passes.get(role), name) for role in ROLES]
             benchmark.blocks.append(self._blocks)
-            benchmark.values.append((values[0], values[1], values[2]))
+            benchmark.values.append(numbers)
             benchmark.busy_s += sum(one.spent_s(name) for one in passes.values())
             if passes[NEW].metrics[name].unit != metric.unit:
                 benchmark.refuse("old and new have it in different units")
@@ -250,6 +261,7 @@ class Ratios:
             labels=self.labels,
             family=self._judged(compared) if compared else None,
             null=self._null(compared),
+            at_full_speed=tuple(name for name in compared if self._benchmarks[name].is_paced),
             refused=self._refused(compared),
             failures={role: dict(each) for role, each in self._failed.items() if each},
             only=self._only(),
@@ -303,6 +315,14 @@ class Ratios:
             if names:
                 found[role] = tuple(sorted(names))
         return found
+
+
+def _numbers_of(process: Pass | None, name: str) -> _Numbers:
+    """Return what a process says of a benchmark."""
+    if process is None:
+        return math.nan, math.nan, math.nan
+    paced = process.at_full_speed.get(name, (math.nan, math.nan))
+    return process.values.get(name, math.nan), *paced
 
 
 def _when_known(progress: Progress) -> Decision | None:

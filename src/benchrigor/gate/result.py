@@ -39,6 +39,8 @@ class Gate(Reported):
         By role and benchmark, why it failed.
     only
         By role, the benchmarks that only this side has.
+    at_full_speed
+        The benchmarks that are compared at the full speed of the machine, not as measured.
     blocks, elapsed_s
         How many blocks of processes ran, and their time in seconds.
     reason
@@ -57,6 +59,7 @@ class Gate(Reported):
     refused: Mapping[str, str] = field(default_factory=dict)
     failures: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    at_full_speed: tuple[str, ...] = ()
     blocks: int = 0
     elapsed_s: float = 0.0
     reason: StopReason | None = None
@@ -153,6 +156,10 @@ def _broken(gate: Gate) -> Iterator[str]:
 def _said(gate: Gate) -> Iterator[str]:
     """Yield what stands below the table."""
     yield from () if gate.null is None else said_of_copies(gate.null)
+    if gate.at_full_speed and gate.family is not None:
+        count = len(gate.at_full_speed)
+        some = "" if count == len(gate.family.comparisons) else f"{count} of them are "
+        yield f"{some}compared at the full speed of this machine, by a reference timed in between"
     ended = "" if gate.reason is None else f", {say_end(Decision(stop=True, reason=gate.reason))}"
     scope = "" if gate.family is None else f"; the verdict holds for {SCOPE}"
     blocks = f"{many(gate.blocks, 'block')} of processes in {show_duration(gate.elapsed_s)}"

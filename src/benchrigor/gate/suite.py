@@ -22,6 +22,7 @@ from benchrigor.formats.recognition import TOOLS, Result, results_in
 from benchrigor.gate.sides import Side, is_pytest
 from benchrigor.model import Metric, RunRecord
 from benchrigor.model.codec import is_there
+from benchrigor.model.machine import reference_s
 from benchrigor.model.metric import A_DURATION
 from benchrigor.model.text import no_number
 from benchrigor.safe_text import escaped
@@ -43,12 +44,14 @@ _PASSED, _FAILED, _NONE = 0, 1, 5  # exit codes of pytest
 class Pass:
     """What one run of the command gave in one side: a number for each benchmark, and its metric.
 
-    ``failed`` are tests, ``durations`` their seconds.
+    ``at_full_speed`` has, where it is known, the number at the full speed of the machine, and the
+    time of the reference there. ``failed`` are tests, ``durations`` their seconds.
     """
 
     elapsed_s: float
     values: Mapping[str, float]
     metrics: Mapping[str, Metric]
+    at_full_speed: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     failed: Mapping[str, str] = field(default_factory=dict)
     without: Mapping[str, str] = field(default_factory=dict)  # why a benchmark has no number
     durations: Mapping[str, float] = field(default_factory=dict)
@@ -230,19 +233,28 @@ def run_in(
 
 
 def figures_of(found: Sequence[Result]) -> dict[str, dict[str, Any]]:
-    """Return the mean of each benchmark in one process, its metric, and why one has none.
+    """Return what a process says of each benchmark, as fields of a `Pass`.
 
     A record of benchrigor has an estimate, of its stable phase; other tools give readings.
     """
     values, metrics, without = dict[str, float](), dict[str, Metric](), dict[str, str]()
+    at_full_speed = dict[str, tuple[float, float]]()
     for each in found:
         name = escaped(each.name)
         metric, value = _figure(each)
         if metric is None or value is None:
             without[name] = no_number(each.notices)
-        else:
-            values[name], metrics[name] = value, metric
-    return {"values": values, "metrics": metrics, "without": without}
+            continue
+        values[name], metrics[name] = value, metric
+        paced = each.analyses[0] if isinstance(each, RunRecord) else None
+        if paced and paced.at_full_pace and paced.pace:
+            at_full_speed[name] = paced.at_full_pace.value, reference_s(paced.pace.full_s)
+    return {
+        "values": values,
+        "metrics": metrics,
+        "at_full_speed": at_full_speed,
+        "without": without,
+    }
 
 
 def _figure(found: Result) -> tuple[Metric | None, float | None]:

@@ -14,13 +14,14 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 
+from benchrigor import session
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed, without_our_frames
 from benchrigor.model import Code, Comparison, Estimate, Options, RunRecord
 from benchrigor.protocols import DelayMeter
 from benchrigor.pytest_plugin.marks import NAMES
 from benchrigor.pytest_plugin.suite import Benchmarked, Suite
-from benchrigor.session import Session, default_rules, measure_pair
+from benchrigor.session import Session, default_rules
 from benchrigor.session.measuring import run_in_loop
 from benchrigor.session.session import meter_for
 from benchrigor.storage.user_settings import time_metric
@@ -155,7 +156,7 @@ class Bench(Benchmarked):
         sides: list[Any] = [self._in_interpreter(name, side) for side in (old, new)]
         if None in sides:
             sides, options = [old, new], options | self._chosen("batch", "gc")
-        comparison = _raise_as_is(lambda: measure_pair(*sides, **options))
+        comparison = _raise_as_is(lambda: session.measure_pair(*sides, **options))
         self._suite.compared.append((self, name, comparison))
         return comparison
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ import pytest
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Comparison
+from benchrigor.pytest_plugin.suite import unmeasured
 from benchrigor.safe_text import escaped
 from benchrigor.session import measure_pair
 from benchrigor.workloads import InterpreterWorkload
@@ -88,26 +89,6 @@ class Revision:
             **timing,
         )
         return there, here
-
-
-def _typed(config: pytest.Config, name: str) -> str:
-    """Return an option as it was typed: it may be taken over from pytest-benchmark."""
-    is_rival = name == "skip" and config.getoption("benchmark_disable", None)
-    return "--benchmark-disable" if is_rival else f"--bench-{name}"
-
-
-def unmeasured(config: pytest.Config, name: str, alone: Collection[str]) -> list[str]:
-    """Return the problems of an option that measures with other options."""
-    problems = [
-        f"--bench-{name} and {_typed(config, other)} do not go together: give one of them"
-        for other in alone
-        if config.getoption(f"bench_{other}")
-    ]
-    if config.getoption("numprocesses", None):
-        problems.append(
-            f"--bench-{name} measures, and tests in parallel disturb each other: add -n 0"
-        )
-    return problems
 
 
 def wrong_revision(config: pytest.Config) -> list[str]:

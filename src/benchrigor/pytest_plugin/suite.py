@@ -6,10 +6,10 @@ import json
 import math
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
@@ -20,14 +20,14 @@ from benchrigor.model import Comparison, RunRecord, StopReason, Verdict, codec
 from benchrigor.model.codec import is_there
 from benchrigor.model.comparison import FAILING, Family
 from benchrigor.pytest_plugin.marks import settings_of
-from benchrigor.pytest_plugin.revision import Revision, unmeasured
 from benchrigor.report.fact import page_of_facts
 from benchrigor.report.tables import facts_of_runs
-from benchrigor.session.pairs.run_comparison import compare_suite
-from benchrigor.stats.comparison.two_sample import family_of
 from benchrigor.storage import Journal
 from benchrigor.storage.user_settings import defaults
 from benchrigor.units import first_few, many, percent
+
+if TYPE_CHECKING:
+    from benchrigor.pytest_plugin.revision import Revision
 
 T = TypeVar("T")
 
@@ -78,8 +78,11 @@ class Suite:
         path = path or defaults(self.root).get("store")
         self.store = None if path is None else Journal(path)
         self._is_parallel = hasattr(config, "workerinput")
-        is_revised = config.getoption("bench_against") is not None
-        self.revision = Revision(config) if is_revised else None
+        self.revision: Revision | None = None
+        if config.getoption("bench_against") is not None:
+            from benchrigor.pytest_plugin.revision import Revision  # noqa: PLC0415  # slow
+
+            self.revision = Revision(config)
         self.revised: list[tuple[Benchmarked, str, Comparison]] = []  # from the revision to here
 
     @property
@@ -192,7 +195,7 @@ class Suite:
             self._verdicts.add(Verdict.UNDECIDED)
         try:
             if pairs:
-                self._family = compare_suite(pairs, margins=margins, store=saved)
+                self._family = _compare_all(pairs, margins=margins, store=saved)
                 self._verdicts |= {*self._family.verdicts.values()}
         except BenchrigorError as error:
             self._failures.append(f"Not compared: {error}")
@@ -201,6 +204,8 @@ class Suite:
     def _judge(self, revision: Revision) -> None:
         """Judge the comparisons with the revision as one family."""
         if self.revised:
+            from benchrigor.stats.comparison.two_sample import family_of  # noqa: PLC0415  # slow
+
             self._family = family_of(_by_label(self.revised))
             self._verdicts |= {*self._family.verdicts.values()}
         if revision.left_out:
@@ -245,7 +250,7 @@ class Suite:
                 continue
             margins = {label: members[label][0].margin for label in pairs}
             try:
-                families[f"{group}: change from {baseline.name}"] = compare_suite(
+                families[f"{group}: change from {baseline.name}"] = _compare_all(
                     pairs, margins=margins
                 )
             except BenchrigorError as error:
@@ -384,3 +389,30 @@ def wrong_files(config: pytest.Config) -> Iterator[str]:
     target = config.getoption("bench_json")
     if target is not None and not is_there(Path(target).absolute().parent, Path.is_dir):
         yield f"--bench-json: no folder {Path(target).absolute().parent}"
+
+
+def unmeasured(config: pytest.Config, name: str, alone: Collection[str]) -> list[str]:
+    """Return the problems of an option that measures with other options."""
+    problems = [
+        f"--bench-{name} and {_typed(config, other)} do not go together: give one of them"
+        for other in alone
+        if config.getoption(f"bench_{other}")
+    ]
+    if config.getoption("numprocesses", None):
+        problems.append(
+            f"--bench-{name} measures, and tests in parallel disturb each other: add -n 0"
+        )
+    return problems
+
+
+def _typed(config: pytest.Config, name: str) -> str:
+    """Return an option as it was typed: it may be taken over from pytest-benchmark."""
+    is_rival = name == "skip" and config.getoption("benchmark_disable", None)
+    return "--benchmark-disable" if is_rival else f"--bench-{name}"
+
+
+def _compare_all(*words: Any, **options: Any) -> Family:
+    """Compare runs as one family; loaded when used, since a run of pytest without pays for it."""
+    from benchrigor.session.pairs.run_comparison import compare_suite  # noqa: PLC0415
+
+    return compare_suite(*words, **options)
