@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pytest
@@ -77,3 +77,23 @@ def _read(keywords: Mapping[str, Any], marker: str) -> dict[str, Any]:
             pytrace=False,
         )
     return {name: value for name, value in renamed.items() if name in _OURS and value is not None}
+
+
+def unmeasured(config: pytest.Config, name: str, alone: Collection[str]) -> list[str]:
+    """Return the problems of an option that measures with other options."""
+    problems = [
+        f"--bench-{name} and {_typed(config, other)} do not go together: give one of them"
+        for other in alone
+        if config.getoption(f"bench_{other}")
+    ]
+    if config.getoption("numprocesses", None):
+        problems.append(
+            f"--bench-{name} measures, and tests in parallel disturb each other: add -n 0"
+        )
+    return problems
+
+
+def _typed(config: pytest.Config, name: str) -> str:
+    """Return an option as it was typed: it may be taken over from pytest-benchmark."""
+    is_rival = name == "skip" and config.getoption("benchmark_disable", None)
+    return "--benchmark-disable" if is_rival else f"--bench-{name}"

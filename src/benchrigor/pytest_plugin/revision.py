@@ -13,7 +13,7 @@ import pytest
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Comparison
-from benchrigor.pytest_plugin.suite import unmeasured
+from benchrigor.pytest_plugin.marks import unmeasured
 from benchrigor.safe_text import escaped
 from benchrigor.session import measure_pair
 from benchrigor.workloads import InterpreterWorkload

@@ -6,7 +6,7 @@ import json
 import math
 import re
 import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,7 +19,7 @@ from benchrigor.layout import Part, page, wrapped
 from benchrigor.model import Comparison, RunRecord, StopReason, Verdict, codec
 from benchrigor.model.codec import is_there
 from benchrigor.model.comparison import FAILING, Family
-from benchrigor.pytest_plugin.marks import settings_of
+from benchrigor.pytest_plugin.marks import settings_of, unmeasured
 from benchrigor.report.fact import page_of_facts
 from benchrigor.report.tables import facts_of_runs
 from benchrigor.storage import Journal
@@ -389,26 +389,6 @@ def wrong_files(config: pytest.Config) -> Iterator[str]:
     target = config.getoption("bench_json")
     if target is not None and not is_there(Path(target).absolute().parent, Path.is_dir):
         yield f"--bench-json: no folder {Path(target).absolute().parent}"
-
-
-def unmeasured(config: pytest.Config, name: str, alone: Collection[str]) -> list[str]:
-    """Return the problems of an option that measures with other options."""
-    problems = [
-        f"--bench-{name} and {_typed(config, other)} do not go together: give one of them"
-        for other in alone
-        if config.getoption(f"bench_{other}")
-    ]
-    if config.getoption("numprocesses", None):
-        problems.append(
-            f"--bench-{name} measures, and tests in parallel disturb each other: add -n 0"
-        )
-    return problems
-
-
-def _typed(config: pytest.Config, name: str) -> str:
-    """Return an option as it was typed: it may be taken over from pytest-benchmark."""
-    is_rival = name == "skip" and config.getoption("benchmark_disable", None)
-    return "--benchmark-disable" if is_rival else f"--bench-{name}"
 
 
 def _compare_all(*words: Any, **options: Any) -> Family:
