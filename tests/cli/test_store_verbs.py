@@ -74,7 +74,7 @@ def test_list_shows_the_numbers_of_older_runs_too(cli, store, monkeypatch):
             "26.1 ms [25.9, 26.3] 95%",
         ),
         ("f: no number: too few · satisfied", "no number"),
-        ("f  26.1 ms ±3.1 %  (busy machine: 30 ms just now)", "26.1 ms ±3.1 %"),
+        ("f  26.1 ms ±3.1 %  (busy machine: 30 ms as measured)", "26.1 ms ±3.1 %"),
     ):
         listed = [{**entry, "headline": headline}]
         monkeypatch.setattr(Journal, "runs", lambda *_, listed=listed: listed)

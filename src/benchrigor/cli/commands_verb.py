@@ -189,7 +189,7 @@ class _Command(NamedTuple):
 @shared.setting("margin", "Change that does not matter, with --baseline.")
 @shared.setting(
     "target",
-    "Half-width of each time, as it ran, at which to stop; only one that you give can be missed.",
+    "Half-width of each time, as measured, at which to stop; only one that you give can be missed.",
 )
 @shared.settings(
     *("confidence", "statistic", "detector", "budget_s", "max_rounds", "budget_readings")
@@ -205,8 +205,8 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
 
     A round runs every command once, in a new random order, so that all see the same minutes. The
     budget applies to every command. The first column is the time at full speed, as in run; the
-    wall time just now follows if it differs. Ratios within rounds rank and compare the commands, as
-    in ab. The target is for the wall times, not for the ratios.
+    wall time as measured follows if it differs. Ratios within rounds rank and compare the commands,
+    as in ab. The target is for the wall times, not for the ratios.
 
     Every value replaces {NAME} in commands and hooks; several parameters give all combinations.
     Other braces stay. No shell reads a command without --shell.

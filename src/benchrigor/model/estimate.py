@@ -100,7 +100,7 @@ def show_change(ratio: Estimate, unit: str = "", direction: Direction | None = N
     >>> ratio = Estimate(value=1.25, low=1.2, high=1.3, confidence=0.95, n=9, n_effective=9.0,
     ...                  method="ratio")
     >>> show_change(ratio), show_change(ratio, "s")
-    ('25.0% higher [20.0%, 30.0%]', '25.0% more time [20.0%, 30.0%]')
+    ('25.0% higher [+20.0%, +30.0%]', '25.0% more time [+20.0%, +30.0%]')
     """
     change, interval = change_of(ratio, unit, direction)
     return f"{change or '0%'} {interval}"
@@ -120,8 +120,8 @@ def change_of(
 ) -> tuple[str, str]:
     """Return the change and its interval: as a factor of the larger side, or else in per cent.
 
-    Without a change the first is empty. The ends of an interval around no change have words, or
-    signs if a table has no room.
+    Without a change the first is empty. In a sentence the ends of an interval around no change have
+    words; in a table, which has less room, all ends in per cent have signs.
     """
     ends = (ratio.value, ratio.low, ratio.high)
     if 1.0 / TIMES_FROM < ratio.value < TIMES_FROM or not ratio.value > 0.0:
@@ -156,14 +156,15 @@ def _in_percent(
     is_one_way = low > 1.0 or high < 1.0
 
     def show_end(end: float) -> str:
-        if is_one_way or not end:
+        if not end or (in_words and is_one_way):
             return _end(f"{abs(end):,.{digits}f}%", end)
         side = (more if end > 0.0 else less).split(maxsplit=1)[0]
         words = f"{abs(end):,.{digits}f}% {side}"
         return _end(words if in_words else f"{end:+,.{digits}f}%", end)
 
     shown = f"{abs(change):,.{digits}f}% {more if change > 0.0 else less}" if change else ""
-    return shown, f"[{', '.join(map(show_end, sorted(ends, key=abs) if is_one_way else ends))}]"
+    ordered = sorted(ends, key=abs) if in_words and is_one_way else ends
+    return shown, f"[{', '.join(map(show_end, ordered))}]"
 
 
 def _end(shown: str, end: float) -> str:

@@ -137,8 +137,10 @@ def say_end(decision: Decision | None) -> str:
     """Say how a run ended; what broke it off never looks like a result."""
     if decision is None:
         return "still running"
+    if decision.satisfied:
+        return "as sure as asked"
     reason = str(decision.reason).replace("-", " ")
-    planned = ("satisfied", "spent", "limit reached", "out of reach", "exhausted")
+    planned = ("spent", "limit reached", "out of reach", "exhausted")
     is_planned = reason.endswith(planned)
     return reason if is_planned else f"not converged: {reason}"
 

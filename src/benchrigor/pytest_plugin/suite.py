@@ -16,7 +16,7 @@ import pytest
 from benchrigor.errors import BenchrigorError
 from benchrigor.files import write_whole
 from benchrigor.layout import Part, page, wrapped
-from benchrigor.model import Comparison, RunRecord, StopReason, Verdict, codec
+from benchrigor.model import Comparison, RunRecord, Verdict, codec
 from benchrigor.model.codec import is_there
 from benchrigor.model.comparison import FAILING, Family
 from benchrigor.pytest_plugin.marks import settings_of, unmeasured
@@ -33,7 +33,6 @@ T = TypeVar("T")
 
 _MARGIN = 0.01
 _COARSE = 0.1  # a smallest visible change that hides what people look for
-_ENDED = "ended: satisfied where the number is as sure as --bench-target asks"
 _REPEATED = re.compile(r" #\d+$")  # the name of a second measurement of a test
 _OPTION = re.compile(r"--(?=(?:batch|budget|fresh|statistic|target)\b)")  # also of the command line
 
@@ -143,11 +142,6 @@ class Suite:
             lines.append(
                 page_of_facts(facts_of_runs(shown, groups=groups, worded=_with_pytest_options))
             )
-            if any(
-                record.decision and record.decision.reason is StopReason.SATISFIED
-                for record in shown
-            ):
-                lines.append(_ENDED)
         for name, comparison in self._comparisons().items():
             lines += wrapped(f"{name}: {_with_pytest_options(str(comparison))}", hanging=2)
         for group, family in self._groups().items():

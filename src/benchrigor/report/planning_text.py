@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from benchrigor.layout import Part, table
 from benchrigor.model.planning import Plan, Standing, TrackRecord
 from benchrigor.model.text import show_estimate
@@ -44,15 +46,17 @@ def _price_list(plan: Plan) -> list[Part]:
     """Show one price a line."""
     if not plan.prices:
         return []
+    widest_first = sorted(plan.prices, key=lambda price: -price.half_width)
+    narrowest = {replace(price, half_width=0.0): price for price in widest_first}  # by cost
     rows = [
         (
             f"{'' if index else 'costs':<8}",
             f"half-width {percent(price.half_width)}:",
             many(price.n, plan.counted_in),
-            _range(price.n_low, price.n_high),
+            _range(price.n_low, price.n_high) or "the fewest for any interval",
             "" if price.seconds is None else show_duration(price.seconds),
         )
-        for index, price in enumerate(plan.prices)
+        for index, price in enumerate(narrowest.values())
     ]
     return table(rows, "<<><>", has_names=False, indent=2)
 

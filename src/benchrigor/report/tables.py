@@ -46,7 +46,12 @@ from benchrigor.report.facts.comparison_facts import (
     judged,
     rule_of_verdicts,
 )
-from benchrigor.report.facts.number_facts import just_now, notes_on, show_number
+from benchrigor.report.facts.number_facts import (
+    AS_MEASURED,
+    as_measured,
+    notes_on,
+    show_number,
+)
 from benchrigor.stats.readings.asked_readings import wanted_half_width
 from benchrigor.units import counted, first_few, percent, show_value
 
@@ -171,7 +176,7 @@ def facts_of_runs(
 ) -> list[Fact]:
     """Return a table of runs: name, number, readings, and how the run ended.
 
-    A column has the times as measured just now where they differ from those at full speed. Warnings
+    A column has the times as measured where they differ from those at full speed. Warnings
     stand below the table, once for all runs that they concern.
 
     Parameters
@@ -196,7 +201,7 @@ def facts_of_runs(
     """
     statistics = {record.options.statistic for record in records}
     statistic = next(iter(statistics)) if len(statistics) == 1 else "estimate"
-    rows = [("name", "group", statistic, "just now", "readings", "ended")]
+    rows = [("name", "group", statistic, AS_MEASURED, "readings", "ended")]
     for index, record in enumerate(records):
         place = f"{places[index]}. " if index < len(places) else ""
         group = groups[index] if groups else ""
@@ -246,12 +251,12 @@ def _compare_best(runs: Mapping[str, RunRecord], ranked: Sequence[str]) -> Itera
 
 
 def _numbers(record: RunRecord) -> tuple[str, str]:
-    """Show the number of a run, or its readings in place of it, and the number just now."""
+    """Show the number of a run, or its readings in place of it, and the number as measured."""
     analysis = record.analysis()
     observed = None if analysis is None else analysis.observed
     if analysis is not None and analysis.headline is not None:
-        now = just_now(analysis)
-        return show_number(analysis, "mean"), _show_figure(now, analysis.metric.unit)
+        as_run = _show_figure(as_measured(analysis), analysis.metric.unit)
+        return show_number(analysis, "mean"), as_run
     if analysis is None or observed is None:
         return "no number", ""
     if record.options.statistic == "min":
@@ -387,7 +392,7 @@ def _table_of_commands(
     statistic = next(iter(records.values())).options.statistic
     titles = [metric.name.removesuffix("_time") for metric in spent]
     rows: list[tuple[str, ...]] = [
-        ("command", "", statistic, "just now", *titles, "memory", "failed")
+        ("command", "", statistic, AS_MEASURED, *titles, "memory", "failed")
     ]
     for name, record in records.items():
         estimate, numbers = estimates.get(name), ("", "no number")
@@ -430,4 +435,4 @@ def _target(records: Mapping[str, RunRecord], estimates: Mapping[str, Estimate |
     if wanted == math.inf:
         return ""
     reached = f"missed by {first_few(missed, _LISTED)}" if missed else "reached"
-    return f"{show_plus_minus(wanted)} of each time as it ran: {reached}"
+    return f"{show_plus_minus(wanted)} of each time as measured: {reached}"

@@ -243,7 +243,7 @@ def advice(interference: Interference, analyses: Sequence[Analysis]) -> str:
     if wanted and all(analysis.disturbed is not None for analysis in wanted):
         return "the number is of undisturbed readings"
     is_red = Light.RED in {interference.light, light_of(interference.measured_percent)}
-    return "run it again" if is_red else "another run shows more"
+    return "run it again" if is_red else "run it again to be sure"
 
 
 def with_light(

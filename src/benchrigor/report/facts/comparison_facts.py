@@ -175,9 +175,8 @@ def facts_of_comparison(comparison: Comparison) -> list[Fact]:
     if median is not None:
         typical = show_change(median, comparison.readings_in, comparison.direction)
     ended = "" if reason is None else say_end(Decision(stop=True, reason=reason))
-    luck = (
-        "" if chance is None else f"{show_chance(chance).lstrip('=')} (if there were no difference)"
-    )
+    luck = "" if chance is None else show_chance(chance).lstrip("=")
+    luck += ", the chance of such a difference if there were none" * bool(luck)
     figure = Figure(name=old, statistic=comparison.statistic, unit=comparison.readings_in)
     figures = (
         replace(figure, estimate=comparison.baseline),
@@ -286,11 +285,7 @@ def said_of_copies(null: NullArm) -> Iterator[str]:
     """Say what two copies of the old code showed, and what follows if they seem to differ."""
     if null.ratio_spread is None:
         return
-    seen = ""
-    if null.visible_change is not None:
-        least = percent(null.visible_change)
-        seen = f"; a change of {least} or more would have been seen in 90% of cases"
-    yield f"two copies of the old code differed by up to {percent(null.ratio_spread)}{seen}"
+    yield f"two copies of the old code differed by up to {percent(null.ratio_spread)}"
     if null.verdict == "failed":
         why = f"copies differ as much as this by luck in {percent(null.p_value or 0.0)} of cases"
         if null.called:
@@ -340,7 +335,7 @@ def _more(comparison: Comparison) -> str:
     if comparison.verdict is not Verdict.UNDECIDED or not comparison.required:
         return ""
     if not comparison.paired:
-        return f"{counted(comparison.required)} more each"
+        return f"{counted(comparison.required)} more of each side"
     more = f"{counted(comparison.required)} more {comparison.unit or 'pair'}s"
     if comparison.elapsed_s and comparison.ratio is not None:
         seconds = comparison.elapsed_s * comparison.required / comparison.ratio.n

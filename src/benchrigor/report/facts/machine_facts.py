@@ -78,11 +78,12 @@ def show_pace(pace: Pace) -> str:
     For a command, show first its own pace, which includes waits that bare starts share.
     """
     paces = (pace.share, pace.mean, pace.slowest, pace.fastest)
-    share, mean, slowest, fastest = (percent(share, digits=2) for share in paces)
-    over = "" if slowest == fastest else f", {slowest.removesuffix('%')} to {fastest}"
+    # Full speed is held for a while: moments of more are as good as full speed.
+    share, mean, slowest, fastest = (percent(min(share, 1.0), digits=2) for share in paces)
+    over = "" if slowest == fastest else f", over time from {slowest} to {fastest}"
     if pace.of_command:
-        return f"at {share} of the command's full speed, processors at {mean}{over}"
-    return f"at {mean} of its full speed{over}"
+        return f"at {share} of full speed; its processors at {mean}{over}"
+    return f"at {mean} of full speed{over}"
 
 
 def _reference(pace: Pace) -> _Rows:
@@ -251,5 +252,5 @@ def _show_pressure(pressure: Pressure) -> Iterator[str]:
     for resource, name in _NAMES.items():
         some, full = pressure.get((resource, "some")), pressure.get((resource, "full"))
         if some:
-            alone = f" (nothing else ran: {percent(full, digits=2)})" if full else ""
+            alone = f" ({percent(full, digits=2)} all tasks)" if full else ""
             yield f"{percent(some, digits=2)} of the time for {name}{alone}"

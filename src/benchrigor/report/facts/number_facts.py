@@ -40,6 +40,7 @@ from benchrigor.units import (
 
 LONGEST = 100  # Columns of the line
 AT_FULL_SPEED = "at the full speed of this machine"
+AS_MEASURED = "as measured"
 _SHORTEST_NAME, _LONGEST_NAME = 20, 40
 _FEWEST_TO_FORESEE = 10  # from fewer readings nobody can say how many more it takes
 _FEW_FOR_TAIL = 10  # Fewer readings have no tenth percentile to speak of
@@ -99,8 +100,9 @@ def _of_line(record: RunRecord, *, with_reason: bool = True) -> Iterator[tuple[s
         yield "short", show_number(analysis, statistic)
         if any(map(is_of_modes, analysis.notices)):
             yield "modes", show_modes(analysis.modes, unit)
-        now = just_now(analysis)
-        yield "just now", "" if now is None else f"{show_value(now.value, unit)} just now"
+        as_run = as_measured(analysis)
+        shown = "" if as_run is None else f"{show_value(as_run.value, unit)} {AS_MEASURED}"
+        yield AS_MEASURED, shown
         yield "overhead", "" if analysis.wps is None else show_added(analysis.wps.overhead)
     done, red, first_s = record.throughput, len(record.red_rounds), record.first_call_s
     yield "first call", "" if first_s is None else f"first call {show_value(first_s, 's')}"
@@ -109,7 +111,7 @@ def _of_line(record: RunRecord, *, with_reason: bool = True) -> Iterator[tuple[s
     yield "broken off", broken
 
 
-def just_now(analysis: Analysis) -> Estimate | None:
+def as_measured(analysis: Analysis) -> Estimate | None:
     """Return the number with all that disturbed it, if the headline does not hold it."""
     headline, disturbed = analysis.headline, analysis.disturbed
     measured = analysis.estimate
@@ -132,9 +134,9 @@ def show_number(analysis: Analysis, statistic: str) -> str:
 
 def notes_on(numbers: Iterable[str], *, corrected: str = "") -> list[str]:
     """Explain a table of numbers; ``corrected`` names its numbers at full speed, if any."""
-    pace = f"{corrected}: {AT_FULL_SPEED}; just now: as it ran" if corrected else ""
+    pace = f"{corrected}: {AT_FULL_SPEED}; {AS_MEASURED}: if that lies outside its interval"
     half = any("±" in number for number in numbers)
-    return [*filter(None, [pace, "±: half of the 95% confidence interval" * half])]
+    return [*[pace] * bool(corrected), *["±: half of the 95% confidence interval"] * half]
 
 
 def _fitting(name: str, number: str, asides: list[str]) -> str:
@@ -172,14 +174,18 @@ def facts_of_number(analysis: Analysis, record: RunRecord) -> list[Fact]:
         depth = Depth.DETAILS
     if headline is None or analysis.estimate is None:
         return _without_number(analysis, record, depth)
-    now, typical = just_now(analysis), _typical(analysis, record)
+    as_run, typical = as_measured(analysis), _typical(analysis, record)
+    slowed = "" if as_run is None else f"{interval(as_run, unit)}, with all that slowed it"
+    target = target_of(analysis, record)
+    if target and analysis.at_full_pace is not None:
+        target += "; the interval at full speed is wider, as it holds for other runs too"
     unmet = tuple({notice.code for notice in analysis.notices} & {Code.NOT_CONVERGED})
     return known(
         Fact("number", Depth.PAGE, label, interval(headline, unit) + _where(analysis), headline),
-        Fact("just now", depth, "just now", "" if now is None else _as_it_ran(now, unit), now),
+        Fact(AS_MEASURED, depth, AS_MEASURED, slowed, as_run),
         Fact("median", Depth.DETAILS, "median", typical, analysis.typical),
         Fact("meaning", Depth.DETAILS, "meaning", meaning(analysis)),
-        Fact("target", depth, "target", target_of(analysis, record), codes=unmet),
+        Fact("target", depth, "target", target, codes=unmet),
         Fact("forecast", Depth.DETAILS, "target", _forecast(analysis, record), analysis.required),
         Fact("modes", Depth.DETAILS, "modes", _modes(analysis.modes, unit)),
     )
@@ -223,10 +229,6 @@ def _where(analysis: Analysis) -> str:
     return "" if analysis.disturbed is None else " without disturbed readings"
 
 
-def _as_it_ran(measured: Estimate, unit: str) -> str:
-    return f"{interval(measured, unit)} as it ran, with all that slowed it"
-
-
 def _typical(analysis: Analysis, record: RunRecord) -> str:
     """Show the median if it is another figure than the number, and has enough readings."""
     typical = analysis.typical
@@ -259,7 +261,7 @@ def target_of(analysis: Analysis, record: RunRecord) -> str:
     reached = "missed" if estimate.half_width > wanted else "reached"
     of = f" of the {name}" * (name != "value")
     if analysis.at_full_pace is not None:
-        which = "without disturbed readings" if analysis.disturbed is not None else "as measured"
+        which = "without disturbed readings" if analysis.disturbed is not None else AS_MEASURED
         of = f" around {show_value(estimate.value, metric.unit)} {which}"
     few = any(notice.code is Code.NOT_CONVERGED for notice in analysis.notices)
     unsure = ", but from too few readings to be sure" * (few and reached == "reached")
