@@ -336,7 +336,7 @@ JOIN = "'\\n'.join"
 ELSEWHERE = [
     ("cli/exits.py", JOIN),  # a traceback
     ("cli/output.py", "click.echo"),
-    *[("cli/timeit_verb.py", JOIN)] * 2,  # source text
+    *[("cli/measuring_verbs.py", JOIN)] * 2,  # source text
     ("cli/verbs.py", "click.echo"),  # without room for what reports errors
     ("report/figures.py", JOIN),  # rows of Markdown, of harmless cells
     ("safe_text.py", JOIN),

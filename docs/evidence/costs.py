@@ -35,7 +35,7 @@ import numpy as np
 import benchrigor as br
 from benchrigor.clocks import WallClock
 from benchrigor.instrument import Probe, ProbeRegistry
-from benchrigor.machine.run_delay import RunDelay
+from benchrigor.machine.delays import RunDelay
 from benchrigor.model import RoundPlan
 from benchrigor.stats.series.undisturbed import groups_of
 from benchrigor.workloads import CallableWorkload, InterpreterWorkload, RoundRecorder
@@ -235,7 +235,7 @@ DRIVEN = """
 import sys, time
 from benchrigor.cli.leaving import left_clean
 from benchrigor.clocks import WallClock
-from benchrigor.machine.run_delay import RunDelay
+from benchrigor.machine.delays import RunDelay
 from benchrigor.model import RoundPlan
 from benchrigor.workloads import CommandWorkload, InterpreterWorkload, RoundRecorder
 clock, plan = WallClock(), RoundPlan(index=0, readings=1, seed=0)

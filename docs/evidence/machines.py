@@ -31,7 +31,7 @@ import numpy as np
 import benchrigor as br
 from benchrigor.clocks import WallClock
 from benchrigor.machine import Alarms, StatusReader, capabilities, health
-from benchrigor.machine.run_delay import RunDelay
+from benchrigor.machine.delays import RunDelay
 from benchrigor.model import Status
 from benchrigor.model.interference import Light
 from benchrigor.testing import cpu_hog

@@ -39,8 +39,8 @@ import benchrigor as br
 from benchrigor import stats
 from benchrigor.cli import main as command_line
 from benchrigor.cli.exits import ExitCode
+from benchrigor.cli.measuring_verbs import amounts
 from benchrigor.cli.options import SHARE, WITH_UNIT, Typed
-from benchrigor.cli.run_verb import amounts
 from benchrigor.cli.verb_help import VERBS
 from benchrigor.errors import BenchrigorError
 from benchrigor.machine import read_thresholds

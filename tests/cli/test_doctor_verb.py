@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchrigor.cli import doctor_verb
+from benchrigor.cli import fitness_verbs
 from benchrigor.model import Code
 from benchrigor.session import examine
 
@@ -25,7 +25,7 @@ def found(monkeypatch: pytest.MonkeyPatch, findings: tuple[Any, ...]) -> Any:
 
     def be(verdict: str) -> None:
         finding = replace(findings[0], verdict=type(findings[0].verdict)(verdict), **TURBO)
-        monkeypatch.setattr(doctor_verb, "examine", lambda: (finding,))
+        monkeypatch.setattr(fitness_verbs, "examine", lambda: (finding,))
 
     return be
 

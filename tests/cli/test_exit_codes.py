@@ -9,7 +9,7 @@ import pytest
 from tests.texts.causes.cli_pages import jmeter
 
 import benchrigor as br
-from benchrigor.cli import ab_verb
+from benchrigor.cli import comparison_verbs
 from benchrigor.model import Code, StopReason, Verdict
 from benchrigor.testing import FakeClock, SyntheticWorkload
 
@@ -76,7 +76,7 @@ def test_runs_that_share_a_reference_are_about_the_code():
 def test_ab_ends_by_that_rule(cli, monkeypatch, verdict, reason, words, code):  # noqa: PLR0917
     found = br.stats.compare([1.0, 1.1] * 20, [1.0, 1.1] * 20)
     found = replace(found, verdict=Verdict(verdict), reason=StopReason(reason), p_beyond=0.0)
-    monkeypatch.setattr(ab_verb, "measure_pair", lambda *_, **__: found)
+    monkeypatch.setattr(comparison_verbs, "measure_pair", lambda *_, **__: found)
     result = cli("ab", "--no-store", *words, "json:dumps", "json:loads")
     assert result.exit_code == code, result.output
 

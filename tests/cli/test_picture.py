@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from benchrigor.cli import changes_verb
+from benchrigor.cli import readings_verbs
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_the_picture_of_changes_bears_the_name_of_the_file(
     cli, recording, monkeypatch, named, title
 ):
     drawn = []
-    monkeypatch.setattr(changes_verb, "write_picture", lambda draw: drawn.append(draw()))
+    monkeypatch.setattr(readings_verbs, "write_picture", lambda draw: drawn.append(draw()))
     source = recording if named else "-"
     assert cli("changes", source, "--plot", "t.png", input=recording.read_text()).exit_code == 0
     assert title in [text.get_text() for text in drawn[0].texts]

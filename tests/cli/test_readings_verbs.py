@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import benchrigor as br
-from benchrigor.cli import analyze_verb, changes_verb
+from benchrigor.cli import readings_verbs
 from benchrigor.stats import estimate_invocations
 
 
@@ -70,8 +70,7 @@ def test_changes_and_analyze_tell_the_same_phases_and_draw_the_same_picture(
     cli, told, series, monkeypatch, name
 ):
     drawn = []
-    for verb in (analyze_verb, changes_verb):
-        monkeypatch.setattr(verb, "write_picture", lambda draw: drawn.append(draw()))
+    monkeypatch.setattr(readings_verbs, "write_picture", lambda draw: drawn.append(draw()))
     path = series("readings.csv", [slow_start(*ONE_STORY[name])]).name
     words = (path, "--unit", "ms", "--plot", "t.png")
     changes, (analysis,) = told("changes", *words), told("analyze", *words)["analyses"]

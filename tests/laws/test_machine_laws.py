@@ -14,7 +14,7 @@ import pytest
 
 from benchrigor.clocks import WallClock
 from benchrigor.machine import StatusReader
-from benchrigor.machine.run_delay import RunDelay
+from benchrigor.machine.delays import RunDelay
 from benchrigor.model import Sample
 from benchrigor.protocols import Clock, DelayMeter, Sampler
 from benchrigor.testing import FakeClock, FakeMeter, FakeSampler

@@ -17,8 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchrigor.machine.host_delays import HostDelays, attribute_delay
-from benchrigor.machine.run_delay import ProcessTree, RunDelay
+from benchrigor.machine.delays import HostDelays, ProcessTree, RunDelay, attribute_delay
 
 MS = 1_000_000
 SCHEDSTAT = "proc/thread-self/schedstat"
@@ -159,7 +158,7 @@ def test_a_neighbour_on_the_same_processor_shows() -> None:
 
 
 def test_nothing_is_imported_that_is_heavy() -> None:
-    code = "import sys, benchrigor.machine.run_delay; print('numpy' in sys.modules)"
+    code = "import sys, benchrigor.machine.delays; print('numpy' in sys.modules)"
     output = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from benchrigor.machine import StatusReader, perf_events, status
+from benchrigor.machine import StatusReader, kernel_files, status
 from benchrigor.machine.kernel_files import Unavailable
 from benchrigor.model import Sample, Status
 from benchrigor.testing import FakeClock
@@ -251,16 +251,16 @@ SOFTWARE, TASK_CLOCK = 1, 1
 
 def opened() -> object:
     try:
-        return perf_events.open_counter(SOFTWARE, TASK_CLOCK)
+        return kernel_files.open_counter(SOFTWARE, TASK_CLOCK)
     except Unavailable as error:
         pytest.skip(str(error))
 
 
 def test_an_event_of_this_thread_is_counted() -> None:
     counter = opened()
-    first = perf_events.read_counter(counter)
+    first = kernel_files.read_counter(counter)
     sum(range(100_000))
-    assert 0 < first < perf_events.read_counter(counter)
+    assert 0 < first < kernel_files.read_counter(counter)
 
 
 def test_an_event_that_does_not_count_multiplications_is_not_taken(
@@ -276,9 +276,9 @@ def test_an_event_that_does_not_count_multiplications_is_not_taken(
     def count(_counter: object) -> int:
         return next(counts)
 
-    monkeypatch.setattr(perf_events, "open_counter", note)
-    monkeypatch.setattr(perf_events, "read_counter", count)
-    perf_events.open_floating_point()
+    monkeypatch.setattr(kernel_files, "open_counter", note)
+    monkeypatch.setattr(kernel_files, "read_counter", count)
+    kernel_files.open_floating_point()
     assert opened == [(4, 0xFFC7), (4, 0xFF03)]
     with pytest.raises(Unavailable, match=r"0xffc7.*0xff03"):
-        perf_events.open_floating_point()
+        kernel_files.open_floating_point()

@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import benchrigor as br
-from benchrigor.machine.host_delays import HostDelay
+from benchrigor.machine.delays import HostDelay
 from benchrigor.model import Delays, Round, RoundPlan
 from benchrigor.session.loop import add_host_delays
 from benchrigor.testing import FakeClock

@@ -13,7 +13,7 @@ from tests.session.telling import codes, number, told
 
 import benchrigor as br
 from benchrigor.errors import InvalidInput
-from benchrigor.machine import perf_events
+from benchrigor.machine import kernel_files
 from benchrigor.model import Code
 from benchrigor.testing import FakeClock
 
@@ -220,8 +220,8 @@ def test_instructions_are_those_of_a_call_and_no_part_of_its_time(
         clock.advance(50_000)
         counted[0] += 700
 
-    monkeypatch.setattr(perf_events, "open_counter", lambda: None)
-    monkeypatch.setattr(perf_events, "read_counter", lambda _: counted[0])
+    monkeypatch.setattr(kernel_files, "open_counter", lambda: None)
+    monkeypatch.setattr(kernel_files, "read_counter", lambda _: counted[0])
     record = br.measure(work, instructions=True, clock=clock, budget_s=1)
     assert number(record, "instructions").value == pytest.approx(700)
     assert number(record, "time").value == pytest.approx(50e-6)

@@ -20,7 +20,7 @@ from simulated.rounds import run
 import benchrigor as br
 from benchrigor.clocks import WallClock
 from benchrigor.errors import BenchrigorError, InvalidInput, WorkloadFailed
-from benchrigor.machine.run_delay import RunDelay
+from benchrigor.machine.delays import RunDelay
 from benchrigor.model import Round, RoundPlan
 from benchrigor.testing import FakeClock
 from benchrigor.workloads import (

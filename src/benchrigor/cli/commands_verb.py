@@ -18,13 +18,11 @@ from typing import Any, NamedTuple
 import click
 
 from benchrigor.cli import options as shared
-from benchrigor.cli.compare_verb import fail_on_option
-from benchrigor.cli.driving import driven_in_turn
+from benchrigor.cli.comparison_verbs import fail_on_option
 from benchrigor.cli.exits import code_for, code_of_family, leave
 from benchrigor.cli.options import wants_details
-from benchrigor.cli.output import print_result, shown_depth, summary
-from benchrigor.cli.tables import table_options
-from benchrigor.cli.targets import Chosen, command_target
+from benchrigor.cli.output import print_result, shown_depth, summary, table_options
+from benchrigor.cli.targets import Chosen, command_target, driven_in_turn
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed
 from benchrigor.layout import Page, page

@@ -49,16 +49,21 @@ TASKS = {
     },
 }
 VERBS = {name: question for verbs in TASKS.values() for name, question in verbs.items()}
-SIDE_SYSTEMS = {
-    "agent": "instrument",
-    "gate": "gate",
-    "interference": "interference",
-    "map": "workbench",
-    "peak": "workbench",
-    "rate": "queues",
-    "watch": "instrument",
+HOMES = {
+    "cli.commands_verb": "commands",
+    "cli.comparison_verbs": "ab compare",
+    "cli.fitness_verbs": "doctor plan track-record",
+    "cli.measuring_verbs": "run timeit resume",
+    "cli.readings_verbs": "analyze changes",
+    "cli.stored_verbs": "list show report explain export convert",
+    "gate.gate_verb": "gate",
+    "instrument.node_verbs": "agent watch",
+    "interference.interference_verb": "interference",
+    "queues.rate_verb": "rate",
+    "workbench.map_verb": "map",
+    "workbench.peak_verb": "peak",
 }
-"""The packages of verbs that are not part of the core; each has a module of the verb's name."""
+"""The modules of the verbs, those of the side systems too."""
 
 _SHOWS_ALL = "benchrigor.help_all"
 _WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|\S)+""")  # of a command, with what quotes hold

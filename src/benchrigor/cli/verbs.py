@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from benchrigor.cli.verb_help import SIDE_SYSTEMS, TASKS, VERBS, HelpContext
+from benchrigor.cli.verb_help import HOMES, TASKS, VERBS, HelpContext
 from benchrigor.errors import BenchrigorError, InvalidInput, WorkloadFailed, used_up
 
 # `exits.ExitCode.WORKLOAD_FAILED` and `STORE_FAILED`, which load the model
@@ -195,9 +195,9 @@ def _command_of(verb: str) -> click.Command:
     Loaded modules stay. To look for garbage there would take a sixth of a short run, and time of
     functions that are measured in this process.
     """
-    package = SIDE_SYSTEMS.get(verb, "cli")
+    home = next(module for module, verbs in HOMES.items() if verb in verbs.split())
     gc.disable()
-    module = import_module(f"benchrigor.{package}.{verb.replace('-', '')}_verb")
+    module = import_module(f"benchrigor.{home}")
     gc.freeze()
     gc.enable()
     commands = (var for var in vars(module).values() if isinstance(var, click.Command))

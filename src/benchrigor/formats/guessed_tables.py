@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from benchrigor.errors import InvalidInput
+from benchrigor.formats import vegeta
 from benchrigor.formats.fields import parse_json
-from benchrigor.formats.load_tools import vegeta
 from benchrigor.formats.recognition import TOOLS
 from benchrigor.model.codec import value_at
 from benchrigor.model.series import LARGEST, short

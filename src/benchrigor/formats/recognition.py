@@ -16,19 +16,22 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.files import decoded, readable
-from benchrigor.formats import json_lines, saved_records
-from benchrigor.formats.fields import Parsed, loads, object_at, parse_json
-from benchrigor.formats.harnesses import (
+from benchrigor.formats import (
     asv,
     criterion,
     go,
     google_benchmark,
     hyperfine,
+    jmeter,
     jmh,
+    json_lines,
+    k6,
     pyperf,
     pytest_benchmark,
+    saved_records,
+    vegeta,
 )
-from benchrigor.formats.load_tools import jmeter, k6, vegeta
+from benchrigor.formats.fields import Parsed, loads, object_at, parse_json
 from benchrigor.model import Code, Notice, RunRecord
 from benchrigor.model.codec import is_there
 from benchrigor.model.run import Recorded

@@ -12,8 +12,7 @@ import click
 
 from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
-from benchrigor.cli.output import LiveLine, live_line, print_result, remark
-from benchrigor.cli.tables import table_options
+from benchrigor.cli.output import LiveLine, live_line, print_result, remark, table_options
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import BenchrigorError, InvalidInput
 from benchrigor.gate.measuring import measure_gate

@@ -13,9 +13,15 @@ import click
 
 from benchrigor import stats
 from benchrigor.cli import options as shared
-from benchrigor.cli.output import print_result, remark, shown_depth
+from benchrigor.cli.output import (
+    plot_option,
+    print_result,
+    remark,
+    shown_depth,
+    wants_picture,
+    write_picture,
+)
 from benchrigor.cli.recordings import recorded_run
-from benchrigor.cli.tables import plot_option, wants_picture, write_picture
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.files import open_text

@@ -12,9 +12,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchrigor.errors import InvalidInput
-from benchrigor.machine.kernel_files import ROOT, KernelFile, Unavailable, open_file
-from benchrigor.machine.perf_events import open_counter, open_floating_point, read_counter
-from benchrigor.machine.run_delay import open_schedstat
+from benchrigor.machine.delays import open_schedstat
+from benchrigor.machine.kernel_files import (
+    ROOT,
+    KernelFile,
+    Unavailable,
+    open_counter,
+    open_file,
+    open_floating_point,
+    read_counter,
+)
 
 try:
     from resource import getrusage

@@ -23,7 +23,7 @@ from benchrigor.interference.thread_counters import (
     NOMINAL,
     ThreadCounters,
 )
-from benchrigor.machine.host_delays import HostDelay, HostDelays, attribute_delay, read_pressure
+from benchrigor.machine.delays import HostDelay, HostDelays, attribute_delay, read_pressure
 from benchrigor.machine.kernel_files import ROOT, Unavailable
 
 # A boundary takes some 10 microseconds; one that took longer was itself disturbed.

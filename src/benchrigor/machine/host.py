@@ -17,8 +17,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from benchrigor.machine.delays import open_schedstat
 from benchrigor.machine.kernel_files import ROOT, Unavailable, cgroup_folders, read_text
-from benchrigor.machine.run_delay import open_schedstat
 from benchrigor.model import Capability
 from benchrigor.model.run import Provenance
 

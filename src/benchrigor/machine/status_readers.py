@@ -18,9 +18,8 @@ import psutil  # type: ignore[import-untyped]
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import MissingExtra
-from benchrigor.machine.host_delays import Throttling, read_pressure
+from benchrigor.machine.delays import RunDelay, Throttling, read_pressure
 from benchrigor.machine.kernel_files import ROOT, Unavailable, read_text
-from benchrigor.machine.run_delay import RunDelay
 from benchrigor.model import Sample, Status
 from benchrigor.model.checks import refuse, wrong_number
 from benchrigor.protocols import Clock, Sampler

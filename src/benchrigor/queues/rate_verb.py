@@ -11,8 +11,14 @@ import click
 
 from benchrigor.cli.exits import ExitCode
 from benchrigor.cli.options import details_option, json_option, setting
-from benchrigor.cli.output import print_result, remark, shown_depth
-from benchrigor.cli.tables import plot_option, wants_picture, write_picture
+from benchrigor.cli.output import (
+    plot_option,
+    print_result,
+    remark,
+    shown_depth,
+    wants_picture,
+    write_picture,
+)
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.layout import Page, join_pages

@@ -21,7 +21,7 @@ from benchrigor.errors import (
     failed,
     used_up,
 )
-from benchrigor.machine.host_delays import HostDelay, HostDelays, attribute_delay
+from benchrigor.machine.delays import HostDelay, HostDelays, attribute_delay
 from benchrigor.model import Options, Progress, Round, RoundPlan, Status, StopReason, Turn
 from benchrigor.model.machine import OF_MACHINE
 from benchrigor.protocols import Clock, Workload

@@ -303,7 +303,7 @@ def prepare(
 
 def _counter() -> Callable[[], int] | str:
     """Return a counter of this thread's instructions, or the reason why it is missing."""
-    from benchrigor.machine.perf_events import open_counter, read_counter  # noqa: PLC0415  # only for who asks
+    from benchrigor.machine.kernel_files import open_counter, read_counter  # noqa: PLC0415  # only for who asks
 
     try:
         return partial(read_counter, open_counter())

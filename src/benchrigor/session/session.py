@@ -14,9 +14,8 @@ from typing import Any
 from benchrigor import machine
 from benchrigor.clocks import WallClock
 from benchrigor.errors import BenchrigorError, InvalidInput, StoreFailed, WorkTooShort
+from benchrigor.machine.delays import HostDelays, RunDelay
 from benchrigor.machine.host import environment, load_average, slowed_by
-from benchrigor.machine.host_delays import HostDelays
-from benchrigor.machine.run_delay import RunDelay
 from benchrigor.model import (
     Code,
     Decision,

@@ -13,8 +13,7 @@ from benchrigor import machine
 from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.options import wants_json
-from benchrigor.cli.output import print_result, remark, say, shown_depth
-from benchrigor.cli.tables import plot_option, write_picture
+from benchrigor.cli.output import plot_option, print_result, remark, say, shown_depth, write_picture
 from benchrigor.cli.targets import refuse_hidden
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput

@@ -17,8 +17,7 @@ import click
 from benchrigor import machine
 from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
-from benchrigor.cli.output import print_result, say
-from benchrigor.cli.tables import plot_option, write_picture
+from benchrigor.cli.output import plot_option, print_result, say, write_picture
 from benchrigor.cli.targets import command_words, refuse_hidden, trailing_words
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput

@@ -22,7 +22,7 @@ from tests.interference.made_profiles import written
 
 from benchrigor.errors import InvalidInput
 from benchrigor.interference import Segments, segments
-from benchrigor.machine import perf_events
+from benchrigor.machine import kernel_files
 from benchrigor.model import SegmentProfile
 
 
@@ -386,7 +386,7 @@ def test_computation_is_the_threads_own_and_a_pause_does_not_count(
         "open_counter": "benchrigor.interference.thread_counters.open_counter",
         "open_floating_point": ("benchrigor.interference.thread_counters.open_floating_point"),
     }
-    monkeypatch.setattr(openers[counter], lambda: perf_events.open_counter(software, task_clock))
+    monkeypatch.setattr(openers[counter], lambda: kernel_files.open_counter(software, task_clock))
     run = segments()
 
     def busy() -> None:

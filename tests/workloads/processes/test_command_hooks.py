@@ -17,7 +17,7 @@ from simulated import rounds
 import benchrigor.workloads
 from benchrigor.clocks import WallClock
 from benchrigor.errors import WorkloadFailed
-from benchrigor.machine.run_delay import RunDelay
+from benchrigor.machine.delays import RunDelay
 from benchrigor.model import Code, Delays, Options, Round, RoundPlan
 from benchrigor.session import Session
 from benchrigor.workloads import CommandWorkload, Pick, RoundRecorder

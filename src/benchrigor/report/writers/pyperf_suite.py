@@ -12,7 +12,7 @@ import numpy as np
 
 from benchrigor.errors import InvalidInput
 from benchrigor.formats.fields import in_base_unit
-from benchrigor.formats.harnesses.pyperf import WARNINGS, warnings_as_text
+from benchrigor.formats.pyperf import WARNINGS, warnings_as_text
 from benchrigor.model import Analysis, RunRecord
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.run import Provenance

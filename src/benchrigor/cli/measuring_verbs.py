@@ -1,12 +1,14 @@
-"""``benchrigor run``: measure a command or a function.
+"""``benchrigor run``, ``timeit`` and ``resume``: measure a command, a function or a statement.
 
-It reads work amounts as people write them: 1000, 64KiB, 1MB:1GB.
+They read work amounts as people write them: 1000, 64KiB, 1MB:1GB.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
@@ -16,29 +18,32 @@ from typing import Any
 import click
 
 from benchrigor.cli import options as shared
-from benchrigor.cli.driving import (
-    drive_and_print,
-    driven_in_turn,
-    log_option,
-    logged_to,
-    session_of,
-)
 from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.output import print_records
+from benchrigor.cli.recordings import is_special, module_for
 from benchrigor.cli.targets import (
     Chosen,
     chosen_function,
     command_target,
     command_words,
+    drive_and_print,
+    driven_in_turn,
+    log_option,
+    logged_to,
     metrics_for,
+    session_of,
+    statement_target,
+    workload_of,
 )
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Metric, Options
+from benchrigor.model import Metric, Options, Progress, StopReason
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.codec import is_there
 from benchrigor.model.options import Work, check_work
-from benchrigor.session.measuring import pieces_for
+from benchrigor.model.run import AGAIN, PAIR, PART_OF
+from benchrigor.session import Session
+from benchrigor.session.measuring import TIME, pieces_for
 from benchrigor.stats.readings.given_metrics import SPEED
 from benchrigor.units import show_duration
 from benchrigor.workloads import Pick
@@ -279,3 +284,112 @@ def _satisfying(
             f"--statistic is {options.statistic}, expected mean: a speed has no other"
         )
     return metrics
+
+
+@click.command(cls=Verb)
+@click.argument("lines", nargs=-1, required=True, metavar="STATEMENT [LINE]...")
+@click.option(
+    "-s", "--setup", "setup", multiple=True, metavar="STATEMENT", help="Run once before; by lines."
+)
+@shared.settings(
+    *("target", "confidence", "statistic", "detector", "budget_s", "max_rounds"),
+    *("budget_readings", "gc", "batch", "seed"),
+)
+@shared.kept_options
+@shared.details_option
+@shared.json_option
+def timeit(lines: tuple[str, ...], **given: Any) -> None:
+    """Measure a statement of Python until its interval is narrow enough.
+
+    Several statements, and several of --setup, are lines of one program, indented as they are
+    given. As `python -m timeit` does, the statement stands in the timed loop itself, what --setup
+    defines is local to it, and imports look in the current folder first.
+
+    \b
+    Examples:
+      benchrigor timeit '"-".join(map(str, range(100)))'
+      benchrigor timeit -s 'rows = list(range(999, 0, -1))' 'sorted(rows)'
+      benchrigor timeit 'for i in range(9):' '  str(i)' --json
+    """  # noqa: D301  # click wants the backspace itself
+    subject = {
+        "kind": "statement",
+        "name": lines[0] if len(lines) == 1 else f"{lines[0]} [...]",
+        "statement": "\n".join(lines),
+        "setup": "\n".join(given["setup"]),
+        "gc": given["gc"],
+        "batch": given["batch"],
+        "cwd": str(Path.cwd()),
+    }
+    begin = partial(
+        Session,
+        Options(**shared.given_options(given)),
+        (TIME,),
+        name=subject["name"],
+        subject=subject,
+        seed=given["seed"],
+        store=shared.store_to_keep(),
+    )
+    drive_and_print(begin, statement_target(subject))
+
+
+@click.command(cls=Verb)
+@shared.run_id_argument
+@shared.setting("budget_s", usual="as in the run", default=None)
+@shared.settings("max_rounds", "budget_readings")
+@log_option
+@shared.store_option
+@shared.details_option
+@shared.json_option
+def resume(run_id: str, *, log: Path | None, **limits: Any) -> None:
+    """Take up a run that was killed, stopped or ran out of budget.
+
+    The beginning of RUN_ID is enough. Finished rounds count, each once. Limits are as in the
+    run unless new ones are given, and are meant for the whole run, finished rounds included.
+
+    \b
+    Examples:
+      benchrigor resume 3f2a
+      benchrigor resume 3f2a --budget 5m
+    """  # noqa: D301  # click wants the backspace itself
+    opened = shared.existing_store()
+    before = opened.load(run_id)
+    if PAIR in before.subject:
+        again = before.subject.get(AGAIN) or "benchrigor ab"
+        raise InvalidInput(
+            f"run {before.run_id} is one side of a comparison: both go on in turn, with: {again}"
+        )
+    if PART_OF in before.subject:
+        whole = before.subject[PART_OF]
+        raise InvalidInput(
+            f"run {before.run_id} is a part of run {whole}, which goes on with: "
+            f"{shared.hint('resume', whole)}"
+        )
+    if is_special(before):
+        special, budget_s = module_for(before), limits.pop("budget_s")
+        refuse(
+            f"{name} is given, and {before.run_id} is {special.noun_of(before)}: expected --budget"
+            for name, limit in limits.items()
+            if limit is not None
+        )
+        no_limit = None if budget_s == math.inf else budget_s
+        budget = {} if budget_s is None else {"budget_s": no_limit}
+        special.resume(before, opened, budget)
+    workload = workload_of(before)
+    new = {name: limit for name, limit in limits.items() if limit is not None}
+    told = before.options
+    if told.pieces > 1 and "budget_s" in new:  # further pieces as long as those there are
+        new["pieces"] = max(1, round(told.pieces * new["budget_s"] / told.budget_s))
+    options = replace(told, **new, target_given="target" in new or told.target_given)
+
+    def begin(progress: Callable[[Progress], object]) -> Session:
+        session = Session.resume(opened, run_id, options=options, progress=progress)
+        ended = session.decision.reason if session.decision else None
+        if ended is not None and ended is not StopReason.SATISFIED:
+            raise InvalidInput(
+                f"run {before.run_id} has nothing left to spend ({ended.replace('-', ' ')}): "
+                "give it more with --budget, --max-rounds or --max-readings"
+            )
+        return session
+
+    with logged_to(log):
+        drive_and_print(begin, workload)

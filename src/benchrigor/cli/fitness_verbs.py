@@ -1,0 +1,177 @@
+"""Whether measurements can be trusted: the machine, how many are needed, how earlier ones held."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import click
+
+from benchrigor.cli import options as shared
+from benchrigor.cli.exits import ExitCode, leave
+from benchrigor.cli.output import print_result, remark
+from benchrigor.cli.recordings import column_options, recording
+from benchrigor.cli.verb_help import Verb
+from benchrigor.formats.readings import Columns
+from benchrigor.layout import Part, join_pages, page, wrapped
+from benchrigor.model import RunRecord, codec
+from benchrigor.model.decision import COMPLETE
+from benchrigor.model.notice import Fitness, verdict_of
+from benchrigor.model.planning import TrackRecord
+from benchrigor.report.doctor_text import render_findings
+from benchrigor.session.fitness import examine
+from benchrigor.session.replays import analyse_file
+from benchrigor.session.sample_size import plan as planned
+from benchrigor.stats.planning import pair_runs, track_records
+from benchrigor.storage import Journal
+from benchrigor.units import counted
+
+_CODES = {
+    Fitness.OK: ExitCode.RESULT,
+    Fitness.DOUBTFUL: ExitCode.TARGET_MISSED,
+    Fitness.UNFIT: ExitCode.NOTHING_MEASURED,
+}
+
+
+@click.command(cls=Verb)
+@shared.details_option
+@shared.json_option
+def doctor() -> None:
+    """Look whether this machine is fit to be measured on; no setting is changed.
+
+    It does fixed work for a second, and looks at the clock, at what else runs, at the settings of
+    the processors, and at what raises alarms. Each finding says what to do, and which Notice it
+    leads to in a run. The exit code is 0 where the machine is fit, 3 where that is doubtful, 4
+    where it is unfit; unknown findings do not count.
+
+    \b
+    Examples:
+      benchrigor doctor
+      benchrigor doctor --json
+      benchrigor doctor && benchrigor run mypackage.bench:parse
+    """  # noqa: D301  # click wants the backspace itself
+    findings = examine()
+    verdict = verdict_of(findings)
+    print_result(
+        lambda: render_findings(findings, whole=shared.wants_details()),
+        verdict=verdict,
+        findings=codec.encode(findings),
+    )
+    leave(_CODES[verdict])
+
+
+@click.command(cls=Verb)
+@click.argument("source", metavar="RUN|FILE")
+@shared.share_option("--change", "3%", "Change to be seen.")
+@shared.share_option("--power", "80%", "Chance of seeing such a change.")
+@shared.setting(
+    "margin",
+    "Changes below this do not matter: the whole interval must lie beyond.",
+    default=0.0,
+)
+@shared.setting("confidence", "Confidence of its interval.", usual="as in the run", default=None)
+@click.option(
+    "--half-width",
+    "half_widths",
+    type=shared.SHARE,
+    multiple=True,
+    default=("5%", "2%", "1%", "0.5%"),
+    show_default=True,
+    help="Price an interval of this half-width; may be given several times.",
+)
+@shared.setting("detector", usual="as in the run; ranks for a file", default=None)
+@shared.metric_option
+@column_options
+@shared.store_option
+@shared.json_option
+def plan(
+    source: str,
+    *,
+    columns: Columns,
+    detector: str | None,
+    **options: Any,
+) -> None:
+    """Plan how much to measure to see a change, from an earlier measurement.
+
+    The source is a stored run (the beginning of its id is enough), or a CSV or JSON file of
+    readings (- for standard input). A short run is enough: it may have missed its target.
+
+    Sizes are readings, or invocations if the run's rounds were restarted. A comparison needs the
+    given size on either side. The range in brackets shows how well the run knows its own noise.
+    The prices are for single intervals.
+
+    \b
+    Examples:
+      benchrigor plan 3f2a
+      benchrigor plan 3f2a --change 2% --margin 1% --power 90%
+      benchrigor plan 3f2a --half-width 1% --half-width 0.1% --json
+      benchrigor plan starts.csv --column time --round start --unit ms
+    """  # noqa: D301  # click wants the backspace itself
+    record = recording(source, columns)
+    if detector is not None:
+        (record,) = analyse_file([record], source, replace(record.options, detector=detector))
+    sizes = planned(record, **options)
+    print_result(lambda: sizes, run_id=record.run_id, plan=sizes)
+
+
+_COUNTS = 14  # Columns of the counts before a name
+_NOTHING = (
+    "no two stored runs{of} can be compared: it takes two that measured the same thing on one "
+    "machine, from the same commit, each until its target was met or out of reach"
+)
+
+
+@click.command(name="track-record", cls=Verb)
+@click.option("--name", default="", help="Only runs with this in their name.")
+@shared.store_option
+@shared.json_option
+def track_record(name: str) -> None:
+    """Show how often the intervals of stored runs held.
+
+    Runs of the same thing on one machine are taken in pairs, the first with the second, the
+    third with the fourth. An interval held if it agrees with the headline of the later run,
+    given the error of both. 95% intervals should hold 95 times in 100; if yours hold less often,
+    runs differ by more than one run can see.
+
+    Runs are the same when name, command or function, interpreter, commit, metric, statistic, method
+    and confidence are; only runs that met their target or found it out of reach count. What changed
+    in between without a commit counts against the intervals.
+
+    \b
+    Examples:
+      benchrigor track-record
+      benchrigor track-record --name gzip
+      benchrigor track-record --store ci.sqlite --json
+    """  # noqa: D301  # click wants the backspace itself
+    records = track_records(pair_runs(_complete(shared.existing_store(), name)))
+    if records or shared.wants_json():
+        documents = [{**codec.encode(record), "share": record.share} for record in records]
+        text = partial(join_pages, map(_section, records))
+        print_result(text, track_records=documents)
+    else:
+        sentence = _NOTHING.format(of=f" of {name!r}" if name else "")
+        remark(sentence)
+    if not records:
+        leave(ExitCode.NOTHING_MEASURED)
+
+
+def _complete(opened: Journal, name: str) -> Iterator[RunRecord]:
+    """Load the complete runs, one at a time: they may hold many readings."""
+    for run in opened.runs(name):
+        if name in run["name"] and run["reason"] in COMPLETE:
+            yield opened.load(run["run_id"])
+
+
+def _section(record: TrackRecord) -> str:
+    """Return the sentence, and below it the counts by name."""
+    here = record.host == platform.node()
+    lines: list[Part] = [str(replace(record, host=None) if here else record)]
+    if len(record.by_name) > 1:
+        lines.append("")
+        for tally in record.by_name:
+            counts = f"  {counted(tally.held)} of {counted(tally.pairs)} "
+            lines += wrapped(tally.name, f"{counts:<{_COUNTS}}")
+    return page(lines)

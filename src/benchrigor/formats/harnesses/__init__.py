@@ -1,1 +1,0 @@
-"""Files of tools that time code: one module per format."""

@@ -1,1 +1,0 @@
-"""Files of load generators: one module per format."""
