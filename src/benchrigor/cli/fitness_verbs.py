@@ -1,4 +1,4 @@
-"""Whether measurements can be trusted: the machine, how many are needed, how earlier ones held."""
+"""``benchrigor doctor`` and ``track-record``: whether a machine and intervals can be trusted."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ import platform
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import click
 
 from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.output import print_result, remark
-from benchrigor.cli.recordings import column_options, recording
 from benchrigor.cli.verb_help import Verb
-from benchrigor.formats.readings import Columns
 from benchrigor.layout import Part, join_pages, page, wrapped
 from benchrigor.model import RunRecord, codec
 from benchrigor.model.decision import COMPLETE
@@ -23,8 +20,6 @@ from benchrigor.model.notice import Fitness, verdict_of
 from benchrigor.model.planning import TrackRecord
 from benchrigor.report.doctor_text import render_findings
 from benchrigor.session.fitness import examine
-from benchrigor.session.replays import analyse_file
-from benchrigor.session.sample_size import plan as planned
 from benchrigor.stats.planning import pair_runs, track_records
 from benchrigor.storage import Journal
 from benchrigor.units import counted
@@ -61,60 +56,6 @@ def doctor() -> None:
         findings=codec.encode(findings),
     )
     leave(_CODES[verdict])
-
-
-@click.command(cls=Verb)
-@click.argument("source", metavar="RUN|FILE")
-@shared.share_option("--change", "3%", "Change to be seen.")
-@shared.share_option("--power", "80%", "Chance of seeing such a change.")
-@shared.setting(
-    "margin",
-    "Changes below this do not matter: the whole interval must lie beyond.",
-    default=0.0,
-)
-@shared.setting("confidence", "Confidence of its interval.", usual="as in the run", default=None)
-@click.option(
-    "--half-width",
-    "half_widths",
-    type=shared.SHARE,
-    multiple=True,
-    default=("5%", "2%", "1%", "0.5%"),
-    show_default=True,
-    help="Price an interval of this half-width; may be given several times.",
-)
-@shared.setting("detector", usual="as in the run; ranks for a file", default=None)
-@shared.metric_option
-@column_options
-@shared.store_option
-@shared.json_option
-def plan(
-    source: str,
-    *,
-    columns: Columns,
-    detector: str | None,
-    **options: Any,
-) -> None:
-    """Plan how much to measure to see a change, from an earlier measurement.
-
-    The source is a stored run (the beginning of its id is enough), or a CSV or JSON file of
-    readings (- for standard input). A short run is enough: it may have missed its target.
-
-    Sizes are readings, or invocations if the run's rounds were restarted. A comparison needs the
-    given size on either side. The range in brackets shows how well the run knows its own noise.
-    The prices are for single intervals.
-
-    \b
-    Examples:
-      benchrigor plan 3f2a
-      benchrigor plan 3f2a --change 2% --margin 1% --power 90%
-      benchrigor plan 3f2a --half-width 1% --half-width 0.1% --json
-      benchrigor plan starts.csv --column time --round start --unit ms
-    """  # noqa: D301  # click wants the backspace itself
-    record = recording(source, columns)
-    if detector is not None:
-        (record,) = analyse_file([record], source, replace(record.options, detector=detector))
-    sizes = planned(record, **options)
-    print_result(lambda: sizes, run_id=record.run_id, plan=sizes)
 
 
 _COUNTS = 14  # Columns of the counts before a name

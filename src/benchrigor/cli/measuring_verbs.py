@@ -19,8 +19,7 @@ import click
 
 from benchrigor.cli import options as shared
 from benchrigor.cli.exits import code_for, leave
-from benchrigor.cli.output import print_records
-from benchrigor.cli.recordings import is_special, module_for
+from benchrigor.cli.output import is_special, module_for, print_records
 from benchrigor.cli.targets import (
     Chosen,
     chosen_function,

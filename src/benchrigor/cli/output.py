@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -463,3 +464,21 @@ def _show_speed(reached: Width) -> list[str]:
     speed = show_value(reached.estimate.value, reached.metric.unit)
     width = percent(reached.estimate.relative_half_width, digits=2)
     return [f"about {speed}, give or take {width}"]
+
+
+_MODULES = {
+    "choice": "benchrigor.workbench.map_verb",
+    "map": "benchrigor.workbench.map_verb",
+    "peak": "benchrigor.workbench.peak_verb",
+}
+"""By the kind in the subject of a record."""
+
+
+def is_special(record: RunRecord) -> bool:
+    """Return whether a run is something else than readings of a workload."""
+    return record.subject.get("kind") in _MODULES
+
+
+def module_for(record: RunRecord) -> Any:
+    """Return the module that has `noun_of`, `show`, `draw`, `explain` and `resume` of a run."""
+    return import_module(_MODULES[record.subject["kind"]])

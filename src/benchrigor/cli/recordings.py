@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial, wraps
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import click
 
 from benchrigor.cli.exits import ExitCode, code_of_family
 from benchrigor.cli.options import existing_store, together
-from benchrigor.cli.output import remark
+from benchrigor.cli.output import is_special, module_for, remark
 from benchrigor.errors import InvalidInput, StoreFailed
 from benchrigor.formats.readings import Columns, RecordedRounds, has_path, name_of
 from benchrigor.formats.recognition import Result, results_in
@@ -34,24 +33,6 @@ from benchrigor.session.replays import (
 )
 from benchrigor.storage.user_settings import metric_named
 from benchrigor.units import first_few
-
-_MODULES = {
-    "choice": "benchrigor.workbench.map_verb",
-    "map": "benchrigor.workbench.map_verb",
-    "peak": "benchrigor.workbench.peak_verb",
-}
-"""By the kind in the subject of a record."""
-
-
-def is_special(record: RunRecord) -> bool:
-    """Return whether a run is something else than readings of a workload."""
-    return record.subject.get("kind") in _MODULES
-
-
-def module_for(record: RunRecord) -> Any:
-    """Return the module that has `noun_of`, `show`, `draw`, `explain` and `resume` of a run."""
-    return import_module(_MODULES[record.subject["kind"]])
-
 
 _RUN_ID = re.compile(r"[0-9a-f]+")
 _SOME = 10  # names that an error lists

@@ -1,11 +1,10 @@
-"""What is done with stored runs and results: list, show, explain, export, convert, report."""
+"""What is done with stored runs and results: show, explain, export, convert, report."""
 
 from __future__ import annotations
 
 import gzip
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,8 @@ from benchrigor.cli.output import (
     are_wanted,
     force_option,
     is_replaced,
+    is_special,
+    module_for,
     outline,
     plot_option,
     print_json,
@@ -24,7 +25,6 @@ from benchrigor.cli.output import (
     print_result,
     refuse_those_there,
     remark,
-    say,
     table_options,
     write_files,
     write_picture,
@@ -33,8 +33,6 @@ from benchrigor.cli.output import (
 from benchrigor.cli.recordings import (
     all_runs,
     compared_files,
-    is_special,
-    module_for,
     recorded_file,
     recorded_run,
     stored_run,
@@ -42,11 +40,10 @@ from benchrigor.cli.recordings import (
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput, NotComparable, NotEstimable
 from benchrigor.formats.readings import Columns
-from benchrigor.layout import Line, Part, page, wrapped
-from benchrigor.model import Decision, Options, RunRecord
+from benchrigor.layout import page, wrapped
+from benchrigor.model import Options, RunRecord
 from benchrigor.model.codec import is_there
 from benchrigor.model.run import are_in_turn
-from benchrigor.model.text import say_end
 from benchrigor.model.text_tables import csv_text
 from benchrigor.report import explain as explanation
 from benchrigor.report import plot_trace
@@ -57,76 +54,9 @@ from benchrigor.report.html.pages import document_of
 from benchrigor.report.html.sheet import DOUBTFUL, Sheet, sheet_of
 from benchrigor.report.html.sheets import sheet_of_runs
 from benchrigor.report.writers.formats import FORMATS, format_of, write_records
-from benchrigor.safe_text import escaped, hide_secrets
 from benchrigor.session.measuring import RunRecords
 from benchrigor.session.pairs.run_comparison import compare_runs
 from benchrigor.units import many
-
-_INDENT = 10 * " "
-
-
-@click.command(name="list", cls=Verb)
-@click.argument("query", default="")
-@shared.store_option
-@shared.json_option
-def list_runs(query: str) -> None:
-    """List the stored runs with QUERY in their id or name, newest first.
-
-    \b
-    Examples:
-      benchrigor list
-      benchrigor list gzip --json
-    """  # noqa: D301  # click wants the backspace itself
-    opened = shared.existing_store()
-    runs = opened.runs(query)
-    if shared.wants_json():
-        print_json(runs)
-    elif runs:
-        say(page(line for run in runs for line in _entry(run)))
-    else:
-        say(
-            escaped(
-                f"no runs in {opened.path}" + (f" match {hide_secrets(query)!r}" if query else "")
-            )
-        )
-
-
-def _entry(run: Mapping[str, Any]) -> list[Part]:
-    """Return two lines: name and time of a run, and its result."""
-    head = f"{run['run_id']}  {_shown_time(run['started_at'])}  "
-    lines: list[Part] = [Line(f"{run['name']}{_revision(run['commit'])}", head)]
-    if "damage" in run:
-        return [*lines, f"{_INDENT}damaged: {run['damage']}"]
-    reason = run["reason"]
-    ending = say_end(Decision(stop=True, reason=reason)) if reason else "unfinished"
-    parts = (_number(str(run["headline"]), str(run["name"])), ending, many(run["rounds"], "round"))
-    return [*lines, f"{_INDENT}{' · '.join(filter(None, parts))}"]
-
-
-def _number(headline: str, name: str) -> str:
-    """Return the number of a headline without the name before it."""
-    old = headline.removeprefix(f"{name}: ")
-    if old != headline:  # of a run stored before its line was short
-        number = old.partition(" · ")[0]
-        return "no number" if number.startswith("no number:") else number
-    rest = headline.removeprefix(f"{name}  ")
-    number = (rest if rest != headline else headline.partition("  ")[2]).partition("  (")[0]
-    return "no number" if number.startswith("no number") else number
-
-
-def _revision(commit: str | None) -> str:
-    """Show the commit that was measured as git does; + stands for changes that it lacks."""
-    if commit is None:
-        return ""
-    return f"  {commit[:7]}{'+' if commit.endswith('+dirty') else ''}"
-
-
-def _shown_time(started_at: object) -> str:
-    """Show when a run began, in local time; of a run that is damaged, it may be no time."""
-    try:
-        return f"{datetime.fromisoformat(str(started_at)).astimezone():%Y-%m-%d %H:%M}"
-    except (ValueError, OverflowError):
-        return "unknown time"
 
 
 @click.command(cls=Verb)
