@@ -33,7 +33,7 @@ from benchrigor.cli import main as command_line
 from benchrigor.cli.exits import ExitCode
 from benchrigor.formats.fields import in_base_unit
 from benchrigor.model import Code, RunRecord
-from benchrigor.report.writers.formats import write_records
+from benchrigor.report.writers import write_records
 from shared.running import Bar, Run, Script
 from shared.watching import within
 

@@ -33,7 +33,7 @@ from benchrigor.clocks import WallClock
 from benchrigor.machine import Alarms, StatusReader, capabilities, health
 from benchrigor.machine.delays import RunDelay
 from benchrigor.model import Status
-from benchrigor.model.interference import Light
+from benchrigor.model.segments import Light
 from benchrigor.testing import cpu_hog
 from benchrigor.workloads import CommandWorkload, Pick
 from shared.running import Bar, Run, Script, tally

@@ -29,12 +29,12 @@ from benchrigor.model import Estimate
 from benchrigor.model.series import Floats
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeExecutor
+from benchrigor.workbench.designs import Factor, MapSample, Measured, Point, Space
+from benchrigor.workbench.on_host import Job, Outcome
 from benchrigor.workbench.planning.best_choice import BestChoice, Choice
 from benchrigor.workbench.planning.surface_map import SurfaceMap
-from benchrigor.workbench.pool.on_host import Job, Outcome
-from benchrigor.workbench.pool.pool import Pool
-from benchrigor.workbench.surfaces.samples import Factor, MapSample, Measured, Point, Space
-from benchrigor.workbench.surfaces.surface import Surface, fit_surface
+from benchrigor.workbench.pool import Pool
+from benchrigor.workbench.surface import Surface, fit_surface
 from shared.running import Bar, Run, Script
 from shared.servers import search, server_of
 

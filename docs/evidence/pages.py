@@ -26,8 +26,7 @@ import numpy as np
 
 import benchrigor as br
 from benchrigor import workbench
-from benchrigor.report.html.pages import document_of
-from benchrigor.report.html.sheet import sheet_of
+from benchrigor.report.html import document_of, sheet_of
 from shared.running import Run, Script
 
 script = Script(__doc__)

@@ -12,8 +12,8 @@ from benchrigor.errors import PlanMismatch
 from benchrigor.protocols import Planner
 from benchrigor.testing import FakeExecutor, SimulatedServer
 from benchrigor.workbench import PeakSearch
-from benchrigor.workbench.pool.executors import DaskExecutor, LocalExecutor
-from benchrigor.workbench.pool.on_host import Job, Token
+from benchrigor.workbench.executors import DaskExecutor, LocalExecutor
+from benchrigor.workbench.on_host import Job, Token
 
 Make = Callable[[], PeakSearch]
 

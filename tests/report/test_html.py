@@ -8,8 +8,7 @@ import pytest
 from tests.report.recorded import told
 
 import benchrigor as br
-from benchrigor.report.html.pages import document_of
-from benchrigor.report.html.sheet import sheet_of
+from benchrigor.report.html import document_of, sheet_of
 
 _VOID = {"meta", "input", "br"}
 NAME = "<script>alert(1)</script> \"q\" 'a' | a\nb \x1b[31m \u202e & µ"

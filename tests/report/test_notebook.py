@@ -7,7 +7,7 @@ import pytest
 
 import benchrigor as br
 from benchrigor import notebook
-from benchrigor.report.html import pages
+from benchrigor.report import html
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_without_the_extra_a_result_is_plain_html(monkeypatch) -> None:
     def missing(_: str) -> None:
         raise br.errors.MissingExtra("HTML", package="jinja2", extra="report")
 
-    monkeypatch.setattr(pages, "_template", missing)
+    monkeypatch.setattr(html, "_template", missing)
     text = br.measure(dict, name="<dict>", budget_s=0.1)._repr_html_()
     assert text is not None
     assert "&lt;dict&gt;" in text or "<strong>The" in text

@@ -8,8 +8,8 @@ import numpy as np
 
 from benchrigor.model import Estimate
 from benchrigor.workbench import Factor
-from benchrigor.workbench.surfaces.samples import MapSample, Measured, Point, Space
-from benchrigor.workbench.surfaces.surface import Surface, fit_surface
+from benchrigor.workbench.designs import MapSample, Measured, Point, Space
+from benchrigor.workbench.surface import Surface, fit_surface
 
 THREADS = Factor("threads", levels=[1, 2, 4, 8, 16, 32], scale="log2")
 CACHE = Factor("cache_mb", levels=[16, 64, 256], scale="log2")

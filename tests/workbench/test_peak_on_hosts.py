@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchrigor.storage import Journal
-from benchrigor.workbench.pool.on_host import HostLock, Token
+from benchrigor.workbench.on_host import HostLock, Token
 
 SIMULATIONS = Path(__file__).parents[1] / "simulations"
 OWN = "env XDG_DATA_HOME={folder}/{{host}}"  # a host of its own has a folder of its own

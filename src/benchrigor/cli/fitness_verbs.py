@@ -18,7 +18,7 @@ from benchrigor.model import RunRecord, codec
 from benchrigor.model.decision import COMPLETE
 from benchrigor.model.notice import Fitness, verdict_of
 from benchrigor.model.planning import TrackRecord
-from benchrigor.report.doctor_text import render_findings
+from benchrigor.report.facts.machine_facts import render_findings
 from benchrigor.session.fitness import examine
 from benchrigor.stats.planning import pair_runs, track_records
 from benchrigor.storage import Journal

@@ -50,10 +50,9 @@ from benchrigor.report import plot_trace
 from benchrigor.report.fact import facts_of
 from benchrigor.report.facts.reading_facts import explain_reading
 from benchrigor.report.figures import TABLES
-from benchrigor.report.html.pages import document_of
-from benchrigor.report.html.sheet import DOUBTFUL, Sheet, sheet_of
-from benchrigor.report.html.sheets import sheet_of_runs
-from benchrigor.report.writers.formats import FORMATS, format_of, write_records
+from benchrigor.report.html import DOUBTFUL, Sheet, document_of, sheet_of
+from benchrigor.report.sheets import sheet_of_runs
+from benchrigor.report.writers import FORMATS, format_of, write_records
 from benchrigor.session.measuring import RunRecords
 from benchrigor.session.pairs.run_comparison import compare_runs
 from benchrigor.units import many

@@ -27,9 +27,9 @@ import numpy.typing as npt
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Interference, Notice, SegmentProfile
 from benchrigor.model.checks import refuse, wrong_kinds, wrong_whole
-from benchrigor.model.interference import Composite, CompositeGroup
 from benchrigor.model.notice import Severity
 from benchrigor.model.readings import Facts
+from benchrigor.model.segments import Composite, CompositeGroup
 from benchrigor.model.series import Floats, Ints, as_series, short
 from benchrigor.stats.interference.grouping import (
     DIVERSE,

@@ -10,8 +10,8 @@ import numpy as np
 
 from benchrigor.layout import Part, table
 from benchrigor.model import Code, Interference, Notice, SegmentProfile
-from benchrigor.model.interference import Composite, CompositeGroup, Light, SegmentGroup
 from benchrigor.model.notice import Severity
+from benchrigor.model.segments import Composite, CompositeGroup, Light, SegmentGroup
 from benchrigor.model.series import Floats
 from benchrigor.model.text import show_estimate
 from benchrigor.report.fact import (
@@ -89,7 +89,7 @@ def render_interference(
 
     Examples
     --------
-    >>> from benchrigor.model.interference import Light
+    >>> from benchrigor.model.segments import Light
     >>> interference = Interference(percent=2.0, measured_percent=1.0, light=Light.GREEN,
     ...     probability_high=0.05, unclustered_percent=0.0, continuous_percent=None,
     ...     above_median_percent=2.5, flagged_percent=3.0, n=400, duration_s=12.0)

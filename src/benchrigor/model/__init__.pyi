@@ -17,7 +17,6 @@ from benchrigor.model.decision import StopReason as StopReason
 from benchrigor.model.decision import Turn as Turn
 from benchrigor.model.decision import Width as Width
 from benchrigor.model.estimate import Estimate as Estimate
-from benchrigor.model.interference import Interference as Interference
 from benchrigor.model.machine import Capability as Capability
 from benchrigor.model.machine import Health as Health
 from benchrigor.model.machine import Pace as Pace
@@ -35,6 +34,7 @@ from benchrigor.model.readings import Round as Round
 from benchrigor.model.readings import RoundPlan as RoundPlan
 from benchrigor.model.readings import Selection as Selection
 from benchrigor.model.run import RunRecord as RunRecord
+from benchrigor.model.segments import Interference as Interference
 from benchrigor.model.segments import SegmentProfile as SegmentProfile
 from benchrigor.queues.data import PipelineStage as PipelineStage
 from benchrigor.queues.data import ServiceRate as ServiceRate

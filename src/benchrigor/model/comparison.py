@@ -105,7 +105,7 @@ class Comparison(Reported):
 
     _facts = "benchrigor.report.facts.comparison_facts:facts_of_comparison"
     _page = "benchrigor.report.facts.comparison_facts:line_of_comparison"
-    _sheet = "benchrigor.report.html.sheets:sheet_of_comparison"
+    _sheet = "benchrigor.report.sheets:sheet_of_comparison"
 
     statistic: str
     direction: Direction | None
@@ -168,7 +168,7 @@ class Family(Reported):
     """
 
     _facts = "benchrigor.report.facts.comparison_facts:facts_of_family"
-    _sheet = "benchrigor.report.html.sheets:sheet_of_family"
+    _sheet = "benchrigor.report.sheets:sheet_of_family"
 
     comparisons: Mapping[str, Comparison]
     adjusted: Mapping[str, float]
@@ -244,7 +244,7 @@ class SuiteComparison(Reported):
     """
 
     _facts = "benchrigor.report.tables:facts_of_suites"
-    _sheet = "benchrigor.report.html.sheets:sheet_of_suites"
+    _sheet = "benchrigor.report.sheets:sheet_of_suites"
 
     baseline: str
     names: tuple[str, ...]

@@ -74,7 +74,7 @@ class Sample(OneLine):
 class State(Reported):
     """Samples of one moment; see `Status` and `Health`."""
 
-    _facts = "benchrigor.report.doctor_text:facts_of_state"
+    _facts = "benchrigor.report.facts.machine_facts:facts_of_state"
 
     samples: tuple[Sample, ...]
     at: str

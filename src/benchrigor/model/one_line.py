@@ -38,7 +38,7 @@ class OneLine:
     def _repr_html_(self) -> str | None:
         if not self._sheet:
             return None
-        text: str = _called("benchrigor.report.html.pages:fragment_of", self)
+        text: str = _called("benchrigor.report.html:fragment_of", self)
         return text
 
     def _line(self) -> str:
@@ -62,7 +62,7 @@ class Reported(OneLine):
     __slots__ = ()
     _facts: ClassVar[str]
     _page: ClassVar[str] = "benchrigor.report.fact:page_of"
-    _sheet = "benchrigor.report.html.sheets:sheet_of_facts"
+    _sheet = "benchrigor.report.sheets:sheet_of_facts"
 
     def __str__(self) -> str:
         text: str = _called(self._page, self)

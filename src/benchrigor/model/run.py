@@ -18,13 +18,13 @@ from benchrigor.model import codec
 from benchrigor.model.analysis import Analysis
 from benchrigor.model.decision import Decision
 from benchrigor.model.estimate import Estimate
-from benchrigor.model.interference import Interference
 from benchrigor.model.machine import Capability
 from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Code, Notice
 from benchrigor.model.one_line import OneLine, Reported
 from benchrigor.model.options import Options
 from benchrigor.model.readings import Facts, Round, Selection, readings_of
+from benchrigor.model.segments import Interference
 from benchrigor.model.series import Floats
 from benchrigor.safe_text import hide_secrets
 from benchrigor.units import Direction, Quantity, many
@@ -173,7 +173,7 @@ class RunRecord(Reported):
 
     _facts = "benchrigor.report.facts.run_facts:facts_of_run"
     _page = "benchrigor.report.facts.number_facts:line_of"
-    _sheet = "benchrigor.report.html.sheets:sheet_of_run"
+    _sheet = "benchrigor.report.sheets:sheet_of_run"
 
     name: str
     options: Options

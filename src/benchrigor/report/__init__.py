@@ -10,7 +10,7 @@ __getattr__, __dir__ = lazy_names(
         "benchrigor.instrument.probe_report": "render_probes",
         "benchrigor.interference.report": "plot_interference render_interference",
         "facts.run_facts": "explain render",
-        "plots.trace_plot": "plot_trace plot_work",
+        "plots.run_plots": "plot_trace plot_work",
     },
 )
 __all__ = list(__dir__())

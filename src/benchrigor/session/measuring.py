@@ -347,7 +347,7 @@ class RunRecords(Reported, dict[str, RunRecord]):
     """
 
     _facts = "benchrigor.report.tables:facts_of_ranking"
-    _sheet = "benchrigor.report.html.sheets:sheet_of_ranking"
+    _sheet = "benchrigor.report.sheets:sheet_of_ranking"
 
     def _line(self) -> str:
         lines = map(str, self.values())

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import Analysis, Code, Interference, Notice, Round
-from benchrigor.model.interference import ELSEWHERE, KNOWN_FROM, Light
 from benchrigor.model.notice import Severity
+from benchrigor.model.segments import ELSEWHERE, KNOWN_FROM, Light
 from benchrigor.model.series import Floats
 from benchrigor.stats.interference.grouping import MIN_IN_GROUP
 from benchrigor.stats.interference.one_run import light_of, probability_high

@@ -14,7 +14,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "benchrigor.queues.fakes": "SyntheticStage",
         "benchrigor.workbench.planning.search": "SimulatedServer",
-        "benchrigor.workbench.pool.executors": "FakeExecutor",
+        "benchrigor.workbench.executors": "FakeExecutor",
         "fakes": (
             "ExponentialWarmUp FakeClock FakeMeter FakeSampler MemoryStore StepWarmUp"
             " SyntheticWorkload"

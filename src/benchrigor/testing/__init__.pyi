@@ -9,5 +9,5 @@ from benchrigor.testing.fakes import SyntheticWorkload as SyntheticWorkload
 from benchrigor.testing.injector import Injector as Injector
 from benchrigor.testing.injector import cpu_hog as cpu_hog
 from benchrigor.testing.injector import memory_hog as memory_hog
+from benchrigor.workbench.executors import FakeExecutor as FakeExecutor
 from benchrigor.workbench.planning.search import SimulatedServer as SimulatedServer
-from benchrigor.workbench.pool.executors import FakeExecutor as FakeExecutor

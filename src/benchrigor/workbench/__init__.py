@@ -14,7 +14,7 @@ __getattr__, __dir__ = lazy_names(
         "planning.best_choice": "BestChoice",
         "planning.search": "PeakSearch",
         "planning.surface_map": "SurfaceMap",
-        "surfaces.samples": "Factor",
+        "designs": "Factor",
     },
 )
 __all__ = list(__dir__())

@@ -19,7 +19,7 @@ from benchrigor.errors import BenchrigorError
 from benchrigor.model import Analysis, Decision, Round, RoundPlan, RunRecord, StopReason, codec
 from benchrigor.model.analysis import Kind
 from benchrigor.protocols import Store
-from benchrigor.workbench.pool.on_host import Outcome
+from benchrigor.workbench.on_host import Outcome
 
 A = ParamSpec("A")
 Submit = Callable[[Any], Future[Outcome]]

@@ -24,19 +24,19 @@ from benchrigor.report.fact import Depth, page_of_facts
 from benchrigor.storage import Journal
 from benchrigor.units import show_duration
 from benchrigor.workbench.campaign import telling_what_was_cut
+from benchrigor.workbench.designs import MapSample, Measured, Space
 from benchrigor.workbench.maps import choice_run, map_file, map_report, map_run
 from benchrigor.workbench.maps.choice_run import ChoiceRun, measure_choice
 from benchrigor.workbench.maps.map_file import MapFile
 from benchrigor.workbench.maps.map_run import MapRun, measure_map
 from benchrigor.workbench.maps.responses import metrics_of, name_of, options_at
+from benchrigor.workbench.models import load_models
 from benchrigor.workbench.picture import plot_map
 from benchrigor.workbench.planning.best_choice import BEST, EQUIVALENT, Choice
 from benchrigor.workbench.planning.search import expected_costs, wrong_budget
 from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.report import trial_line
-from benchrigor.workbench.surfaces.models import load_models
-from benchrigor.workbench.surfaces.samples import MapSample, Measured, Space
-from benchrigor.workbench.surfaces.surface import MapSummary, Surface
+from benchrigor.workbench.surface import MapSummary, Surface
 from benchrigor.workloads.named_functions import imported
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from benchrigor.workbench.data import (
 )
 from benchrigor.workbench.loadgen.senders import Senders
 from benchrigor.workbench.planning.search import PeakSearch
-from benchrigor.workbench.pool.pool import HostTable, Pool, executor_for
+from benchrigor.workbench.pool import HostTable, Pool, executor_for
 from benchrigor.workbench.settings import ADAPTIVE, LOADS, SENDING
 from benchrigor.workloads import Pick
 from benchrigor.workloads.named_functions import imported

@@ -46,7 +46,7 @@ from benchrigor.workbench.peak_run import PeakRun, Prepared
 from benchrigor.workbench.picture import plot_peak
 from benchrigor.workbench.planning.published_search import plan_runlength
 from benchrigor.workbench.planning.search import PeakSearch, expected_costs, wrong_budget
-from benchrigor.workbench.pool.pool import hosts_of, prefix_of
+from benchrigor.workbench.pool import hosts_of, prefix_of
 from benchrigor.workbench.report import explain_peak, facts_of_peak, trial_line
 from benchrigor.workbench.settings import HOSTS, LOAD, SEARCH, SENDING
 from benchrigor.workloads import Pick

@@ -36,8 +36,8 @@ from benchrigor.report.plots.drawing import (
 from benchrigor.report.plots.trace import Ruler
 from benchrigor.safe_text import page
 from benchrigor.units import Scale, percent, scale_for, shortened, show_value
-from benchrigor.workbench.surfaces.samples import Factor, Level, Measured, show_point, spread
-from benchrigor.workbench.surfaces.surface import Best, Surface
+from benchrigor.workbench.designs import Factor, Level, Measured, show_point, spread
+from benchrigor.workbench.surface import Best, Surface
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,16 +9,16 @@ from functools import partial
 from benchrigor.model import RunRecord
 from benchrigor.model.text import show_estimate
 from benchrigor.report.fact import Fact
-from benchrigor.report.html.sheet import DOUBTFUL, GOOD, Picture, Sheet, chapters_of
+from benchrigor.report.html import DOUBTFUL, GOOD, Picture, Sheet, chapters_of
 from benchrigor.workbench.data import PeakRate
+from benchrigor.workbench.designs import show_point
 from benchrigor.workbench.maps import map_report, map_run
 from benchrigor.workbench.maps.choice_run import choice_in
 from benchrigor.workbench.peak_run import peak_of
 from benchrigor.workbench.picture import plot_map, plot_peak
 from benchrigor.workbench.planning.best_choice import Choice
 from benchrigor.workbench.report import facts_of_peak
-from benchrigor.workbench.surfaces.samples import show_point
-from benchrigor.workbench.surfaces.surface import Surface
+from benchrigor.workbench.surface import Surface
 
 
 def sheet_of_peak(peak: PeakRate, name: str = "the server") -> Sheet:

@@ -20,10 +20,10 @@ from benchrigor.model import Code, Comparison, Notice, RunRecord, Verdict
 from benchrigor.model.comparison import Ranked
 from benchrigor.model.notice import Finding, Fitness
 from benchrigor.report import plot_trace, plot_work, render
-from benchrigor.report.doctor_text import render_findings
 from benchrigor.report.fact import page_of, page_of_facts
+from benchrigor.report.facts.machine_facts import render_findings
 from benchrigor.report.tables import facts_of_commands
-from benchrigor.report.writers.formats import write_records
+from benchrigor.report.writers import write_records
 from benchrigor.session.pairs.ranking import Ranking
 from benchrigor.testing import FakeClock
 from benchrigor.units import Direction

@@ -15,11 +15,11 @@ from tests.texts.rendering import run
 
 from benchrigor import Limit, LoadTrial
 from benchrigor.testing import FakeExecutor
+from benchrigor.workbench.executors import LocalExecutor
 from benchrigor.workbench.loadgen import HttpRequest, HttpRequests, LoadCommand, OpenLoop
 from benchrigor.workbench.maps.life_cycle import LifeCycle, Server
-from benchrigor.workbench.pool.executors import LocalExecutor
-from benchrigor.workbench.pool.on_host import HostLock, Job, Outcome, Token
-from benchrigor.workbench.pool.pool import Pool
+from benchrigor.workbench.on_host import HostLock, Job, Outcome, Token
+from benchrigor.workbench.pool import Pool
 from benchrigor.workloads import Pick
 
 TRIAL = LoadTrial(id=0, load=200.0, duration_s=30.0)

@@ -18,9 +18,9 @@ from tests.texts.rendering import run
 from benchrigor.report.fact import Depth, page_of_facts
 from benchrigor.storage import Journal
 from benchrigor.workbench import Factor, SurfaceMap
+from benchrigor.workbench.designs import MapSample, Measured
 from benchrigor.workbench.maps.map_report import facts_of_map, progress_line
-from benchrigor.workbench.surfaces.samples import MapSample, Measured
-from benchrigor.workbench.surfaces.surface import Surface
+from benchrigor.workbench.surface import Surface
 
 GOOD = """\
 budget = "2h"

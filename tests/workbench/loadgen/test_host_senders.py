@@ -16,8 +16,8 @@ from benchrigor.testing import FakeExecutor
 from benchrigor.workbench import PeakSearch
 from benchrigor.workbench.loadgen import HostSenders, HttpRequest, HttpRequests, OpenLoop
 from benchrigor.workbench.loadgen.senders import send_part
-from benchrigor.workbench.pool.on_host import HostBusy, Job, Outcome
-from benchrigor.workbench.pool.pool import Pool
+from benchrigor.workbench.on_host import HostBusy, Job, Outcome
+from benchrigor.workbench.pool import Pool
 
 REQUESTS = HttpRequests(kinds=[HttpRequest(url="http://127.0.0.1:9/")])
 

@@ -14,7 +14,7 @@ from benchrigor import LoadResult, LoadTrial
 from benchrigor.errors import WorkloadFailed
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeExecutor, SimulatedServer
-from benchrigor.workbench.pool.on_host import Job, Outcome
+from benchrigor.workbench.on_host import Job, Outcome
 
 ANSWERS = """
 import os, time

@@ -21,7 +21,7 @@ from known_maps import known
 
 from benchrigor.model import Code
 from benchrigor.workbench.loadgen import HttpRequest, HttpRequests
-from benchrigor.workbench.pool.on_host import Job, Outcome
+from benchrigor.workbench.on_host import Job, Outcome
 
 THREADS = '[factors.threads]\nlevels = [1, 2, 4, 8]\nscale = "log2"\n'
 FEW = "[factors.threads]\nlevels = [1, 2]\n"
@@ -70,7 +70,7 @@ def test_nothing_finished_is_repeated_when_the_controller_is_killed(cli, folder)
 def test_a_map_on_workers_of_dask(folder, monkeypatch):
     distributed = pytest.importorskip("distributed")
     for name in ("_ANSWER_S", "_GONE_S"):
-        monkeypatch.setattr(f"benchrigor.workbench.pool.executors.{name}", 300.0)
+        monkeypatch.setattr(f"benchrigor.workbench.executors.{name}", 300.0)
     own = {"n_workers": 2, "threads_per_worker": 1, "resources": {"host": 1}, "processes": False}
     with distributed.LocalCluster(protocol="tcp", dashboard_address=":0", **own) as cluster:
         hosts = f'[hosts]\nscheduler = "{cluster.scheduler_address}"\ncwd = "{folder.path}"\n'

@@ -16,10 +16,9 @@ import pytest
 from signalled import until
 
 from benchrigor.errors import InvalidInput, MissingExtra
-from benchrigor.workbench.pool import executors
-from benchrigor.workbench.pool.executors import DaskExecutor
-from benchrigor.workbench.pool.on_host import Job, Token
-from benchrigor.workbench.pool.pool import Pool
+from benchrigor.workbench.executors import DaskExecutor
+from benchrigor.workbench.on_host import Job, Token
+from benchrigor.workbench.pool import Pool, executors
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -102,7 +101,7 @@ def test_hosts_without_a_worker_are_refused_all_at_once(
     with pytest.raises(InvalidInput) as error:
         DaskExecutor(cluster.scheduler_address, hosts=["elm", "0", "oak"])
     assert len(error.value.problems) == 2
-    monkeypatch.setattr("benchrigor.workbench.pool.executors._ANSWER_S", 0.5)
+    monkeypatch.setattr("benchrigor.workbench.executors._ANSWER_S", 0.5)
     with pytest.raises(InvalidInput):
         DaskExecutor("tcp://127.0.0.1:9")  # no scheduler
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchrigor.errors import WorkloadFailed
-from benchrigor.workbench.pool.on_host import HostBusy, HostLock, Token
+from benchrigor.workbench.on_host import HostBusy, HostLock, Token
 
 MakeLock = Callable[..., HostLock]
 

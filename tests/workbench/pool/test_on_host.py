@@ -12,9 +12,8 @@ from typing import Any
 import psutil
 import pytest
 
-from benchrigor.workbench.pool import on_host
-from benchrigor.workbench.pool.executors import LocalExecutor
-from benchrigor.workbench.pool.on_host import (
+from benchrigor.workbench.executors import LocalExecutor
+from benchrigor.workbench.on_host import (
     HostBusy,
     HostLock,
     Job,
@@ -22,7 +21,7 @@ from benchrigor.workbench.pool.on_host import (
     Token,
     carry_out_job,
 )
-from benchrigor.workbench.pool.pool import Pool
+from benchrigor.workbench.pool import Pool, on_host
 
 SHELL = "subprocess:getoutput"
 MINE, OTHER = Token(owner="a", number=5), Token(owner="b", number=1)
@@ -171,7 +170,7 @@ def test_a_job_that_does_not_end_in_time_is_lost_although_it_gives_signs_of_life
 ) -> None:
     """It says that it has begun, reads its job, and gives signs of life for ever."""
     said = "echo begun; read job; while :; do echo; sleep 0.05; done"
-    monkeypatch.setattr("benchrigor.workbench.pool.executors._GRACE_S", 0.01)
+    monkeypatch.setattr("benchrigor.workbench.executors._GRACE_S", 0.01)
     job = replace(job_of("builtins:dict", tmp_path), limit_s=0.05)
     assert run(job, "sh", "-c", said).kind == "lost"
 
@@ -180,7 +179,7 @@ def test_a_job_that_does_not_end_in_time_is_lost_although_it_gives_signs_of_life
 def test_a_long_job_that_nobody_reads_is_lost_in_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
 ) -> None:
-    monkeypatch.setattr("benchrigor.workbench.pool.executors._GRACE_S", 0.01)
+    monkeypatch.setattr("benchrigor.workbench.executors._GRACE_S", 0.01)
     job = replace(job_of("builtins:dict", tmp_path, x="x" * 200_000), limit_s=0.05)
     outcome = run(job, "sh", "-c", f"{said}exec sleep 30")
     assert (outcome.kind, "within" in outcome.failure) == ("lost", True)
@@ -190,7 +189,7 @@ def test_a_long_job_that_nobody_reads_is_lost_in_time(
 def test_a_process_without_an_outcome_is_lost_also_if_it_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, code: int
 ) -> None:
-    monkeypatch.setattr("benchrigor.workbench.pool.executors._GRACE_S", 2.0 if code > 0 else 0.01)
+    monkeypatch.setattr("benchrigor.workbench.executors._GRACE_S", 2.0 if code > 0 else 0.01)
     outcome = run(job_of("builtins:dict", tmp_path), "sh", "-c", said)
     assert (outcome.kind, f"ended with {code}" in outcome.failure) == ("lost", True)
 

@@ -11,8 +11,8 @@ from signalled import until
 
 from benchrigor.errors import WorkloadFailed
 from benchrigor.testing import FakeExecutor
-from benchrigor.workbench.pool.on_host import FREE, HOLD, HostBusy, Job, Outcome
-from benchrigor.workbench.pool.pool import Pool
+from benchrigor.workbench.on_host import FREE, HOLD, HostBusy, Job, Outcome
+from benchrigor.workbench.pool import Pool
 
 CALL = "builtins:dict"
 
@@ -64,7 +64,7 @@ def test_a_gang_does_not_starve_and_what_it_waits_for_stays_held(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Later jobs do not take hosts that it may need."""
-    monkeypatch.setattr("benchrigor.workbench.pool.on_host.BEAT_S", 0.02)
+    monkeypatch.setattr("benchrigor.workbench.on_host.BEAT_S", 0.02)
     executor, begun, going_on = Holding(["elm", "oak"]), [], threading.Event()
 
     def instead(job: Job) -> None:
@@ -93,8 +93,8 @@ def test_a_gang_does_not_starve_and_what_it_waits_for_stays_held(
 def test_a_host_that_is_being_held_at_the_end_is_freed_after_that(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("benchrigor.workbench.pool.on_host.BEAT_S", 0.02)
-    monkeypatch.setattr("benchrigor.workbench.pool.pool._LOOK_S", 0.02)
+    monkeypatch.setattr("benchrigor.workbench.on_host.BEAT_S", 0.02)
+    monkeypatch.setattr("benchrigor.workbench.pool._LOOK_S", 0.02)
     holding, ended = threading.Event(), []
 
     class Slow(FakeExecutor):
@@ -169,7 +169,7 @@ def test_a_host_that_is_lost_while_it_is_held_is_the_one_that_the_job_avoids() -
 @pytest.mark.parametrize("within", [None, 7])
 def test_hosts_that_have_no_job_stay_held(monkeypatch: pytest.MonkeyPatch, within: int) -> None:
     """Those that have had one; within a lease also those that will."""
-    monkeypatch.setattr("benchrigor.workbench.pool.on_host.BEAT_S", 0.02)
+    monkeypatch.setattr("benchrigor.workbench.on_host.BEAT_S", 0.02)
     executor = Holding(["elm", "oak"])
     with Pool(executor, owner="a", within=within) as pool:
         if within is None:
@@ -182,7 +182,7 @@ def test_hosts_that_have_no_job_stay_held(monkeypatch: pytest.MonkeyPatch, withi
 
 
 def test_a_host_that_has_a_job_is_held_by_that_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchrigor.workbench.pool.on_host.BEAT_S", 0.02)
+    monkeypatch.setattr("benchrigor.workbench.on_host.BEAT_S", 0.02)
     executor = Holding(["elm", "oak"])
     with Pool(executor, owner="a") as pool:
         pool.submit(CALL, {}, n_hosts=2).result()

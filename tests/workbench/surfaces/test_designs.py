@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchrigor.errors import MissingExtra
-from benchrigor.workbench import Factor, SurfaceMap
-from benchrigor.workbench.surfaces import designs
+from benchrigor.workbench import Factor, SurfaceMap, designs
 
 DISKS = Factor("disks", levels=[1, 2, 3, 4])
 DAEMONS = Factor("daemons", levels=[1, 2, 4, 8, 16, 32, 64, 100], scale="log2")

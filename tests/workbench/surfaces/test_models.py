@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchrigor.workbench import Factor, SurfaceMap
-from benchrigor.workbench.surfaces.models import fit_gaussian_process, fit_quadratic
+from benchrigor.workbench.models import fit_gaussian_process, fit_quadratic
 
 FITS = (fit_quadratic, fit_gaussian_process)
 SPACE = SurfaceMap([Factor("x", levels=range(6)), Factor("y", levels=range(4))]).space

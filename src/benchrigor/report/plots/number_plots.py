@@ -1,9 +1,9 @@
-"""Pictures of how sure a number is: the readings around it, and how its interval became narrow."""
+"""Pictures of how sure numbers are: their readings, how intervals narrowed, many comparisons."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,19 +11,25 @@ import numpy as np
 
 from benchrigor.model import Analysis, Estimate, Metric, Options, RunRecord
 from benchrigor.model.analysis import Kind
+from benchrigor.model.comparison import Comparison, Verdict, worst_first
 from benchrigor.model.series import Floats
 from benchrigor.report.plots.drawing import (
+    BAD,
     CHANGE,
+    FRAME,
+    GOOD,
     INK,
     NUMBER,
     PALE,
     SMALL,
+    UNKNOWN,
     beside,
     name_axes,
     new_axes,
     ticks,
 )
 from benchrigor.report.plots.trace import Ruler
+from benchrigor.safe_text import escaped
 from benchrigor.session.replays import recording_of
 from benchrigor.stats.readings.asked_readings import Readings, wanted_half_width
 from benchrigor.stats.readings.work_rounds import ByWork
@@ -31,6 +37,7 @@ from benchrigor.units import counted, percent, scale_for, shortened, show_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
 
 _FAR = 0.005  # share of the readings on either side that the histogram leaves out
 _MOST_BINS = 80
@@ -170,3 +177,74 @@ def _ruler(metric: Metric, typical: float) -> Ruler:
     scale, name = scale_for(typical, metric.unit), metric.name
     shown = f"{name} ({scale.name})" if scale.name else name
     return Ruler(name=shortened(shown, _NAME), scale=scale)
+
+
+_COLORS = {Verdict.BETTER: GOOD, Verdict.WORSE: BAD, Verdict.EQUIVALENT: UNKNOWN}
+_ROW, _AROUND = 0.22, 0.9  # inches of a row, and of the frame around them
+_NAME = 36  # characters
+_FARTHEST = 8.0  # an interval that is this many times wider than most is cut at the edge
+
+
+def plot_forest(comparisons: Mapping[str, Comparison], verdicts: Mapping[str, Verdict]) -> Axes:
+    """Draw the change of each comparison with its interval, the worst first.
+
+    A dot is a ratio, the candidate over the baseline, and its line the interval. Changes within the
+    shaded margin do not matter. Intervals that go on beyond the axes end in an arrow.
+
+    Parameters
+    ----------
+    comparisons
+        By name; those without a ratio are left out.
+    verdicts
+        By name, as a family gives them.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Changes in per cent across, a row for each comparison.
+
+    Raises
+    ------
+    MissingExtra
+        Without matplotlib, which comes with ``pip install 'benchrigor[report]'``.
+    """
+    names = [name for name in worst_first(comparisons, verdicts) if comparisons[name].ratio]
+    axes = new_axes(8.0, _AROUND + _ROW * max(len(names), 2))
+    ratios = [ratio for name in names if (ratio := comparisons[name].ratio) is not None]
+    value, low, high = (
+        100.0 * (np.array([getattr(ratio, end) for ratio in ratios]) - 1.0)
+        for end in ("value", "low", "high")
+    )
+    margin = max(comparisons[name].margin for name in names)
+    within = (100.0 * (1.0 / (1.0 + margin) - 1.0), 100.0 * margin)
+    left, right = _range(value, low, high, within)
+    axes.axvspan(*within, color=FRAME, alpha=0.3, linewidth=0.0, label="margin")
+    axes.axvline(0.0, color=FRAME, linewidth=0.8, zorder=0.5)
+    rows = np.arange(len(names))
+    colors = [_COLORS.get(verdicts[name], NUMBER) for name in names]
+    ends = np.maximum(low, left), np.minimum(high, right)
+    axes.hlines(rows, *ends, colors=colors, linewidth=2.0, label="interval")
+    style: dict[str, Any] = {"s": 22.0, "zorder": 3.0, "clip_on": True, "label": "ratio"}
+    axes.scatter(value, rows, c=colors, **style)
+    for marker, edge, beyond in (("<", left, low < left), (">", right, high > right)):
+        axes.scatter(np.full(beyond.sum(), edge), rows[beyond], marker=marker, c=FRAME, s=16.0)
+    for row, name in enumerate(names):
+        height = 1.0 - (row + 0.5) / max(len(names), 2)
+        beside(axes, comparisons[name].show_change(), height, va="center", color=colors[row])
+    axes.set_xlim(left, right)
+    axes.set_ylim(max(len(names), 2) - 0.5, -0.5)
+    shown = [escaped(shortened(name, _NAME)) for name in names]
+    name_axes(axes, "change of the candidate from the baseline (%)", "")
+    axes.set_yticks(rows, shown, parse_math=False, fontsize=SMALL, color=INK)
+    axes.tick_params(axis="y", length=0.0)
+    axes.xaxis.set_major_formatter(lambda change, _: percent(change / 100.0).removesuffix("%"))
+    return axes
+
+
+def _range(value: Any, low: Any, high: Any, within: tuple[float, float]) -> tuple[float, float]:
+    """Return the range of changes that is shown: all but intervals far wider than most."""
+    reach = _FARTHEST * float(np.median(np.minimum(high, 1e6) - np.maximum(low, -100.0))) or 1.0
+    left = min(within[0], float(np.maximum(low, value - reach).min()))
+    right = max(within[1], float(np.minimum(high, value + reach).max()))
+    room = 0.04 * (right - left)
+    return left - room, right + room

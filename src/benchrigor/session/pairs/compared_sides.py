@@ -13,9 +13,9 @@ import numpy.typing as npt
 from benchrigor.errors import InvalidInput, NotComparable, NotEstimable
 from benchrigor.model import Analysis, Code, Estimate, Notice, Options, Pace, RunRecord
 from benchrigor.model.checks import attempt, refuse
-from benchrigor.model.interference import Light
 from benchrigor.model.notice import Evidence, weakening
 from benchrigor.model.run import FILE, PROCESSES
+from benchrigor.model.segments import Light
 from benchrigor.model.text import is_broken_off, refusal_of, say_end
 from benchrigor.session.red_rounds import is_disturbed
 from benchrigor.session.replays import asked_anew, is_bare, recording_of

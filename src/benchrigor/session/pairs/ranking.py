@@ -9,7 +9,7 @@ from functools import cache, partial
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Comparison, Notice, RunRecord
 from benchrigor.model.comparison import Ranked
-from benchrigor.model.interference import Light
+from benchrigor.model.segments import Light
 from benchrigor.session.pairs.ratio import compare_in_turn, shared_rounds
 from benchrigor.session.red_rounds import report_stops
 from benchrigor.stats.comparison.two_sample import in_places

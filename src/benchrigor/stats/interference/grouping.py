@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import SegmentProfile
-from benchrigor.model.interference import SegmentGroup
+from benchrigor.model.segments import SegmentGroup
 from benchrigor.model.series import Floats, Ints
 
 _MADS = 4.0

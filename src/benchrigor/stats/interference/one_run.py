@@ -18,7 +18,7 @@ import scipy
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Interference, Notice, SegmentProfile
 from benchrigor.model.checks import refuse
-from benchrigor.model.interference import Light
+from benchrigor.model.segments import Light
 from benchrigor.model.series import Floats, Ints, as_series, short
 from benchrigor.stats.interference.grouping import (
     MIN_IN_GROUP,

@@ -33,8 +33,8 @@ from benchrigor.workbench.loadgen.sending import (
     merge,
     send_requests,
 )
-from benchrigor.workbench.pool.on_host import LOST, Outcome
-from benchrigor.workbench.pool.pool import Pool
+from benchrigor.workbench.on_host import LOST, Outcome
+from benchrigor.workbench.pool import Pool
 from benchrigor.workloads.processes.kinship import kill_when_closed
 
 _LEAD_S = 0.1  # until the first time, once several processes are ready

@@ -14,13 +14,13 @@ from benchrigor.model.one_line import OneLine
 from benchrigor.protocols import Store
 from benchrigor.storage import Journal
 from benchrigor.workbench.campaign import Campaign, Carried, fact_in, round_of
+from benchrigor.workbench.designs import MapSample
 from benchrigor.workbench.maps.map_file import MapFile, PeakResponse, map_of
 from benchrigor.workbench.maps.map_run import Began, found_in, on_hosts, surface_of
 from benchrigor.workbench.maps.responses import metric_of
+from benchrigor.workbench.on_host import FAILED, Outcome
 from benchrigor.workbench.planning.best_choice import UNDECIDED, BestChoice, Choice, HostTurn
-from benchrigor.workbench.pool.on_host import FAILED, Outcome
-from benchrigor.workbench.pool.pool import executor_for
-from benchrigor.workbench.surfaces.samples import MapSample
+from benchrigor.workbench.pool import executor_for
 
 KIND_OF_CHOICES = "choice"  # the kind of the subject of such a run
 OF_MAP = "map"  # the run of its map, in the subject of a choice

@@ -22,9 +22,9 @@ from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.one_line import OneLine
 from benchrigor.safe_text import escaped, hide_secrets
 from benchrigor.units import show_duration
+from benchrigor.workbench.designs import Point, Space, fill_places, places_in
 from benchrigor.workbench.loadgen.sending import A_URL, is_url
 from benchrigor.workbench.settings import STEPS
-from benchrigor.workbench.surfaces.samples import Point, Space, fill_places, places_in
 from benchrigor.workloads.processes.command_line import CommandLine
 from benchrigor.workloads.processes.running import Running, last_lines, shown, wrong_exit
 

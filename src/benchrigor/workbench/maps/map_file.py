@@ -20,14 +20,13 @@ from benchrigor.settings import Setting
 from benchrigor.units import Direction
 from benchrigor.workbench import settings
 from benchrigor.workbench.data import Limit, limit_of, limit_of_good
+from benchrigor.workbench.designs import Factor, Point, Space, fill_places, places_in, wrong_samples
 from benchrigor.workbench.loadgen.load_command import LoadCommand
 from benchrigor.workbench.loadgen.sending import REQUEST, HttpRequest
 from benchrigor.workbench.maps.life_cycle import COMMANDS, LifeCycle
 from benchrigor.workbench.planning.search import PeakSearch
 from benchrigor.workbench.planning.surface_map import D_OPTIMAL
-from benchrigor.workbench.pool.pool import HostTable, read_hosts
-from benchrigor.workbench.surfaces.designs import wrong_samples
-from benchrigor.workbench.surfaces.samples import Factor, Point, Space, fill_places, places_in
+from benchrigor.workbench.pool import HostTable, read_hosts
 from benchrigor.workloads.named_functions import names_function
 from benchrigor.workloads.processes.picking import Pick
 

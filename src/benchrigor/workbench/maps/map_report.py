@@ -26,6 +26,7 @@ from benchrigor.report.fact import (
 )
 from benchrigor.safe_text import escaped
 from benchrigor.units import counted, many, percent, show_duration, show_value
+from benchrigor.workbench.designs import MapSample, Measured, Point, Space, show_point, snake
 from benchrigor.workbench.maps.choice_run import TurnDone, turns_of
 from benchrigor.workbench.maps.life_cycle import StepDone
 from benchrigor.workbench.maps.map_file import MapFile
@@ -34,9 +35,7 @@ from benchrigor.workbench.maps.responses import metric_of
 from benchrigor.workbench.planning.best_choice import BEST, EQUIVALENT, Choice
 from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.settings import ADAPTIVE
-from benchrigor.workbench.surfaces.designs import snake
-from benchrigor.workbench.surfaces.samples import MapSample, Measured, Point, Space, show_point
-from benchrigor.workbench.surfaces.surface import Crossover, MapSummary
+from benchrigor.workbench.surface import Crossover, MapSummary
 
 _FEW = 3  # items in a row of a page without details
 _MOST_PLANNED = 20  # samples that a plan lists

@@ -20,15 +20,15 @@ from benchrigor.protocols import Store
 from benchrigor.storage import Journal
 from benchrigor.workbench.campaign import Campaign, fact_in, here, round_of
 from benchrigor.workbench.data import PeakRate, Trial
+from benchrigor.workbench.designs import MapSample, Measured, Space, fill_places
 from benchrigor.workbench.loadgen import HostSenders
 from benchrigor.workbench.maps.life_cycle import StepDone
 from benchrigor.workbench.maps.map_file import MapFile, map_of
 from benchrigor.workbench.maps.responses import SAMPLE, Found, Samples, metrics_of
+from benchrigor.workbench.on_host import Outcome, UnfitHost
 from benchrigor.workbench.planning.surface_map import SurfaceMap
-from benchrigor.workbench.pool.on_host import Outcome, UnfitHost
-from benchrigor.workbench.pool.pool import Pool, executor_for
-from benchrigor.workbench.surfaces.samples import MapSample, Measured, Space, fill_places
-from benchrigor.workbench.surfaces.surface import MapSummary, Surface, fit_surface
+from benchrigor.workbench.pool import Pool, executor_for
+from benchrigor.workbench.surface import MapSummary, Surface, fit_surface
 
 KIND_OF_MAPS = "map"  # the kind of the subject of such a run
 STEPS = "steps"  # the fact with the steps of its server

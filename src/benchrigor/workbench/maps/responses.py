@@ -36,13 +36,7 @@ from benchrigor.stats.interference.one_run import RED_ABOVE
 from benchrigor.storage.user_settings import TIME, picked_metrics, time_metric
 from benchrigor.workbench import peak_run
 from benchrigor.workbench.data import PeakRate, PeakStatus, Trial, estimate_of
-from benchrigor.workbench.loadgen.senders import Senders
-from benchrigor.workbench.maps.life_cycle import Server, StepDone, same_configuration
-from benchrigor.workbench.maps.map_file import VALUE, MapFile, MetricResponse, PeakResponse
-from benchrigor.workbench.peak_run import PeakRun
-from benchrigor.workbench.planning.search import PeakSearch
-from benchrigor.workbench.settings import ADAPTIVE, LOADS
-from benchrigor.workbench.surfaces.samples import (
+from benchrigor.workbench.designs import (
     MapSample,
     Measured,
     Point,
@@ -52,6 +46,12 @@ from benchrigor.workbench.surfaces.samples import (
     read_answer,
     show_point,
 )
+from benchrigor.workbench.loadgen.senders import Senders
+from benchrigor.workbench.maps.life_cycle import Server, StepDone, same_configuration
+from benchrigor.workbench.maps.map_file import VALUE, MapFile, MetricResponse, PeakResponse
+from benchrigor.workbench.peak_run import PeakRun
+from benchrigor.workbench.planning.search import PeakSearch
+from benchrigor.workbench.settings import ADAPTIVE, LOADS
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.named_functions import imported
 from benchrigor.workloads.processes.own_signals import measuring

@@ -15,15 +15,15 @@ from benchrigor.model.checks import attempt, listed, refuse, wrong_number, wrong
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import Floats, short
 from benchrigor.stats.series.interval import StandardError, exponential, student_t, t_interval
-from benchrigor.workbench.planning.steps import AskedPlans
-from benchrigor.workbench.settings import CHOICE, wrong_hosts
-from benchrigor.workbench.surfaces.samples import (
+from benchrigor.workbench.designs import (
     Answer,
     Point,
     read_answer,
     relative_error,
     show_point,
 )
+from benchrigor.workbench.planning.steps import AskedPlans
+from benchrigor.workbench.settings import CHOICE, wrong_hosts
 
 BEST, EQUIVALENT, UNDECIDED = "best", "equivalent", "undecided"
 ANY_HOST, THESE_HOSTS = "hosts like these", "these hosts only"

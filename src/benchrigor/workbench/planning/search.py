@@ -26,9 +26,8 @@ from benchrigor.workbench.data import (
     Trial,
 )
 from benchrigor.workbench.planning import adaptive_search, steps
-from benchrigor.workbench.planning.judging import Judge
 from benchrigor.workbench.planning.published_search import published_policy
-from benchrigor.workbench.planning.steps import AskedPlans, Ending, Step
+from benchrigor.workbench.planning.steps import AskedPlans, Ending, Judge, Step
 from benchrigor.workbench.settings import ADAPTIVE, GOAL
 
 RATE = "req/s"  # unit of loads by which counts of requests are checked

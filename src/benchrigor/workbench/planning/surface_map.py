@@ -20,11 +20,8 @@ from benchrigor.model.checks import (
     wrong_values,
 )
 from benchrigor.model.series import Floats
-from benchrigor.workbench.planning.steps import AskedPlans
-from benchrigor.workbench.settings import ADAPTIVE, MAP
-from benchrigor.workbench.surfaces import designs
-from benchrigor.workbench.surfaces.models import AUTO
-from benchrigor.workbench.surfaces.samples import (
+from benchrigor.workbench import designs
+from benchrigor.workbench.designs import (
     Answer,
     Factor,
     Level,
@@ -34,7 +31,10 @@ from benchrigor.workbench.surfaces.samples import (
     Space,
     read_answer,
 )
-from benchrigor.workbench.surfaces.surface import OPTIONS, Surface, fit_surface
+from benchrigor.workbench.models import AUTO
+from benchrigor.workbench.planning.steps import AskedPlans
+from benchrigor.workbench.settings import ADAPTIVE, MAP
+from benchrigor.workbench.surface import OPTIONS, Surface, fit_surface
 
 D_OPTIMAL, FULL = "d-optimal", "full"
 RESPONSE = "response"  # the name of an answer without one

@@ -24,10 +24,9 @@ from benchrigor.stats.series.interval import (
     t_interval,
 )
 from benchrigor.units import Direction
+from benchrigor.workbench import models
 from benchrigor.workbench.data import estimate_of
-from benchrigor.workbench.surfaces import models
-from benchrigor.workbench.surfaces.models import GaussianProcess, Quadratic, ResponseFit
-from benchrigor.workbench.surfaces.samples import (
+from benchrigor.workbench.designs import (
     Factor,
     Measured,
     Point,
@@ -36,6 +35,7 @@ from benchrigor.workbench.surfaces.samples import (
     spread,
     weak_samples,
 )
+from benchrigor.workbench.models import GaussianProcess, Quadratic, ResponseFit
 
 _DRAWS, _MOST_POINTS, _STEPS = 4000, 500, 65
 _LARGEST_LOG = 700.0  # its exponential is still a double
@@ -584,8 +584,8 @@ def fit_surface(
 
     Examples
     --------
-    >>> from benchrigor.workbench.surfaces.samples import Factor
-    >>> from benchrigor.workbench.surfaces.samples import MapSample
+    >>> from benchrigor.workbench.designs import Factor
+    >>> from benchrigor.workbench.designs import MapSample
     >>> space = Space([Factor("threads", levels=[1, 2, 4, 8, 16, 32], scale="log2")])
     >>> def known(rate):
     ...     return Estimate(value=rate, low=0.98 * rate, high=1.02 * rate, confidence=0.95, n=10,

@@ -1,4 +1,4 @@
-"""Runs one job on a host, alone, as ``python -m benchrigor.workbench.pool.on_host``.
+"""Runs one job on a host, alone, as ``python -m benchrigor.workbench.on_host``.
 
 It prints a line when it has begun. Then it reads the job as a line of JSON from standard input, and
 writes the outcome as a line to standard output. Until then it writes an empty line now and then as
@@ -46,8 +46,8 @@ except ImportError:  # Windows
 KINDS = ("done", "failed", "refused", "lost", "busy", "late")
 DONE, FAILED, REFUSED, LOST, BUSY, LATE = KINDS
 BEGUN = b"begun"  # the first line of output
-FREE = "benchrigor.workbench.pool.on_host:free"
-HOLD = "benchrigor.workbench.pool.on_host:hold"
+FREE = "benchrigor.workbench.on_host:free"
+HOLD = "benchrigor.workbench.on_host:hold"
 _FOREIGN = 0.5  # processors that others may use during a job
 _LOOK_S = 0.2  # the time to measure the load of others, before and after a job
 _PATIENCE_S = 10.0  # for others to end before a job
@@ -475,4 +475,4 @@ def hold() -> None:
 
 if __name__ == "__main__":
     # The names of the module itself, which jobs import: its exceptions must be the same.
-    import_module("benchrigor.workbench.pool.on_host").main()
+    import_module("benchrigor.workbench.on_host").main()

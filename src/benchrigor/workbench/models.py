@@ -17,7 +17,7 @@ from benchrigor.errors import MissingExtra
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.series import Floats
 from benchrigor.stats.wps.hc3 import Regression, least_squares
-from benchrigor.workbench.surfaces.samples import Measured, Point, Space, relative_error
+from benchrigor.workbench.designs import Measured, Point, Space, relative_error
 
 QUADRATIC = "quadratic"
 

@@ -17,7 +17,7 @@ from benchrigor.model.run import Provenance
 from benchrigor.report.fact import Depth, Fact, facts_of, known
 from benchrigor.report.facts.comparison_facts import line_of_comparison
 from benchrigor.report.facts.number_facts import label_of
-from benchrigor.report.html.sheet import (
+from benchrigor.report.html import (
     BAD,
     DOUBTFUL,
     GOOD,
@@ -26,13 +26,13 @@ from benchrigor.report.html.sheet import (
     Sheet,
     chapters_of,
 )
-from benchrigor.report.plots.forest_plot import plot_forest
 from benchrigor.report.plots.number_plots import (
     estimates_so_far,
     plot_convergence,
     plot_distribution,
+    plot_forest,
 )
-from benchrigor.report.plots.trace_plot import plot_trace
+from benchrigor.report.plots.run_plots import plot_trace
 from benchrigor.report.tables import facts_of_runs
 from benchrigor.session.measuring import RunRecords
 from benchrigor.units import many, percent, show_duration

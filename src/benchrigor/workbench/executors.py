@@ -22,7 +22,7 @@ from benchrigor.model import codec
 from benchrigor.model.series import short
 from benchrigor.safe_text import escaped
 from benchrigor.units import show_duration
-from benchrigor.workbench.pool.on_host import (
+from benchrigor.workbench.on_host import (
     BEGUN,
     FREE,
     HOLD,
@@ -36,7 +36,7 @@ from benchrigor.workbench.pool.on_host import (
 from benchrigor.workloads.processes.command_line import CommandLine
 from benchrigor.workloads.processes.running import Running
 
-MODULE = ("-m", "benchrigor.workbench.pool.on_host")
+MODULE = ("-m", "benchrigor.workbench.on_host")
 _END = 500  # last characters of the output of a lost process
 _LOOK_S = 1.0  # between two checks whether an outcome is still wanted
 _MOST_READ = 65_536  # bytes at once
@@ -361,7 +361,7 @@ class FakeExecutor:
 
     Examples
     --------
-    >>> from benchrigor.workbench.pool.on_host import Token
+    >>> from benchrigor.workbench.on_host import Token
     >>> executor = FakeExecutor(["elm"])
     >>> job = Job(call="math:sqrt", arguments={}, host="elm", token=Token(owner="a", number=1))
     >>> executor.run("elm", job).failure

@@ -21,9 +21,9 @@ from benchrigor.model.checks import refuse
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.model.toml_tables import TomlTables, list_of, words_of
-from benchrigor.workbench.pool import on_host
-from benchrigor.workbench.pool.executors import DaskExecutor, Executor, LocalExecutor
-from benchrigor.workbench.pool.on_host import DONE, LOST, HostBusy, Job, Outcome, Token
+from benchrigor.workbench import on_host
+from benchrigor.workbench.executors import DaskExecutor, Executor, LocalExecutor
+from benchrigor.workbench.on_host import DONE, LOST, HostBusy, Job, Outcome, Token
 from benchrigor.workbench.settings import HOSTS, wrong_hosts
 
 _LOOK_S = 1.0  # between two attempts to end jobs
@@ -59,7 +59,7 @@ class Pool:
 
     Examples
     --------
-    >>> from benchrigor.workbench.pool.executors import FakeExecutor
+    >>> from benchrigor.workbench.executors import FakeExecutor
     >>> with Pool(FakeExecutor(["elm", "oak"]), owner="a1b2") as pool:
     ...     jobs = [pool.submit("builtins:dict", {"number": number}) for number in range(3)]
     ...     [job.result().value for job in jobs]

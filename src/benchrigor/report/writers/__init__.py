@@ -1,1 +1,0 @@
-"""Records as files that other tools read."""

@@ -1,1 +1,0 @@
-"""A pool of hosts: jobs run alone on their host, and count once."""

@@ -1,1 +1,0 @@
-"""Surfaces: how a response depends on the configuration and the workload."""
