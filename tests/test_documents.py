@@ -197,7 +197,7 @@ def named(dotted: str) -> Any:
 
 
 def test_a_call_that_is_not_there_is_found_out() -> None:
-    for wrong in ("stats.fit_speed", "Options.colour", "workbench.surfaces.surface.Surface.worst"):
+    for wrong in ("stats.fit_speed", "Options.colour", "workbench.surface.Surface.worst"):
         with pytest.raises((AssertionError, AttributeError, ImportError)):
             named(wrong)
 
