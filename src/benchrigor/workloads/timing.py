@@ -140,15 +140,6 @@ class TimedWorkload:
             recorder.cut()
             recorder.notice(self._limit.notice(self.name))
 
-    @contextmanager
-    def _left_if_late(self, is_any_taken: object) -> Iterator[None]:
-        """Leave a call that hangs, if there are readings before it; these count."""
-        try:
-            yield
-        except CallOverran:
-            if not (self._limit.is_over and is_any_taken):
-                raise
-
     def _take(self, timing: Timing) -> None:
         """Take readings, and look at the first one."""
         now_ns, append, _, until_ns, loop = timing
@@ -165,16 +156,19 @@ class TimedWorkload:
             number = self._finished + len(elapsed_ns) * inner + begun
             return f"{self._what.unit} {counted(number)}"
 
-        with self._left_if_late(elapsed_ns):
-            take = self._what.taking(inner)
+        take = self._what.taking(inner)
+        try:  # no further context, which would take a tenth of a short reading
             if self._what.apart:
                 take(timing)
-                return
-            with (
-                failures_of(self.name, elapsed_ns, done, call),
-                self._limit.watching(self._calls),
-            ):
-                take(timing)
+            else:
+                with (
+                    failures_of(self.name, elapsed_ns, done, call),
+                    self._limit.watching(self._calls),
+                ):
+                    take(timing)
+        except CallOverran:
+            if not (self._limit.is_over and elapsed_ns):  # readings before a hanging call count
+                raise
         self._finished += len(elapsed_ns) * inner
 
     def _record(
@@ -192,8 +186,11 @@ class TimedWorkload:
             recorder.unit_readings(metric, readings_s)
             taken += len(elapsed_ns)
 
-        with self._left_if_late(lasting_s):
+        try:
             self._calls.take_round(wanted, keep, *deadline)
+        except CallOverran:
+            if not (self._limit.is_over and lasting_s):
+                raise
         if self._calls.is_cut:
             recorder.cut()
         self._limit.end()
