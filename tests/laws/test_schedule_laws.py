@@ -24,13 +24,12 @@ def alone(seed: int) -> Schedule:
     return Alone(Options(), seed, lambda _: None, None)
 
 
-def blocks(seed: int, *, by_round: bool = False) -> Schedule:
-    options = Options(rounds="restarted") if by_round else Options()
-    return Blocks(NAMES[:2], options, seed)
+def blocks(seed: int, *, rounds: str = "auto") -> Schedule:
+    return Blocks(NAMES[:2], Options(rounds=rounds), seed)
 
 
 def processes(seed: int) -> Schedule:
-    return blocks(seed, by_round=True)
+    return blocks(seed, rounds="restarted")
 
 
 def rotation(seed: int) -> Schedule:
@@ -107,8 +106,8 @@ def test_half_a_rotation_lies_between_two_turns_of_a_subject(seed: int, left: se
     assert schedule.next({}) is None
 
 
-@pytest.mark.parametrize("by_round", [False, True])
-def test_no_schedule_sees_who_is_faster(by_round: bool) -> None:
+@pytest.mark.parametrize("rounds", ["auto", "restarted"])
+def test_no_schedule_sees_who_is_faster(rounds: str) -> None:
     def turns(engine: Engine[Ratio], slower: float) -> list[Turn]:
         rng, taken = np.random.default_rng(1), list[Turn]()
         while len(taken) < 20 and (turn := engine.ask()) is not None:
@@ -123,6 +122,6 @@ def test_no_schedule_sees_who_is_faster(by_round: bool) -> None:
         return taken
 
     even, faster, slower = (
-        turns(comparing(by_round=by_round, target=1e-9, seed=7), ratio) for ratio in (1.0, 0.5, 3.0)
+        turns(comparing(rounds=rounds, target=1e-9, seed=7), ratio) for ratio in (1.0, 0.5, 3.0)
     )
     assert faster == even == slower

@@ -70,7 +70,7 @@ def test_pairs_are_brought_to_one_pace_as_far_as_they_follow_it(slope):
                 for sides in zip(series, paces, strict=True)
             ]
 
-        engine = comparing(by_round=True, seed=seed, budget_s=5.0)
+        engine = comparing(rounds="restarted", seed=seed, budget_s=5.0)
         return told(engine, give, elapsed_s=0.2).ratio
 
     found = [compared(seed) for seed in range(20)]
@@ -90,7 +90,7 @@ def test_drift_cancels_in_pairs_of_invocations(ratio: float, verdict: str):
         levels = drift * np.array([[1.0], [ratio]]) * rng.normal(1.0, 0.01, (2, PAIRS))
         return zip(*levels[..., None] * rng.normal(1.0, 0.02, (2, PAIRS, 100)), strict=True)
 
-    found = told(comparing(by_round=True, seed=1, budget_s=120.0), give)
+    found = told(comparing(rounds="restarted", seed=1, budget_s=120.0), give)
     assert (str(found.verdict), found.unit) == (verdict, "pair")
     assert found.ratio.low < ratio < found.ratio.high
 
@@ -103,7 +103,7 @@ def test_the_median_of_processes_of_one_reading_is_that_of_all_of_them():
         levels = [[0.1], [0.11]] * rng.choice((1.0, 2.0), p=(0.85, 0.15), size=(2, PAIRS))
         return zip(*(levels * rng.normal(1.0, 0.01, levels.shape))[..., None], strict=True)
 
-    found = told(comparing(by_round=True, seed=1, budget_s=60.0, statistic="median"), give)
+    found = told(comparing(rounds="restarted", seed=1, budget_s=60.0, statistic="median"), give)
     assert (found.statistic, str(found.verdict)) == ("median", "worse")
     assert found.baseline.value == pytest.approx(0.1, rel=0.02)
     assert found.ratio.low < 1.1 < found.ratio.high < 1.13
@@ -120,7 +120,7 @@ def test_the_median_of_processes_of_one_reading_is_that_of_all_of_them():
 )
 def test_invocations_are_short_where_nothing_asks_for_longer_ones(slow, by_turns, readings):
     """A machine changes its pace less from one short process to the next."""
-    engine = comparing(by_round=True, seed=1)
+    engine = comparing(rounds="restarted", seed=1)
     plan = engine.ask().plan
     series = np.random.default_rng(5).normal(1e-4, 1e-5, (4, plan.readings))
     series[:, :slow] *= 1.5
@@ -217,7 +217,7 @@ def test_fresh_interpreters_that_fail_on_one_side_name_it_and_leave_the_pairs_be
 
 
 def seed_of_baseline_first() -> int:
-    turns = (comparing(by_round=True, seed=seed).ask() for seed in range(20))
+    turns = (comparing(rounds="restarted", seed=seed).ask() for seed in range(20))
     return next(seed for seed, turn in enumerate(turns) if turn.order[0] == "baseline")
 
 

@@ -62,7 +62,7 @@ def test_what_all_rounds_have_in_common_cancels_in_a_ranking() -> None:
 
 def test_a_ranking_is_what_two_processes_measured_in_turn_come_to() -> None:
     records = in_turn({"old": 0.100, "new": 0.103}, seed=2)
-    engine = comparing(by_round=True, margin=0.02)
+    engine = comparing(rounds="restarted", margin=0.02)
     take(engine, [*zip(*(each.rounds for each in records.values()), strict=True)])
     wanted, found = engine.result(), compare_with("old", records, margin=0.02)["new"]
     assert found.ratio == wanted.ratio

@@ -177,11 +177,11 @@ def test_the_result_can_be_had_at_any_time_and_changes_nothing() -> None:
     assert one == told(comparing(seed=1), old, new) == asked.result()
 
 
-@pytest.mark.parametrize("by_round", [False, True])
-def test_times_that_are_all_0_are_no_measurement(by_round: bool) -> None:
-    engine = comparing(by_round=by_round, budget_s=1.0, seed=1)
+@pytest.mark.parametrize("rounds", ["auto", "restarted"])
+def test_times_that_are_all_0_are_no_measurement(rounds: str) -> None:
+    engine = comparing(rounds=rounds, budget_s=1.0, seed=1)
     one = np.random.default_rng(1).lognormal(0.0, 0.05, 40)
-    plan, splits = RoundPlan(index=0), 40 if by_round else 1
+    plan, splits = RoundPlan(index=0), 40 if rounds == "restarted" else 1
     halves = zip(np.split(one, splits), np.split(0.0 * one, splits), strict=True)
     take(engine, [both(plan, old, new) for old, new in halves])
     found = engine.result()
@@ -201,14 +201,16 @@ def test_a_slow_outlier_leaves_the_ratio_open_and_the_engine_going() -> None:
     assert found.median_ratio.half_width < 0.05
 
 
-@pytest.mark.parametrize("by_round", [False, True])
-def test_pairs_are_cut_by_the_detector_that_is_asked_for(by_round: bool) -> None:
+@pytest.mark.parametrize("rounds", ["auto", "restarted"])
+def test_pairs_are_cut_by_the_detector_that_is_asked_for(rounds: str) -> None:
     rng = np.random.default_rng(5)
     levels = np.repeat([1.5, 1.0, 1.2], [60, 900, 40])
-    sides = [rng.normal(levels, 0.05, (6 if by_round else 1, levels.size)) for _ in range(2)]
+    sides = [
+        rng.normal(levels, 0.05, (6 if rounds == "restarted" else 1, levels.size)) for _ in range(2)
+    ]
     ratios = []
     for name in ("ranks", "edm"):
-        engine = comparing(by_round=by_round, detector=name)
+        engine = comparing(rounds=rounds, detector=name)
         plan = RoundPlan(index=0)
         take(engine, [both(plan, old, new) for old, new in zip(*sides, strict=True)])
         ratios.append(ratio_of(engine.result()))

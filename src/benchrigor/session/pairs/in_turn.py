@@ -135,10 +135,12 @@ def measure_pair(
     are_workloads = (isinstance(side, Workload) and not callable(side) for side in sides.values())
     by_round, problems = all(are_workloads), list[str]()
     if not by_round:
-        problems += _wrong_functions(sides)
+        for name, func in sides.items():
+            problems += wrong_function(name, func, "a function without arguments")
     asked: dict[str, Any] = {"margin": margin, "target": target, "confidence": confidence}
     asked |= {"statistic": statistic, "budget_s": budget_s, "preset": preset, "seed": seed}
-    asked |= {"detector": detector, "disturbed": disturbed, "by_round": by_round}
+    asked |= {"detector": detector, "disturbed": disturbed}
+    asked |= {"rounds": "restarted" if by_round else "auto"}
     ratio = attempt(problems, lambda: Ratio(**asked))
     problems += misfits(setup=setup, teardown=teardown, inner=batch, gc=gc, inner_name="batch")
     if by_round and (setup, teardown, batch, gc) != (None, None, None, "on"):
@@ -146,36 +148,22 @@ def measure_pair(
     if problems or ratio is None:
         raise InvalidInput(problems)
     clock, runs, engine = clock or WallClock(), _Runs(store), Engine(ratio)
-    around = {"setup": setup, "teardown": teardown}
-    runner = _runner_of(ratio, runs, sides, clock, inner=batch, gc=gc, **around)
+    of_means = ratio.options.statistic == "mean"
+    around = {"gc": gc, "inner": batch, "setup": setup, "teardown": teardown}
+    runner: _Functions | _Processes = (
+        _Processes(runs, sides, clock)
+        if by_round
+        else _Functions(runs, sides, clock, of_means=of_means, **around)
+    )
     if began is not None:
         began(engine)
     ratio.names = _names_of(runner.workloads)
     with ended_by_errors(engine, engine.result), note_stops(), ExitStack() as stack:
         if store is not None or by_round:
-            own = None if by_round else {"kind": "function", "gc": gc, "batch": batch}
-            subjects = [own or getattr(side, "describe", dict)() for side in sides.values()]
-            stack.enter_context(runs.opened(engine, runner, subjects))
+            stack.enter_context(runs.opened(engine, runner))
         deque(drive(engine, runner, clock, Hooks(progress=progress)), maxlen=0)
     found: Comparison = engine.result()
     return found
-
-
-def _runner_of(
-    ratio: Ratio, runs: _Runs, sides: Mapping[str, Any], clock: Clock, **around: Any
-) -> _Functions | _Processes:
-    """Return what carries out the turns of two functions, or of two workloads."""
-    if ratio.by_round:
-        return _Processes(runs, sides, clock)
-    timed = {name: CallableWorkload(func, clock=clock, **around) for name, func in sides.items()}
-    of_means = ratio.options.statistic == "mean"
-    return _Functions(runs, timed, clock, gc=around["gc"], of_means=of_means)
-
-
-def _wrong_functions(sides: Mapping[str, Any]) -> Iterator[str]:
-    """Return the problems of the functions of both sides."""
-    for name, func in sides.items():
-        yield from wrong_function(name, func, "a function without arguments")
 
 
 def _names_of(workloads: Mapping[str, Workload]) -> tuple[str, ...]:
@@ -203,22 +191,16 @@ class _Runs:
         self._store = None if store is None else as_store(store)
 
     @contextmanager
-    def opened(
-        self,
-        engine: Engine[Ratio],
-        runner: _Functions | _Processes,
-        subjects: Sequence[Mapping[str, Any]],
-    ) -> Iterator[None]:
+    def opened(self, engine: Engine[Ratio], runner: _Functions | _Processes) -> Iterator[None]:
         """Begin a session for either side; both end when the engine does.
 
         The subject of either run names the other side.
         """
         ratio, workloads, pair = engine.goal, runner.workloads, uuid4().hex
         names = [str(getattr(workload, "name", role)) for role, workload in workloads.items()]
-        # Between the readings of a pair a reference would disturb them.
-        options = replace(ratio.options, target=None, reference=ratio.by_round)
+        options = replace(ratio.options, target=None, reference=runner.has_reference)
         for index, role in enumerate(workloads):
-            told = {"name": names[index], **subjects[index], "in turn with": names[1 - index]}
+            told = {"name": names[index], **runner.describe(role), "in turn with": names[1 - index]}
             self.sessions[role] = Session(
                 options,
                 name=names[index],
@@ -271,21 +253,30 @@ class _Runs:
 class _Functions:
     """Carries out the plans of a comparison: times both functions by one clock."""
 
+    has_reference = False  # between the readings of a pair it would disturb them
+
     def __init__(
         self,
         runs: _Runs,
-        workloads: Mapping[str, CallableWorkload],
+        sides: Mapping[str, Any],
         clock: Clock,
         *,
-        gc: str,
         of_means: bool,
+        **timing: Any,
     ) -> None:
-        self.workloads, self.clock = workloads, clock
-        self._runs, self._gc, self._of_means = runs, gc, of_means
+        self.workloads = {
+            name: CallableWorkload(func, clock=clock, **timing) for name, func in sides.items()
+        }
+        self.clock, self._runs, self._of_means = clock, runs, of_means
+        self._gc, self._batch = timing["gc"], timing["inner"]
         self._taken = 0
         self._stopwatch = Stopwatch(clock)
         self._meter = meter_for(clock)
         self._patience, self._under_way = CallLimit(), BASELINE  # the function being called
+
+    def describe(self, _name: str) -> dict[str, Any]:
+        """Return the subject of the run of a side."""
+        return {"kind": "function", "gc": self._gc, "batch": self._batch}
 
     @property
     def _are_chosen(self) -> bool:
@@ -470,6 +461,8 @@ class _Processes:
     So both sides meet the same pace of the machine.
     """
 
+    has_reference = True
+
     def __init__(self, runs: _Runs, workloads: Mapping[str, Workload], clock: Clock) -> None:
         self.workloads, self.clock, self._runs = workloads, clock, runs
         self._interpreters = {
@@ -477,6 +470,11 @@ class _Processes:
             for name, workload in workloads.items()
             if isinstance(workload, InterpreterWorkload)
         }
+
+    def describe(self, name: str) -> dict[str, Any]:
+        """Return the subject of the run of a side."""
+        described: dict[str, Any] = getattr(self.workloads[name], "describe", dict)()
+        return described
 
     def __call__(self, turn: Turn) -> Finish:
         """Run the processes of a block; a pair counts if both ran to their ends."""

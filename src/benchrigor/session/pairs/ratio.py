@@ -280,8 +280,8 @@ class Ratio:
     100 effective pairs and a stable phase of 0.9 of all pairs. It never looks at a verdict or a
     p-value: a measurement that continued until it found a difference would find one.
 
-    With ``by_round`` a plan is one block of four invocations, an invocation is a series, and the
-    first look is at 10 pairs; else the readings of a plan are its pairs.
+    With restarted rounds a plan is one block of four invocations, an invocation is a series, and
+    the first look is at 10 pairs; else the readings of a plan are its pairs.
     """
 
     name, is_early = RATIO, False
@@ -293,11 +293,9 @@ class Ratio:
         target: float | str | None = None,
         direction: str | None = "lower",
         seed: int | None = 0,
-        by_round: bool = False,
         **options: Any,
     ) -> None:
         problems: list[str] = []
-        options |= {"rounds": "restarted"} if by_round else {}
         margin = attempt(problems, check_margin, margin) or 0.0
         self._is_asked = target is not None
         self._target = (margin / 2.0 or _CLASSICAL) if target is None else as_share(target)
@@ -308,11 +306,11 @@ class Ratio:
         self.seed = attempt(problems, check_seed, seed) or 0
         if problems or checked is None:
             raise InvalidInput(problems)
-        self.options, self.by_round = checked, by_round
+        self.options = checked
         self.command_line = ""  # measures both sides again; kept with both runs
         self.names: tuple[str, ...] = ()  # of both sides for people
         self.runs: tuple[str, ...] = ()  # ids of both sides where they are kept, from the end on
-        kind = PairsOfInvocations if by_round else Pairs
+        kind = PairsOfInvocations if unit_of_rounds(checked).restarted else Pairs
         self._asked = asked_of(
             checked.statistic,
             checked.confidence,
@@ -485,7 +483,7 @@ def compare_in_turn(
     """Compare both runs of a comparison pair by pair, as it did; ``asked`` as of `Ratio`."""
     own = baseline.options
     ratio = Ratio(
-        by_round=unit_of_rounds(own).restarted,
+        rounds=own.rounds,
         statistic=statistic or own.statistic,
         disturbed=own.disturbed,
         detector=own.detector,
