@@ -230,7 +230,7 @@ class MetricReadings:
             return False
         if self.unit.early_look is None or self.looked_at >= self.first_check:
             return True
-        return not self.is_full and not self.unit.may_move(self.arranged(), known.n_effective)
+        return self.is_early and not self.unit.may_move(self.arranged(), known.n_effective)
 
     def in_full(self) -> Analysis:
         """Return the analysis for the record, made once, even if the detector fails."""
@@ -309,14 +309,9 @@ class MetricReadings:
         return Analysis(metric=self.metric, kind=self.now.kind, n=self.n)
 
     @property
-    def is_full(self) -> bool:
-        """Whether there are enough units for a full look."""
-        return self.units >= self.first_check
-
-    @property
     def is_early(self) -> bool:
         """Whether a look at this number of units is an early one."""
-        return self.unit.early_look is not None and not self.is_full
+        return self.unit.early_look is not None and self.units < self.first_check
 
     @property
     def is_due(self) -> bool:

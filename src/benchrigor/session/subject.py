@@ -51,7 +51,6 @@ from benchrigor.stats.readings.asked_readings import wanted_half_width
 from benchrigor.stats.readings.given_metrics import given_metrics
 from benchrigor.stats.readings.inference_units import (
     SUCCESSIVE,
-    share_of_width,
     unit_of,
 )
 from benchrigor.stats.statistics.shares_and_quantiles import whole_of
@@ -404,8 +403,9 @@ def _width_of(analysis: Analysis, options: Options) -> Width:
     Ten rounds often agree by chance, and looks at 10, 15 and 23 rounds find that chance. Half of
     the degrees of freedom raise the coverage of such sessions by 0.02 (to 0.91 to 0.94).
     """
-    known, unit = analysis.estimate, unit_of(analysis)
-    share = share_of_width(analysis, options.preset)
+    known, unit, share = analysis.estimate, unit_of(analysis), 1.0
+    if known is not None and unit.early_look is not None:
+        share = unit.evidence(options.preset).share(unit.inferred(analysis))
     return Width(
         metric=analysis.metric,
         estimate=known,

@@ -134,27 +134,23 @@ def measure_pair(
     # A task that is called may have a method of this name as well.
     are_workloads = (isinstance(side, Workload) and not callable(side) for side in sides.values())
     by_round, problems = all(are_workloads), list[str]()
+    timing: dict[str, Any] = {"setup": setup, "teardown": teardown, "inner": batch, "gc": gc}
+    kind: Callable[..., _Functions | _Processes] = _Processes
     if not by_round:
+        kind = partial(_Functions, of_means=statistic == "mean", **timing)
         for name, func in sides.items():
             problems += wrong_function(name, func, "a function without arguments")
     asked: dict[str, Any] = {"margin": margin, "target": target, "confidence": confidence}
     asked |= {"statistic": statistic, "budget_s": budget_s, "preset": preset, "seed": seed}
     asked |= {"detector": detector, "disturbed": disturbed}
-    asked |= {"rounds": "restarted" if by_round else "auto"}
-    ratio = attempt(problems, lambda: Ratio(**asked))
-    problems += misfits(setup=setup, teardown=teardown, inner=batch, gc=gc, inner_name="batch")
+    ratio = attempt(problems, lambda: Ratio(rounds="restarted" if by_round else "auto", **asked))
+    problems += misfits(**timing, inner_name="batch")
     if by_round and (setup, teardown, batch, gc) != (None, None, None, "on"):
         problems.append("setup, teardown, batch, gc are for functions: workloads time themselves")
     if problems or ratio is None:
         raise InvalidInput(problems)
     clock, runs, engine = clock or WallClock(), _Runs(store), Engine(ratio)
-    of_means = ratio.options.statistic == "mean"
-    around = {"gc": gc, "inner": batch, "setup": setup, "teardown": teardown}
-    runner: _Functions | _Processes = (
-        _Processes(runs, sides, clock)
-        if by_round
-        else _Functions(runs, sides, clock, of_means=of_means, **around)
-    )
+    runner = kind(runs, sides, clock)
     if began is not None:
         began(engine)
     ratio.names = _names_of(runner.workloads)
@@ -162,8 +158,7 @@ def measure_pair(
         if store is not None or by_round:
             stack.enter_context(runs.opened(engine, runner))
         deque(drive(engine, runner, clock, Hooks(progress=progress)), maxlen=0)
-    found: Comparison = engine.result()
-    return found
+    return ratio.result(engine)
 
 
 def _names_of(workloads: Mapping[str, Workload]) -> tuple[str, ...]:

@@ -515,11 +515,3 @@ def unit_of_rounds(options: Options) -> Unit:
     if options.rounds == "restarted":
         return INVOCATIONS
     return PIECES if options.pieces > 1 else SUCCESSIVE
-
-
-def share_of_width(analysis: Analysis, preset: str | None) -> float:
-    """Return the share of the wanted half-width that its interval may have: 1 at a full look."""
-    unit = unit_of(analysis)
-    if analysis.estimate is None or unit.early_look is None:
-        return 1.0
-    return unit.evidence(preset).share(unit.inferred(analysis))
