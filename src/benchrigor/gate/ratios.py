@@ -32,7 +32,12 @@ from benchrigor.protocols import StopRule
 from benchrigor.session.engine import Engine
 from benchrigor.session.schedules import LEAST_BLOCKS, LOOKS, Race
 from benchrigor.session.stop_rules import limits
-from benchrigor.stats.comparison.null_arm import judge_null, mean_over_blocks, visible_change
+from benchrigor.stats.comparison.process_blocks import (
+    at_one_pace,
+    judge_null,
+    mean_over_blocks,
+    visible_change,
+)
 from benchrigor.stats.comparison.samples import asked_of
 from benchrigor.stats.comparison.two_sample import compare_samples, family_of
 from benchrigor.stats.readings.analysis import notice_of
@@ -42,6 +47,7 @@ ROLES = (OLD, NEW, COPY)
 _LEAST_PAIRS = 3  # of processes, for a comparison
 RATE = 0.05  # of false discoveries
 _NEARLY_ALL = 0.75
+_NOT_RUN = Pass(elapsed_s=0.0, values={}, metrics={})
 _LATEST = 5  # blocks, one with a copy: the next may take as long as any of them
 
 
@@ -54,17 +60,14 @@ class Block:
     elapsed_ns: int
 
 
-_Numbers = tuple[float, float, float]
-"""Of one process: as measured, at the full speed of the machine, and its reference there."""
-
-
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Benchmark:
     """The numbers of a benchmark, one for each side and block; nan where it did not run."""
 
     metric: Metric
     blocks: list[int] = field(default_factory=list)
-    values: list[list[_Numbers]] = field(default_factory=list)  # by block and side
+    values: list[list[float]] = field(default_factory=list)  # by block and side
+    references: list[list[float]] = field(default_factory=list)
     busy_s: float = 0.0
     narrow: int = 0
     comparison: Comparison | None = None
@@ -76,15 +79,17 @@ class _Benchmark:
 
     @property
     def is_paced(self) -> bool:
-        """Whether nearly all processes know the number at full speed: then only they count."""
-        measured, paced, _ = np.isfinite(np.array(self.values)).sum(axis=(0, 1))
-        return bool(paced >= _NEARLY_ALL * measured)
+        """Whether nearly all processes timed a reference: then only they count."""
+        numbers = np.array(self.values)
+        numbers = numbers[np.isfinite(numbers)]
+        known = np.isfinite(np.array(self.references)).sum()
+        return bool(known >= _NEARLY_ALL * numbers.size and (numbers > 0.0).all())
 
     def beside_old(self, role: str) -> Floats:
         """Return the numbers of the old code and of another side, shape (blocks, 2)."""
-        numbers, paced, full_s = np.array(self.values).transpose(2, 0, 1)
+        numbers = np.array(self.values)
         if self.is_paced:
-            numbers = paced * np.nanmin(full_s) / full_s
+            numbers = at_one_pace(numbers, np.array(self.references))
         both: Floats = numbers[:, [ROLES.index(OLD), ROLES.index(role)]]
         return both
 
@@ -189,9 +194,10 @@ class Ratios:
         for name in both:
             metric = passes[OLD].metrics[name]
             benchmark = self._benchmarks.setdefault(name, _Benchmark(metric=metric))
-            numbers = [_numbers_of(passes.get(role), name) for role in ROLES]
             benchmark.blocks.append(self._blocks)
-            benchmark.values.append(numbers)
+            of_sides = [passes.get(role, _NOT_RUN) for role in ROLES]
+            benchmark.values.append([one.values.get(name, math.nan) for one in of_sides])
+            benchmark.references.append([one.references.get(name, math.nan) for one in of_sides])
             benchmark.busy_s += sum(one.spent_s(name) for one in passes.values())
             if passes[NEW].metrics[name].unit != metric.unit:
                 benchmark.refuse("old and new have it in different units")
@@ -261,7 +267,7 @@ class Ratios:
             labels=self.labels,
             family=self._judged(compared) if compared else None,
             null=self._null(compared),
-            at_full_speed=tuple(name for name in compared if self._benchmarks[name].is_paced),
+            at_one_pace=tuple(name for name in compared if self._benchmarks[name].is_paced),
             refused=self._refused(compared),
             failures={role: dict(each) for role, each in self._failed.items() if each},
             only=self._only(),
@@ -315,14 +321,6 @@ class Ratios:
             if names:
                 found[role] = tuple(sorted(names))
         return found
-
-
-def _numbers_of(process: Pass | None, name: str) -> _Numbers:
-    """Return what a process says of a benchmark."""
-    if process is None:
-        return math.nan, math.nan, math.nan
-    paced = process.at_full_speed.get(name, (math.nan, math.nan))
-    return process.values.get(name, math.nan), *paced
 
 
 def _when_known(progress: Progress) -> Decision | None:

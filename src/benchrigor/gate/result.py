@@ -39,8 +39,8 @@ class Gate(Reported):
         By role and benchmark, why it failed.
     only
         By role, the benchmarks that only this side has.
-    at_full_speed
-        The benchmarks that are compared at the full speed of the machine, not as measured.
+    at_one_pace
+        The benchmarks that are compared as if the machine had kept one pace.
     blocks, elapsed_s
         How many blocks of processes ran, and their time in seconds.
     reason
@@ -59,7 +59,7 @@ class Gate(Reported):
     refused: Mapping[str, str] = field(default_factory=dict)
     failures: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    at_full_speed: tuple[str, ...] = ()
+    at_one_pace: tuple[str, ...] = ()
     blocks: int = 0
     elapsed_s: float = 0.0
     reason: StopReason | None = None
@@ -156,10 +156,10 @@ def _broken(gate: Gate) -> Iterator[str]:
 def _said(gate: Gate) -> Iterator[str]:
     """Yield what stands below the table."""
     yield from () if gate.null is None else said_of_copies(gate.null)
-    if gate.at_full_speed and gate.family is not None:
-        count = len(gate.at_full_speed)
+    if gate.at_one_pace and gate.family is not None:
+        count = len(gate.at_one_pace)
         some = "" if count == len(gate.family.comparisons) else f"{count} of them are "
-        yield f"{some}compared at the full speed of this machine, by a reference timed in between"
+        yield f"{some}compared as if the machine had kept one pace, by a reference timed in between"
     ended = "" if gate.reason is None else f", {say_end(Decision(stop=True, reason=gate.reason))}"
     scope = "" if gate.family is None else f"; the verdict holds for {SCOPE}"
     blocks = f"{many(gate.blocks, 'block')} of processes in {show_duration(gate.elapsed_s)}"

@@ -44,14 +44,14 @@ _PASSED, _FAILED, _NONE = 0, 1, 5  # exit codes of pytest
 class Pass:
     """What one run of the command gave in one side: a number for each benchmark, and its metric.
 
-    ``at_full_speed`` has, where it is known, the number at the full speed of the machine, and the
-    time of the reference there. ``failed`` are tests, ``durations`` their seconds.
+    ``references`` are mean times of the reference, where it was timed in between. ``failed`` are
+    tests, ``durations`` their seconds.
     """
 
     elapsed_s: float
     values: Mapping[str, float]
     metrics: Mapping[str, Metric]
-    at_full_speed: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    references: Mapping[str, float] = field(default_factory=dict)
     failed: Mapping[str, str] = field(default_factory=dict)
     without: Mapping[str, str] = field(default_factory=dict)  # why a benchmark has no number
     durations: Mapping[str, float] = field(default_factory=dict)
@@ -237,8 +237,8 @@ def figures_of(found: Sequence[Result]) -> dict[str, dict[str, Any]]:
 
     A record of benchrigor has an estimate, of its stable phase; other tools give readings.
     """
-    values, metrics, without = dict[str, float](), dict[str, Metric](), dict[str, str]()
-    at_full_speed = dict[str, tuple[float, float]]()
+    values, references = dict[str, float](), dict[str, float]()
+    metrics, without = dict[str, Metric](), dict[str, str]()
     for each in found:
         name = escaped(each.name)
         metric, value = _figure(each)
@@ -246,15 +246,10 @@ def figures_of(found: Sequence[Result]) -> dict[str, dict[str, Any]]:
             without[name] = no_number(each.notices)
             continue
         values[name], metrics[name] = value, metric
-        paced = each.analyses[0] if isinstance(each, RunRecord) else None
-        if paced and paced.at_full_pace and paced.pace:
-            at_full_speed[name] = paced.at_full_pace.value, reference_s(paced.pace.full_s)
-    return {
-        "values": values,
-        "metrics": metrics,
-        "at_full_speed": at_full_speed,
-        "without": without,
-    }
+        pace = each.analyses[0].pace if isinstance(each, RunRecord) else None
+        if pace is not None:
+            references[name] = reference_s(pace.full_s) / pace.mean
+    return {"values": values, "metrics": metrics, "references": references, "without": without}
 
 
 def _figure(found: Result) -> tuple[Metric | None, float | None]:
