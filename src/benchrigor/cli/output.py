@@ -480,5 +480,5 @@ def is_special(record: RunRecord) -> bool:
 
 
 def module_for(record: RunRecord) -> Any:
-    """Return the module that has `noun_of`, `show`, `draw`, `explain` and `resume` of a run."""
+    """Return the module with `noun_of`, `show`, `sheet`, `draw`, `explain`, `resume` of a run."""
     return import_module(_MODULES[record.subject["kind"]])

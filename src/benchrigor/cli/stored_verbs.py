@@ -306,7 +306,11 @@ def _runs_of(source: str) -> list[RunRecord]:
 
 
 def _sheet_of_source(source: str, runs: list[RunRecord]) -> Sheet:
-    return sheet_of(runs[0]) if len(runs) == 1 else sheet_of_runs(runs, source)
+    first, *more = runs
+    if more:
+        return sheet_of_runs(runs, source)
+    made: Sheet = module_for(first).sheet(first) if is_special(first) else sheet_of(first)
+    return made
 
 
 def _compared(read: Mapping[str, list[RunRecord]]) -> Sheet:

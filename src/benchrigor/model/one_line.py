@@ -38,7 +38,7 @@ class OneLine:
     def _repr_html_(self) -> str | None:
         if not self._sheet:
             return None
-        text: str = _called("benchrigor.report.html:fragment_of", self)
+        text: str = called("benchrigor.report.html:fragment_of", self)
         return text
 
     def _line(self) -> str:
@@ -65,11 +65,11 @@ class Reported(OneLine):
     _sheet = "benchrigor.report.sheets:sheet_of_facts"
 
     def __str__(self) -> str:
-        text: str = _called(self._page, self)
+        text: str = called(self._page, self)
         return text
 
 
-def _called(path: str, result: object) -> Any:
+def called(path: str, result: object) -> Any:
     """Call the function of a dotted path with a result."""
     module, _, name = path.partition(":")
     return getattr(import_module(module), name)(result)

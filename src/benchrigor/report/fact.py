@@ -10,7 +10,6 @@ import enum
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from importlib import import_module
 
 from benchrigor.codes import ALIKE
 from benchrigor.layout import Line, Page, Part, Title, page, row, table, wrapped
@@ -18,7 +17,7 @@ from benchrigor.model.comparison import Verdict
 from benchrigor.model.decision import StopReason
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Code, Notice, Severity, is_of_modes, one_each
-from benchrigor.model.one_line import OneLine, Reported
+from benchrigor.model.one_line import OneLine, Reported, called
 from benchrigor.model.run import RunRecord
 from benchrigor.model.text import show_interval
 from benchrigor.safe_text import escaped
@@ -228,8 +227,7 @@ def facts_of(result: Reported) -> list[Fact]:
     >>> facts[0].key  # the number in short, or that there is none
     'short'
     """
-    module, _, name = result._facts.partition(":")  # noqa: SLF001  # the protocol of results
-    facts: list[Fact] = getattr(import_module(module), name)(result)
+    facts: list[Fact] = called(result._facts, result)  # noqa: SLF001  # the protocol of results
     return facts
 
 

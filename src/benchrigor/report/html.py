@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape
-from importlib import import_module
 from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from benchrigor.errors import MissingExtra
 from benchrigor.layout import Line, Part, Table, Title
 from benchrigor.model.notice import Notice
-from benchrigor.model.one_line import OneLine
+from benchrigor.model.one_line import OneLine, called
 from benchrigor.report.fact import ADVICE, HEAD, NOTICE, Depth, Fact, page_of_facts
 from benchrigor.report.plots.drawing import PALETTE
 from benchrigor.safe_text import escaped
@@ -92,8 +91,7 @@ class Sheet(OneLine):
 
 def sheet_of(result: Any) -> Sheet:
     """Return the sheet of a result, by the function that its class names."""
-    module, _, name = result._sheet.partition(":")  # noqa: SLF001  # the protocol of results
-    made: Sheet = getattr(import_module(module), name)(result)
+    made: Sheet = called(result._sheet, result)  # noqa: SLF001  # the protocol of results
     return made
 
 

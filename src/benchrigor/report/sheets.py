@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
-from importlib import import_module
 from itertools import islice
 from typing import Any
 
@@ -44,23 +43,10 @@ _TRACE = (
 )
 _LONGEST = 400  # characters of an answer
 _MOST_DRAWN = 50  # benchmarks of a file: to draw more takes longer than readers wait
-_OF_KIND = {
-    "choice": "benchrigor.workbench.sheets:sheet_of_stored_choice",
-    "map": "benchrigor.workbench.sheets:sheet_of_stored_map",
-    "peak": "benchrigor.workbench.sheets:sheet_of_stored_peak",
-}
-"""Functions for stored runs that are not series of readings, by the kind in their subject."""
 
 
 def sheet_of_run(record: RunRecord, *, pictures: int | None = None) -> Sheet:
-    """Return the sheet of a run; of a search, a map or a choice the sheet of its result.
-
-    ``pictures`` is the most that it has, for one of many.
-    """
-    if (special := _OF_KIND.get(record.subject.get("kind", ""))) is not None:
-        module, _, name = special.partition(":")
-        made: Sheet = getattr(import_module(module), name)(record)
-        return made
+    """Return the sheet of a run; ``pictures`` is the most that it has, for one of many."""
     facts, environment = facts_of(record), [*_of_place(record.provenance)]
     place = Chapter(heading="Environment", facts=environment, is_closed=True)
     analysis = record.analysis()

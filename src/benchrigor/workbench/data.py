@@ -24,7 +24,7 @@ from benchrigor.model.checks import (
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.notice import Notice
-from benchrigor.model.one_line import OneLine
+from benchrigor.model.one_line import OneLine, Reported
 from benchrigor.model.series import short
 from benchrigor.model.text import show_estimate
 from benchrigor.safe_text import escaped, hide_in_text
@@ -444,7 +444,7 @@ class Trial(OneLine):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PeakRate(OneLine):
+class PeakRate(Reported):
     """The greatest load at which a server keeps its limits; ``print(peak)`` shows it.
 
     Parameters
@@ -472,6 +472,7 @@ class PeakRate(OneLine):
         Warnings and notes for the reader.
     """
 
+    _facts = "benchrigor.workbench.report:facts_of_peak"
     _sheet = "benchrigor.workbench.sheets:sheet_of_peak"
 
     status: PeakStatus | None

@@ -42,6 +42,8 @@ from benchrigor.workloads.named_functions import imported
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from benchrigor.report.html import Sheet
+
 _MOST_PREDICTED = 1_000  # points with predictions in JSON
 
 
@@ -131,7 +133,7 @@ def announce(search: SurfaceMap, file: MapFile) -> None:
     expected_s = costs[len(costs) // 2] if costs else None
     seconds: dict[str, Any] = map_report.plan_seconds(search, samples, expected_s)
     print_result(
-        lambda: map_report.plan_page(search, samples, expected_s, hosts=file.hosts.at_once),
+        facts=lambda: map_report.facts_of_plan(search, samples, expected_s, file.hosts.at_once),
         samples=codec.encode(samples),
         sample_s=expected_s,
         configurations=len(search.space.grid()),
@@ -206,6 +208,14 @@ def show(record: RunRecord, depth: Depth | None = None) -> None:
 def explain(record: RunRecord) -> None:
     """Print the whole report of a stored run."""
     show(record, Depth.DETAILS)
+
+
+def sheet(record: RunRecord) -> Sheet:
+    """Return what HTML shows of a stored run."""
+    from benchrigor.workbench import sheets  # noqa: PLC0415  # slow to load
+
+    is_map = map_run.is_map(record)
+    return (sheets.sheet_of_stored_map if is_map else sheets.sheet_of_stored_choice)(record)
 
 
 def draw(record: RunRecord) -> Axes:

@@ -55,6 +55,8 @@ from benchrigor.workloads.named_functions import names_function
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from benchrigor.report.html import Sheet
+
 _PILOTS, _LENGTHS = 5, (0.5, 1.0, 2.0)  # trials per length; lengths over the search's own length
 _FEWEST_PILOTS = 2  # of one length
 _WAYS = {"url": "--url", "mix": "--requests", "target": "MODULE:COROUTINE", "command": "COMMAND"}
@@ -441,6 +443,13 @@ def explain(record: RunRecord) -> None:
         name=record.name,
         peak=codec.encode(found),
     )
+
+
+def sheet(record: RunRecord) -> Sheet:
+    """Return what HTML shows of a stored search."""
+    from benchrigor.workbench.sheets import sheet_of_peak  # noqa: PLC0415  # slow to load
+
+    return sheet_of_peak(peak_run.peak_of(record), record.name)
 
 
 def draw(record: RunRecord) -> Axes:

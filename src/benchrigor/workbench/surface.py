@@ -14,7 +14,7 @@ from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Estimate, Notice
 from benchrigor.model.checks import refuse
 from benchrigor.model.comparison import Ranked
-from benchrigor.model.one_line import OneLine
+from benchrigor.model.one_line import OneLine, Reported
 from benchrigor.model.series import Floats, short
 from benchrigor.stats.comparison.two_sample import rank
 from benchrigor.stats.series.interval import (
@@ -23,7 +23,7 @@ from benchrigor.stats.series.interval import (
     student_t,
     t_interval,
 )
-from benchrigor.units import Direction
+from benchrigor.units import Direction, many
 from benchrigor.workbench import models
 from benchrigor.workbench.data import estimate_of
 from benchrigor.workbench.designs import (
@@ -159,7 +159,7 @@ class MapSummary(OneLine):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Surface(OneLine):
+class Surface(Reported):
     """How an answer depends on the factors of a map.
 
     Parameters
@@ -174,6 +174,7 @@ class Surface(OneLine):
         Warnings and notes for the reader.
     """
 
+    _facts = "benchrigor.workbench.maps.map_report:facts_of_surface"
     _sheet = "benchrigor.workbench.sheets:sheet_of_surface"
 
     samples: tuple[Measured, ...]
@@ -184,6 +185,9 @@ class Surface(OneLine):
     _fits: Mapping[str, ResponseFit] = field(repr=False)
     _confidence: float = field(repr=False)
     _seed: int = field(repr=False)
+
+    def _line(self) -> str:
+        return f"Surface of {many(len(self.samples), 'sample')}, {self.model or 'without a model'}"
 
     @property
     def factors(self) -> tuple[Factor, ...]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import Any
 
-from benchrigor.layout import Page, Part, page, row, table, wrapped
+from benchrigor.layout import Page, Part, page, table, wrapped
 from benchrigor.model import Code, Estimate, Notice, RunRecord, codec
 from benchrigor.model.comparison import Ranked
 from benchrigor.model.text import show_estimate, show_interval, show_short
@@ -35,10 +35,11 @@ from benchrigor.workbench.maps.responses import metric_of
 from benchrigor.workbench.planning.best_choice import BEST, EQUIVALENT, Choice
 from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.settings import ADAPTIVE
-from benchrigor.workbench.surface import Crossover, MapSummary
+from benchrigor.workbench.surface import Crossover, MapSummary, Surface
 
 _FEW = 3  # items in a row of a page without details
 _MOST_PLANNED = 20  # samples that a plan lists
+_OF_PLAN = ("sample", "begins after", "configuration")
 _SURE = 0.95
 _MODELS = {"quadratic": "a quadratic", "gaussian-process": "a Gaussian process"}
 _IN_ROWS = Code.SAMPLES_WITHOUT_NUMBER  # rows of a page show its details
@@ -65,6 +66,11 @@ def facts_of_map(found: MapSummary, name: str, units: Mapping[str, str]) -> list
     tables += _samples(found, units)
     notices = {str(notice): notice for notice in found.notices}
     return [*facts, *deeper([list_rows("samples", tables)]), *_noticed(notices.values())]
+
+
+def facts_of_surface(surface: Surface) -> list[Fact]:
+    """Return the facts of a map by itself, which has neither a name nor units."""
+    return facts_of_map(surface.summary, "the map", dict.fromkeys(surface.responses, ""))
 
 
 def _noticed(notices: Iterable[Notice]) -> list[Fact]:
@@ -256,42 +262,42 @@ def _steps(record: RunRecord) -> Iterator[Part]:
             yield from (f"    | {line}" for line in step.end)
 
 
-def plan_page(
-    search: SurfaceMap, samples: Sequence[MapSample], expected_s: float | None, *, hosts: int = 1
-) -> Page:
+def facts_of_plan(
+    search: SurfaceMap, samples: Sequence[MapSample], expected_s: float | None, hosts: int
+) -> list[Fact]:
     """Return the samples that are known beforehand in order, their duration and the total.
 
     A sample takes ``expected_s``, without changes of factors; None if unknown.
     """
     points, grid = [sample.point for sample in samples], search.space.grid()
-    lines: list[Part] = [
-        f"{many(len(points), 'sample')} of a grid of {many(len(grid), 'configuration')}"
-    ]
-    if search.design == ADAPTIVE:
-        most = f", at most {counted(search.samples)} in all" if search.samples else ""
-        lines += row("then", [f"where predictions are the least certain{most}"])
+    most = f", at most {counted(search.samples)} in all" if search.samples else ""
+    then = f"where predictions are the least certain{most}" * (search.design == ADAPTIVE)
     ends_s = _ends(search.space, points, expected_s)
-    takes = "it is not known how long a sample takes" * bool(points)
+    takes, by_clock = "it is not known how long a sample takes" * bool(points), ""
     if ends_s and expected_s is not None:
         takes, more = f"about {show_duration(ends_s[-1])}", (search.samples or 0) - len(points)
         if more > 0:
             longer = show_duration(ends_s[-1] + more * expected_s)
             takes += f", {longer} with {many(more, 'further one')}"
-    lines += row("takes", [takes])
-    if ends_s and hosts > 1:
         clock_s = ends_s[-1] / len(points) * math.ceil(len(points) / hosts)
-        lines += row("by clock", [f"about {show_duration(clock_s)} on {hosts} hosts"])
-    if all_s := plan_seconds(search, samples, expected_s)["all_configurations_s"]:
-        lines += row(f"all {counted(len(grid))}", [f"about {show_duration(all_s)}"])
-    if search.budget_s is not None:
-        lines += row("budget", [show_duration(search.budget_s)])
+        by_clock = f"about {show_duration(clock_s)} on {hosts} hosts" * (hosts > 1)
+    all_s = plan_seconds(search, samples, expected_s)["all_configurations_s"]
+    budget = "" if search.budget_s is None else show_duration(search.budget_s)
     begins = ["0 s", *map(show_duration, ends_s)] if ends_s else [""] * len(points)
-    rows = [("sample", "begins after", "configuration")]
-    for number, (point, begin) in enumerate(zip(points, begins, strict=False), 1):
-        rows.append((str(number), begin, show_point(point)))
-    lines += table(rows[: _MOST_PLANNED + 1], ">><", indent=2)
+    numbers = map(str, range(1, 1 + len(points)))
+    rows = [*zip(numbers, begins, map(show_point, points), strict=False)]
     rest = len(points) - _MOST_PLANNED
-    return page([*lines, *([f"  and {many(rest, 'more sample')}"] if rest > 0 else [])])
+    of_grid = f"of a grid of {many(len(grid), 'configuration')}"
+    return known(
+        sentence("samples", f"{many(len(points), 'sample')} {of_grid}"),
+        labelled("then", then),
+        labelled("takes", takes),
+        labelled("by clock", by_clock),
+        labelled(f"all {counted(len(grid))}", f"about {show_duration(all_s)}" if all_s else ""),
+        labelled("budget", budget),
+        list_rows("order", table([_OF_PLAN, *rows[:_MOST_PLANNED]], ">><", indent=2)),
+        sentence("rest", f"and {many(rest, 'more sample')}" * (rest > 0)),
+    )
 
 
 def plan_seconds(
@@ -358,22 +364,24 @@ def _show_answer(answer: Estimate | None, bound: float | None) -> str:
     return "failed" if bound is None else f"better than {bound:.4g}"
 
 
-def facts_of_choice(choice: Choice, record: RunRecord) -> list[Fact]:
-    """Return the facts of a choice, and of its turns."""
-    turns, spent_s = turns_of(record), record.elapsed_s or 0.0
+def facts_of_choice(choice: Choice, record: RunRecord | None = None) -> list[Fact]:
+    """Return the facts of a choice, and of its turns if it is stored."""
+    turns = () if record is None else turns_of(record)
+    name, spent_s = ("", None) if record is None else (f"{record.name}: ", record.elapsed_s)
     found, times, sure = choice.prediction, "", ""
     if found is not None:
         times = f"{found.value:.3g} times [{found.low:.3g}, {found.high:.3g}] the next one"
         sure = percent(found.confidence)
-    hosts = sorted({done.turn.host for done in turns})
+    hosts = ", ".join(sorted({done.turn.host for done in turns}))
     took = f" in {show_duration(spent_s)}" if spent_s else ""
+    measured = f"{many(len(turns), 'turn')} of {hosts}{took}" * bool(turns)
     failures = (failure for done in turns for failure in (*done.attempts, done.lost))
     return [
         *known(
-            head(f"{record.name}: {say_choice(choice)}"),
+            head(f"{name}{say_choice(choice)}"),
             labelled("new host", times, sure),
             labelled("rivals", *map(show_point, choice.rivals)),
-            labelled("measured", f"{many(len(turns), 'turn')} of {', '.join(hosts)}{took}"),
+            labelled("measured", measured),
             *(labelled("failures", failure or "", depth=Depth.DETAILS) for failure in failures),
         ),
         *noticed(choice.notices),

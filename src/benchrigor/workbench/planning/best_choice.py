@@ -12,7 +12,7 @@ import scipy
 
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.checks import attempt, listed, refuse, wrong_number, wrong_settings
-from benchrigor.model.one_line import OneLine
+from benchrigor.model.one_line import OneLine, Reported
 from benchrigor.model.series import Floats, short
 from benchrigor.stats.series.interval import StandardError, exponential, student_t, t_interval
 from benchrigor.workbench.designs import (
@@ -53,7 +53,7 @@ class HostTurn(OneLine):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice(OneLine):
+class Choice(Reported):
     """The recommended configuration.
 
     Parameters
@@ -73,6 +73,7 @@ class Choice(OneLine):
         The others that may still be better.
     """
 
+    _facts = "benchrigor.workbench.maps.map_report:facts_of_choice"
     _sheet = "benchrigor.workbench.sheets:sheet_of_choice"
 
     point: Point | None
