@@ -26,7 +26,7 @@ from benchrigor.clocks import WallClock
 from benchrigor.model import Code, RoundPlan
 from benchrigor.model.series import Floats
 from benchrigor.stats import fit_wps
-from benchrigor.stats.wps.hc3 import coefficient_errors, regress
+from benchrigor.stats.least_squares import coefficient_errors, regress
 from benchrigor.workloads import CommandWorkload, RoundRecorder
 from shared.processes import Draw, ar1
 from shared.running import Bar, Interval, Run, Script, interval, of, tally

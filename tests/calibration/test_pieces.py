@@ -9,7 +9,7 @@ from benchrigor.session import Session
 from benchrigor.stats.readings.analysis import estimate
 from benchrigor.stats.readings.asked_readings import Readings
 from benchrigor.stats.readings.inference_units import INVOCATIONS
-from benchrigor.stats.statistics.statistic import split_variance
+from benchrigor.stats.statistic import split_variance
 from benchrigor.testing import FakeClock
 
 CALL_S = 0.01

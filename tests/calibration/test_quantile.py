@@ -14,7 +14,7 @@ from benchrigor.stats.phases.stable_phase import Search, measured_phase
 from benchrigor.stats.readings.analysis import estimate, estimated
 from benchrigor.stats.readings.asked_readings import Readings
 from benchrigor.stats.readings.inference_units import SUCCESSIVE
-from benchrigor.stats.statistics.statistic import statistic_for
+from benchrigor.stats.statistic import statistic_for
 
 NORMAL = {q: float(scipy_stats.norm.ppf(q)) for q in (0.1, 0.9)}
 

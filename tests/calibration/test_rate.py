@@ -7,7 +7,7 @@ from simulated.series import autoregressive, persistent
 
 from benchrigor.stats import estimate_proportion, estimate_rate
 from benchrigor.stats.series.interval import fit_level
-from benchrigor.stats.statistics.shares_and_quantiles import fit_indicators
+from benchrigor.stats.shares_and_quantiles import fit_indicators
 
 REPETITIONS = 300
 LEAST, MOST = (int(scipy_stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (1e-3, 0.9995))

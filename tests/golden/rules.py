@@ -1,7 +1,7 @@
 """Which golden case holds each number that someone chose, in the statistics and the sessions?
 
     python tests/golden/rules.py                       numbers that the table does not have yet
-    python tests/golden/rules.py benchrigor.stats.wps  those of these modules
+    python tests/golden/rules.py benchrigor.stats.pace  those of these modules
     python tests/golden/rules.py --all                 every number again (hours)
 
 Each number at module level of ``stats`` and ``session`` is a rule, or its limit. It is multiplied

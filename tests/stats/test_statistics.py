@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 import benchrigor as br
-from benchrigor.stats.statistics.statistic import statistic_for
+from benchrigor.stats.statistic import statistic_for
 from benchrigor.testing import FakeClock, SyntheticWorkload
 
 READINGS = st.lists(st.floats(0.1, 1e6), min_size=2, max_size=60).map(np.array)

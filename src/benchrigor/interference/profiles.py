@@ -31,7 +31,8 @@ from benchrigor.model.notice import Severity
 from benchrigor.model.readings import Facts
 from benchrigor.model.segments import Composite, CompositeGroup
 from benchrigor.model.series import Floats, Ints, as_series, short
-from benchrigor.stats.interference.grouping import (
+from benchrigor.stats.interference import MATERIAL, differing_columns, profile_interference
+from benchrigor.stats.segment_groups import (
     DIVERSE,
     MIN_IN_GROUP,
     RunExcess,
@@ -43,9 +44,8 @@ from benchrigor.stats.interference.grouping import (
     volumes_as_computation,
     without_delay,
 )
-from benchrigor.stats.interference.one_run import MATERIAL, differing_columns, profile_interference
 from benchrigor.stats.series.interval import check_confidence
-from benchrigor.stats.statistics.statistic import combine_values
+from benchrigor.stats.statistic import combine_values
 
 _BLOCK = 2_048
 _MAX_BINS = 65_536  # the most that two bytes can number

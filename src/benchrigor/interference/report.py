@@ -41,8 +41,8 @@ from benchrigor.report.plots.drawing import (
     name_axes,
     new_axes,
 )
-from benchrigor.stats.interference.grouping import segment_thresholds
-from benchrigor.stats.interference.one_run import RED_ABOVE, YELLOW_FROM, probability_high
+from benchrigor.stats.interference import RED_ABOVE, YELLOW_FROM, probability_high
+from benchrigor.stats.segment_groups import segment_thresholds
 from benchrigor.units import counted, many, show_value
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from benchrigor.queues.periods import (
     stack,
 )
 from benchrigor.stats.series.interval import scale, student_t
-from benchrigor.stats.statistics.statistic import estimate_rate
+from benchrigor.stats.statistic import estimate_rate
 
 _FEWEST = 10  # batches below which an interval is too rough to stop by
 _BATCHES = 256  # batches of a phase; when there are more, neighbours are pooled

@@ -41,7 +41,7 @@ from benchrigor.stats.series.interval import (
     scale,
     t_interval,
 )
-from benchrigor.stats.statistics.statistic import estimate_rate
+from benchrigor.stats.statistic import estimate_rate
 
 MOVER = "MOVER"
 

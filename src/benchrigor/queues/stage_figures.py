@@ -40,7 +40,7 @@ from benchrigor.queues.periods import (
 from benchrigor.queues.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
 from benchrigor.queues.stages import Stage, WatchedStage, present_rate
 from benchrigor.queues.writers import End, EndKey, Owner, Used
-from benchrigor.stats.statistics.statistic import estimate_rate
+from benchrigor.stats.statistic import estimate_rate
 
 _WORDS = ("items", "bytes", "events", "blocked_ns", "waiting", "owner", "closed", "check")
 _CELL = np.dtype([(name, np.uint64) for name in _WORDS])

@@ -24,7 +24,7 @@ from benchrigor.machine.status_readers import StatusReader
 from benchrigor.model import Capability, Code, Sample
 from benchrigor.model.checks import is_number, refuse, wrong_number
 from benchrigor.model.notice import Finding, Fitness
-from benchrigor.stats.interference.one_run import RED_ABOVE, YELLOW_FROM
+from benchrigor.stats.interference import RED_ABOVE, YELLOW_FROM
 from benchrigor.units import percent, show_value
 from benchrigor.workloads.processes.worker import Reference
 from benchrigor.workloads.timing import Stopwatch

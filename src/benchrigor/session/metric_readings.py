@@ -41,8 +41,8 @@ from benchrigor.stats.readings.asked_readings import (
 from benchrigor.stats.readings.inference_units import unit_of
 from benchrigor.stats.series.interval import MIN_FOR_VARIANCE
 from benchrigor.stats.series.undisturbed import Groups, join_groups
-from benchrigor.stats.statistics.shares_and_quantiles import whole_of
-from benchrigor.stats.statistics.statistic import rough_figure, statistic_for
+from benchrigor.stats.shares_and_quantiles import whole_of
+from benchrigor.stats.statistic import rough_figure, statistic_for
 from benchrigor.units import Quantity
 
 T = TypeVar("T")

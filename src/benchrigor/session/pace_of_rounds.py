@@ -31,7 +31,7 @@ from benchrigor.stats.readings.inference_units import unit_of
 from benchrigor.stats.series.full_speed import fastest_level, full_speed
 from benchrigor.stats.series.interval import is_wide
 from benchrigor.stats.series.undisturbed import groups_of
-from benchrigor.stats.statistics.statistic import Statistic, statistic_for
+from benchrigor.stats.statistic import Statistic, statistic_for
 
 _MOST_WAITED = 0.005  # share of the time, up to which quantiles are as they would be without
 _LEAST_WAIT = 0.1  # the share of starts that wait least show the own wait of a start

@@ -16,9 +16,9 @@ from benchrigor.model import Analysis, Code, Interference, Notice, Round
 from benchrigor.model.notice import Severity
 from benchrigor.model.segments import ELSEWHERE, KNOWN_FROM, Light
 from benchrigor.model.series import Floats
-from benchrigor.stats.interference.grouping import MIN_IN_GROUP
-from benchrigor.stats.interference.one_run import light_of, probability_high
+from benchrigor.stats.interference import light_of, probability_high
 from benchrigor.stats.readings.asked_readings import Unit
+from benchrigor.stats.segment_groups import MIN_IN_GROUP
 from benchrigor.stats.series.undisturbed import STOPPED, rest_of
 
 
@@ -180,7 +180,7 @@ def is_red(
 
 def _excess_shares(by_round: Sequence[Segments]) -> list[float]:
     """Return for every round the share of time beyond the thresholds common to all rounds."""
-    from benchrigor.stats.interference.one_run import estimate_interference  # noqa: PLC0415  # only to judge rounds
+    from benchrigor.stats.interference import estimate_interference  # noqa: PLC0415  # only to judge rounds
 
     whole = _join(by_round)
     undelayed_s, readings = whole.duration_s - whole.delay_s, whole.readings

@@ -14,7 +14,7 @@ from benchrigor.model.planning import Plan
 from benchrigor.model.series import short
 from benchrigor.stats.planning import plan_sizes
 from benchrigor.stats.readings.inference_units import PIECES, unit_of
-from benchrigor.stats.statistics.statistic import MIN_PIECES
+from benchrigor.stats.statistic import MIN_PIECES
 
 
 def plan(

@@ -16,8 +16,8 @@ from benchrigor.model.checks import checked
 from benchrigor.model.options import LATEST
 from benchrigor.settings import SETTINGS
 from benchrigor.stats.readings.inference_units import unit_of_rounds
-from benchrigor.stats.statistics.statistic import readings_per_invocation
-from benchrigor.stats.wps.work_schedule import NextWork, with_work
+from benchrigor.stats.statistic import readings_per_invocation
+from benchrigor.stats.work_schedule import NextWork, with_work
 
 State = Mapping[str, Headway]  # of those under way, by name
 

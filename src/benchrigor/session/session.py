@@ -58,7 +58,7 @@ from benchrigor.session.schedules import check_seed
 from benchrigor.session.stored_runs import conditions_of_speed, with_history
 from benchrigor.session.subject import Subject
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
-from benchrigor.stats.wps.work_schedule import NextWork
+from benchrigor.stats.work_schedule import NextWork
 from benchrigor.storage import Journal, as_store
 from benchrigor.storage.user_settings import keep_levels, kept_levels
 from benchrigor.workloads import (

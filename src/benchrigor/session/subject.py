@@ -53,8 +53,8 @@ from benchrigor.stats.readings.inference_units import (
     SUCCESSIVE,
     unit_of,
 )
-from benchrigor.stats.statistics.shares_and_quantiles import whole_of
-from benchrigor.stats.wps.work_schedule import NextWork
+from benchrigor.stats.shares_and_quantiles import whole_of
+from benchrigor.stats.work_schedule import NextWork
 
 
 class Subject:

@@ -17,17 +17,15 @@ __getattr__, __dir__ = lazy_names(
         "benchrigor.workbench.planning.published_search": "plan_runlength",
         "changepoints.detector": "ChangeDetector detect_changes",
         "comparison.two_sample": "compare rank",
-        "readings.mean_and_quantile": "estimate_invocations estimate_mean estimate_quantile",
+        "readings.analysis": "estimate_invocations estimate_mean estimate_quantile",
         "multimodality": "observe",
-        "statistics.shares_and_quantiles": "estimate_proportion",
-        "statistics.statistic": "estimate_rate",
-        "interference.one_run": (
-            "estimate_interference light_of probability_high profile_interference"
-        ),
+        "shares_and_quantiles": "estimate_proportion",
+        "statistic": "estimate_rate",
+        "interference": ("estimate_interference light_of probability_high profile_interference"),
         "phases.stable_phase": "find_stable_phase trimmed",
         "series.interval": "required_readings",
         "series.subsessions": "autocorrelation merge_subsessions",
-        "wps.work_line": "fit_wps",
+        "work_line": "fit_wps",
     },
 )
 __all__ = list(__dir__())

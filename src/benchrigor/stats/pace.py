@@ -32,7 +32,7 @@ from benchrigor.model.machine import COMMAND, COMMAND_CPU, COMMAND_REST, INTERPR
 from benchrigor.model.series import Floats, Ints
 from benchrigor.stats.series.full_speed import NEAR, SENSITIVITY, SENSITIVITY_SD, fastest_level
 from benchrigor.stats.series.interval import block_starts
-from benchrigor.stats.statistics.statistic import MEAN, Statistic
+from benchrigor.stats.statistic import MEAN, Statistic
 
 # The prior of the sensitivity, as a mixture of two kinds of work: their shares, means and standard
 # deviations. Of 48 workloads on two kinds of processors, 30 were limited by the interpreter, and

@@ -25,8 +25,8 @@ from benchrigor.stats.series.interval import (
     satterthwaite,
     student_t,
 )
-from benchrigor.stats.statistics.shares_and_quantiles import estimate_proportion, whole_of
-from benchrigor.stats.statistics.statistic import (
+from benchrigor.stats.shares_and_quantiles import estimate_proportion, whole_of
+from benchrigor.stats.statistic import (
     INVOCATION_MEANS,
     MIN_INVOCATIONS,
     MIN_PIECES,

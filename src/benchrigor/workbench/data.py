@@ -28,7 +28,7 @@ from benchrigor.model.one_line import OneLine, Reported
 from benchrigor.model.series import short
 from benchrigor.model.text import show_estimate
 from benchrigor.safe_text import escaped, hide_in_text
-from benchrigor.stats.statistics.shares_and_quantiles import WILSON
+from benchrigor.stats.shares_and_quantiles import WILSON
 from benchrigor.units import (
     Quantity,
     positive_seconds_of,

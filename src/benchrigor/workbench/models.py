@@ -16,7 +16,7 @@ import scipy
 from benchrigor.errors import MissingExtra
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.series import Floats
-from benchrigor.stats.wps.hc3 import Regression, least_squares
+from benchrigor.stats.least_squares import Regression, least_squares
 from benchrigor.workbench.designs import Measured, Point, Space, relative_error
 
 QUADRATIC = "quadratic"

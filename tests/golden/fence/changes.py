@@ -8,7 +8,7 @@ from benchrigor.interference import quantise
 from benchrigor.model import ChangePoints
 from benchrigor.stats import ChangeDetector, detect_changes, find_stable_phase
 from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector
-from benchrigor.stats.interference.grouping import find_clusters
+from benchrigor.stats.segment_groups import find_clusters
 from fence.cases import case
 from fence.readings import column, correlated, drifting, skewed, stepping, warming
 from fence.sessions import LargestJump

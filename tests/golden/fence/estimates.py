@@ -18,7 +18,7 @@ from benchrigor.stats import (
 )
 from benchrigor.stats.readings.analysis import rejected_notices
 from benchrigor.stats.series.interval import estimate_level, fit_level
-from benchrigor.stats.statistics.statistic import combine_values, readings_per_invocation
+from benchrigor.stats.statistic import combine_values, readings_per_invocation
 from fence.cases import case
 from fence.plain import attempted
 from fence.readings import column, correlated, drifting, invocations, skewed, warming

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from benchrigor.stats.wps.work_schedule import WorkSchedule
+from benchrigor.stats.work_schedule import WorkSchedule
 
 SPEED = 1e8
 

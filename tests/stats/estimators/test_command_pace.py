@@ -14,7 +14,7 @@ from benchrigor.model import Estimate, Pace
 from benchrigor.stats.figures_at_full_speed import at_full_speed
 from benchrigor.stats.pace import Invocations, command_pace
 from benchrigor.stats.series.full_speed import Point, Told, slope_of_runs, spread_of, with_spread
-from benchrigor.stats.statistics.statistic import statistic_for
+from benchrigor.stats.statistic import statistic_for
 
 FULL = {"command": 0.0102, "command cpu": 0.01, "command rest": 0.0002}
 

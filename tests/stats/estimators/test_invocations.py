@@ -11,7 +11,7 @@ from tests.stats.told import analysed
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code
 from benchrigor.stats import estimate_invocations
-from benchrigor.stats.statistics.statistic import readings_per_invocation
+from benchrigor.stats.statistic import readings_per_invocation
 
 
 def test_the_interval_is_students_t_of_the_invocation_means() -> None:

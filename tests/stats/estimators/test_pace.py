@@ -15,7 +15,7 @@ from benchrigor.stats.pace import (
     common_sensitivity,
     pace_of,
 )
-from benchrigor.stats.statistics.statistic import statistic_for
+from benchrigor.stats.statistic import statistic_for
 
 FULL_S = 4e-6
 SLOW = math.log(1.6)  # of the reference in the slow state

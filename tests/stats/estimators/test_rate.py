@@ -11,7 +11,7 @@ from statsmodels.stats.proportion import proportion_confint
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code
 from benchrigor.stats import estimate_mean, estimate_proportion, estimate_quantile, estimate_rate
-from benchrigor.stats.statistics.shares_and_quantiles import distribution_of
+from benchrigor.stats.shares_and_quantiles import distribution_of
 
 RNG = np.random.default_rng(60)
 RATES = RNG.lognormal(3.0, 0.4, 400)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from benchrigor.model import SegmentProfile
 from benchrigor.stats import estimate_interference, profile_interference
-from benchrigor.stats.interference.grouping import find_clusters
+from benchrigor.stats.segment_groups import find_clusters
 
 
 def distance(low: float, high: float) -> float:

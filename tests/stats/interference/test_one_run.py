@@ -14,7 +14,7 @@ from benchrigor.stats import (
     probability_high,
     profile_interference,
 )
-from benchrigor.stats.interference.grouping import find_clusters
+from benchrigor.stats.segment_groups import find_clusters
 
 WORK = np.array([1.0, 1.6, 2.9, 6.0])
 

@@ -25,8 +25,8 @@ from benchrigor.model.text import (
 from benchrigor.report.fact import Depth, Fact, known
 from benchrigor.safe_text import escaped
 from benchrigor.stats.readings.asked_readings import wanted_half_width
-from benchrigor.stats.statistics.shares_and_quantiles import WILSON, whole_of
-from benchrigor.stats.statistics.statistic import BY_DURATION, HARMONIC, TRIMMED
+from benchrigor.stats.shares_and_quantiles import WILSON, whole_of
+from benchrigor.stats.statistic import BY_DURATION, HARMONIC, TRIMMED
 from benchrigor.units import (
     Quantity,
     counted,

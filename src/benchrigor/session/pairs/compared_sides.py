@@ -23,7 +23,7 @@ from benchrigor.stats.figures_at_full_speed import AT_FULL_SPEED
 from benchrigor.stats.readings.analysis import look
 from benchrigor.stats.readings.asked_readings import Readings
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
-from benchrigor.stats.statistics.statistic import INVOCATION_MEANS
+from benchrigor.stats.statistic import INVOCATION_MEANS
 from benchrigor.units import Quantity
 
 T = TypeVar("T", RunRecord, Readings)

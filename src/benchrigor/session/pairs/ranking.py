@@ -13,7 +13,7 @@ from benchrigor.model.segments import Light
 from benchrigor.session.pairs.ratio import compare_in_turn, shared_rounds
 from benchrigor.session.red_rounds import report_stops
 from benchrigor.stats.comparison.two_sample import in_places
-from benchrigor.stats.interference.one_run import light_of
+from benchrigor.stats.interference import light_of
 from benchrigor.stats.series.interval import MIN_FOR_VARIANCE
 from benchrigor.stats.series.undisturbed import STOPPED
 

@@ -58,7 +58,7 @@ from benchrigor.stats.readings.asked_readings import (
 from benchrigor.stats.readings.inference_units import SINGLE, SUCCESSIVE, unit_of_rounds
 from benchrigor.stats.series.interval import MIN_FOR_VARIANCE, too_few
 from benchrigor.stats.series.undisturbed import Groups, choose_undisturbed, groups_of, join_groups
-from benchrigor.stats.statistics.statistic import latest, rough_figure
+from benchrigor.stats.statistic import latest, rough_figure
 
 _TIME = "time"
 _STOPPED_PAIR = Notice.of(Code.STOPPED, "pair")

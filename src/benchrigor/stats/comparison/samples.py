@@ -43,15 +43,15 @@ from benchrigor.stats.series.interval import (
     fit_level,
     too_few,
 )
-from benchrigor.stats.statistics.shares_and_quantiles import WILSON, are_outcomes, quantile_of
-from benchrigor.stats.statistics.statistic import (
+from benchrigor.stats.shares_and_quantiles import WILSON, are_outcomes, quantile_of
+from benchrigor.stats.statistic import (
     INVOCATION_MEANS,
     MEAN,
     Statistic,
     combine_values,
     statistic_for,
 )
-from benchrigor.stats.wps.work_line import WPS
+from benchrigor.stats.work_line import WPS
 from benchrigor.units import Direction
 
 # One series, one per invocation, or an Estimate

@@ -33,7 +33,7 @@ from benchrigor.stats.series.interval import (
     exponential,
     too_few,
 )
-from benchrigor.stats.statistics.shares_and_quantiles import MIN_IN_TAIL, quantile_of
+from benchrigor.stats.shares_and_quantiles import MIN_IN_TAIL, quantile_of
 from benchrigor.units import counted, percent
 
 # Of pairs with a stable ratio in series that move, the first third is left out, since no transient

@@ -71,7 +71,7 @@ from benchrigor.stats.series.interval import (
     student_t,
     t_interval,
 )
-from benchrigor.stats.statistics.shares_and_quantiles import WILSON
+from benchrigor.stats.shares_and_quantiles import WILSON
 from benchrigor.units import Direction
 
 

@@ -41,8 +41,8 @@ from benchrigor.stats.series.interval import (
     student_t,
 )
 from benchrigor.stats.series.undisturbed import Groups, groups_of, join_groups, stops_in
-from benchrigor.stats.statistics.shares_and_quantiles import are_outcomes, are_shares, whole_of
-from benchrigor.stats.statistics.statistic import MEAN, Fitting, Statistic, latest, statistic_for
+from benchrigor.stats.shares_and_quantiles import are_outcomes, are_shares, whole_of
+from benchrigor.stats.statistic import MEAN, Fitting, Statistic, latest, statistic_for
 from benchrigor.units import Direction, Quantity
 
 # Factor from one look to the next. A session that looked after every reading would stop when the

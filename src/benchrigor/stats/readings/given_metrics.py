@@ -15,7 +15,7 @@ from benchrigor.model.series import LARGEST, Floats
 from benchrigor.stats.readings.asked_readings import Unit
 from benchrigor.stats.readings.inference_units import SINGLE, unit_of_rounds
 from benchrigor.stats.readings.work_rounds import ByWork
-from benchrigor.stats.wps.work_schedule import WorkSchedule, schedule_for
+from benchrigor.stats.work_schedule import WorkSchedule, schedule_for
 from benchrigor.units import Direction, Quantity
 
 SPEED = Metric(name="speed", unit="/s")  # by rounds of various work

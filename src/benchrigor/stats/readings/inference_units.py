@@ -75,7 +75,7 @@ from benchrigor.stats.series.undisturbed import (
     stops_in,
     together,
 )
-from benchrigor.stats.statistics.statistic import (
+from benchrigor.stats.statistic import (
     MEAN,
     MIN_PIECES,
     Fitting,

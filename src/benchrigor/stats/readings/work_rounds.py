@@ -25,6 +25,7 @@ from benchrigor.model.readings import Reason, Selection
 from benchrigor.model.series import Floats
 from benchrigor.settings import FEWEST_ROUNDS
 from benchrigor.stats.figures_at_full_speed import AT_FULL_SPEED, at_full_speed
+from benchrigor.stats.least_squares import diagnose_further
 from benchrigor.stats.readings.analysis import (
     needed_units,
     notice_of,
@@ -43,10 +44,9 @@ from benchrigor.stats.series.undisturbed import (
     groups_of,
     hardly_any,
 )
-from benchrigor.stats.statistics.statistic import Statistic, reciprocal
-from benchrigor.stats.wps.lack_of_fit import diagnose_further
-from benchrigor.stats.wps.work_line import check_fit, fit_wps
-from benchrigor.stats.wps.work_schedule import WorkSchedule
+from benchrigor.stats.statistic import Statistic, reciprocal
+from benchrigor.stats.work_line import check_fit, fit_wps
+from benchrigor.stats.work_schedule import WorkSchedule
 
 
 def needed_rounds(readings: Readings, analysis: Analysis, excess: float) -> float:

@@ -32,7 +32,7 @@ from benchrigor.model.series import short
 from benchrigor.protocols import Store
 from benchrigor.report.fact import is_undisturbed
 from benchrigor.session.session import Session, meter_for
-from benchrigor.stats.interference.one_run import RED_ABOVE
+from benchrigor.stats.interference import RED_ABOVE
 from benchrigor.storage.user_settings import TIME, picked_metrics, time_metric
 from benchrigor.workbench import peak_run
 from benchrigor.workbench.data import PeakRate, PeakStatus, Trial, estimate_of

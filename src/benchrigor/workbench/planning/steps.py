@@ -15,7 +15,7 @@ from benchrigor.errors import InvalidInput, PlanMismatch
 from benchrigor.model import Estimate, Notice
 from benchrigor.model.checks import refuse, wrong_settings
 from benchrigor.model.series import short
-from benchrigor.stats.statistics.shares_and_quantiles import WILSON
+from benchrigor.stats.shares_and_quantiles import WILSON
 from benchrigor.units import show_duration
 from benchrigor.workbench.data import (
     CHUNK_GAP,

@@ -37,7 +37,7 @@ from benchrigor.stats.series.interval import (
     too_few,
 )
 from benchrigor.stats.series.subsessions import SUBSESSIONS, fit_merged
-from benchrigor.stats.statistics.shares_and_quantiles import (
+from benchrigor.stats.shares_and_quantiles import (
     MIN_IN_TAIL,
     WILSON,
     are_outcomes,

@@ -19,6 +19,18 @@ from benchrigor.model import Code, Estimate, Notice, WpsFit
 from benchrigor.model.checks import attempt, refuse, wrong_choice, wrong_share
 from benchrigor.model.options import check_work
 from benchrigor.model.series import Floats, as_series, check_items, short
+from benchrigor.stats.least_squares import (
+    ESTIMATORS,
+    CoefficientError,
+    Regression,
+    coefficient_errors,
+    diagnose_lack_of_fit,
+    diagnose_line,
+    diagnose_outliers,
+    find_lack_of_fit,
+    is_determined,
+    regress,
+)
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, is_wide, reciprocal_of, scale
 from benchrigor.stats.series.long_run_variance import batch_means
 from benchrigor.stats.series.subsessions import (
@@ -27,20 +39,6 @@ from benchrigor.stats.series.subsessions import (
     SUBSESSIONS,
     merge_subsessions,
     refuse_correlated,
-)
-from benchrigor.stats.wps.hc3 import (
-    ESTIMATORS,
-    CoefficientError,
-    Regression,
-    coefficient_errors,
-    is_determined,
-    regress,
-)
-from benchrigor.stats.wps.lack_of_fit import (
-    diagnose_lack_of_fit,
-    diagnose_line,
-    diagnose_outliers,
-    find_lack_of_fit,
 )
 
 
@@ -194,9 +192,8 @@ def fit_wps(
     Notes
     -----
     Work per second: Li et al. 2016. Standard errors are HC3, extended to autocorrelated noise
-    (`benchrigor.stats.wps.hc3`), or those of a grouped jackknife, whose groups are subsessions
-    (`benchrigor.stats.wps.work_line`). The interval of the speed is that of the reciprocal
-    slope.
+    (`least_squares`), or those of a grouped jackknife, whose groups are subsessions. The interval
+    of the speed is that of the reciprocal slope.
 
     Examples
     --------

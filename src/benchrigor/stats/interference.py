@@ -1,7 +1,18 @@
-"""Interference in a single run, in per cent of its wall time (Shah et al. 2018, sections 2, 3).
+"""Interference of a run in per cent of its time, after Shah, Mueller, Wolf et al. (Euro-Par 2018).
 
-With the traffic light, and Notices for what makes an estimate unreliable: their limits are from
-simulations.
+The paper is 'Estimating the impact of external interference on application performance'. Its
+method, by section:
+
+- `segment_groups` (2): amounts of computation count as one if their relative distance is below 0.1;
+  segments with the same clusters and nominal features form a group of 5 or more; the time of a
+  segment beyond median + 4 MAD of its group is interference;
+- here (2, 3): the sum of it in per cent of the wall time; medians against a reference; green,
+  yellow, red, and the probability of high interference;
+- `benchrigor.interference.profiles` (2): profiles in bounded memory, and of several processes.
+
+Ours: measured delay is taken off first, and added for the light, and Notices tell what makes an
+estimate unreliable, with limits from simulations; `profiles` joins several runs (future work in
+section 5).
 """
 
 from __future__ import annotations
@@ -20,7 +31,7 @@ from benchrigor.model import Code, Interference, Notice, SegmentProfile
 from benchrigor.model.checks import refuse
 from benchrigor.model.segments import Light
 from benchrigor.model.series import Floats, Ints, as_series, short
-from benchrigor.stats.interference.grouping import (
+from benchrigor.stats.segment_groups import (
     MIN_IN_GROUP,
     Labels,
     RunExcess,

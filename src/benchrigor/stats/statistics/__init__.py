@@ -1,1 +1,0 @@
-"""STATISTICS: estimates from readings."""

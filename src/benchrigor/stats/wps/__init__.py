@@ -1,1 +1,0 @@
-"""Work per second: the line through work amounts and durations."""
