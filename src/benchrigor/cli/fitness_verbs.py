@@ -15,9 +15,9 @@ from benchrigor.cli.output import print_result, remark
 from benchrigor.cli.verb_help import Verb
 from benchrigor.layout import Part, join_pages, page, wrapped
 from benchrigor.model import RunRecord, codec
+from benchrigor.model.comparison import TrackRecord
 from benchrigor.model.decision import COMPLETE
 from benchrigor.model.notice import Fitness, verdict_of
-from benchrigor.model.planning import TrackRecord
 from benchrigor.report.facts.machine_facts import render_findings
 from benchrigor.session.fitness import examine
 from benchrigor.stats.planning import pair_runs, track_records

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benchrigor.layout import Part, table
-from benchrigor.model.planning import Plan, Standing, TrackRecord
+from benchrigor.model.comparison import Plan, Standing, TrackRecord
 from benchrigor.model.text import show_estimate
 from benchrigor.report.fact import Depth, Fact, known, list_rows, sentence, told_by
 from benchrigor.units import counted, many, percent, show_duration

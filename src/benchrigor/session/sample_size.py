@@ -9,8 +9,8 @@ from functools import partial
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Analysis, Code, Estimate, Notice, RunRecord
+from benchrigor.model.comparison import Plan
 from benchrigor.model.notice import Severity, weakening
-from benchrigor.model.planning import Plan
 from benchrigor.model.series import short
 from benchrigor.stats.planning import plan_sizes
 from benchrigor.stats.readings.inference_units import PIECES, unit_of

@@ -14,7 +14,7 @@ import scipy
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Analysis, Code, Estimate, Notice, RunRecord
 from benchrigor.model.checks import refuse, wrong_number, wrong_share
-from benchrigor.model.planning import Plan, Price, RunPair, Standing, Tally, TrackRecord
+from benchrigor.model.comparison import Plan, Price, RunPair, Standing, Tally, TrackRecord
 from benchrigor.stats.comparison.fieller_mover import Contrast, difference_of, uncertain_value
 from benchrigor.stats.series.interval import (
     MAX_RELATIVE_WIDTH,
