@@ -17,7 +17,7 @@ __getattr__, __dir__ = lazy_names(
         "benchrigor.workbench.planning.published_search": "plan_runlength",
         "changepoints.detector": "ChangeDetector detect_changes",
         "comparison.two_sample": "compare rank",
-        "readings.analysis": "estimate_invocations estimate_mean estimate_quantile",
+        "readings.mean_and_quantile": "estimate_invocations estimate_mean estimate_quantile",
         "multimodality": "observe",
         "shares_and_quantiles": "estimate_proportion",
         "statistic": "estimate_rate",

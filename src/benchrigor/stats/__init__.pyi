@@ -26,9 +26,9 @@ from benchrigor.stats.interference import profile_interference as profile_interf
 from benchrigor.stats.multimodality import observe as observe
 from benchrigor.stats.phases.stable_phase import find_stable_phase as find_stable_phase
 from benchrigor.stats.phases.stable_phase import trimmed as trimmed
-from benchrigor.stats.readings.analysis import estimate_invocations as estimate_invocations
-from benchrigor.stats.readings.analysis import estimate_mean as estimate_mean
-from benchrigor.stats.readings.analysis import estimate_quantile as estimate_quantile
+from benchrigor.stats.readings.mean_and_quantile import estimate_invocations as estimate_invocations
+from benchrigor.stats.readings.mean_and_quantile import estimate_mean as estimate_mean
+from benchrigor.stats.readings.mean_and_quantile import estimate_quantile as estimate_quantile
 from benchrigor.stats.series.interval import required_readings as required_readings
 from benchrigor.stats.series.subsessions import autocorrelation as autocorrelation
 from benchrigor.stats.series.subsessions import merge_subsessions as merge_subsessions
