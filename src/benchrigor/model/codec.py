@@ -12,7 +12,7 @@ import math
 import types
 import typing
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -82,29 +82,46 @@ def encode(item: Any) -> Any:
 
 def decode(kind: type[T], data: Any, *, where: str = "data") -> T:
     """Rebuild a model object of class ``kind`` from what `encode` made of it."""
-    return typing.cast("T", _decode(kind, data, where))
+    annotation: Any = kind
+    return typing.cast("T", _reader(annotation)(data, where))
 
 
-def _decode(kind: Any, data: Any, where: str) -> Any:
+@cache
+def _reader(kind: Any) -> Callable[[Any, str], Any]:
+    """Return what rebuilds a value with an annotation, from its data and where they stand."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin in {typing.Union, types.UnionType}:
         kinds = [option for option in inner if option is not type(None)]
-        # Only unions of plain scalars are used, and JSON keeps those apart.
-        is_plain = len(kinds) > 1 or (data is None and len(kinds) < len(inner))
-        return data if is_plain else _decode(kinds[0], data, where)
+        if len(kinds) > 1:  # Only unions of plain scalars are used, and JSON keeps those apart.
+            return lambda data, _: data
+        read = _reader(kinds[0])
+        return lambda data, where: None if data is None else read(data, where)
     if dataclasses.is_dataclass(kind):
-        return _decode_dataclass(kind, data, where)
+        return partial(_read_dataclass, kind)
     if origin is tuple:
-        _expect(data, list | tuple, "a list", where)
-        known = [part for part in data if _is_known(inner[0], part)]
-        return tuple(_decode(inner[0], part, f"{where}[{i}]") for i, part in enumerate(known))
+        return partial(_read_tuple, inner[0])
     if _is_array(kind):
-        _expect(data, list | np.ndarray, "a list of numbers", where)
-        return as_series(data, name=where) if len(data) else np.zeros(0)
+        return _read_array
     if origin is not None and issubclass(origin, Mapping):
-        _expect(data, Mapping, "named values", where)
-        return {key: _decode(inner[1], part, f"{where}.{key}") for key, part in data.items()}
-    return _decode_plain(kind, data, where)
+        return partial(_read_mapping, inner[1])
+    return partial(_read_plain, kind)
+
+
+def _read_tuple(kind: Any, data: Any, where: str) -> tuple[Any, ...]:
+    _expect(data, list | tuple, "a list", where)
+    read, known = _reader(kind), [part for part in data if _is_known(kind, part)]
+    return tuple(read(part, f"{where}[{i}]") for i, part in enumerate(known))
+
+
+def _read_array(data: Any, where: str) -> Any:
+    _expect(data, list | np.ndarray, "a list of numbers", where)
+    return as_series(data, name=where) if len(data) else np.zeros(0)
+
+
+def _read_mapping(kind: Any, data: Any, where: str) -> dict[str, Any]:
+    _expect(data, Mapping, "named values", where)
+    read = _reader(kind)
+    return {key: read(part, f"{where}.{key}") for key, part in data.items()}
 
 
 def _is_array(kind: Any) -> bool:
@@ -130,7 +147,7 @@ def _is_known(kind: Any, data: Any) -> bool:
     return "code" not in data or data["code"] in list[Any](codes)
 
 
-def _decode_plain(kind: Any, data: Any, where: str) -> Any:
+def _read_plain(kind: Any, data: Any, where: str) -> Any:
     if kind is Any:
         return data
     try:
@@ -144,11 +161,11 @@ def _decode_plain(kind: Any, data: Any, where: str) -> Any:
     return decoded
 
 
-def _decode_dataclass(kind: Any, data: Any, where: str) -> Any:
+def _read_dataclass(kind: Any, data: Any, where: str) -> Any:
     _expect(data, Mapping, f"the fields of {kind.__name__}", where)
     hints, retired = _hints(kind), getattr(kind, "_retired", {})
     fields = {
-        name: _decode(hints[name], _current(value, retired.get(name, {})), f"{where}.{name}")
+        name: _reader(hints[name])(_current(value, retired.get(name, {})), f"{where}.{name}")
         for name, value in data.items()
         if name in hints
     }
