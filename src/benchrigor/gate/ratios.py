@@ -33,9 +33,9 @@ from benchrigor.session.engine import Engine
 from benchrigor.session.schedules import LEAST_BLOCKS, LOOKS, Race
 from benchrigor.session.stop_rules import limits
 from benchrigor.stats.comparison.process_blocks import (
-    at_one_pace,
     judge_null,
     mean_over_blocks,
+    to_one_pace,
     visible_change,
 )
 from benchrigor.stats.comparison.samples import asked_of
@@ -87,10 +87,13 @@ class _Benchmark:
 
     def beside_old(self, role: str) -> Floats:
         """Return the numbers of the old code and of another side, shape (blocks, 2)."""
-        numbers = np.array(self.values)
+        sides = [ROLES.index(OLD), ROLES.index(role)]
+        both: Floats = np.array(self.values)[:, sides]
         if self.is_paced:
-            numbers = at_one_pace(numbers, np.array(self.references))
-        both: Floats = numbers[:, [ROLES.index(OLD), ROLES.index(role)]]
+            references = np.array(self.references)[:, sides]
+            known = np.isfinite(both + references).all(axis=1)
+            both[known] *= to_one_pace(both[known], references[known])
+            both[~known] = np.nan
         return both
 
     def logs(self, role: str, total: int) -> Floats:

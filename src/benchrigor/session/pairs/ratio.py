@@ -36,6 +36,7 @@ from benchrigor.session.red_rounds import was_stopped
 from benchrigor.session.schedules import INVOCATION, Blocks, check_seed
 from benchrigor.session.stop_rules import agrees, default_rules
 from benchrigor.stats.changepoints.ruptures_adapter import detector_named
+from benchrigor.stats.comparison.process_blocks import to_one_pace
 from benchrigor.stats.comparison.samples import (
     answer,
     asked_of,
@@ -66,7 +67,6 @@ Pair = tuple[Round, Round]  # of baseline and candidate, side by side
 RATIO = "ratio"
 # The pace of a machine changes less from one short invocation to the next.
 _SHORT = 100
-_LEAST_STEPS = 1e-12  # squared, for a reference that never changes
 _WARMING = 1.05  # times as slow as later readings, in all invocations of the first block
 
 
@@ -215,21 +215,11 @@ class PairsOfInvocations(Pairs):
         return compare_samples(*self._at_one_pace(), asked, margin, paired=True, positive=True)
 
     def _at_one_pace(self) -> tuple[Sequence[Floats], Sequence[Floats]]:
-        """Return the invocations as at the same pace, as far as they follow the reference.
-
-        The machine changes its pace from one process to the next; code that waits for memory
-        follows it less than the reference does. The reference is a control variate of logarithms
-        (Lavenberg & Welch 1981). Its slope comes from the product of both sides, from one pair to
-        the next. With normal noise the product is independent of the ratio; a slope of the ratio
-        itself would make intervals too narrow.
-        """
+        """Return the invocations as at the same pace, as far as they follow the reference."""
         if len(self._paces) != self.taken:
             return self._sides
-        paces = np.log(np.array(self._paces).T)
-        levels = np.log([[series.mean() for series in side] for side in self._sides])
-        steps, paced = np.diff(levels.sum(axis=0)), np.diff(paces.sum(axis=0))
-        slope = np.clip(steps @ paced / max(paced @ paced, _LEAST_STEPS), 0.0, 1.0)
-        factors = np.exp(slope * (np.median(paces) - paces))
+        levels = np.array([[series.mean() for series in side] for side in self._sides]).T
+        factors = to_one_pace(levels, np.array(self._paces)).T
         one, two = (
             [series * factor for series, factor in zip(*side, strict=True)]
             for side in zip(self._sides, factors, strict=True)
