@@ -83,6 +83,7 @@ class ProcessSenders:
     def send(self, requests: Requests | Send, at_s: Floats, **limits: float) -> Sent:
         """Send requests at their times; if processes were busy, later from twice as many.
 
+        PartLost when a process was killed; later trials begin new ones.
         ``limits`` are of `send_requests`: ``timeout_s`` and ``give_up_s``.
         """
         n = self._processes
@@ -116,7 +117,7 @@ class ProcessSenders:
                 worker.kill()
             self.close()
             if isinstance(error, BrokenExecutor):
-                raise WorkloadFailed("a process of the load generator was killed") from error
+                raise PartLost("a process of the load generator was killed") from error
             raise
 
     def close(self) -> None:
