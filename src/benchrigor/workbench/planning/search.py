@@ -339,7 +339,8 @@ class PeakSearch:
             return None
         if load > top * (1.0 + self.goal.width):
             below = math.sqrt(load * top) if top else load / _STRIDE_DOWN
-            is_late_at_any = not top and len(self._trials) >= _MOST_FAILED
+            late = [trial for trial in self._trials if not trial.result.invalid]
+            is_late_at_any = not top and len(late) >= _MOST_FAILED
             return None if is_late_at_any or below < self.goal.min_load else below
         return top if max(ratios.values()) >= 1.0 else None
 
