@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -65,8 +66,14 @@ PeriodTable: TypeAlias = npt.NDArray[np.void]
 
 def empty(size: int = 0, *, queues: int = 0) -> PeriodTable:
     """Return a table with rows of nothing, of a stage that reads so many queues."""
+    return np.zeros(size, dtype=_row_of(queues))
+
+
+@cache
+def _row_of(queues: int) -> np.dtype[np.void]:
+    """Return the type of a row, which takes longer to make than a short table."""
     fields: list[Any] = [(name, np.float64) for name in _FIELDS]
-    return np.zeros(size, dtype=[*fields, ("arrived", np.float64, (queues,))])
+    return np.dtype([*fields, ("arrived", np.float64, (queues,))])
 
 
 def table_of(*, arrived: Any = (), **columns: Any) -> PeriodTable:
