@@ -52,6 +52,7 @@ from benchrigor.settings import SETTINGS
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock, SimulatedServer, SyntheticWorkload
 from benchrigor.workbench import PeakRun, PeakSearch
+from benchrigor.workbench.maps.map_run import is_map
 from benchrigor.workbench.peak_run import KIND as PEAK
 from benchrigor.workloads.processes.picking import Pick
 from shared.running import Run, Script
@@ -177,6 +178,9 @@ def work():
     time.sleep(0.003)
 def other():
     time.sleep(0.004)
+def slowly(amount):
+    time.sleep(0.1)
+    return float(amount)
 def test_work(bench):
     bench(work)
     bench.compare(work, other)
@@ -185,6 +189,17 @@ PYTHON = """
 import benchrigor as br
 from job import other, work
 br.measure_many({"work": work, "other": other}, store="runs.sqlite", budget_s=30, target=1e-6)
+"""
+MAP = f"""
+[factors.amount]
+levels = {[*range(1, 61)]}
+[design]
+kind = "full"
+[response]
+function = "job:slowly"
+direction = "higher"
+[hosts]
+names = ["elm", "oak"]
 """
 ENDLESS = "--budget 30 --target 1e-6"
 MODES = {
@@ -199,6 +214,7 @@ MODES = {
     "peak": "peak --mean 100ms job:request",
     "pytest": "pytest --bench-save it --bench-budget 30 --bench-target 1e-6 job.py",
     "measure_many": "python many.py",
+    "map on hosts": "map map.toml",
 }
 VICTIMS = ("itself", "a child", "all")
 LIMIT_S = 30.0
@@ -213,7 +229,8 @@ def kill_mode(seed: int, name: str) -> Trial:
     kind, delay_s = VICTIMS[int(rng.integers(len(VICTIMS)))], float(rng.uniform(0.0, 1.5))
     with tempfile.TemporaryDirectory() as where:
         folder = Path(where)
-        for file, text in (("job.py", JOB), ("many.py", PYTHON), ("reporting.py", REPORTING)):
+        files = {"job.py": JOB, "many.py": PYTHON, "reporting.py": REPORTING, "map.toml": MAP}
+        for file, text in files.items():
             (folder / file).write_text(text)
         store = folder / (".benchrigor/it.sqlite" if mode == "pytest" else "runs.sqlite")
         run = start(("reporting.py", *shlex.split(MODES[mode])), folder, store)
@@ -252,7 +269,7 @@ def rounds_kept(folder: Path, store: Path) -> Trial:
             try:
                 record = journal.load(run_id)
                 stored.update(f"{run_id} {done.plan.index}" for done in record.rounds)
-                if record.subject.get("kind") != PEAK:
+                if record.subject.get("kind") != PEAK and not is_map(record):
                     Session.resume(journal, run_id)
             except BenchrigorError as error:
                 stuck, why = stuck + 1, f"{why} {error}"

@@ -48,7 +48,7 @@ def test_a_map_and_its_choice_on_two_hosts(cli, folder):
 
 @pytest.mark.minutes
 def test_nothing_finished_is_repeated_when_the_controller_is_killed(cli, folder):
-    """Of hosts behind a prefix; `docs/evidence/maps.py` kills it twenty times."""
+    """Of hosts behind a prefix; `docs/evidence/trust.py` also kills its workers."""
     behind = f'prefix = "env XDG_DATA_HOME={folder.path}/{{host}}"\ncwd = "{folder.path}"\n'
     slow = RESPONSE.replace(":rate", ":slowly")
     name = folder.write(THREADS + FULL + slow + TWO + behind)
