@@ -335,8 +335,8 @@ def test_an_error_is_harmless(kind: type[Exception]) -> None:
 JOIN = "'\\n'.join"
 ELSEWHERE = [
     ("cli/exits.py", JOIN),  # a traceback
-    ("cli/output.py", "click.echo"),
     *[("cli/measuring_verbs.py", JOIN)] * 2,  # source text
+    ("cli/output.py", "click.echo"),
     ("cli/verbs.py", "click.echo"),  # without room for what reports errors
     ("report/figures.py", JOIN),  # rows of Markdown, of harmless cells
     ("safe_text.py", JOIN),

@@ -233,7 +233,7 @@ def starts(run: Run) -> None:
 
 DRIVEN = """
 import sys, time
-from benchrigor.cli.leaving import left_clean
+from benchrigor.cli.exits import left_clean
 from benchrigor.clocks import WallClock
 from benchrigor.machine.delays import RunDelay
 from benchrigor.model import RoundPlan

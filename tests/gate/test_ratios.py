@@ -10,7 +10,7 @@ from scipy import stats
 from tests.gate.suites import TIME, SimulatedSuite, gate_of
 
 from benchrigor.gate import Block, Gate, Pass, Ratios
-from benchrigor.model import StopReason, Verdict
+from benchrigor.model import Metric, StopReason, Verdict
 from benchrigor.report.fact import facts_of
 from benchrigor.report.figures import markdown_of
 from benchrigor.session.engine import Engine
@@ -57,11 +57,19 @@ def test_the_metric_says_which_way_is_worse(way: str) -> None:
     assert found.verdict == (Verdict.BETTER if way == "higher" else Verdict.WORSE)
 
 
-def at_a_changing_pace(seed: int, *, known: float = 1.0, budget_s: float = 24.0) -> Gate:
+def at_a_changing_pace(
+    seed: int,
+    *,
+    known: float = 1.0,
+    budget_s: float = 24.0,
+    metric: Metric = TIME,
+    faster_interpreter: float = 1.0,
+) -> Gate:
     """Return a gate on a machine whose pace differs between processes by 20 %.
 
     Two benchmarks, one of which is slower by 5 %, follow the reference more than in proportion. A
-    process timed the reference with the probability ``known``.
+    process timed the reference with the probability ``known``. An interpreter of the new side may
+    run the reference faster.
     """
     rng, engine = np.random.default_rng(seed), Engine(Ratios(seed=seed, budget_s=budget_s))
     engine.goal.labels = {"old": "main", "new": "HEAD"}
@@ -71,9 +79,14 @@ def at_a_changing_pace(seed: int, *, known: float = 1.0, budget_s: float = 24.0)
         for role in turn.order:
             pace, noise = rng.normal(0.0, 0.2, 3), rng.normal(0.0, 0.01, 3)
             levels = np.exp(1.3 * pace + noise) * [1.0, 1.05 if role == "new" else 1.0, 1.0]
-            references = zip(names[:2], 4e-6 * np.exp(pace[:2]), strict=True)
+            if metric is not TIME:
+                levels = 1.0 / levels
+            other = faster_interpreter if role == "new" else 1.0
+            references = zip(names[:2], 4e-6 * np.exp(pace[:2]) / other, strict=True)
             passes[role] = replace(
                 passed(**dict(zip(names, levels, strict=True))),
+                metrics=dict.fromkeys(names, metric),
+                paced_by={f"interpreter {other}"},
                 references={name: s for name, s in references if rng.random() < known},
             )
         engine.tell(Block(plan=turn.plan, passes=passes, elapsed_ns=2 * 10**9))
@@ -90,6 +103,22 @@ def test_numbers_that_follow_a_reference_are_compared_at_one_pace() -> None:
     assert 8.0 * ratios["slower"].half_width < ratios["without"].half_width
     said = "2 of them are compared as if the machine had kept one pace"
     assert said in " ".join(str(found).split())
+
+
+def test_rates_are_compared_at_one_pace_too() -> None:
+    rate = replace(TIME, name="speed", unit="1/s", direction="higher", kind="auto")
+    found = at_a_changing_pace(1, metric=rate).family
+    assert found is not None
+    assert found.verdicts["slower"] == Verdict.WORSE
+    ratios = {name: each.ratio for name, each in found.comparisons.items()}
+    assert 8.0 * ratios["slower"].half_width < ratios["without"].half_width
+
+
+def test_a_reference_of_two_interpreters_is_no_pace_of_the_machine() -> None:
+    found = at_a_changing_pace(1, faster_interpreter=1.2)
+    assert found.at_one_pace == ()
+    assert found.family is not None
+    assert found.family.verdicts["same"] == Verdict.UNDECIDED
 
 
 @pytest.mark.parametrize(("known", "budget_s"), [(1.0, 14.0), (0.9, 20.0)])

@@ -42,6 +42,24 @@ def test_a_coroutine_function_is_awaited(func: Any) -> None:
     assert br.measure_pair(func, func, budget_s=0.05).reason is not None
 
 
+def test_a_future_that_is_done_is_a_result_as_any_other() -> None:
+    clock, loop = FakeClock(), asyncio.new_event_loop()
+
+    def work() -> Any:
+        clock.advance(2_000_000)
+        future = loop.create_future()
+        if is_done:
+            future.set_result(1)
+        return future
+
+    is_done = True
+    assert br.measure(work, budget_s=1.0, clock=clock, seed=1).readings().size > 0
+    is_done = False
+    with pytest.raises(br.InvalidInput, match="returned an awaitable"):
+        br.measure(work, budget_s=1.0, clock=clock, seed=1)
+    loop.close()
+
+
 def test_only_what_is_awaited_is_timed_in_one_loop_a_round() -> None:
     clock, loops = FakeClock(), []
 

@@ -275,7 +275,7 @@ def test_a_run_that_was_slow_throughout_is_moved_to_the_full_speed_of_those_befo
 
 
 @pytest.mark.parametrize("faster", [1.02, 1.3])
-def test_the_headline_is_never_above_just_now_by_more_than_its_half_width(faster):
+def test_the_headline_is_never_above_as_measured_by_more_than_its_half_width(faster):
     """Where runs before were slower than this one."""
     record = run(1, kept={"interpreter": [(faster * FULL_S, 0.9)] * 9})
     headline, measured = record.headline(), record.estimate()

@@ -41,7 +41,7 @@ from benchrigor.stats.comparison.process_blocks import (
 from benchrigor.stats.comparison.samples import asked_of
 from benchrigor.stats.comparison.two_sample import compare_samples, family_of
 from benchrigor.stats.readings.analysis import notice_of
-from benchrigor.units import many
+from benchrigor.units import Quantity, many
 
 ROLES = (OLD, NEW, COPY)
 _LEAST_PAIRS = 3  # of processes, for a comparison
@@ -66,6 +66,7 @@ class _Benchmark:
 
     metric: Metric
     blocks: list[int] = field(default_factory=list)
+    paced_by: set[str] = field(default_factory=set)
     values: list[list[float]] = field(default_factory=list)  # by block and side
     references: list[list[float]] = field(default_factory=list)
     busy_s: float = 0.0
@@ -79,7 +80,12 @@ class _Benchmark:
 
     @property
     def is_paced(self) -> bool:
-        """Whether nearly all processes timed a reference: then only they count."""
+        """Whether nearly all processes timed a reference: then only they count.
+
+        Interpreters run it at a pace of their own, which is no pace of the machine.
+        """
+        if len(self.paced_by) > 1:
+            return False
         numbers = np.array(self.values)
         numbers = numbers[np.isfinite(numbers)]
         known = np.isfinite(np.array(self.references)).sum()
@@ -92,7 +98,8 @@ class _Benchmark:
         if self.is_paced:
             references = np.array(self.references)[:, sides]
             known = np.isfinite(both + references).all(axis=1)
-            both[known] *= to_one_pace(both[known], references[known])
+            power = -1.0 if self.metric.kind is Quantity.RATE else 1.0  # a rate is faster then
+            both[known] *= to_one_pace(both[known] ** power, references[known]) ** power
             both[~known] = np.nan
         return both
 
@@ -201,6 +208,7 @@ class Ratios:
             of_sides = [passes.get(role, _NOT_RUN) for role in ROLES]
             benchmark.values.append([one.values.get(name, math.nan) for one in of_sides])
             benchmark.references.append([one.references.get(name, math.nan) for one in of_sides])
+            benchmark.paced_by |= {known for one in of_sides for known in one.paced_by}
             benchmark.busy_s += sum(one.spent_s(name) for one in passes.values())
             if passes[NEW].metrics[name].unit != metric.unit:
                 benchmark.refuse("old and new have it in different units")

@@ -26,6 +26,7 @@ from benchrigor.model.machine import reference_s
 from benchrigor.model.metric import A_DURATION
 from benchrigor.model.text import no_number
 from benchrigor.safe_text import escaped
+from benchrigor.session.stored_runs import paced_by as conditions_of_pace
 from benchrigor.storage.user_settings import defaults
 from benchrigor.units import Quantity
 from benchrigor.workloads.processes.command_line import CommandLine
@@ -44,14 +45,15 @@ _PASSED, _FAILED, _NONE = 0, 1, 5  # exit codes of pytest
 class Pass:
     """What one run of the command gave in one side: a number for each benchmark, and its metric.
 
-    ``references`` are mean times of the reference, where it was timed in between. ``failed`` are
-    tests, ``durations`` their seconds.
+    ``references`` are mean times of the reference, where it was timed in between, ``paced_by`` the
+    machines and interpreters that did. ``failed`` are tests, ``durations`` their seconds.
     """
 
     elapsed_s: float
     values: Mapping[str, float]
     metrics: Mapping[str, Metric]
     references: Mapping[str, float] = field(default_factory=dict)
+    paced_by: Collection[str] = ()
     failed: Mapping[str, str] = field(default_factory=dict)
     without: Mapping[str, str] = field(default_factory=dict)  # why a benchmark has no number
     durations: Mapping[str, float] = field(default_factory=dict)
@@ -232,13 +234,13 @@ def run_in(
     return ended.elapsed_ns / 1e9, text
 
 
-def figures_of(found: Sequence[Result]) -> dict[str, dict[str, Any]]:
+def figures_of(found: Sequence[Result]) -> dict[str, Any]:
     """Return what a process says of each benchmark, as fields of a `Pass`.
 
     A record of benchrigor has an estimate, of its stable phase; other tools give readings.
     """
     values, references = dict[str, float](), dict[str, float]()
-    metrics, without = dict[str, Metric](), dict[str, str]()
+    metrics, without, paced_by = dict[str, Metric](), dict[str, str](), set[str]()
     for each in found:
         name = escaped(each.name)
         metric, value = _figure(each)
@@ -249,7 +251,14 @@ def figures_of(found: Sequence[Result]) -> dict[str, dict[str, Any]]:
         pace = each.analyses[0].pace if isinstance(each, RunRecord) else None
         if pace is not None:
             references[name] = reference_s(pace.full_s) / pace.mean
-    return {"values": values, "metrics": metrics, "references": references, "without": without}
+            paced_by.add(str(conditions_of_pace(each.provenance, pace)))
+    return {
+        "values": values,
+        "metrics": metrics,
+        "references": references,
+        "paced_by": paced_by,
+        "without": without,
+    }
 
 
 def _figure(found: Result) -> tuple[Metric | None, float | None]:

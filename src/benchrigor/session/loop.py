@@ -182,7 +182,7 @@ def performer(
 def add_host_delays(finished: Round, host: HostDelay) -> Round:
     """Add the delays that the host counted during a round.
 
-    `machine.host_delays.attribute_delay` divides them among the segments.
+    `machine.delays.attribute_delay` divides them among the segments.
     """
     if finished.delays is None or not any(host.delay_ns.values()):
         return finished

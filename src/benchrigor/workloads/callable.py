@@ -23,6 +23,7 @@ from benchrigor.workloads.processes.worker import (
     HEADROOM,
     NEVER,
     WrongClock,
+    is_done,
     loop_of,
 )
 from benchrigor.workloads.timing import (
@@ -455,7 +456,7 @@ def _refuse_awaitable(result: object, name: str) -> None:
             f"{name} returned an asynchronous generator that nothing steps through; give a "
             "coroutine function that runs it to its end"
         )
-    if inspect.isawaitable(result):
+    if inspect.isawaitable(result) and not is_done(result):
         if inspect.iscoroutine(result):
             result.close()
         raise InvalidInput(f"{name} returned an awaitable: {_UNAWAITED}")

@@ -16,9 +16,10 @@ import pytest
 from signalled import until
 
 from benchrigor.errors import InvalidInput, MissingExtra
+from benchrigor.workbench import executors
 from benchrigor.workbench.executors import DaskExecutor
 from benchrigor.workbench.on_host import Job, Token
-from benchrigor.workbench.pool import Pool, executors
+from benchrigor.workbench.pool import Pool
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")

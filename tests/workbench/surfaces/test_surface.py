@@ -300,3 +300,12 @@ def test_too_few_points_do_not_tell_hosts_from_configurations() -> None:
     surface = on_hosts(5)
     assert surface.hosts() == {}
     assert surface.model is not None
+
+
+def test_a_map_whose_samples_all_failed_is_shown() -> None:
+    search = SurfaceMap(FACTORS, seed=1, design="full")
+    while (sample := search.ask()) is not None:
+        search.tell(sample, None, reason="no answer")
+    found = search.result()
+    assert "failed, no answer" in str(found)
+    assert "failed, no answer" in found._repr_html_()

@@ -177,7 +177,8 @@ def facts_of_number(analysis: Analysis, record: RunRecord) -> list[Fact]:
     as_run, typical = as_measured(analysis), _typical(analysis, record)
     slowed = "" if as_run is None else f"{interval(as_run, unit)}, with all that slowed it"
     target = target_of(analysis, record)
-    if target and analysis.at_full_pace is not None:
+    is_wider = headline.relative_half_width > analysis.estimate.relative_half_width
+    if target and is_wider and analysis.at_full_pace is not None:
         target += "; the interval at full speed is wider, as it holds for other runs too"
     unmet = tuple({notice.code for notice in analysis.notices} & {Code.NOT_CONVERGED})
     return known(

@@ -280,7 +280,7 @@ def _at_one_pace(
     runs = [source.run for source in sources if source.run is not None]
     known = [source.pace for source in sources if source.pace is not None]
     if len(known) < len(sources) or len(runs) < len(sources):
-        return measured, _as_measured("have no reference in common")
+        return measured, _as_measured("timed no common work beside their own")
     if apart := _say_apart(runs, known):
         return measured, _as_measured(f"differ in {apart}, and so have no full speed in common")
     full_s = {kind: min(pace.full_s[kind] for pace in known) for kind in known[0].full_s}
@@ -301,7 +301,7 @@ def _at_one_pace(
     paced = at_full_speed()
     paces = [analysis.pace for analysis in paced if analysis.pace is not None]
     if len(paces) < len(sources):
-        return measured, _as_measured("have no reference in common")
+        return measured, _as_measured("timed no common work beside their own")
     shares = " and ".join(percent(pace.share) for pace in known)
     told: tuple[Notice, ...] = (Notice.of(Code.AT_FULL_PACE, shares_=shares),)
     if len(paces) == 2:

@@ -33,7 +33,7 @@ from benchrigor.workbench.maps.map_file import MapFile
 from benchrigor.workbench.maps.map_run import ATTEMPTS, STEPS, facts_of
 from benchrigor.workbench.maps.responses import metric_of
 from benchrigor.workbench.planning.best_choice import BEST, EQUIVALENT, Choice
-from benchrigor.workbench.planning.surface_map import SurfaceMap
+from benchrigor.workbench.planning.surface_map import RESPONSE, SurfaceMap
 from benchrigor.workbench.settings import ADAPTIVE
 from benchrigor.workbench.surface import Crossover, MapSummary, Surface
 
@@ -70,7 +70,8 @@ def facts_of_map(found: MapSummary, name: str, units: Mapping[str, str]) -> list
 
 def facts_of_surface(surface: Surface) -> list[Fact]:
     """Return the facts of a map by itself, which has neither a name nor units."""
-    return facts_of_map(surface.summary, "the map", dict.fromkeys(surface.responses, ""))
+    names = surface.responses or (RESPONSE,)  # none if every sample failed
+    return facts_of_map(surface.summary, "the map", dict.fromkeys(names, ""))
 
 
 def _noticed(notices: Iterable[Notice]) -> list[Fact]:

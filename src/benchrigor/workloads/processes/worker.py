@@ -79,6 +79,12 @@ async def await_calls(func: Callable[[], Any], timing: Timing) -> None:
             break
 
 
+def is_done(value: object) -> bool:
+    """Return whether a value that can be awaited is a future that has its result already."""
+    done = getattr(value, "done", None)
+    return callable(done) and done() is True
+
+
 def loop_of(
     calls: int, carry_out: Callable[[Coroutine[Any, Any, None]], None] | None = None
 ) -> Callable[[Callable[[], Any], Timing], None]:
@@ -822,7 +828,7 @@ def _calls_of(func: Any, task: dict[str, Any], timer: SegmentTimer, facts: dict[
     calls.enough_ns = task["enough_ns"]
     facts["first_call_s"] = calls.first(task["seconds_ns"] / 1e9) / 1e9
     look = False
-    if any(hasattr(type(value), "__await__") for value in returned):
+    if any(hasattr(type(value), "__await__") and not is_done(value) for value in returned):
         raise Refused(
             f"{task['target']} returned an awaitable: nothing awaits it; name a coroutine "
             "function, which is awaited"
