@@ -184,6 +184,14 @@ def test_processes_in_an_order_that_was_drawn_are_independent() -> None:
     assert ratio.degrees_of_freedom == ratio.n - 1
 
 
+def test_what_is_many_times_slower_takes_no_more_blocks_than_others() -> None:
+    """Its ratio is as sure in proportion."""
+    suite = SimulatedSuite({"much": 0.02, "same": 0.02}, changes={"much": 9.0})
+    found = gate_of(suite, seed=4, margin=0.2, budget_s=500.0)
+    assert found.reason is StopReason.SATISFIED
+    assert found.blocks <= 9
+
+
 def test_it_ends_at_the_budget() -> None:
     """No block begins that would end later, as one with a copy of the old code may."""
     suite = SimulatedSuite({"noisy": 0.3, "quiet": 0.005}, start_s=0.2, seed=4)

@@ -30,6 +30,7 @@ from benchrigor.model.series import Floats
 from benchrigor.model.text import no_number
 from benchrigor.protocols import StopRule
 from benchrigor.session.engine import Engine
+from benchrigor.session.pairs.ratio import whole_of_ratio
 from benchrigor.session.schedules import LEAST_BLOCKS, LOOKS, Race
 from benchrigor.session.stop_rules import limits
 from benchrigor.stats.comparison.process_blocks import (
@@ -182,7 +183,8 @@ class Ratios:
         comparison, wanted = benchmark.comparison, self.options.target or math.inf
         if comparison is None or comparison.ratio is None:
             return None
-        width = comparison.ratio.half_width / wanted
+        ratio = comparison.ratio
+        width = ratio.half_width / wanted / whole_of_ratio(ratio.value)
         return width if math.isfinite(width) else None
 
     @property

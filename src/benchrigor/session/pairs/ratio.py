@@ -252,7 +252,7 @@ _CLASSICAL = 0.005  # default half-width without a margin
 _RATIO = Metric(name=RATIO)  # candidate over baseline; its readings are pairs
 
 
-def _whole_of(ratio: float) -> float:
+def whole_of_ratio(ratio: float) -> float:
     """Return what a relative half-width is a share of: the ratio itself above 2, in proportion."""
     return max(1.0, ratio / _IN_PROPORTION)
 
@@ -365,7 +365,7 @@ class Ratio:
         ended = decision is not None and not decision.satisfied
         before: tuple[Notice, ...] = ()
         if ended and self._is_asked and ratio is not None:
-            wanted = self._target * _whole_of(ratio.value)
+            wanted = self._target * whole_of_ratio(ratio.value)
             before = (warn_not_converged(ratio.half_width, wanted, 1.0, "baseline"),)
         after = moved_on(look.n - look.stop, "pairs") if 0 < look.stop < look.n else ()
         notices = (*before, *comparison.notices, *after, *engine.notices)
@@ -444,13 +444,13 @@ class Ratio:
         ratio, n = look.comparison.ratio, look.n
         if ratio is None:
             return Width(metric=_RATIO, estimate=None, is_enough=False, is_settled=False)
-        wanted, is_open = self._target * _whole_of(ratio.value), look.stop < n
+        wanted, is_open = self._target * whole_of_ratio(ratio.value), look.stop < n
         needed = needed_for_width(ratio, ratio.half_width / wanted, n, self._floor)
         before = look.stop if is_open else look.start  # an ended phase counts not
         return Width(
             metric=_RATIO,
             estimate=ratio,
-            whole=_whole_of(ratio.value),
+            whole=whole_of_ratio(ratio.value),
             is_enough=ratio.n_effective >= self._floor.effective_of(n),
             is_settled=not is_open and look.stop - look.start >= STABLE_SHARE * n,
             required=math.ceil(max(needed, needed_for_share(before)) * look.taken / n),
