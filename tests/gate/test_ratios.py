@@ -86,7 +86,7 @@ def at_a_changing_pace(
             passes[role] = replace(
                 passed(**dict(zip(names, levels, strict=True))),
                 metrics=dict.fromkeys(names, metric),
-                paced_by={f"interpreter {other}"},
+                paced_by=dict.fromkeys(names[:2], f"interpreter {other}"),
                 references={name: s for name, s in references if rng.random() < known},
             )
         engine.tell(Block(plan=turn.plan, passes=passes, elapsed_ns=2 * 10**9))

@@ -210,7 +210,7 @@ class Ratios:
             of_sides = [passes.get(role, _NOT_RUN) for role in ROLES]
             benchmark.values.append([one.values.get(name, math.nan) for one in of_sides])
             benchmark.references.append([one.references.get(name, math.nan) for one in of_sides])
-            benchmark.paced_by |= {known for one in of_sides for known in one.paced_by}
+            benchmark.paced_by |= {one.paced_by[name] for one in of_sides if name in one.paced_by}
             benchmark.busy_s += sum(one.spent_s(name) for one in passes.values())
             if passes[NEW].metrics[name].unit != metric.unit:
                 benchmark.refuse("old and new have it in different units")

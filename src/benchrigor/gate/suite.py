@@ -53,7 +53,7 @@ class Pass:
     values: Mapping[str, float]
     metrics: Mapping[str, Metric]
     references: Mapping[str, float] = field(default_factory=dict)
-    paced_by: Collection[str] = ()
+    paced_by: Mapping[str, str] = field(default_factory=dict)
     failed: Mapping[str, str] = field(default_factory=dict)
     without: Mapping[str, str] = field(default_factory=dict)  # why a benchmark has no number
     durations: Mapping[str, float] = field(default_factory=dict)
@@ -240,7 +240,7 @@ def figures_of(found: Sequence[Result]) -> dict[str, Any]:
     A record of benchrigor has an estimate, of its stable phase; other tools give readings.
     """
     values, references = dict[str, float](), dict[str, float]()
-    metrics, without, paced_by = dict[str, Metric](), dict[str, str](), set[str]()
+    metrics, paced_by, without = dict[str, Metric](), dict[str, str](), dict[str, str]()
     for each in found:
         name = escaped(each.name)
         metric, value = _figure(each)
@@ -251,7 +251,7 @@ def figures_of(found: Sequence[Result]) -> dict[str, Any]:
         pace = each.analyses[0].pace if isinstance(each, RunRecord) else None
         if pace is not None:
             references[name] = reference_s(pace.full_s) / pace.mean
-            paced_by.add(str(conditions_of_pace(each.provenance, pace)))
+            paced_by[name] = str(conditions_of_pace(each.provenance, pace))
     return {
         "values": values,
         "metrics": metrics,

@@ -43,7 +43,7 @@ def told(
     return found
 
 
-@pytest.mark.parametrize("slope", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("slope", [0.0, 0.5, 1.0, 1.4])
 def test_pairs_are_brought_to_one_pace_as_far_as_they_follow_it(slope):
     """The candidate is 5 % slower; the machine changes its pace between the two processes.
 
